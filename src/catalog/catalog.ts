@@ -1,0 +1,111 @@
+import { Fault } from '../std/fault.ts';
+import type { NanoUsd } from '../std/money.ts';
+
+/**
+ * What is sold, at what price, and who serves it: immutable once loaded. A reload builds a new catalog and swaps it; a
+ * request keeps the one it began with.
+ */
+export interface Catalog {
+  /** Changes whenever the content does. */
+  readonly version: string;
+  readonly upstreams: ReadonlyMap<string, UpstreamConfig>;
+  /** By code, in the order of the file. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  /** Other names for `code/model`, for clients that insist on a certain model name. */
+  readonly aliases: ReadonlyMap<string, { readonly endpoint: string; readonly model: string }>;
+  readonly limits: { readonly chatPerMinute: number; readonly imagesPerMinute: number; readonly concurrent: number };
+}
+
+export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding';
+
+export interface Endpoint {
+  readonly code: string;
+  readonly name: string;
+  readonly type: EndpointType;
+  /** In list order; the same model id appears once. */
+  readonly models: readonly Model[];
+  /** Tried in order; upstreams within one place share the load by weight. */
+  readonly places: readonly (readonly { readonly upstream: string; readonly weight: number }[])[];
+  /** Why an endpoint that is listed cannot serve, e.g. which environment variable to set. */
+  readonly unavailable?: string | undefined;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly displayName: string;
+  /** The list it comes from: the public API's `source_table`. */
+  readonly list: string;
+  readonly price: ModelPrice;
+  readonly contextTokens: number;
+  readonly maxOutput: number;
+  /** Image models: allowed sizes, the first is the default. */
+  readonly sizes: readonly string[];
+  /** The model's name at an upstream, where it differs. */
+  readonly upstreamModels: ReadonlyMap<string, string>;
+  readonly free: boolean;
+  /** What it can do, for /models and the console. */
+  readonly vision: boolean;
+  readonly tools: boolean;
+  readonly reasoning: boolean;
+}
+
+/** Tokens: nano-USD per million. Images: nano-USD per image, by size, with a price for sizes not named. */
+export type ModelPrice =
+  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
+  | { readonly kind: 'images'; readonly bySize: ReadonlyMap<string, NanoUsd>; readonly otherwise: NanoUsd | undefined };
+
+export interface UpstreamConfig {
+  readonly name: string;
+  readonly kind: string;
+  readonly baseUrl: string | undefined;
+  /** Resolved from `${ENV}`; never printed. */
+  readonly apiKey: string | undefined;
+  readonly headers: ReadonlyMap<string, string>;
+  /** First byte, silence within a stream, and the whole call. */
+  readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
+  /** What else a kind needs, checked by the kind itself (region, api version, model path). */
+  readonly options: ReadonlyMap<string, string>;
+}
+
+/** Where the catalog comes from: the operator's file, or the store. */
+export interface CatalogSource {
+  current(): Catalog;
+  /** Called after each successful change; returns a function that stops it. */
+  onChange(listener: (catalog: Catalog) => void): () => void;
+  status(): CatalogStatus;
+  close(): void;
+}
+
+export interface CatalogStatus {
+  readonly kind: 'file' | 'store';
+  readonly path: string | undefined;
+  readonly loadedAt: number;
+  /** Why the newest content was refused; the one before it is still in force. */
+  readonly error: string | undefined;
+}
+
+export interface Route {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+}
+
+/** Finds what a request asked for, or says in the documented way why it cannot be had. */
+export function resolve(catalog: Catalog, wanted: { code: string; model: string; type: EndpointType }): Route {
+  const endpoint = catalog.endpoints.get(wanted.code);
+  if (!endpoint) throw new Fault('unknown_endpoint', `There is no endpoint '${wanted.code}'.`, { param: 'endpoint' });
+  if (endpoint.type !== wanted.type) {
+    throw new Fault('unsupported_endpoint', `Endpoint '${endpoint.code}' does not do ${KINDS[wanted.type]}.`, { param: 'endpoint' });
+  }
+  if (endpoint.unavailable) throw new Fault('unsupported_endpoint', endpoint.unavailable, { param: 'endpoint' });
+  const model = endpoint.models.find((candidate) => candidate.id === wanted.model);
+  if (!model) {
+    throw new Fault('unsupported_model', `Endpoint '${endpoint.code}' has no model '${wanted.model}'.`, { param: 'model' });
+  }
+  return { endpoint, model };
+}
+
+const KINDS: Record<EndpointType, string> = {
+  chat_completion: 'chat completions',
+  image_generation: 'image generation',
+  embedding: 'embeddings',
+};

@@ -1,0 +1,122 @@
+import { MAX_BALANCE, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
+import type { AdmissionRequest, Ceiling, RateState, RefusalReason } from './port.ts';
+import { affordableOutput, worstCase } from './price.ts';
+
+/** An account as the decision sees it, read under the lock that will write it. */
+export interface AccountState {
+  readonly active: boolean;
+  readonly balance: NanoUsd;
+  readonly held: NanoUsd;
+  readonly openHolds: number;
+  /** Theoretical arrival time of the request's rate limit, microseconds. */
+  readonly arrivalUs: number;
+  readonly perMinute: number;
+  readonly concurrent: number;
+  /** Charges of the current month. */
+  readonly monthSpent: NanoUsd;
+  readonly monthlyLimit: NanoUsd | undefined;
+}
+
+export type Decision =
+  | { readonly kind: 'admit'; readonly hold: NanoUsd; readonly output: number; readonly arrivalUs: number; readonly rate: RateState }
+  | {
+      readonly kind: 'refuse';
+      readonly reason: RefusalReason;
+      readonly retryAfterMs: number | undefined;
+      readonly required: NanoUsd;
+      readonly rate: RateState;
+    };
+
+/** A cap the balance cannot afford is lowered, but never below this: a shorter answer would be of no use. */
+export const OUTPUT_FLOOR = 256;
+/** Holds of running requests come back within seconds; there is no better guess. */
+const HOLD_RETRY_MS = 1_000;
+
+/**
+ * The whole admission rule as a pure function. The order is fixed: status, rate, concurrency, money. The Postgres
+ * function mirrors it line by line, and the model test holds both against this one.
+ */
+export function decide(account: AccountState, request: AdmissionRequest, nowUs: number): Decision {
+  const rate = rateDecision(account, nowUs);
+  const required = cheapestUseful(request);
+  const refuse = (reason: RefusalReason, retryAfterMs?: number): Decision => ({
+    kind: 'refuse',
+    reason,
+    retryAfterMs,
+    required,
+    rate: rate.before,
+  });
+  if (!account.active) return refuse('invalid_token');
+  if (rate.waitUs > 0) return refuse('rate_limit_exceeded', Math.ceil(rate.waitUs / 1000));
+  if (account.openHolds >= account.concurrent) return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
+
+  const money = spendable(account);
+  const output = affordableCap(request, money.now);
+  if (output === undefined) {
+    if (required > money.withoutHolds) return refuse(money.bound === 'limit' ? 'limit_reached' : shortReason(money.withoutHolds));
+    return refuse('funds_on_hold', HOLD_RETRY_MS);
+  }
+  const hold = holdFor(request, output);
+  return { kind: 'admit', hold, output, arrivalUs: rate.nextUs, rate: rate.after };
+}
+
+/** GCRA with a burst of one minute's worth. A clock that jumped back can block for at most that burst. */
+export function rateDecision(account: Pick<AccountState, 'arrivalUs' | 'perMinute'>, nowUs: number) {
+  const limit = account.perMinute;
+  const stepUs = Math.ceil(60_000_000 / limit);
+  const burstUs = stepUs * limit;
+  const arrivalUs = Math.min(Math.max(account.arrivalUs, nowUs), nowUs + burstUs);
+  const nextUs = arrivalUs + stepUs;
+  return {
+    nextUs,
+    waitUs: Math.max(0, nextUs - nowUs - burstUs),
+    before: rateState(limit, arrivalUs, nowUs),
+    after: rateState(limit, nextUs, nowUs),
+  };
+}
+
+export function rateState(limit: number, arrivalUs: number, nowUs: number): RateState {
+  const stepUs = Math.ceil(60_000_000 / limit);
+  const backlogUs = Math.min(Math.max(0, arrivalUs - nowUs), stepUs * limit);
+  return { limit, remaining: Math.floor((stepUs * limit - backlogUs) / stepUs), resetMs: Math.ceil(backlogUs / 1000) };
+}
+
+function spendable(account: AccountState): { now: NanoUsd; withoutHolds: NanoUsd; bound: 'balance' | 'limit' } {
+  const limit = account.monthlyLimit ?? MAX_BALANCE;
+  const monthLeft = Math.max(0, limit - account.monthSpent);
+  const limitBinds = monthLeft < account.balance;
+  const withoutHolds = nanoUsd(limitBinds ? monthLeft : account.balance);
+  return {
+    withoutHolds,
+    now: withoutHolds > account.held ? subtractNano(withoutHolds, account.held) : ZERO,
+    bound: limitBinds ? 'limit' : 'balance',
+  };
+}
+
+/** An account with nothing at all is told to top up; one with something is told to ask for less. */
+function shortReason(balance: NanoUsd): RefusalReason {
+  return balance === 0 ? 'insufficient_balance' : 'request_exceeds_balance';
+}
+
+/** The output cap that fits into `available`, or `undefined` when even the least useful one does not. */
+function affordableCap(request: AdmissionRequest, available: NanoUsd): number | undefined {
+  const { ceiling } = request;
+  if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
+  if (ceiling.kind === 'images') return undefined;
+  const affordable = Math.floor(affordableOutput(request.price, ceiling.input, available) / ceiling.choices);
+  return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output) ? Math.min(affordable, ceiling.output) : undefined;
+}
+
+function cheapestUseful(request: AdmissionRequest): NanoUsd {
+  return holdFor(request, Math.min(OUTPUT_FLOOR, outputOf(request.ceiling)));
+}
+
+function holdFor({ price, ceiling }: AdmissionRequest, output: number): NanoUsd {
+  return ceiling.kind === 'images'
+    ? worstCase(price, 0, 0, ceiling.images)
+    : worstCase(price, ceiling.input, output * ceiling.choices, 0);
+}
+
+function outputOf(ceiling: Ceiling): number {
+  return ceiling.kind === 'tokens' ? ceiling.output : 0;
+}

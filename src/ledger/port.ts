@@ -1,0 +1,187 @@
+import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
+import type { NanoUsd } from '../std/money.ts';
+import type { Price, Usage } from './price.ts';
+
+/**
+ * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
+ *
+ * Denial is a value (`refused`); failure (the store cannot be reached, or answered too late) is a thrown
+ * `service_unavailable` fault, and then nothing was changed or the change will be found by its id. Zero is a number: a
+ * free request has a hold of zero, a charge of zero and a receipt like any other.
+ */
+export interface Ledger {
+  /**
+   * One atomic decision: token, account status, rate limit, concurrency, monthly limit, balance; then the hold is
+   * written. A refusal consumes nothing. Admissions that arrive together commit together.
+   */
+  admit(request: AdmissionRequest): Promise<Admission>;
+  /** Charges price snapshot × usage, never more than the hold, and closes it. A second call returns the first result. */
+  settle(requestId: RequestId, settlement: Settlement): Promise<Settled>;
+  /** Closes the hold without a charge. A second call, or one after a settlement, returns what happened first. */
+  void(requestId: RequestId, ending: Ending): Promise<Settled>;
+  /** Renews the leases of running requests and writes how far their meters have come. Unknown or closed ids are ignored. */
+  renew(progress: readonly Progress[]): Promise<void>;
+  /** Closes holds whose lease ran out: what was delivered is charged, the rest released. Returns how many were closed. */
+  expire(): Promise<number>;
+  /** Who is behind this token and what may they still do; consumes nothing. `undefined`: nobody. */
+  identify(caller: Caller): Promise<Standing | undefined>;
+  /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */
+  post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
+  /** Every invariant of the books, checked in the store; returns breaches, none when all is well. */
+  verify(): Promise<Verification>;
+}
+
+/** A public request shows a token; a request from the console's playground comes with a session's account. */
+export type Caller =
+  | { readonly kind: 'token'; readonly hash: TokenHash }
+  | { readonly kind: 'account'; readonly id: AccountId };
+
+export type RateKind = 'chat' | 'images';
+
+export interface AdmissionRequest {
+  readonly requestId: RequestId;
+  readonly caller: Caller;
+  readonly rate: RateKind;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly price: Price;
+  readonly ceiling: Ceiling;
+  readonly stream: boolean;
+  /** The client's User-Agent, at most 200 characters. */
+  readonly client: string;
+  /** Defaults from the catalog, used where the account has no limit of its own. */
+  readonly limits: Limits;
+}
+
+/** The most a request may use. `output` is per choice, `choices` is the client's `n`. */
+export type Ceiling =
+  | { readonly kind: 'tokens'; readonly input: number; readonly output: number; readonly choices: number }
+  | { readonly kind: 'images'; readonly images: number };
+
+export interface Limits {
+  readonly chatPerMinute: number;
+  readonly imagesPerMinute: number;
+  readonly concurrent: number;
+}
+
+export type Admission =
+  | {
+      readonly kind: 'admitted';
+      readonly accountId: AccountId;
+      readonly held: NanoUsd;
+      /** The output cap per choice that the hold covers; lower than asked when the balance could not afford more. */
+      readonly output: number;
+      readonly rate: RateState;
+      /** What is left to spend after this hold. */
+      readonly available: NanoUsd;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly reason: RefusalReason;
+      /** How long to wait until the same request can succeed; absent where waiting does not help. */
+      readonly retryAfterMs: number | undefined;
+      readonly available: NanoUsd;
+      readonly required: NanoUsd;
+      readonly rate: RateState | undefined;
+    };
+
+export type RefusalReason =
+  | 'invalid_token'
+  | 'rate_limit_exceeded'
+  | 'concurrency_limit_exceeded'
+  | 'insufficient_balance'
+  | 'limit_reached'
+  | 'funds_on_hold'
+  | 'request_exceeds_balance';
+
+/** For the rate-limit headers. */
+export interface RateState {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until the limit is whole again. */
+  readonly resetMs: number;
+}
+
+/** What happened to a request, whether or not it was charged. */
+export interface Ending {
+  readonly outcome: Outcome;
+  readonly errorCode?: string | undefined;
+  /** Name of the upstream that served it, or was tried last. */
+  readonly upstream?: string | undefined;
+  readonly attempts: readonly Attempt[];
+  readonly firstByteMs?: number | undefined;
+  readonly durationMs: number;
+  readonly finishReason?: string | undefined;
+}
+
+export interface Settlement extends Ending {
+  readonly usage: Usage;
+  /** Who counted: the backend's own usage, or our meter where the backend gave none. */
+  readonly source: UsageSource;
+}
+
+export type UsageSource = 'upstream' | 'counted';
+export type Outcome = 'completed' | 'client_left' | 'upstream_failed' | 'cut_short' | 'expired' | 'shed';
+
+export interface Attempt {
+  readonly upstream: string;
+  readonly result: 'served' | 'failed' | 'skipped';
+  readonly reason?: string | undefined;
+  readonly durationMs: number;
+}
+
+export interface Settled {
+  readonly state: HoldState;
+  readonly charged: NanoUsd;
+  readonly held: NanoUsd;
+  /** What the backend used beyond the hold: the operator's loss. */
+  readonly overrun: NanoUsd;
+  /** What the account can spend now. */
+  readonly available: NanoUsd;
+}
+
+export type HoldState = 'pending' | 'posted' | 'void' | 'expired';
+
+export interface Progress {
+  readonly requestId: RequestId;
+  readonly delivered: Usage;
+}
+
+export interface Standing {
+  readonly accountId: AccountId;
+  readonly email: string;
+  readonly balance: NanoUsd;
+  readonly held: NanoUsd;
+  readonly openHolds: number;
+  readonly monthSpent: NanoUsd;
+  readonly monthlyLimit: NanoUsd | undefined;
+  readonly limits: { readonly [K in keyof Limits]: number | undefined };
+  /** Where each rate limit stands: theoretical arrival time in microseconds since 1970. */
+  readonly arrivals: { readonly chat: number; readonly images: number };
+  /** The store's clock when it answered, milliseconds. */
+  readonly now: number;
+}
+
+export interface NewEntry {
+  readonly accountId: AccountId;
+  readonly kind: 'credit' | 'refund' | 'adjustment';
+  /** Signed: an adjustment may take away. */
+  readonly amount: number;
+  readonly cause: string;
+  /** Who did it: an account id, `cli`, `code:…`. */
+  readonly actor: string;
+  /** Posting the same key twice changes nothing the second time. */
+  readonly once?: string | undefined;
+}
+
+export interface Verification {
+  readonly checked: { readonly accounts: number; readonly entries: number; readonly requests: number };
+  readonly breaches: readonly Breach[];
+}
+
+/** I1 balance = Σ entries; I2 held = Σ pending holds; I3 0 ≤ held ≤ balance; I4 call has one hold; I5 closes in time; I6 ≤ 1 charge. */
+export interface Breach {
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6';
+  readonly subject: string;
+  readonly detail: string;
+}

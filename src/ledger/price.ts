@@ -1,0 +1,69 @@
+import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
+
+/**
+ * What a request will be charged by, copied into its hold at admission: later price changes never touch it, and any
+ * past bill can be computed again from its receipt. Token prices are nano-USD per million tokens, so that the cheapest
+ * published price (fractions of a cent per million) is still a whole number.
+ */
+export type Price =
+  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
+  | { readonly kind: 'images'; readonly image: NanoUsd };
+
+/** What was used. `input` includes `cached`; `output` includes `reasoning`. All are whole and not negative. */
+export interface Usage {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly images: number;
+}
+
+export const NO_USAGE: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0 };
+
+/** No count that meets a price may exceed this; larger ones from a client are refused, from a backend ignored. */
+export const MAX_COUNT = 100_000_000;
+/** 10,000 USD per million tokens. */
+export const MAX_TOKEN_PRICE = 10_000_000_000_000;
+
+const TOKENS_PER_PRICE = 1_000_000n;
+
+/** Price × usage in exact integers, rounded up once at the very end. */
+export function costOf(price: Price, usage: Usage): NanoUsd {
+  switch (price.kind) {
+    case 'images':
+      return capped(BigInt(price.image) * BigInt(usage.images));
+    case 'tokens': {
+      const fresh = BigInt(usage.input - usage.cached) * BigInt(price.input);
+      const cached = BigInt(usage.cached) * BigInt(price.cachedInput);
+      const output = BigInt(usage.output) * BigInt(price.output);
+      return capped((fresh + cached + output + TOKENS_PER_PRICE - 1n) / TOKENS_PER_PRICE);
+    }
+  }
+}
+
+/** The most output tokens that `available` can pay after the input, at this price. */
+export function affordableOutput(price: Price, input: number, available: NanoUsd): number {
+  if (price.kind !== 'tokens') return 0;
+  const left = BigInt(available) * TOKENS_PER_PRICE - BigInt(input) * BigInt(dearestInput(price));
+  if (left < 0n) return 0;
+  if (price.output === 0) return MAX_COUNT;
+  const tokens = left / BigInt(price.output);
+  return tokens > BigInt(MAX_COUNT) ? MAX_COUNT : Number(tokens);
+}
+
+/** The worst case of a request: every input token at the dearer of the two input prices, every output token used. */
+export function worstCase(price: Price, input: number, output: number, images: number): NanoUsd {
+  if (price.kind === 'images') return costOf(price, { ...NO_USAGE, images });
+  const dearest = { ...price, input: dearestInput(price), cachedInput: dearestInput(price) };
+  return costOf(dearest, { ...NO_USAGE, input, output });
+}
+
+function dearestInput(price: Price & { kind: 'tokens' }): number {
+  return Math.max(price.input, price.cachedInput);
+}
+
+/** A worst case beyond any balance is as unaffordable as one just above it. */
+function capped(amount: bigint): NanoUsd {
+  const limit = BigInt(MAX_BALANCE) * 8n;
+  return nanoUsd(Number(amount > limit ? limit : amount));
+}

@@ -1,0 +1,7 @@
+/** Time comes in as a parameter, so that tests own it. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+export const systemClock: Clock = { now: () => Date.now() };

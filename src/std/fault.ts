@@ -1,0 +1,87 @@
+/**
+ * The one way a request ends badly. A fault carries two texts: `message` goes to the client, `detail` and `cause`
+ * go to the log only. `http/` turns a fault into a response, in one place; nothing else knows status codes.
+ */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly param: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly detail: string | undefined;
+  /** Extra public fields of the error object, e.g. `reason` and `available_usd` of a 402. */
+  readonly extra: Readonly<Record<string, string | number>>;
+
+  constructor(code: FaultCode, message: string, more: FaultOptions = {}) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = 'Fault';
+    this.code = code;
+    this.param = more.param;
+    this.retryAfterMs = more.retryAfterMs;
+    this.detail = more.detail;
+    this.extra = more.extra ?? {};
+  }
+
+  get status(): number {
+    return FAULTS[this.code].status;
+  }
+
+  get type(): FaultType {
+    return FAULTS[this.code].type;
+  }
+}
+
+export interface FaultOptions {
+  param?: string | undefined;
+  retryAfterMs?: number | undefined;
+  /** For the log, never for the client. */
+  detail?: string | undefined;
+  cause?: unknown;
+  extra?: Readonly<Record<string, string | number>> | undefined;
+}
+
+export type FaultType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'insufficient_quota'
+  | 'rate_limit_error'
+  | 'server_error';
+
+export type FaultCode = keyof typeof FAULTS;
+
+const badRequest = { status: 400, type: 'invalid_request_error' } as const;
+const unauthorized = { status: 401, type: 'authentication_error' } as const;
+const tooMany = { status: 429, type: 'rate_limit_error' } as const;
+const serverError = { status: 500, type: 'server_error' } as const;
+
+/** Every code the public API can answer with. The error catalogue in the docs is generated from this table. */
+export const FAULTS = {
+  invalid_json: badRequest,
+  invalid_field: badRequest,
+  missing_field: badRequest,
+  unknown_endpoint: badRequest,
+  unsupported_endpoint: badRequest,
+  unsupported_model: badRequest,
+  request_too_large: badRequest,
+  context_length_exceeded: badRequest,
+  https_required: badRequest,
+  idempotency_key_reused: badRequest,
+  missing_token: unauthorized,
+  invalid_token: unauthorized,
+  payment_required: { status: 402, type: 'insufficient_quota' },
+  not_found: { status: 404, type: 'invalid_request_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  rate_limit_exceeded: tooMany,
+  concurrency_limit_exceeded: tooMany,
+  internal_error: serverError,
+  upstream_error: serverError,
+  upstream_timeout: serverError,
+  service_unavailable: serverError,
+} as const satisfies Record<string, { status: number; type: FaultType }>;
+
+/** Anything thrown becomes a fault: ours stays as it is, a stranger is an internal error whose words stay in the log. */
+export function asFault(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+    cause: thrown,
+    detail: thrown instanceof Error ? thrown.message : String(thrown),
+  });
+}

@@ -1,0 +1,183 @@
+import type { Dialect } from '../dialect.ts';
+
+/** The first schema: accounts and money, requests and their rollups, identity, catalog, images. */
+export function first(d: Dialect): readonly string[] {
+  return [...money(d), ...requests(d), ...identity(d), ...content(d)];
+}
+
+function money(d: Dialect): string[] {
+  return [
+    `CREATE TABLE account (
+      id TEXT PRIMARY KEY,
+      email TEXT NOT NULL UNIQUE,
+      role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin', 'system')),
+      status TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+      token_hash TEXT UNIQUE,
+      token_hint TEXT,
+      token_created_at ${d.int64},
+      token_used_at ${d.int64},
+      token_exposed_at ${d.int64},
+      balance ${d.int64} NOT NULL DEFAULT 0 CHECK (balance >= 0),
+      held ${d.int64} NOT NULL DEFAULT 0 CHECK (held >= 0 AND held <= balance),
+      open_holds ${d.int64} NOT NULL DEFAULT 0 CHECK (open_holds >= 0),
+      chat_arrival_us ${d.int64} NOT NULL DEFAULT 0,
+      images_arrival_us ${d.int64} NOT NULL DEFAULT 0,
+      chat_per_minute ${d.int64} CHECK (chat_per_minute > 0),
+      images_per_minute ${d.int64} CHECK (images_per_minute > 0),
+      concurrent ${d.int64} CHECK (concurrent > 0),
+      monthly_limit ${d.int64} CHECK (monthly_limit >= 0),
+      month ${d.int64} NOT NULL DEFAULT 0,
+      month_spent ${d.int64} NOT NULL DEFAULT 0 CHECK (month_spent >= 0),
+      low_balance ${d.int64} CHECK (low_balance >= 0),
+      created_at ${d.int64} NOT NULL
+    )`,
+    `CREATE TABLE entry (
+      id ${d.autoId},
+      account_id TEXT NOT NULL REFERENCES account (id),
+      kind TEXT NOT NULL CHECK (kind IN ('credit', 'charge', 'refund', 'adjustment', 'overrun')),
+      amount ${d.int64} NOT NULL,
+      request_id TEXT,
+      once TEXT UNIQUE,
+      cause TEXT NOT NULL,
+      actor TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL
+    )`,
+    `CREATE UNIQUE INDEX entry_one_charge ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
+    `CREATE INDEX entry_account ON entry (account_id, id)`,
+    ...d.appendOnly('entry'),
+    `CREATE TABLE redeem_code (
+      code_hash TEXT PRIMARY KEY,
+      hint TEXT NOT NULL,
+      batch TEXT NOT NULL,
+      amount ${d.int64} NOT NULL CHECK (amount > 0),
+      created_by TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64},
+      redeemed_by TEXT REFERENCES account (id),
+      redeemed_at ${d.int64}
+    )`,
+    `CREATE INDEX redeem_code_batch ON redeem_code (batch)`,
+  ];
+}
+
+/** A request row is the hold while it runs and the receipt afterwards: one insert, one update. */
+function requests(d: Dialect): string[] {
+  return [
+    `CREATE TABLE request (
+      id TEXT PRIMARY KEY,
+      account_id TEXT NOT NULL REFERENCES account (id),
+      state TEXT NOT NULL CHECK (state IN ('pending', 'posted', 'void', 'expired')),
+      held ${d.int64} NOT NULL CHECK (held >= 0),
+      charged ${d.int64} NOT NULL DEFAULT 0 CHECK (charged >= 0 AND charged <= held),
+      overrun ${d.int64} NOT NULL DEFAULT 0 CHECK (overrun >= 0),
+      node TEXT NOT NULL,
+      lease_until ${d.int64} NOT NULL,
+      kind TEXT NOT NULL,
+      endpoint TEXT NOT NULL,
+      model TEXT NOT NULL,
+      price TEXT NOT NULL,
+      input_ceiling ${d.int64} NOT NULL,
+      output_cap ${d.int64} NOT NULL,
+      choices ${d.int64} NOT NULL,
+      stream ${d.int64} NOT NULL,
+      client TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      finished_at ${d.int64},
+      first_byte_ms ${d.int64},
+      duration_ms ${d.int64},
+      input_tokens ${d.int64} NOT NULL DEFAULT 0,
+      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
+      output_tokens ${d.int64} NOT NULL DEFAULT 0,
+      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
+      images ${d.int64} NOT NULL DEFAULT 0,
+      usage_source TEXT,
+      outcome TEXT,
+      error_code TEXT,
+      finish_reason TEXT,
+      upstream TEXT,
+      attempts TEXT
+    )`,
+    `CREATE INDEX request_account ON request (account_id, id)`,
+    `CREATE INDEX request_pending ON request (lease_until) WHERE state = 'pending'`,
+    `CREATE TABLE usage_day (
+      account_id TEXT NOT NULL,
+      day ${d.int64} NOT NULL,
+      endpoint TEXT NOT NULL,
+      model TEXT NOT NULL,
+      requests ${d.int64} NOT NULL DEFAULT 0,
+      failures ${d.int64} NOT NULL DEFAULT 0,
+      input_tokens ${d.int64} NOT NULL DEFAULT 0,
+      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
+      output_tokens ${d.int64} NOT NULL DEFAULT 0,
+      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
+      images ${d.int64} NOT NULL DEFAULT 0,
+      charged ${d.int64} NOT NULL DEFAULT 0,
+      PRIMARY KEY (account_id, day, endpoint, model)
+    )`,
+    `CREATE TABLE answer (
+      account_id TEXT NOT NULL,
+      idempotency_key TEXT NOT NULL,
+      body_hash TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('running', 'done')),
+      status ${d.int64},
+      headers TEXT,
+      body ${d.bytes},
+      lease_until ${d.int64} NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      PRIMARY KEY (account_id, idempotency_key)
+    )`,
+    `CREATE INDEX answer_age ON answer (created_at)`,
+  ];
+}
+
+/** The tables of the sign-in library carry its column names; ours are beside them. */
+function identity(d: Dialect): string[] {
+  return [
+    `CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at ${d.int64} NOT NULL)`,
+    `CREATE TABLE invite (
+      code_hash TEXT PRIMARY KEY,
+      hint TEXT NOT NULL,
+      created_by TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64},
+      used_by TEXT,
+      used_at ${d.int64}
+    )`,
+    `CREATE TABLE audit (
+      id ${d.autoId},
+      at ${d.int64} NOT NULL,
+      actor TEXT NOT NULL,
+      action TEXT NOT NULL,
+      target TEXT NOT NULL,
+      detail TEXT NOT NULL
+    )`,
+    ...d.appendOnly('audit'),
+  ];
+}
+
+function content(d: Dialect): string[] {
+  return [
+    `CREATE TABLE catalog_version (
+      id ${d.autoId},
+      created_at ${d.int64} NOT NULL,
+      actor TEXT NOT NULL,
+      note TEXT NOT NULL,
+      yaml TEXT NOT NULL
+    )`,
+    `CREATE TABLE provider_key (name TEXT PRIMARY KEY, sealed TEXT NOT NULL, hint TEXT NOT NULL, updated_at ${d.int64} NOT NULL)`,
+    `CREATE TABLE image (
+      id TEXT PRIMARY KEY,
+      account_id TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      mime TEXT NOT NULL,
+      bytes ${d.bytes} NOT NULL,
+      size ${d.int64} NOT NULL,
+      prompt TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64} NOT NULL
+    )`,
+    `CREATE INDEX image_account ON image (account_id, created_at)`,
+    `CREATE INDEX image_age ON image (expires_at)`,
+  ];
+}

@@ -1,0 +1,88 @@
+import type { ChatRequest } from '../wire/chat.ts';
+import type { ImageRequest } from '../wire/images.ts';
+
+/**
+ * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat wire format: a whole
+ * answer is one `chat.completion` object, a stream is server-sent events of `chat.completion.chunk` with a usage
+ * chunk where the backend has one. Retries, fallbacks, metering and money belong to the relay.
+ *
+ * Failure is a thrown `UpstreamFailure`. An aborted `signal` ends the attempt and frees its connection at once.
+ */
+export interface Upstream {
+  readonly name: string;
+  chat(call: ChatCall): Promise<ChatAnswer>;
+  images(call: ImageCall): Promise<ImageAnswer>;
+  /** A cheap call that proves address and key; used by `doctor`, the admin page and the breaker's probe. */
+  check(signal: AbortSignal): Promise<UpstreamHealth>;
+}
+
+export interface ChatCall {
+  /** The backend's own name of the model. */
+  readonly model: string;
+  /** Validated, nulls dropped, the output cap already lowered to what the hold covers. */
+  readonly request: ChatRequest;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+export type ChatAnswer =
+  | { readonly kind: 'whole'; readonly body: Uint8Array }
+  /** Bytes as they come; the first event has not been looked at yet. Cancelling the stream aborts the backend. */
+  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> };
+
+export interface ImageCall {
+  readonly model: string;
+  readonly request: ImageRequest;
+  readonly size: string;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+export interface ImageAnswer {
+  readonly images: readonly GeneratedImage[];
+  /** The backend's own usage object, shown to the client as it is. */
+  readonly usage?: unknown;
+}
+
+export interface GeneratedImage {
+  readonly bytes: Uint8Array;
+  readonly mime: string;
+  readonly revisedPrompt?: string | undefined;
+}
+
+export interface UpstreamHealth {
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly latencyMs: number;
+}
+
+export type FailureKind = 'connect' | 'timeout' | 'rate_limited' | 'unauthorized' | 'rejected' | 'server' | 'protocol';
+
+/**
+ * Why an attempt failed. `message` is for the log: a backend's own words may hold its keys, so they never reach the
+ * client, except `publicMessage`, which an adapter sets for a `rejected` request after removing what is not the client's.
+ */
+export class UpstreamFailure extends Error {
+  readonly kind: FailureKind;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly publicMessage: string | undefined;
+
+  constructor(
+    kind: FailureKind,
+    message: string,
+    more: { status?: number; retryAfterMs?: number; publicMessage?: string; cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = 'UpstreamFailure';
+    this.kind = kind;
+    this.status = more.status;
+    this.retryAfterMs = more.retryAfterMs;
+    this.publicMessage = more.publicMessage;
+  }
+
+  /** A request the backend rejects as wrong would be rejected again; everything else may go better elsewhere. */
+  get retryable(): boolean {
+    return this.kind !== 'rejected';
+  }
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod';
+
+/** Placeholder-free canonical chat request: OpenAI's, with the selector fields of the public API taken off. */
+const number = (min: number, max: number) => z.number().min(min).max(max);
+const integer = (min: number, max: number) => z.number().int().min(min).max(max);
+
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+const imagePart = z.looseObject({
+  type: z.literal('image_url'),
+  image_url: z.looseObject({ url: z.string().min(1), detail: z.string().nullish() }),
+});
+const audioPart = z.looseObject({
+  type: z.literal('input_audio'),
+  input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+});
+const filePart = z.looseObject({ type: z.literal('file'), file: z.looseObject({}) });
+const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
+
+export const contentPartSchema = z.discriminatedUnion('type', [textPart, imagePart, audioPart, filePart, refusalPart]);
+
+const toolCallSchema = z.looseObject({
+  id: z.string(),
+  type: z.literal('function').or(z.string()),
+  function: z.looseObject({ name: z.string(), arguments: z.string() }).optional(),
+});
+
+export const messageSchema = z
+  .looseObject({
+    role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+    content: z.union([z.string(), z.array(contentPartSchema).min(1)]).nullish(),
+    name: z.string().nullish(),
+    tool_calls: z.array(toolCallSchema).nullish(),
+    tool_call_id: z.string().nullish(),
+  })
+  .refine((message) => message.content != null || (message.role === 'assistant' && message.tool_calls != null), {
+    error: 'content is required (null is allowed only for an assistant message with tool_calls)',
+    path: ['content'],
+  });
+
+export const toolSchema = z.looseObject({
+  type: z.string(),
+  function: z
+    .looseObject({ name: z.string().min(1).max(128), description: z.string().nullish(), parameters: z.looseObject({}).nullish() })
+    .optional(),
+});
+
+/** The largest integer that may meet a price; the model's own limit is checked where the model is known. */
+const MAX_TOKENS = 10_000_000;
+
+export const chatRequestSchema = z.looseObject({
+  model: z.string().min(1).max(256),
+  messages: z.array(messageSchema).min(1).max(10_000),
+  temperature: number(0, 2).nullish(),
+  top_p: number(0, 1).nullish(),
+  frequency_penalty: number(-2, 2).nullish(),
+  presence_penalty: number(-2, 2).nullish(),
+  n: integer(1, 8).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
+  max_tokens: integer(1, MAX_TOKENS).nullish(),
+  max_completion_tokens: integer(1, MAX_TOKENS).nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(toolSchema).max(512).nullish(),
+  seed: z.number().int().nullish(),
+  user: z.string().max(512).nullish(),
+});
+
+type Parsed = z.infer<typeof chatRequestSchema>;
+
+/** After parsing, a field that was null is absent. */
+export type ChatRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> };
+export type ChatMessage = z.infer<typeof messageSchema>;
+export type ContentPart = z.infer<typeof contentPartSchema>;
+export type ChatTool = z.infer<typeof toolSchema>;
+
+/** What a whole answer looks like; extra fields of a backend pass through. */
+export interface ChatCompletion {
+  id: string;
+  object: 'chat.completion';
+  created: number;
+  model: string;
+  choices: readonly ChatChoice[];
+  usage?: ChatUsage | undefined;
+}
+
+export interface ChatChoice {
+  index: number;
+  message: AssistantMessage;
+  finish_reason: FinishReason | null;
+  logprobs?: unknown;
+}
+
+export interface AssistantMessage {
+  role: 'assistant';
+  content: string | null;
+  reasoning_content?: string | undefined;
+  tool_calls?: readonly ToolCall[] | undefined;
+  refusal?: string | null | undefined;
+}
+
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+/** One event of a stream. */
+export interface ChatChunk {
+  id: string;
+  object: 'chat.completion.chunk';
+  created: number;
+  model: string;
+  choices: readonly { index: number; delta: ChatDelta; finish_reason: FinishReason | null }[];
+  usage?: ChatUsage | null | undefined;
+}
+
+export interface ChatDelta {
+  role?: 'assistant';
+  content?: string | null;
+  reasoning_content?: string | null;
+  tool_calls?: readonly { index: number; id?: string; type?: 'function'; function?: { name?: string; arguments?: string } }[];
+  refusal?: string | null;
+}
+
+export interface ChatUsage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  prompt_tokens_details?: { cached_tokens?: number } | undefined;
+  completion_tokens_details?: { reasoning_tokens?: number } | undefined;
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+export const imageRequestSchema = z.looseObject({
+  model: z.string().min(1).max(256),
+  prompt: z.string().min(1).max(32_000),
+  n: z.number().int().min(1).max(10).nullish(),
+  size: z
+    .string()
+    .regex(/^(\d{1,5}x\d{1,5}|auto)$/, { error: 'size must look like 1024x1024' })
+    .nullish(),
+  response_format: z.enum(['url', 'b64_json']).nullish(),
+  quality: z.string().max(64).nullish(),
+  style: z.string().max(64).nullish(),
+  background: z.string().max(64).nullish(),
+  output_format: z.string().max(64).nullish(),
+  user: z.string().max(512).nullish(),
+});
+
+type Parsed = z.infer<typeof imageRequestSchema>;
+
+/** After parsing, a field that was null is absent. */
+export type ImageRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> };
+
+export interface ImageResponse {
+  created: number;
+  data: readonly { url?: string; b64_json?: string; revised_prompt?: string }[];
+  usage?: unknown;
+}
