@@ -1,0 +1,238 @@
+import type { Day, EndpointType, Millis, Page, RequestOutcome, RequestState, Usd } from './shared.ts';
+
+export interface Overview {
+  balanceUsd: Usd;
+  heldUsd: Usd;
+  availableUsd: Usd;
+  /** Set when the balance is under the account's own threshold. */
+  lowBalance: { thresholdUsd: Usd } | null;
+  spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
+  /** What will stop this account first. */
+  binding: { kind: 'balance' | 'monthly_limit'; leftUsd: Usd; limitUsd: Usd | null };
+  limits: AccountLimits;
+  openHolds: number;
+  token: TokenInfo | null;
+  /** The last 14 days, per day and model. */
+  chart: UsageRow[];
+  latest: RequestRow[];
+}
+
+/** Where the account has none of its own, the catalog's default is shown. */
+export interface AccountLimits {
+  chatPerMinute: number;
+  imagesPerMinute: number;
+  concurrent: number;
+  monthlyUsd: Usd | null;
+  monthSpentUsd: Usd;
+}
+
+export interface TokenInfo {
+  /** `sk-…a1b2` */
+  hint: string;
+  createdAt: Millis;
+  usedAt: Millis | null;
+  /** It was seen over plain HTTP: replace it. */
+  exposedAt: Millis | null;
+}
+
+export interface TokenState {
+  token: TokenInfo | null;
+}
+
+/** The only time the token is shown. */
+export interface TokenCreated {
+  token: string;
+  info: TokenInfo;
+}
+
+export interface Quickstart {
+  hasToken: boolean;
+  /** When the first request arrived with the token; null: still waiting. Playground calls count too. */
+  firstRequest: { id: string; at: Millis; endpoint: string; model: string; state: RequestState } | null;
+  /** A chat and an image model that work right now, for the snippets. */
+  chat: { endpoint: string; model: string } | null;
+  image: { endpoint: string; model: string } | null;
+}
+
+export interface ModelItem {
+  endpoint: string;
+  endpointName: string;
+  type: EndpointType;
+  model: string;
+  displayName: string;
+  /** The catalog's list: `source_table` of the public API. */
+  list: string;
+  price: ModelPrice;
+  free: boolean;
+  contextTokens: number;
+  maxOutput: number;
+  /** Image models; the first is the default. */
+  sizes: string[];
+  vision: boolean;
+  tools: boolean;
+  reasoning: boolean;
+  /** Why it cannot be used now; null when it can. */
+  unavailable: string | null;
+}
+
+/** Tokens: dollars per million. Images: dollars each. */
+export type ModelPrice =
+  | { kind: 'tokens'; inputUsd: Usd; cachedInputUsd: Usd; outputUsd: Usd }
+  | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[] };
+
+export interface EndpointItem {
+  endpoint: string;
+  name: string;
+  type: EndpointType;
+  unavailable: string | null;
+  status: 'up' | 'degraded' | 'down';
+}
+
+export interface ModelList {
+  endpoints: EndpointItem[];
+  models: ModelItem[];
+}
+
+/** Both days inclusive, UTC, at most 366 of them; the default is the last 30. */
+export interface UsageQuery {
+  from?: Day;
+  to?: Day;
+}
+
+export interface Usage {
+  from: Day;
+  to: Day;
+  rows: UsageRow[];
+  totals: UsageCounts;
+  /** More rows than one answer holds; ask for fewer days. */
+  truncated: boolean;
+}
+
+export interface UsageRow extends UsageCounts {
+  day: Day;
+  endpoint: string;
+  model: string;
+}
+
+/** `inputTokens` includes `cachedTokens`; `outputTokens` includes `reasoningTokens`. */
+export interface UsageCounts {
+  requests: number;
+  failures: number;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  images: number;
+  chargedUsd: Usd;
+}
+
+/** Every filter is optional and narrows further; times are milliseconds as text. */
+export interface RequestQuery {
+  endpoint?: string;
+  model?: string;
+  state?: RequestState;
+  /** `failed` is everything that ended other than completed. */
+  outcome?: RequestOutcome | 'failed';
+  from?: string;
+  to?: string;
+  cursor?: string;
+  limit?: string;
+}
+
+/** A page may hold fewer items than asked for, even none, and still have a `next`: the search is bounded, go on. */
+export interface RequestPage extends Page<RequestRow> {
+  /** How far back this page looked. */
+  searchedTo: Millis | null;
+}
+
+export interface RequestRow {
+  id: string;
+  at: Millis;
+  endpoint: string;
+  model: string;
+  kind: 'chat' | 'images';
+  state: RequestState;
+  outcome: RequestOutcome | null;
+  errorCode: string | null;
+  stream: boolean;
+  inputTokens: number;
+  cachedTokens: number;
+  outputTokens: number;
+  reasoningTokens: number;
+  images: number;
+  heldUsd: Usd;
+  chargedUsd: Usd;
+  firstByteMs: number | null;
+  durationMs: number | null;
+  /** The client's User-Agent. */
+  client: string;
+}
+
+export interface Receipt extends RequestRow {
+  finishedAt: Millis | null;
+  finishReason: string | null;
+  /** Who counted: the backend, or Tollgate's own meter. */
+  usageSource: 'upstream' | 'counted' | null;
+  /** The output cap that the hold covered. */
+  outputCap: number;
+  choices: number;
+  lines: ReceiptLine[];
+  /** The sum of the lines, rounded up once to a whole nano-dollar; what was charged is never more than what was held. */
+  totalUsd: Usd;
+  attempts: ReceiptAttempt[];
+}
+
+export interface ReceiptLine {
+  item: 'input' | 'cached_input' | 'output' | 'image';
+  quantity: number;
+  /** Dollars per `per` units. */
+  unitUsd: Usd;
+  per: number;
+  /** Exact, before rounding; up to fifteen decimals. */
+  amountUsd: Usd;
+}
+
+export interface ReceiptAttempt {
+  upstream: string;
+  result: 'served' | 'failed' | 'skipped';
+  reason: string | null;
+  durationMs: number;
+}
+
+export interface ImageItem {
+  id: string;
+  requestId: string;
+  mime: string;
+  bytes: number;
+  prompt: string;
+  at: Millis;
+  expiresAt: Millis;
+  /** Path of the picture on this origin; needs the session. */
+  src: string;
+}
+
+export interface EntryQuery {
+  /** `money` leaves out the charges of requests. */
+  kind?: 'all' | 'money';
+  cursor?: string;
+  limit?: string;
+}
+
+export interface Entry {
+  id: number;
+  at: Millis;
+  kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
+  /** Signed: charges are negative. */
+  amountUsd: Usd;
+  requestId: string | null;
+  cause: string;
+}
+
+export interface RedeemBody {
+  code: string;
+}
+
+export interface Redeemed {
+  amountUsd: Usd;
+  balanceUsd: Usd;
+}

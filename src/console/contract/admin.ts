@@ -1,0 +1,313 @@
+import type {
+  Entry,
+  EntryQuery,
+  Receipt,
+  RequestPage,
+  RequestQuery,
+  RequestRow,
+  UsageCounts,
+} from './account.ts';
+import type { DisplayCurrency } from './session.ts';
+import type { Day, Millis, Page, Role, SignUpMode, Usd } from './shared.ts';
+
+export interface AdminOverview {
+  /** Fourteen days, today last; days without traffic are there with zeros. */
+  days: AdminDay[];
+  totals: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
+  accounts: { total: number; disabled: number; balanceUsd: Usd; heldUsd: Usd };
+  openRequests: number;
+  /** What backends used beyond holds: the operator's loss, ever. */
+  overrunUsd: Usd;
+  topModels: ({ endpoint: string; model: string } & UsageCounts)[];
+  topAccounts: { accountId: string; email: string; requests: number; chargedUsd: Usd }[];
+  backends: { name: string; state: BreakerState }[];
+  catalog: { kind: 'file' | 'store'; error: string | null };
+  /** When these figures were computed; they are kept for a few seconds. */
+  at: Millis;
+}
+
+export interface AdminDay extends UsageCounts {
+  day: Day;
+}
+
+export interface AdminAccountQuery {
+  /** Part of the e-mail (at least two characters) or a whole account id. */
+  search?: string;
+  status?: 'active' | 'disabled';
+  role?: Role;
+  cursor?: string;
+  limit?: string;
+}
+
+export interface AdminAccount {
+  id: string;
+  email: string;
+  role: Role;
+  status: 'active' | 'disabled';
+  balanceUsd: Usd;
+  heldUsd: Usd;
+  openHolds: number;
+  monthSpentUsd: Usd;
+  /** The account's own limits; null: the catalog's default, or none. */
+  limits: AdminLimits;
+  tokenHint: string | null;
+  tokenUsedAt: Millis | null;
+  tokenExposedAt: Millis | null;
+  createdAt: Millis;
+}
+
+export interface AdminLimits {
+  chatPerMinute: number | null;
+  imagesPerMinute: number | null;
+  concurrent: number | null;
+  monthlyUsd: Usd | null;
+}
+
+export interface AdminAccountDetail extends AdminAccount {
+  name: string | null;
+  /** Can sign in to the console at all. */
+  hasSignIn: boolean;
+  twoFactor: boolean;
+  sessions: number;
+  spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
+  latest: RequestRow[];
+  entries: Entry[];
+  defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
+}
+
+export interface AdminCreateAccountBody {
+  email: string;
+  name?: string;
+  /** Absent: a password is made and shown once. */
+  password?: string;
+  balanceUsd?: Usd;
+}
+
+export interface AdminCreatedAccount {
+  account: AdminAccount;
+  /** Present when the server made it. */
+  password: string | null;
+}
+
+/** Credit and refund take a positive amount; an adjustment may be negative. */
+export interface AdminMoneyBody {
+  amountUsd: Usd;
+  cause: string;
+  /** A refund may name the request it is for; a request is refunded at most what it was charged. */
+  requestId?: string;
+  /** A random key made by the page: sending the same form twice counts once. */
+  once: string;
+}
+
+export interface AdminMoneyResult {
+  entryId: number;
+  balanceUsd: Usd;
+}
+
+export type AdminLimitsPatch = Partial<AdminLimits>;
+
+export interface AdminPasswordReset {
+  /** Shown once. Every session ended and the second factor is off. */
+  password: string;
+}
+
+export interface AdminRequestQuery extends RequestQuery {
+  account?: string;
+}
+
+export interface AdminRequestRow extends RequestRow {
+  accountId: string;
+  email: string;
+  upstream: string | null;
+  overrunUsd: Usd;
+  node: string;
+}
+
+export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
+  items: AdminRequestRow[];
+}
+
+export interface AdminReceipt extends Receipt {
+  accountId: string;
+  email: string;
+  upstream: string | null;
+  overrunUsd: Usd;
+  node: string;
+}
+
+export interface AdminEntryQuery extends EntryQuery {
+  account?: string;
+}
+
+export interface AdminEntry extends Entry {
+  accountId: string;
+  email: string;
+  actor: string;
+}
+
+export interface AdminMakeCodesBody {
+  amountUsd: Usd;
+  /** 1 to 1,000. */
+  count: number;
+  /** A name for the batch, shown in the list; made up when absent. */
+  batch?: string;
+  expiresAt?: Millis | null;
+}
+
+export interface AdminMadeCodes {
+  batch: string;
+  amountUsd: Usd;
+  /** Shown once. */
+  codes: string[];
+}
+
+export interface AdminCodeBatch {
+  batch: string;
+  amountUsd: Usd;
+  count: number;
+  redeemed: number;
+  createdBy: string;
+  createdAt: Millis;
+  expiresAt: Millis | null;
+}
+
+export interface AdminInvite {
+  id: string;
+  hint: string;
+  createdBy: string;
+  createdAt: Millis;
+  expiresAt: Millis | null;
+  usedBy: string | null;
+  usedAt: Millis | null;
+}
+
+export interface AdminMadeInvite {
+  invite: AdminInvite;
+  /** Shown once; `/sign-up?invite=…` is the link. */
+  code: string;
+}
+
+export interface AdminCatalog {
+  source: {
+    kind: 'file' | 'store';
+    path: string | null;
+    loadedAt: Millis;
+    error: string | null;
+    editable: boolean;
+  };
+  version: string;
+  /** The newest stored version's number; send it back with a save. Null for a file. */
+  revision: number | null;
+  yaml: string;
+  endpoints: AdminCatalogEndpoint[];
+  upstreams: { name: string; kind: string; baseUrl: string | null; hasKey: boolean }[];
+  limits: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
+}
+
+export interface AdminCatalogEndpoint {
+  code: string;
+  name: string;
+  type: string;
+  unavailable: string | null;
+  models: string[];
+  /** Tried in order; those of one place share by weight. */
+  places: { upstream: string; weight: number }[][];
+}
+
+export interface AdminCatalogDraft {
+  yaml: string;
+}
+
+export interface AdminCatalogProposal {
+  ok: boolean;
+  problems: { line: number | null; column: number | null; path: string | null; message: string }[];
+  /** What would change, for the preview; empty when nothing does. */
+  changes: {
+    kind: 'added' | 'removed' | 'changed';
+    subject: string;
+    before: string | null;
+    after: string | null;
+  }[];
+}
+
+export interface AdminCatalogSave extends AdminCatalogDraft {
+  note: string;
+  /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
+  revision: number;
+}
+
+export interface AdminCatalogVersion {
+  revision: number;
+  at: Millis;
+  actor: string;
+  note: string;
+}
+
+export interface AdminCatalogVersionDetail extends AdminCatalogVersion {
+  yaml: string;
+}
+
+export interface AdminProviderKey {
+  /** As written in the YAML: `${NAME}`. */
+  name: string;
+  hint: string;
+  updatedAt: Millis;
+}
+
+export type BreakerState = 'closed' | 'half_open' | 'open';
+
+export interface AdminBackend {
+  name: string;
+  kind: string;
+  baseUrl: string | null;
+  state: BreakerState;
+  /** Over the last minutes on this node; null: no traffic. */
+  requests: number;
+  errorRate: number | null;
+  firstByteMsP50: number | null;
+  firstByteMsP95: number | null;
+  inFlight: number;
+  lastError: { at: Millis; message: string } | null;
+  endpoints: string[];
+}
+
+export interface AdminBackendTest {
+  ok: boolean;
+  detail: string;
+  latencyMs: number;
+}
+
+export interface AdminVerification {
+  ok: boolean;
+  at: Millis;
+  durationMs: number;
+  checked: { accounts: number; entries: number; requests: number };
+  breaches: { invariant: string; subject: string; detail: string }[];
+}
+
+export interface AdminAuditQuery {
+  actor?: string;
+  action?: string;
+  cursor?: string;
+  limit?: string;
+}
+
+export interface AdminAuditItem {
+  id: number;
+  at: Millis;
+  actor: string;
+  actorEmail: string | null;
+  action: string;
+  target: string;
+  detail: Record<string, unknown>;
+}
+
+export interface AdminSettings {
+  siteName: string;
+  signUp: SignUpMode;
+  topUpHint: string;
+  currency: DisplayCurrency;
+}
+
+export type AdminSettingsPatch = Partial<AdminSettings>;
+export type AdminEntryPage = Page<AdminEntry>;

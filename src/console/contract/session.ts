@@ -1,0 +1,133 @@
+import type { Millis, Role, SignUpMode, Theme, Usd } from './shared.ts';
+
+/** The first call of every page; needs no session and never answers 401. */
+export interface SessionState {
+  /** No admin exists yet: only the setup page makes sense. */
+  setupNeeded: boolean;
+  signUp: SignUpMode;
+  socialProviders: SocialProvider[];
+  site: Site;
+  user: SignedInUser | null;
+}
+
+export type SocialProvider = 'github' | 'google';
+
+export interface Site {
+  name: string;
+  version: string;
+  /** What to tell somebody who wants to top up; plain text, may be empty. */
+  topUpHint: string;
+  currency: DisplayCurrency;
+}
+
+/** Amounts are kept in dollars; a page may show them in another currency at the operator's rate. */
+export interface DisplayCurrency {
+  /** ISO 4217, `USD` unless set otherwise. */
+  code: string;
+  /** How many of them one dollar is, as decimal text. */
+  perUsd: string;
+}
+
+export interface SignedInUser {
+  accountId: string;
+  email: string;
+  name: string;
+  role: Role;
+  twoFactor: boolean;
+  /** False for somebody who only ever signed in through a social provider. */
+  hasPassword: boolean;
+  /** Until when sensitive actions need no password; in the past: POST /api/console/confirm first. */
+  confirmedUntil: Millis;
+  language: string | null;
+  theme: Theme;
+}
+
+/** First run: POST /api/console/setup. Answers with a session cookie; 404 once an admin exists. */
+export interface SetupBody {
+  /** From the link that the server printed: `/setup?token=…`. */
+  token: string;
+  email: string;
+  password: string;
+  name?: string;
+}
+
+/** GET /api/console/setup?token=… tells whether the link is still good (404 once an admin exists). */
+export interface SetupState {
+  valid: boolean;
+  expiresAt: Millis | null;
+}
+
+export interface ConfirmBody {
+  password: string;
+}
+
+export interface Confirmed {
+  confirmedUntil: Millis;
+}
+
+/** One place where this account is signed in. */
+export interface SessionItem {
+  id: string;
+  current: boolean;
+  createdAt: Millis;
+  updatedAt: Millis;
+  expiresAt: Millis;
+  address: string | null;
+  userAgent: string | null;
+}
+
+export interface Settings {
+  name: string;
+  language: string | null;
+  theme: Theme;
+  /** Warn below this balance; null: no warning. */
+  lowBalanceUsd: Usd | null;
+}
+
+export type SettingsPatch = Partial<Settings>;
+
+/**
+ * The sign-in library's own routes. All are POST with a JSON body except the callback; sign-in and sign-up set the
+ * cookie. Anything under /api/auth that is not listed here is 404.
+ */
+export interface AuthRoutes {
+  'POST /api/auth/sign-up/email': {
+    body: { email: string; password: string; name?: string; inviteCode?: string };
+    response: { accountId: string };
+  };
+  'POST /api/auth/sign-in/email': {
+    body: { email: string; password: string; rememberMe?: boolean };
+    /** With `twoFactorRedirect` there is no session yet: ask for a code and POST it to one of the two verify routes. */
+    response: { twoFactorRedirect: boolean };
+  };
+  'POST /api/auth/sign-in/social': {
+    /** `callbackURL` and `errorCallbackURL` are paths on this origin. Go to `url`. */
+    body: { provider: SocialProvider; callbackURL: string; errorCallbackURL?: string };
+    response: { url: string };
+  };
+  'POST /api/auth/sign-out': { body: Record<string, never>; response: { success: boolean } };
+  /** Ends every session of this account, this one included. */
+  'POST /api/auth/revoke-sessions': { body: Record<string, never>; response: { status: boolean } };
+  'POST /api/auth/revoke-other-sessions': { body: Record<string, never>; response: { status: boolean } };
+  /** Ends every other session. */
+  'POST /api/auth/change-password': {
+    body: { currentPassword: string; newPassword: string };
+    response: { status: boolean };
+  };
+  /** Shows the secret (`otpauth://…` for a QR code) and the backup codes once; off until a code was verified. */
+  'POST /api/auth/two-factor/enable': {
+    body: { password: string };
+    response: { totpURI: string; backupCodes: string[] };
+  };
+  /** Finishes enabling (with a session) or signing in (without one). */
+  'POST /api/auth/two-factor/verify-totp': {
+    body: { code: string; trustDevice?: boolean };
+    response: { status: boolean };
+  };
+  'POST /api/auth/two-factor/verify-backup-code': { body: { code: string }; response: { status: boolean } };
+  'POST /api/auth/two-factor/generate-backup-codes': {
+    body: { password: string };
+    response: { backupCodes: string[] };
+  };
+  'POST /api/auth/two-factor/disable': { body: { password: string }; response: { status: boolean } };
+}
