@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../wire/chat.ts';
+import type { ChatRequest, ChatUsage } from '../wire/chat.ts';
 import type { ImageRequest } from '../wire/images.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { ImageRequest } from '../wire/images.ts';
  *
  * Failure is a thrown `UpstreamFailure`. An aborted `signal` ends the attempt and frees its connection at once.
  */
-export interface Upstream {
+export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: ChatCall): Promise<ChatAnswer>;
   images(call: ImageCall): Promise<ImageAnswer>;
@@ -54,6 +54,44 @@ export interface UpstreamHealth {
   readonly ok: boolean;
   readonly detail: string;
   readonly latencyMs: number;
+}
+
+/**
+ * Backends that speak Anthropic's Messages API themselves also take such a request as it is: no conversion there or
+ * back, so that thinking signatures, cache marks and whatever is new reach the backend and the client untouched.
+ */
+export interface AnthropicNative {
+  messages(call: MessagesCall): Promise<MessagesAnswer>;
+  /** `POST /messages/count_tokens`: one JSON object, free of charge at the backend. */
+  countTokens(call: MessagesCall): Promise<Uint8Array>;
+}
+
+export interface MessagesCall {
+  /** The backend's own name of the model; replaces the one in the body. */
+  readonly model: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** What the hold covers: a higher `max_tokens`, or a missing one, becomes this. */
+  readonly maxTokens: number;
+  /** The client's `anthropic-version` and `anthropic-beta`, passed on. */
+  readonly version?: string | undefined;
+  readonly beta?: string | undefined;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+/** Bytes of the Messages dialect, and what has been read in those that went by so far. */
+export type MessagesAnswer = ChatAnswer & { reading(): MessagesReading };
+
+export interface MessagesReading {
+  /** Canonical usage: undefined until the backend has told its final count, or when the count cannot be true. */
+  readonly usage: ChatUsage | undefined;
+  /** Text, thinking and tool input delivered since the last reading; the reading empties it. */
+  readonly text: string;
+  readonly stopReason: string | undefined;
+  /** `message_stop` has gone by, or the answer was whole. An end without it is a cut. */
+  readonly ended: boolean;
+  /** An error event has gone by. */
+  readonly failed: boolean;
 }
 
 export type FailureKind = 'connect' | 'timeout' | 'rate_limited' | 'unauthorized' | 'rejected' | 'server' | 'protocol';
