@@ -1,0 +1,7 @@
+/** Tollgate cannot start as it is configured; the message tells the operator what to change and needs no stack. */
+export class StartRefused extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'StartRefused';
+  }
+}

@@ -1,0 +1,163 @@
+import { Database, type SQLQueryBindings } from 'bun:sqlite';
+import {
+  CompiledQuery,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type DatabaseConnection,
+  type DatabaseIntrospector,
+  type Dialect,
+  type Driver,
+  type Kysely,
+  type QueryResult,
+  type TransactionSettings,
+} from 'kysely';
+
+/** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 256 MB. */
+const LAST_RESORT_PAGES = 65_536;
+
+/**
+ * A connection as all of ours are: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since
+ * its wait would stop the event loop. Who meets SQLITE_BUSY waits outside and tries again.
+ */
+export function openSqlite(path: string): Database {
+  const database = new Database(path, { create: true, readwrite: true });
+  try {
+    // Switching to WAL needs a moment alone; another process may be doing the same at this moment.
+    database.run('PRAGMA busy_timeout = 2000');
+    database.run('PRAGMA journal_mode = WAL');
+    database.run('PRAGMA synchronous = NORMAL');
+    database.run('PRAGMA foreign_keys = ON');
+    database.run('PRAGMA temp_store = MEMORY');
+    database.run(`PRAGMA wal_autocheckpoint = ${LAST_RESORT_PAGES}`);
+    database.run('PRAGMA busy_timeout = 0');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Kysely on bun:sqlite. Kysely itself lets one caller at a time use the only connection. */
+export class BunSqliteDialect implements Dialect {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  createDriver(): Driver {
+    return new BunSqliteDriver(this.#database);
+  }
+
+  createQueryCompiler(): SqliteQueryCompiler {
+    return new SqliteQueryCompiler();
+  }
+
+  createAdapter(): SqliteAdapter {
+    return new SqliteAdapter();
+  }
+
+  createIntrospector(db: Kysely<unknown>): DatabaseIntrospector {
+    return new SqliteIntrospector(db);
+  }
+}
+
+class BunSqliteDriver implements Driver {
+  readonly #connection: BunSqliteConnection;
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#connection = new BunSqliteConnection(database);
+  }
+
+  init(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  acquireConnection(): Promise<DatabaseConnection> {
+    return Promise.resolve(this.#connection);
+  }
+
+  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    // A transaction that takes the write lock late can fail in its middle; ours fail at the start or not at all.
+    const sql = settings.accessMode === 'read only' ? 'begin' : 'begin immediate';
+    await connection.executeQuery(CompiledQuery.raw(sql));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('commit'));
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    // A full disk rolls back by itself, and then there is nothing left to roll back.
+    if (this.#database.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'));
+  }
+
+  releaseConnection(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  destroy(): Promise<void> {
+    this.#database.close();
+    return Promise.resolve();
+  }
+}
+
+class BunSqliteConnection implements DatabaseConnection {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return withoutBusy(() => this.#execute<R>(query));
+  }
+
+  #execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
+    const statement = this.#database.prepare<R, SQLQueryBindings[]>(sql);
+    try {
+      // Kysely types parameters as unknown; what SQLite cannot bind, bun:sqlite refuses.
+      const bindings = parameters as SQLQueryBindings[];
+      if (statement.columnNames.length > 0) return { rows: statement.all(...bindings) };
+      const { changes, lastInsertRowid } = statement.run(...bindings);
+      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+    } finally {
+      statement.finalize();
+    }
+  }
+
+  // eslint-disable-next-line require-yield -- the interface wants a generator; a cursor would pin the WAL while its reader is slow
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('streaming is not supported: page by key instead');
+  }
+}
+
+const BUSY = 5;
+const BUSY_PATIENCE_MS = 2_000;
+const BUSY_STEP_MS = 5;
+
+/** Another process (the CLI beside the server) holds the lock for moments; we wait for it without stopping the loop. */
+export async function withoutBusy<T>(work: () => T): Promise<T> {
+  const start = performance.now();
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() - start > BUSY_PATIENCE_MS) throw error;
+      await Bun.sleep(BUSY_STEP_MS);
+    }
+  }
+}
+
+export function isBusy(error: unknown): boolean {
+  return sqliteCode(error) === BUSY;
+}
+
+/** SQLite's primary result code; the higher bits say more than anyone here needs. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return undefined;
+  return error.errno & 0xff;
+}

@@ -1,0 +1,18 @@
+import type { Dialect } from '../dialect.ts';
+import { first } from './0001-first.ts';
+
+/**
+ * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
+ * that only adds keeps `compatibleFrom` of the one before it, so that the previous version of Tollgate runs on beside
+ * the new one; a step that takes something away raises it to the lowest number whose code can live with the result.
+ */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly compatibleFrom: number;
+  statements(dialect: Dialect): readonly string[];
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { number: 1, name: 'first', compatibleFrom: 1, statements: first },
+];

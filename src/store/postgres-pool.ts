@@ -1,0 +1,45 @@
+import { Pool, types, type CustomTypesConfig } from 'pg';
+import type { Log } from '../std/log.ts';
+import { StartRefused } from '../std/start-refused.ts';
+
+const MAX_CONNECTIONS = 10;
+/** A request must hear of a dead database within a second. */
+const CONNECT_TIMEOUT_MS = 800;
+/** The server gives up on a statement first, the client a little later in case the server is gone. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+const QUERY_TIMEOUT_MS = 12_000;
+const IDLE_MS = 30_000;
+
+/** Connections to Postgres, bounded in number and in time. */
+export function openPool(url: string, log: Log): Pool {
+  if (!/^postgres(ql)?:\/\//.test(url)) {
+    throw new StartRefused('DATABASE_URL must look like postgres://user:password@host:5432/database');
+  }
+  const pool = new Pool({
+    connectionString: url,
+    max: MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    keepAlive: true,
+    application_name: 'tollgate',
+    types: INTEGERS_AS_NUMBERS,
+  });
+  // A server that goes away ends idle connections; without a listener that event would end the process.
+  pool.on('error', (error) => log.warn('postgres_connection_lost', { error }));
+  return pool;
+}
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+/** Every integer of ours is safe, and the only numerics are sums of them. */
+export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if ((oid === INT8 || oid === NUMERIC) && format !== 'binary') return Number;
+    // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- types of extensions have numbers that pg does not list
+    return types.getTypeParser(oid, format);
+  },
+};

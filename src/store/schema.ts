@@ -1,0 +1,210 @@
+import type { ColumnType, Generated, Insertable, Selectable } from 'kysely';
+
+/**
+ * Every table as Kysely sees it, the same on both databases. Amounts are nano-USD, moments are milliseconds since 1970
+ * unless the name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
+ */
+export interface Schema {
+  account: AccountTable;
+  entry: EntryTable;
+  redeem_code: RedeemCodeTable;
+  request: RequestTable;
+  usage_day: UsageDayTable;
+  answer: AnswerTable;
+  setting: SettingTable;
+  invite: InviteTable;
+  audit: AuditTable;
+  catalog_version: CatalogVersionTable;
+  provider_key: ProviderKeyTable;
+  image: ImageTable;
+}
+
+type Default<T> = Generated<T>;
+/** May be left out of an insert; absent means NULL. */
+type Nullable<T> = ColumnType<T | null, T | null | undefined, T | null>;
+
+export interface AccountTable {
+  id: string;
+  email: string;
+  role: Default<AccountRole>;
+  status: Default<AccountStatus>;
+  token_hash: Nullable<string>;
+  token_hint: Nullable<string>;
+  token_created_at: Nullable<number>;
+  token_used_at: Nullable<number>;
+  token_exposed_at: Nullable<number>;
+  balance: Default<number>;
+  held: Default<number>;
+  open_holds: Default<number>;
+  chat_arrival_us: Default<number>;
+  images_arrival_us: Default<number>;
+  chat_per_minute: Nullable<number>;
+  images_per_minute: Nullable<number>;
+  concurrent: Nullable<number>;
+  monthly_limit: Nullable<number>;
+  /** UTC, yyyymm. `month_spent` belongs to this month; in a later one it counts as zero. */
+  month: Default<number>;
+  month_spent: Default<number>;
+  low_balance: Nullable<number>;
+  created_at: number;
+}
+
+export type AccountRole = 'user' | 'admin' | 'system';
+export type AccountStatus = 'active' | 'disabled';
+
+export interface EntryTable {
+  id: Generated<number>;
+  account_id: string;
+  kind: EntryKind;
+  /** Signed: a charge is negative. */
+  amount: number;
+  request_id: Nullable<string>;
+  once: Nullable<string>;
+  cause: string;
+  actor: string;
+  created_at: number;
+}
+
+export type EntryKind = 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
+
+export interface RedeemCodeTable {
+  code_hash: string;
+  hint: string;
+  batch: string;
+  amount: number;
+  created_by: string;
+  created_at: number;
+  expires_at: Nullable<number>;
+  redeemed_by: Nullable<string>;
+  redeemed_at: Nullable<number>;
+}
+
+export interface RequestTable {
+  id: string;
+  account_id: string;
+  state: RequestState;
+  held: number;
+  charged: Default<number>;
+  overrun: Default<number>;
+  node: string;
+  lease_until: number;
+  /** What kind of rate limit and price it falls under: `chat` or `images`. */
+  kind: string;
+  endpoint: string;
+  model: string;
+  /** JSON of the ledger's `Price`. */
+  price: string;
+  input_ceiling: number;
+  /** Per choice, after the balance may have lowered it. Images: 0. */
+  output_cap: number;
+  /** The client's `n`; for images, how many. */
+  choices: number;
+  stream: number;
+  client: string;
+  created_at: number;
+  finished_at: Nullable<number>;
+  first_byte_ms: Nullable<number>;
+  duration_ms: Nullable<number>;
+  /** While pending: how far the meter has come. Afterwards: what was used. */
+  input_tokens: Default<number>;
+  cached_tokens: Default<number>;
+  output_tokens: Default<number>;
+  reasoning_tokens: Default<number>;
+  images: Default<number>;
+  usage_source: Nullable<string>;
+  outcome: Nullable<string>;
+  error_code: Nullable<string>;
+  finish_reason: Nullable<string>;
+  upstream: Nullable<string>;
+  /** JSON of the ledger's `Attempt[]`. */
+  attempts: Nullable<string>;
+}
+
+export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
+export type RequestRow = Selectable<RequestTable>;
+
+/** Sums of closed requests by the UTC day they began; `account_id` '' is the sum over all accounts. */
+export interface UsageDayTable {
+  account_id: string;
+  /** yyyymmdd. */
+  day: number;
+  endpoint: string;
+  model: string;
+  requests: Default<number>;
+  failures: Default<number>;
+  input_tokens: Default<number>;
+  cached_tokens: Default<number>;
+  output_tokens: Default<number>;
+  reasoning_tokens: Default<number>;
+  images: Default<number>;
+  charged: Default<number>;
+}
+
+export interface AnswerTable {
+  account_id: string;
+  idempotency_key: string;
+  body_hash: string;
+  request_id: string;
+  state: 'running' | 'done';
+  status: Nullable<number>;
+  headers: Nullable<string>;
+  body: Nullable<Uint8Array>;
+  lease_until: number;
+  created_at: number;
+}
+
+export interface SettingTable {
+  key: string;
+  value: string;
+  updated_at: number;
+}
+
+export interface InviteTable {
+  code_hash: string;
+  hint: string;
+  created_by: string;
+  created_at: number;
+  expires_at: Nullable<number>;
+  used_by: Nullable<string>;
+  used_at: Nullable<number>;
+}
+
+export interface AuditTable {
+  id: Generated<number>;
+  at: number;
+  actor: string;
+  action: string;
+  target: string;
+  /** JSON. */
+  detail: string;
+}
+
+export interface CatalogVersionTable {
+  id: Generated<number>;
+  created_at: number;
+  actor: string;
+  note: string;
+  yaml: string;
+}
+
+export interface ProviderKeyTable {
+  name: string;
+  sealed: string;
+  hint: string;
+  updated_at: number;
+}
+
+export interface ImageTable {
+  id: string;
+  account_id: string;
+  request_id: string;
+  mime: string;
+  bytes: Uint8Array;
+  size: number;
+  prompt: string;
+  created_at: number;
+  expires_at: number;
+}
+
+export type AccountRow = Selectable<AccountTable>;
+export type NewRequestRow = Insertable<RequestTable>;

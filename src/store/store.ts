@@ -1,0 +1,129 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from 'bun:sqlite';
+import { Kysely, PostgresDialect } from 'kysely';
+import type { Pool } from 'pg';
+import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
+import { StartRefused } from '../std/start-refused.ts';
+import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
+import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
+import { migratePostgres, migrateSqlite } from './migrate.ts';
+import { openPool } from './postgres-pool.ts';
+import type { Schema } from './schema.ts';
+import { SideThread } from './side-thread.ts';
+import { Wal } from './wal.ts';
+
+/** One database, opened and migrated. `db` is for everything but the ledger's hot path, which has a way of its own. */
+export interface Store {
+  readonly dialect: Dialect;
+  readonly db: Kysely<Schema>;
+  readonly backend: SqliteBackend | PostgresBackend;
+  /** Resolves when all that was committed before the call survives a power cut. */
+  durable(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SqliteBackend {
+  readonly kind: 'sqlite';
+  readonly path: string;
+  readonly wal: Wal;
+  /** For statements that take long: they must not run on the thread that serves requests. */
+  readonly side: SideThread;
+  /** Another connection; who opens it closes it. It never waits for a lock: SQLITE_BUSY comes at once. */
+  open(): Database;
+}
+
+export interface PostgresBackend {
+  readonly kind: 'postgres';
+  readonly pool: Pool;
+  readonly url: string;
+}
+
+export interface StoreOptions {
+  readonly dataDir: string;
+  readonly databaseUrl?: string | undefined;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** Opens the database and brings its schema up to date, or throws {@link StartRefused} with what to do about it. */
+export function openStore(options: StoreOptions): Promise<Store> {
+  return options.databaseUrl === undefined
+    ? openSqliteStore(options)
+    : openPostgresStore(options, options.databaseUrl);
+}
+
+async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<Store> {
+  const path = join(dataDir, 'tollgate.db');
+  const connection = openFile(dataDir, path);
+  try {
+    await migrateSqlite(connection, clock);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  const side = new SideThread(path);
+  const wal = new Wal({
+    path: `${path}-wal`,
+    pendingFrames: () => pendingFrames(connection),
+    onGrown: () => {
+      side.checkpoint().catch((error: unknown) => log.error('checkpoint_failed', { error }));
+    },
+  });
+  const db = new Kysely<Schema>({ dialect: new BunSqliteDialect(connection) });
+  return {
+    dialect: sqliteDialect,
+    db,
+    backend: { kind: 'sqlite', path, wal, side, open: () => openSqlite(path) },
+    durable: () => wal.sync(),
+    async close() {
+      await wal.close();
+      await side.close();
+      await db.destroy();
+      // Kysely closes only what it has used.
+      connection.close();
+    },
+  };
+}
+
+function openFile(dataDir: string, path: string): Database {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    return openSqlite(path);
+  } catch (error) {
+    throw new StartRefused(`Cannot open the database ${path}: ${reasonOf(error)}`, error);
+  }
+}
+
+/** NOOP only reports; a transaction in progress on this connection would make it fail, and the next sync asks again. */
+function pendingFrames(connection: Database): number {
+  if (connection.inTransaction) return 0;
+  const [row] = connection.query<unknown, []>('PRAGMA wal_checkpoint(NOOP)').values();
+  const [, frames, copied] = row ?? [];
+  return Number(frames) - Number(copied);
+}
+
+async function openPostgresStore({ log, clock }: StoreOptions, url: string): Promise<Store> {
+  const pool = openPool(url, log);
+  try {
+    await migratePostgres(pool, clock);
+  } catch (error) {
+    await pool.end();
+    if (error instanceof StartRefused) throw error;
+    throw new StartRefused(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
+  }
+  return {
+    dialect: postgresDialect,
+    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) }),
+    backend: { kind: 'postgres', pool, url },
+    // A Postgres commit is durable when it is acknowledged.
+    durable: () => Promise.resolve(),
+    close: () => pool.end(),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
