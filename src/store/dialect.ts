@@ -4,6 +4,11 @@ export interface Dialect {
   readonly bytes: string;
   /** A primary key that counts up by itself. */
   readonly autoId: string;
+  /** A moment and a truth value as the sign-in library writes them. */
+  readonly timestamp: string;
+  readonly flag: string;
+  /** Makes a text column compare byte by byte, whatever language the database was created for. */
+  byteOrdered(table: string, column: string): readonly string[];
   /** Triggers that refuse UPDATE and DELETE on a table. */
   appendOnly(table: string): readonly string[];
 }
@@ -12,6 +17,9 @@ export const sqliteDialect: Dialect = {
   int64: 'INTEGER',
   bytes: 'BLOB',
   autoId: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  timestamp: 'TEXT',
+  flag: 'INTEGER',
+  byteOrdered: () => [],
   appendOnly: (table) =>
     ['UPDATE', 'DELETE'].map(
       (verb) => `CREATE TRIGGER ${table}_no_${verb.toLowerCase()} BEFORE ${verb} ON ${table}
@@ -23,6 +31,9 @@ export const postgresDialect: Dialect = {
   int64: 'BIGINT',
   bytes: 'BYTEA',
   autoId: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  timestamp: 'TIMESTAMPTZ',
+  flag: 'BOOLEAN',
+  byteOrdered: (table, column) => [`ALTER TABLE ${table} ALTER COLUMN ${column} TYPE TEXT COLLATE "C"`],
   appendOnly: (table) => [
     `CREATE FUNCTION ${table}_refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION '${table} is append-only'; END $$`,

@@ -1,10 +1,11 @@
 import type { ColumnType, Generated, Insertable, Selectable } from 'kysely';
+import type { AuthSchema } from './schema-auth.ts';
 
 /**
  * Every table as Kysely sees it, the same on both databases. Amounts are nano-USD, moments are milliseconds since 1970
  * unless the name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema {
+export interface Schema extends AuthSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

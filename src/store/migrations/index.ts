@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 import { first } from './0001-first.ts';
+import { auth } from './0003-auth.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
@@ -15,4 +16,5 @@ export interface Migration {
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: 'first', compatibleFrom: 1, statements: first },
+  { number: 2, name: 'auth', compatibleFrom: 1, statements: auth },
 ];

@@ -1,0 +1,79 @@
+import type { ColumnType } from 'kysely';
+
+/** The sign-in library's tables, whose columns are its own, and what an account prefers in the console. */
+export interface AuthSchema {
+  auth_user: AuthUserTable;
+  auth_session: AuthSessionTable;
+  auth_account: AuthAccountTable;
+  auth_verification: AuthVerificationTable;
+  auth_two_factor: AuthTwoFactorTable;
+  preference: PreferenceTable;
+}
+
+/** Text of ISO 8601 in SQLite, a date from Postgres; both databases take the text. */
+type Moment = ColumnType<string | Date, string, string>;
+/** 0 or 1 in SQLite, a boolean from Postgres; both databases take a boolean. */
+type Flag = ColumnType<number | boolean, boolean, boolean>;
+type Nullable<T> = ColumnType<T | null, T | null | undefined, T | null>;
+
+export interface AuthUserTable {
+  /** The same as the account's. */
+  id: string;
+  name: string;
+  email: string;
+  emailVerified: Flag;
+  image: Nullable<string>;
+  createdAt: Moment;
+  updatedAt: Moment;
+  twoFactorEnabled: ColumnType<number | boolean | null, boolean | null | undefined, boolean | null>;
+}
+
+export interface AuthSessionTable {
+  id: string;
+  expiresAt: Moment;
+  token: string;
+  createdAt: Moment;
+  updatedAt: Moment;
+  ipAddress: Nullable<string>;
+  userAgent: Nullable<string>;
+  userId: string;
+  /** When the password was last entered again in this session, milliseconds. */
+  confirmedAt: Nullable<number>;
+}
+
+export interface AuthAccountTable {
+  id: string;
+  accountId: string;
+  providerId: string;
+  userId: string;
+  accessToken: Nullable<string>;
+  refreshToken: Nullable<string>;
+  idToken: Nullable<string>;
+  scope: Nullable<string>;
+  /** PHC string of argon2id; only with the provider `credential`. */
+  password: Nullable<string>;
+  createdAt: Moment;
+  updatedAt: Moment;
+}
+
+export interface AuthVerificationTable {
+  id: string;
+  identifier: string;
+  value: string;
+  expiresAt: Moment;
+  createdAt: Moment;
+  updatedAt: Moment;
+}
+
+export interface AuthTwoFactorTable {
+  id: string;
+  secret: string;
+  backupCodes: string;
+  userId: string;
+}
+
+export interface PreferenceTable {
+  account_id: string;
+  language: Nullable<string>;
+  theme: 'system' | 'light' | 'dark';
+}
