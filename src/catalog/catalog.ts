@@ -13,8 +13,21 @@ export interface Catalog {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   /** Other names for `code/model`, for clients that insist on a certain model name. */
   readonly aliases: ReadonlyMap<string, { readonly endpoint: string; readonly model: string }>;
-  readonly limits: { readonly chatPerMinute: number; readonly imagesPerMinute: number; readonly concurrent: number };
+  readonly limits: {
+    readonly chatPerMinute: number;
+    readonly imagesPerMinute: number;
+    readonly concurrent: number;
+  };
+  /** How Tollgate itself serves HTTPS; absent: it does not, and a proxy in front of it may. Read at start. */
+  readonly tls?: TlsConfig | undefined;
+  /** Addresses and CIDR ranges whose `x-forwarded-*` headers are believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
 }
+
+/** Paths are absolute: a relative one in the file is relative to the file. */
+export type TlsConfig =
+  | { readonly kind: 'files'; readonly cert: string; readonly key: string }
+  | { readonly kind: 'self-signed' };
 
 export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding';
 
@@ -52,7 +65,11 @@ export interface Model {
 /** Tokens: nano-USD per million. Images: nano-USD per image, by size, with a price for sizes not named. */
 export type ModelPrice =
   | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
-  | { readonly kind: 'images'; readonly bySize: ReadonlyMap<string, NanoUsd>; readonly otherwise: NanoUsd | undefined };
+  | {
+      readonly kind: 'images';
+      readonly bySize: ReadonlyMap<string, NanoUsd>;
+      readonly otherwise: NanoUsd | undefined;
+    };
 
 export interface UpstreamConfig {
   readonly name: string;
@@ -90,16 +107,27 @@ export interface Route {
 }
 
 /** Finds what a request asked for, or says in the documented way why it cannot be had. */
-export function resolve(catalog: Catalog, wanted: { code: string; model: string; type: EndpointType }): Route {
+export function resolve(
+  catalog: Catalog,
+  wanted: { code: string; model: string; type: EndpointType },
+): Route {
   const endpoint = catalog.endpoints.get(wanted.code);
-  if (!endpoint) throw new Fault('unknown_endpoint', `There is no endpoint '${wanted.code}'.`, { param: 'endpoint' });
+  if (!endpoint)
+    throw new Fault('unknown_endpoint', `There is no endpoint '${wanted.code}'.`, { param: 'endpoint' });
   if (endpoint.type !== wanted.type) {
-    throw new Fault('unsupported_endpoint', `Endpoint '${endpoint.code}' does not do ${KINDS[wanted.type]}.`, { param: 'endpoint' });
+    throw new Fault(
+      'unsupported_endpoint',
+      `Endpoint '${endpoint.code}' does not do ${KINDS[wanted.type]}.`,
+      { param: 'endpoint' },
+    );
   }
-  if (endpoint.unavailable) throw new Fault('unsupported_endpoint', endpoint.unavailable, { param: 'endpoint' });
+  if (endpoint.unavailable)
+    throw new Fault('unsupported_endpoint', endpoint.unavailable, { param: 'endpoint' });
   const model = endpoint.models.find((candidate) => candidate.id === wanted.model);
   if (!model) {
-    throw new Fault('unsupported_model', `Endpoint '${endpoint.code}' has no model '${wanted.model}'.`, { param: 'model' });
+    throw new Fault('unsupported_model', `Endpoint '${endpoint.code}' has no model '${wanted.model}'.`, {
+      param: 'model',
+    });
   }
   return { endpoint, model };
 }

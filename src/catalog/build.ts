@@ -1,0 +1,232 @@
+import { resolve } from 'node:path';
+import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
+import type { Catalog, Endpoint, EndpointType, Model, ModelPrice } from './catalog.ts';
+import type { CatalogFile, EndpointEntry, ModelEntry } from './file-schema.ts';
+import type { Path, PathMistake } from './mistakes.ts';
+import { References, type Environment } from './secrets.ts';
+import { buildUpstream } from './upstream-entry.ts';
+
+export interface Built {
+  readonly catalog: Omit<Catalog, 'version'>;
+  /** When there are any, the catalog is incomplete and not to be used. */
+  readonly mistakes: readonly PathMistake[];
+}
+
+/** Turns a file of the right shape into a catalog and checks that all it refers to is there. */
+export function buildCatalog(
+  file: CatalogFile,
+  { env, folder }: { env: Environment; folder: string },
+): Built {
+  const references = new References(env);
+  const mistakes: PathMistake[] = [];
+  const refuse: Refuse = (path, message) => mistakes.push({ path, message });
+  const upstreams = new Map(
+    Object.entries(file.upstreams).map(([name, entry]) => [name, buildUpstream(name, entry, references)]),
+  );
+  const lists = new Map(
+    Object.entries(file.lists).map(([name, entries]) => [name, buildList(name, entries, file, refuse)]),
+  );
+  const endpoints = new Map(
+    Object.entries(file.endpoints).map(([code, entry]) => [
+      code,
+      buildEndpoint(code, entry, { file, lists, refuse }),
+    ]),
+  );
+  const catalog = {
+    upstreams,
+    endpoints,
+    aliases: buildAliases(file.aliases, endpoints, refuse),
+    limits: {
+      chatPerMinute: file.limits.chat_per_minute,
+      imagesPerMinute: file.limits.images_per_minute,
+      concurrent: file.limits.concurrent,
+    },
+    tls: buildTls(file.tls, folder),
+    trustedProxies: file.trusted_proxies,
+  };
+  return { catalog, mistakes: [...mistakes, ...references.mistakes] };
+}
+
+type Refuse = (path: Path, message: string) => void;
+
+const DEFAULT_MAX_OUTPUT = 16_384;
+
+function buildList(
+  name: string,
+  entries: readonly ModelEntry[],
+  file: CatalogFile,
+  refuse: Refuse,
+): readonly Model[] {
+  const seen = new Set<string>();
+  return entries.map((entry, index) => {
+    const path = ['lists', name, index];
+    if (seen.has(entry.model))
+      refuse([...path, 'model'], `is in this list twice; remove one '${entry.model}'`);
+    seen.add(entry.model);
+    for (const upstream of Object.keys(entry.upstream_models)) {
+      if (!Object.hasOwn(file.upstreams, upstream)) {
+        refuse([...path, 'upstream_models', upstream], unknown('upstream', upstream, file.upstreams));
+      }
+    }
+    return buildModel(name, entry);
+  });
+}
+
+function buildModel(list: string, entry: ModelEntry): Model {
+  const price = buildPrice(entry);
+  return {
+    id: entry.model,
+    displayName: entry.display_name ?? entry.model,
+    list,
+    price,
+    contextTokens: entry.context,
+    maxOutput: entry.max_output ?? Math.min(DEFAULT_MAX_OUTPUT, entry.context),
+    sizes: entry.sizes ?? (price.kind === 'images' ? [...price.bySize.keys()] : []),
+    upstreamModels: new Map(Object.entries(entry.upstream_models)),
+    free: entry.free,
+    vision: entry.vision,
+    tools: entry.tools,
+    reasoning: entry.reasoning,
+  };
+}
+
+/** The schema has made sure that a model has one kind of price; a free one with sizes makes images. */
+function buildPrice(entry: ModelEntry): ModelPrice {
+  if (entry.free) {
+    if (entry.sizes !== undefined) return { kind: 'images', bySize: new Map(), otherwise: ZERO };
+    return { kind: 'tokens', input: 0, cachedInput: 0, output: 0 };
+  }
+  if (entry.image === undefined) {
+    const input = entry.input ?? 0;
+    return { kind: 'tokens', input, cachedInput: entry.cached_input ?? input, output: entry.output ?? 0 };
+  }
+  if (typeof entry.image === 'number')
+    return { kind: 'images', bySize: new Map(), otherwise: nanoUsd(entry.image) };
+  const { default: otherwise, ...sizes }: Record<string, NanoUsd> = entry.image;
+  return { kind: 'images', bySize: new Map(Object.entries(sizes)), otherwise };
+}
+
+interface EndpointParts {
+  readonly file: CatalogFile;
+  readonly lists: ReadonlyMap<string, readonly Model[]>;
+  readonly refuse: Refuse;
+}
+
+function buildEndpoint(code: string, entry: EndpointEntry, parts: EndpointParts): Endpoint {
+  const path = ['endpoints', code];
+  if (entry.unavailable === undefined) {
+    if (entry.lists.length === 0)
+      parts.refuse([...path, 'lists'], 'is missing; name at least one list of models');
+    if (entry.upstreams.length === 0)
+      parts.refuse([...path, 'upstreams'], 'is missing; name at least one upstream');
+  }
+  return {
+    code,
+    name: entry.name,
+    type: entry.type,
+    models: endpointModels(path, entry, parts),
+    places: endpointPlaces(path, entry, parts),
+    unavailable: entry.unavailable,
+  };
+}
+
+const PRICED_BY: Record<EndpointType, ModelPrice['kind']> = {
+  chat_completion: 'tokens',
+  image_generation: 'images',
+  embedding: 'tokens',
+};
+const PRICE_WORDS: Record<ModelPrice['kind'], string> = { tokens: 'by the token', images: 'by the image' };
+
+function endpointModels(path: Path, entry: EndpointEntry, { file, lists, refuse }: EndpointParts): Model[] {
+  const models = new Map<string, Model>();
+  const kind = PRICED_BY[entry.type];
+  for (const [index, list] of entry.lists.entries()) {
+    const here = [...path, 'lists', index];
+    if (!lists.has(list)) refuse(here, unknown('list', list, file.lists));
+    for (const model of lists.get(list) ?? []) {
+      const twin = models.get(model.id);
+      // A model twice in one list was refused there.
+      if (twin && twin.list !== list)
+        refuse(here, `brings model '${model.id}' in again; list '${twin.list}' has it already`);
+      if (model.price.kind !== kind) {
+        refuse(
+          here,
+          `has '${model.id}', priced ${PRICE_WORDS[model.price.kind]}; ${entry.type} needs models priced ${PRICE_WORDS[kind]}`,
+        );
+      }
+      if (!twin) models.set(model.id, model);
+    }
+  }
+  return [...models.values()];
+}
+
+/** A plain name is a place of its own; weighted entries that follow each other are one place together. */
+function endpointPlaces(
+  path: Path,
+  entry: EndpointEntry,
+  { file, refuse }: EndpointParts,
+): Endpoint['places'] {
+  const places: { upstream: string; weight: number }[][] = [];
+  const seen = new Set<string>();
+  let shared: { upstream: string; weight: number }[] | undefined;
+  for (const [index, item] of entry.upstreams.entries()) {
+    const upstream = typeof item === 'string' ? item : item.name;
+    const here = [...path, 'upstreams', index];
+    if (!Object.hasOwn(file.upstreams, upstream)) refuse(here, unknown('upstream', upstream, file.upstreams));
+    if (seen.has(upstream))
+      refuse(here, `names upstream '${upstream}' twice; a second try there would end the same way`);
+    seen.add(upstream);
+    const candidate = { upstream, weight: typeof item === 'string' ? 1 : item.weight };
+    if (typeof item !== 'string' && shared) {
+      shared.push(candidate);
+      continue;
+    }
+    const place = [candidate];
+    places.push(place);
+    shared = typeof item === 'string' ? undefined : place;
+  }
+  return places;
+}
+
+function buildAliases(
+  aliases: CatalogFile['aliases'],
+  endpoints: ReadonlyMap<string, Endpoint>,
+  refuse: Refuse,
+): Catalog['aliases'] {
+  const built = new Map<string, { endpoint: string; model: string }>();
+  for (const [alias, target] of Object.entries(aliases)) {
+    const path = ['aliases', alias];
+    const { endpoint, model } = splitId(target);
+    const known = endpoints.get(endpoint);
+    if (model === '') refuse(path, 'must be code/model, such as svc_chat/house-guide');
+    else if (!known) refuse(path, unknown('endpoint', endpoint, Object.fromEntries(endpoints)));
+    else if (!known.models.some(({ id }) => id === model))
+      refuse(path, `endpoint '${endpoint}' has no model '${model}'`);
+    const own = splitId(alias);
+    if (endpoints.get(own.endpoint)?.models.some(({ id }) => id === own.model)) {
+      refuse(path, 'hides the model of that very name; choose another alias');
+    }
+    built.set(alias, { endpoint, model });
+  }
+  return built;
+}
+
+/** `code/model`; codes have no slash, model ids may. */
+function splitId(text: string): { endpoint: string; model: string } {
+  const slash = text.indexOf('/');
+  return slash < 0
+    ? { endpoint: text, model: '' }
+    : { endpoint: text.slice(0, slash), model: text.slice(slash + 1) };
+}
+
+function buildTls(tls: CatalogFile['tls'], folder: string): Catalog['tls'] {
+  if (tls === undefined) return undefined;
+  if (tls === 'self-signed') return { kind: 'self-signed' };
+  return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
+}
+
+function unknown(what: string, name: string, known: Readonly<Record<string, unknown>>): string {
+  const names = Object.keys(known);
+  const shown = names.slice(0, 12).join(', ') + (names.length > 12 ? ', …' : '');
+  return `there is no ${what} '${name}'; known: ${shown === '' ? 'none' : shown}`;
+}

@@ -1,0 +1,191 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { parseUsd } from '../std/money.ts';
+import { UPSTREAM_KIND_NAMES } from './kinds.ts';
+import { checkModel } from './model-check.ts';
+
+/** The ledger multiplies no price above this (10,000 USD per million tokens); a larger one is a slip of the decimal point. */
+export const MAX_TOKEN_PRICE = 10_000_000_000_000;
+/** 1,000 USD for one image, for the same reason. */
+export const MAX_IMAGE_PRICE = 1_000_000_000_000;
+
+/** `${ENV_NAME}` as a whole value. */
+export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
+
+const MAX_TOKENS = 10_000_000;
+const HOUR_MS = 3_600_000;
+
+const name = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/,
+    'must be 1 to 64 letters, digits, _ or -, beginning with a letter or digit',
+  );
+const text = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
+const modelId = z
+  .string()
+  .regex(/^[^\s\p{C}]{1,200}$/u, 'must be a model id: 1 to 200 characters without spaces')
+  .meta({ description: 'The id used in requests; may contain /, : and .' });
+const size = z.string().regex(/^[1-9]\d{1,3}x[1-9]\d{1,3}$/, 'must be a size such as 1024x1024');
+const tokenPrice = price(MAX_TOKEN_PRICE, '10,000 USD per million tokens');
+const imagePrice = price(MAX_IMAGE_PRICE, '1,000 USD per image');
+
+const model = strict({
+  model: modelId,
+  display_name: text.optional().describe('Shown to people; the id when absent.'),
+  input: tokenPrice.optional().describe('USD per million input tokens.'),
+  cached_input: tokenPrice
+    .optional()
+    .describe('USD per million input tokens read from a cache; the input price when absent.'),
+  output: tokenPrice.optional().describe('USD per million output tokens; 0 for embedding models.'),
+  image: z
+    .union([imagePrice, z.record(z.union([z.literal('default'), size]), imagePrice)])
+    .optional()
+    .describe('USD per image: a number, or a map by size with an optional `default` for sizes not named.'),
+  sizes: z
+    .array(size)
+    .min(1, 'must name at least one size')
+    .max(64)
+    .optional()
+    .describe('Allowed sizes; the first is the default.'),
+  context: whole(1, MAX_TOKENS).default(128_000).describe('Input and output tokens together.'),
+  max_output: whole(1, MAX_TOKENS)
+    .optional()
+    .describe('The most output tokens of one answer; 16384 when absent, or the context if that is less.'),
+  upstream_models: z
+    .record(name, modelId)
+    .default({})
+    .describe("The model's id at an upstream, where it differs."),
+  free: z.boolean().default(false).describe('Sold for nothing, on purpose.'),
+  vision: z.boolean().default(false).describe('Takes images as input.'),
+  tools: z.boolean().default(false).describe('Can call tools.'),
+  reasoning: z.boolean().default(false).describe('Thinks before it answers.'),
+}).superRefine(checkModel);
+
+const upstream = strict({
+  kind: z.enum(UPSTREAM_KIND_NAMES, {
+    error: (issue) =>
+      `${issue.input === undefined ? 'is missing; it' : ''} must be one of ${UPSTREAM_KIND_NAMES.join(', ')}`.trim(),
+  }),
+  base_url: z.string().optional().describe('Address of the server, or a whole ${ENV_NAME}.'),
+  api_key: z
+    .string()
+    .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here')
+    .optional()
+    .describe('${ENV_NAME}: the environment variable that holds the key.'),
+  headers: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9!#$%&'*+.^_`|~-]{0,99}$/, 'must be a header name'),
+      z.string().max(4096),
+    )
+    .default({})
+    .describe('Sent with every request; a value may be a whole ${ENV_NAME}.'),
+  timeouts: strict({
+    first_byte_ms: whole(10, HOUR_MS).default(60_000).describe('Until the answer begins.'),
+    idle_ms: whole(10, HOUR_MS).default(60_000).describe('Silence within a stream.'),
+    total_ms: whole(10, 24 * HOUR_MS)
+      .default(600_000)
+      .describe('The whole call.'),
+  }).prefault({}),
+  options: z
+    .record(z.string(), z.union([z.string().max(4096), z.number(), z.boolean()]).transform(String))
+    .default({})
+    .describe('What else the kind needs, e.g. region, api_version, resource_name, path, organization.'),
+});
+
+const weighted = strict({ name, weight: whole(1, 1000) });
+
+const endpoint = strict({
+  name: text,
+  type: z.enum(['chat_completion', 'image_generation', 'embedding']),
+  lists: z.array(name).default([]).describe('Lists whose models it offers.'),
+  upstreams: z
+    .array(z.union([name, weighted], { error: 'must be the name of an upstream, or { name, weight }' }))
+    .default([])
+    .describe(
+      'Tried in order. { name, weight } entries that follow each other form one place and share its load by weight.',
+    ),
+  unavailable: text.optional().describe('Why it cannot serve now; requests are refused with these words.'),
+});
+
+/** The catalog file: one schema for the parser, the editor's JSON Schema and the documentation. */
+export const catalogFile = strict({
+  upstreams: z.record(name, upstream).describe('Backends, by name.'),
+  lists: z
+    .record(name, z.array(model).min(1, 'must hold at least one model'))
+    .describe('Models and their prices; the name of the list is the `source_table` of the public API.'),
+  endpoints: z.record(name, endpoint).describe('What clients ask for, by code.'),
+  limits: strict({
+    chat_per_minute: whole(1, 1_000_000).default(600),
+    images_per_minute: whole(1, 1_000_000).default(60),
+    concurrent: whole(1, 100_000).default(50),
+  })
+    .prefault({})
+    .describe('Per account, where the account has none of its own.'),
+  aliases: z
+    .record(
+      z.string().regex(/^[A-Za-z0-9][^\s\p{C}]{0,199}$/u, 'must be a model name without spaces'),
+      z.string(),
+    )
+    .default({})
+    .describe('Other model names for /v1 clients, each standing for `code/model`.'),
+  tls: z
+    .union([z.literal('self-signed'), strict({ cert: text, key: text })], {
+      error: 'must be self-signed, or { cert, key } with the paths of two PEM files',
+    })
+    .optional()
+    .describe('Serve HTTPS with these PEM files, or with a certificate made at start.'),
+  trusted_proxies: z
+    .array(z.string().refine(isAddressRange, 'must be an address or a range, such as 10.0.0.0/8'))
+    .max(200)
+    .default([])
+    .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.'),
+});
+
+export type CatalogFile = z.output<typeof catalogFile>;
+export type ModelEntry = z.output<typeof model>;
+export type EndpointEntry = z.output<typeof endpoint>;
+export type UpstreamEntry = z.output<typeof upstream>;
+
+/** Unknown keys are refused everywhere: a mistyped `cached_inptu` would otherwise be a wrong price. */
+function strict<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape).join(', ');
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown key; known here: ${known}` : undefined),
+  });
+}
+
+function whole(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.int({ error }).min(least, error).max(most, error);
+}
+
+/**
+ * Dollars as written, in nano-USD. The reader hands on decimals as their source text, so nothing passes through a float.
+ */
+function price(most: number, mostText: string) {
+  return z
+    .union([z.number().meta({ minimum: 0 }), z.string().meta({ pattern: String.raw`^\d+(\.\d{1,9})?$` })], {
+      error: 'must be an amount of US dollars such as 0.25',
+    })
+    .transform((value, context) => {
+      const amount = parseUsd(value);
+      if (amount !== undefined && amount <= most) return amount;
+      context.addIssue({ code: 'custom', message: priceProblem(String(value), mostText) });
+      return z.NEVER;
+    });
+}
+
+function priceProblem(value: string, mostText: string): string {
+  if (/^-/.test(value)) return 'must not be negative';
+  if (/^\d+\.\d{10,}$/.test(value)) return 'has more than nine decimals; round it';
+  if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${mostText}`;
+  return 'must be an amount of US dollars such as 0.25, as a plain decimal without sign or exponent';
+}
+
+function isAddressRange(range: string): boolean {
+  const [address = '', prefix, ...rest] = range.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}

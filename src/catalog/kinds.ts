@@ -1,0 +1,48 @@
+/**
+ * The kinds of backend a catalog may name and what each needs, as data: a wrong upstream is found when the catalog is
+ * read, not when the first request fails.
+ */
+export interface UpstreamKind {
+  readonly about: string;
+  /** Of each row at least one must be given: `api_key`, `base_url`, `options.<name>`. */
+  readonly needs: readonly (readonly string[])[];
+  /** A kind without an address or a key of its own refuses them, so that a mix-up is seen. */
+  readonly remote: boolean;
+  readonly options: readonly string[];
+}
+
+export const UPSTREAM_KINDS = {
+  openai: {
+    about: 'any OpenAI-compatible server; without base_url, OpenAI itself',
+    needs: [['api_key', 'base_url']],
+    remote: true,
+    options: ['organization', 'project'],
+  },
+  anthropic: { about: "Anthropic's Messages API", needs: [['api_key']], remote: true, options: [] },
+  google: { about: "Google's Gemini API", needs: [['api_key']], remote: true, options: [] },
+  mistral: { about: "Mistral's API", needs: [['api_key']], remote: true, options: [] },
+  cohere: { about: "Cohere's API", needs: [['api_key']], remote: true, options: [] },
+  azure: {
+    about: 'Azure OpenAI',
+    needs: [['api_key'], ['base_url', 'options.resource_name']],
+    remote: true,
+    options: ['resource_name', 'api_version'],
+  },
+  bedrock: {
+    about: 'Amazon Bedrock',
+    needs: [['options.region'], ['api_key', 'options.access_key_id']],
+    remote: true,
+    options: ['region', 'access_key_id', 'secret_access_key', 'session_token'],
+  },
+  house: { about: 'built in, no key', needs: [], remote: false, options: [] },
+  gguf: {
+    about: 'a local GGUF file, run in this process',
+    needs: [['options.path']],
+    remote: false,
+    options: ['path', 'gpu_layers', 'context_size', 'threads'],
+  },
+} as const satisfies Record<string, UpstreamKind>;
+
+export type UpstreamKindName = keyof typeof UPSTREAM_KINDS;
+
+export const UPSTREAM_KIND_NAMES = Object.keys(UPSTREAM_KINDS) as [UpstreamKindName, ...UpstreamKindName[]];

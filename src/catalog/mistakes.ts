@@ -1,0 +1,51 @@
+import { StartRefused } from '../std/start-refused.ts';
+
+/** Something wrong in a catalog, and where: lines and columns count from 1. */
+export interface Mistake {
+  readonly line: number;
+  readonly column: number;
+  /** E.g. `lists.partner_models[0].input`; empty for the file as a whole. */
+  readonly path: string;
+  /** What is wrong and what to do. Never holds a secret. */
+  readonly message: string;
+}
+
+/** A catalog that cannot be used, with all that is wrong in it: one line each, `file:line:column key.path: what`. */
+export class CatalogError extends StartRefused {
+  readonly mistakes: readonly Mistake[];
+
+  constructor(fileName: string, mistakes: readonly Mistake[]) {
+    super(listOf(fileName, mistakes).join('\n'));
+    this.name = 'CatalogError';
+    this.mistakes = mistakes;
+  }
+}
+
+export type Path = readonly PropertyKey[];
+
+/** A mistake found in the parsed content, before its place in the text is looked up. */
+export interface PathMistake {
+  readonly path: Path;
+  readonly message: string;
+  /** The key itself is wrong rather than its value. */
+  readonly atKey?: boolean;
+}
+
+/** `['lists', 'a', 0, 'input']` → `lists.a[0].input` */
+export function pathText(path: Path): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
+/** A file of another kind altogether can be wrong in thousands of ways; the first ones tell enough. */
+const MOST_LISTED = 50;
+
+function listOf(fileName: string, mistakes: readonly Mistake[]): string[] {
+  const lines = mistakes.slice(0, MOST_LISTED).map(({ line, column, path, message }) => {
+    return `${fileName}:${line}:${column} ${path === '' ? '' : `${path}: `}${message}`;
+  });
+  const more = mistakes.length - lines.length;
+  return more > 0 ? [...lines, `… and ${more} more`] : lines;
+}

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+
+interface ModelShape {
+  readonly input?: number | undefined;
+  readonly cached_input?: number | undefined;
+  readonly output?: number | undefined;
+  readonly image?: number | Readonly<Record<string, number>> | undefined;
+  readonly sizes?: readonly string[] | undefined;
+  readonly context: number;
+  readonly max_output?: number | undefined;
+  readonly free: boolean;
+}
+
+/** What a model's fields must be to each other: above all, that it has a price, so that nothing is free by accident. */
+export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
+  const refuse: Refuse = (key, message) =>
+    context.addIssue({ code: 'custom', path: key === '' ? [] : [key], message });
+  const tokens = [model.input, model.cached_input, model.output].some((price) => price !== undefined);
+  if (tokens && model.image !== undefined)
+    refuse('image', 'has a price per image and per token; keep one of them');
+  else if (model.free) checkFree(model, tokens, refuse);
+  else if (tokens) checkTokenPrice(model, refuse);
+  else if (model.image !== undefined) checkImagePrice(model.image, model.sizes, refuse);
+  else refuse('', NO_PRICE);
+  if (new Set(model.sizes).size !== (model.sizes?.length ?? 0)) refuse('sizes', 'names a size twice');
+  if (model.max_output !== undefined && model.max_output > model.context) {
+    refuse('max_output', `must not exceed the context of ${model.context} tokens`);
+  }
+}
+
+type Refuse = (key: keyof ModelShape | '', message: string) => void;
+
+const NO_PRICE =
+  'has no price; give input and output (USD per million tokens) or image (USD per image), or free: true if it is meant to cost nothing';
+
+function checkFree(model: ModelShape, tokens: boolean, refuse: Refuse): void {
+  if (tokens || model.image !== undefined)
+    refuse('free', 'is true but the model has a price; remove one of them');
+}
+
+function checkTokenPrice(model: ModelShape, refuse: Refuse): void {
+  if (model.input === undefined) refuse('input', 'is missing; give it in USD per million tokens');
+  if (model.output === undefined)
+    refuse('output', 'is missing; give it in USD per million tokens (0 for embeddings)');
+  if (model.input === 0 && model.output === 0)
+    refuse('input', 'makes the model free; say free: true instead if that is meant');
+  if (model.sizes !== undefined) refuse('sizes', 'is for image models; this one is priced by the token');
+}
+
+function checkImagePrice(
+  image: NonNullable<ModelShape['image']>,
+  sizes: ModelShape['sizes'],
+  refuse: Refuse,
+): void {
+  const prices = typeof image === 'number' ? { default: image } : image;
+  const named = Object.keys(prices).filter((key) => key !== 'default');
+  if (sizes === undefined && named.length === 0)
+    refuse('sizes', 'is missing; name the sizes, e.g. [1024x1024, 512x512]');
+  if (Object.values(prices).some((amount) => amount === 0))
+    refuse('image', 'makes images free; say free: true instead if that is meant');
+  if (sizes === undefined) return;
+  const unknown = named.filter((size) => !sizes.includes(size));
+  if (unknown.length > 0) refuse('image', `has a price for ${unknown.join(', ')}, which is not in sizes`);
+  const unpriced = prices['default'] === undefined ? sizes.filter((size) => !named.includes(size)) : [];
+  if (unpriced.length > 0) refuse('image', `has no price for ${unpriced.join(', ')}; add it, or a default`);
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { dirname } from 'node:path';
+import type { z } from 'zod';
+import { buildCatalog } from './build.ts';
+import type { Catalog } from './catalog.ts';
+import { catalogFile } from './file-schema.ts';
+import { CatalogError, type PathMistake } from './mistakes.ts';
+import { strayReferences, type Environment } from './secrets.ts';
+import { readYaml } from './yaml-source.ts';
+
+export interface ParseOptions {
+  /** For messages; paths in the file are relative to its folder. */
+  readonly fileName: string;
+  /** Where `${NAME}` is looked up. */
+  readonly env: Environment;
+}
+
+/** Reads a catalog or throws a {@link CatalogError} that lists every mistake with its line, column and key. */
+export function parseCatalog(text: string, { fileName, env }: ParseOptions): Catalog {
+  const source = readYaml(text);
+  if (source.mistakes.length > 0) throw new CatalogError(fileName, source.mistakes);
+  const refuse = (mistakes: readonly PathMistake[]): never => {
+    const placed = mistakes.map((mistake) => source.place(mistake));
+    throw new CatalogError(
+      fileName,
+      placed.toSorted((a, b) => a.line - b.line || a.column - b.column),
+    );
+  };
+  const parsed = catalogFile.safeParse(source.value, { error: sentence });
+  const stray = strayReferences(source.value);
+  if (!parsed.success)
+    return refuse([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]);
+  const built = buildCatalog(parsed.data, { env, folder: dirname(fileName) });
+  if (built.mistakes.length > 0 || stray.length > 0) return refuse([...built.mistakes, ...stray]);
+  return { version: versionOf(text, env), ...built.catalog };
+}
+
+/** A changed secret is a changed catalog as well, but a version is shown to people: the hash is cut to what names it. */
+function versionOf(text: string, env: Environment): string {
+  const hash = createHash('sha256').update(text);
+  for (const [, variable = ''] of text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
+    hash.update(`\0${variable}\0${env[variable] ?? ''}`);
+  }
+  return hash.digest('hex').slice(0, 12);
+}
+
+/** What is wrong in plain words, where a field has no words of its own. */
+function sentence(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'is missing';
+      return `must be ${EXPECTED[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `${issue.input === undefined ? 'is missing; it ' : ''}must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_big':
+      return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
+    case 'too_small':
+      return `must be at least ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}`;
+    default:
+      return undefined;
+  }
+}
+
+const EXPECTED: Readonly<Record<string, string>> = {
+  string: 'text',
+  boolean: 'true or false',
+  object: 'a map',
+  record: 'a map',
+  array: 'a list',
+  number: 'a number',
+};
+
+function mistakesOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): PathMistake[] {
+  const path = [...above, ...issue.path];
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => ({ path: [...path, key], message: issue.message, atKey: true }));
+    case 'invalid_key':
+      return [{ path, message: issue.issues[0]?.message ?? issue.message, atKey: true }];
+    case 'invalid_union': {
+      // The alternative that got furthest is the one that was meant; an outright wrong type has the union's own words.
+      const meant = issue.errors.find((branch) => !branch.some((inner) => isWrongShape(inner)));
+      if (meant) return meant.flatMap((inner) => mistakesOf(inner, path));
+      return [
+        {
+          path,
+          message:
+            issue.input === undefined && issue.message === 'Invalid input' ? 'is missing' : issue.message,
+        },
+      ];
+    }
+    default:
+      return [{ path, message: issue.message }];
+  }
+}
+
+function isWrongShape(issue: z.core.$ZodIssue): boolean {
+  return issue.path.length === 0 && ['invalid_type', 'invalid_value', 'invalid_union'].includes(issue.code);
+}

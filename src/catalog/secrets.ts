@@ -1,0 +1,76 @@
+import { REFERENCE } from './file-schema.ts';
+import type { Path, PathMistake } from './mistakes.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Looks up whole `${NAME}` values; each failure is a mistake at the value's own line. Messages never hold a value. */
+export class References {
+  readonly mistakes: PathMistake[] = [];
+  readonly #env: Environment;
+
+  constructor(env: Environment) {
+    this.#env = env;
+  }
+
+  /** The value itself, or what the variable it names holds; `undefined` after a mistake. */
+  resolve(value: string, path: Path): string | undefined {
+    const variable = REFERENCE.exec(value)?.[1];
+    if (variable === undefined) {
+      if (!value.includes('${')) return value;
+      this.mistakes.push({
+        path,
+        message: 'must be a whole ${ENV_NAME}; text around it or within it is not supported',
+      });
+      return undefined;
+    }
+    const found = this.#env[variable]?.trim();
+    if (found === undefined || found === '') {
+      this.mistakes.push({ path, message: `needs the environment variable ${variable}, which is not set` });
+      return undefined;
+    }
+    if (/[^\x20-\x7e]/.test(found)) {
+      this.mistakes.push({ path, message: `needs ${variable} to be printable ASCII on one line` });
+      return undefined;
+    }
+    return found;
+  }
+
+  /** As {@link resolve}, where the value itself would be a secret. */
+  resolveSecret(value: string, path: Path): string | undefined {
+    if (value.includes('${')) return this.resolve(value, path);
+    this.mistakes.push({
+      path,
+      message: 'must be ${ENV_NAME}: secrets are read from the environment and never written here',
+    });
+    return undefined;
+  }
+}
+
+const SECRET_HEADERS =
+  /^(proxy-)?authorization$|^cookie$|(api|access|auth|secret|subscription)[-_]?(key|token)|secret|password/i;
+const SECRET_OPTIONS = /secret|password|token|access_key/i;
+
+export function isSecretHeader(name: string): boolean {
+  return SECRET_HEADERS.test(name);
+}
+
+export function isSecretOption(name: string): boolean {
+  return SECRET_OPTIONS.test(name);
+}
+
+/** `${…}` where it has no meaning would be taken as it stands and surprise somebody later. */
+export function strayReferences(value: unknown, path: Path = []): PathMistake[] {
+  if (typeof value === 'string') {
+    const stray = value.includes('${') && !mayRefer(path);
+    return stray
+      ? [{ path, message: '${…} works only in base_url, api_key, headers and options of an upstream' }]
+      : [];
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => strayReferences(item, [...path, index]));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) => strayReferences(item, [...path, key]));
+}
+
+function mayRefer(path: Path): boolean {
+  return path[0] === 'upstreams' && ['base_url', 'api_key', 'headers', 'options'].includes(String(path[2]));
+}

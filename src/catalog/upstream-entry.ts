@@ -1,0 +1,97 @@
+import type { UpstreamConfig } from './catalog.ts';
+import type { UpstreamEntry } from './file-schema.ts';
+import { UPSTREAM_KINDS, type UpstreamKind } from './kinds.ts';
+import type { Path } from './mistakes.ts';
+import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
+
+/** One upstream with its references resolved; mistakes go where the references' own go. */
+export function buildUpstream(name: string, entry: UpstreamEntry, references: References): UpstreamConfig {
+  const path = ['upstreams', name];
+  checkKind(path, entry, references);
+  const secret = (value: string, at: Path): string => references.resolveSecret(value, at) ?? '';
+  const plain = (value: string, at: Path): string => references.resolve(value, at) ?? '';
+  return {
+    name,
+    kind: entry.kind,
+    baseUrl:
+      entry.base_url === undefined ? undefined : readUrl(entry.base_url, [...path, 'base_url'], references),
+    apiKey: entry.api_key === undefined ? undefined : secret(entry.api_key, [...path, 'api_key']),
+    headers: new Map(
+      Object.entries(entry.headers).map(([header, value]) => {
+        const at = [...path, 'headers', header];
+        checkHeader(header, value, at, references);
+        return [header.toLowerCase(), isSecretHeader(header) ? secret(value, at) : plain(value, at)];
+      }),
+    ),
+    timeouts: {
+      firstByteMs: entry.timeouts.first_byte_ms,
+      idleMs: entry.timeouts.idle_ms,
+      totalMs: entry.timeouts.total_ms,
+    },
+    options: new Map(
+      Object.entries(entry.options).map(([option, value]) => {
+        const at = [...path, 'options', option];
+        return [option, isSecretOption(option) ? secret(value, at) : plain(value, at)];
+      }),
+    ),
+  };
+}
+
+function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): void {
+  const kind: UpstreamKind = UPSTREAM_KINDS[entry.kind];
+  const given = new Set(Object.keys(entry.options).map((option) => `options.${option}`));
+  for (const field of ['base_url', 'api_key'] as const) {
+    if (entry[field] === undefined) continue;
+    given.add(field);
+    if (!kind.remote)
+      mistakes.push({ path: [...path, field], message: `has no use for kind ${entry.kind}; remove it` });
+  }
+  for (const alternatives of kind.needs) {
+    if (alternatives.some((field) => given.has(field))) continue;
+    mistakes.push({ path, message: `kind ${entry.kind} needs ${alternatives.join(' or ')}` });
+  }
+  for (const option of Object.keys(entry.options)) {
+    if (kind.options.includes(option)) continue;
+    const known = kind.options.length === 0 ? 'it has none' : `known: ${kind.options.join(', ')}`;
+    mistakes.push({
+      path: [...path, 'options', option],
+      atKey: true,
+      message: `unknown option of kind ${entry.kind}; ${known}`,
+    });
+  }
+}
+
+/** These belong to the connection; setting them by hand would break the request framing. */
+const CONNECTION_HEADERS = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'upgrade',
+  'te',
+]);
+
+function checkHeader(header: string, value: string, path: Path, { mistakes }: References): void {
+  if (CONNECTION_HEADERS.has(header.toLowerCase())) {
+    mistakes.push({ path, atKey: true, message: 'is set by the connection itself; remove it' });
+  }
+  if (/[^\x20-\x7e]/.test(value)) mistakes.push({ path, message: 'must be printable ASCII on one line' });
+}
+
+function readUrl(value: string, path: Path, references: References): string | undefined {
+  const text = references.resolve(value, path);
+  if (text === undefined) return undefined;
+  const problem = urlProblem(text);
+  if (problem !== undefined) references.mistakes.push({ path, message: problem });
+  return text.replace(/\/+$/, '');
+}
+
+function urlProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    return 'must be an address such as https://api.example.com/v1';
+  if (url.username !== '' || url.password !== '')
+    return 'must not hold a user or password; use api_key or headers';
+  if (url.search !== '' || url.hash !== '') return 'must not hold a query or fragment';
+  return undefined;
+}
