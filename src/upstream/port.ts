@@ -1,4 +1,5 @@
 import type { ChatRequest, ChatUsage } from '../wire/chat.ts';
+import type { EmbeddingRequest } from '../wire/embeddings.ts';
 import type { ImageRequest } from '../wire/images.ts';
 
 /**
@@ -12,6 +13,8 @@ export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: ChatCall): Promise<ChatAnswer>;
   images(call: ImageCall): Promise<ImageAnswer>;
+  /** Absent where a backend has no embeddings. The answer is passed on as it is, but for the model's name. */
+  embed?(call: EmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that proves address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
 }
@@ -34,6 +37,13 @@ export interface ImageCall {
   readonly model: string;
   readonly request: ImageRequest;
   readonly size: string;
+  readonly signal: AbortSignal;
+  readonly requestId: string;
+}
+
+export interface EmbeddingCall {
+  readonly model: string;
+  readonly request: EmbeddingRequest;
   readonly signal: AbortSignal;
   readonly requestId: string;
 }
@@ -124,3 +134,22 @@ export class UpstreamFailure extends Error {
     return this.kind !== 'rejected';
   }
 }
+
+/** Backends by name, with the health that decides whether they are asked at all. */
+export interface UpstreamPool {
+  get(name: string): Upstream | undefined;
+  /** Milliseconds until the backend may be asked again; 0 when it may be asked now. A probe counts as asking. */
+  admit(name: string): number;
+  report(name: string, result: AttemptResult): void;
+  /** Whether the process may afford one more try (one budget for all requests). */
+  mayRetry(): boolean;
+  /** Until a stream's first event, silence within a stream, and the whole call. */
+  timeouts(name: string): { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
+}
+
+/** What happened to one attempt, as far as the backend's health is concerned. */
+export type AttemptResult =
+  | { readonly kind: 'ok'; readonly firstByteMs: number }
+  | { readonly kind: 'failed'; readonly reason: string; readonly cooldownMs: number | undefined }
+  /** The backend was not at fault: the client left, or the request was wrong. */
+  | { readonly kind: 'neutral' };

@@ -18,8 +18,16 @@ export const imageRequestSchema = z.looseObject({
 
 type Parsed = z.infer<typeof imageRequestSchema>;
 
-/** After parsing, a field that was null is absent. */
-export type ImageRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> };
+/** After parsing, a field that was null is absent. `image` and `mask` come with an edit. */
+export type ImageRequest = { [K in keyof Parsed]: Exclude<Parsed[K], null> } & {
+  image?: readonly UploadedImage[] | undefined;
+  mask?: UploadedImage | undefined;
+};
+
+export interface UploadedImage {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly mime: string;
+}
 
 export interface ImageResponse {
   created: number;

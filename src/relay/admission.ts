@@ -1,0 +1,126 @@
+import type { EndpointType } from '../catalog/catalog.ts';
+import { rateState } from '../ledger/decide.ts';
+import type { Admission, Caller, RateKind, RateState, Standing } from '../ledger/port.ts';
+import { Fault } from '../std/fault.ts';
+import { formatUsd } from '../std/money.ts';
+import type { Call, RelayParts, Terms } from './call.ts';
+import type { Order } from './order.ts';
+
+export type Admitted = Extract<Admission, { kind: 'admitted' }>;
+type Refused = Extract<Admission, { kind: 'refused' }>;
+
+/** A refusal that knows where the caller's rate limit stands, for the headers of the answer. */
+export class Refusal extends Fault {
+  readonly rate: RateState | undefined;
+
+  constructor(fault: Fault, rate: RateState | undefined) {
+    super(fault.code, fault.message, fault);
+    this.rate = rate;
+  }
+}
+
+/** Asks the ledger; a refusal is thrown as the fault the client will see. */
+export async function admit(call: Call<unknown>, order: Order, parts: RelayParts, streamed = false): Promise<Admitted> {
+  const { endpoint, model } = order.route;
+  const admission = await parts.ledger.admit({
+    requestId: call.requestId,
+    caller: call.caller,
+    rate: rateKindOf(call.wanted.type),
+    endpoint: endpoint.code,
+    model: model.id,
+    price: order.price,
+    ceiling: order.ceiling,
+    stream: streamed,
+    client: call.client,
+    limits: parts.catalog().limits,
+  });
+  if (admission.kind === 'refused') throw new Refusal(refusalFault(admission), admission.rate);
+  return admission;
+}
+
+/**
+ * A bad token is told so whatever else is wrong with the request. A good request learns it from the admission; one that
+ * fails before that asks here, so that only wrong requests pay for the extra look.
+ */
+export async function tokenFirst<T>(asking: Asking, parts: RelayParts, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const standing = await parts.ledger.identify(asking.caller);
+    if (!standing) throw invalidToken();
+    throw thrown instanceof Fault ? new Refusal(thrown, rateOf(standing, asking.rate, parts)) : thrown;
+  }
+}
+
+export interface Asking {
+  readonly caller: Caller;
+  readonly rate: RateKind;
+}
+
+export function askingOf(call: Call<unknown>): Asking {
+  return { caller: call.caller, rate: rateKindOf(call.wanted.type) };
+}
+
+/** Where an account's rate limit stands right now. */
+export function rateOf(standing: Standing, kind: RateKind, parts: Pick<RelayParts, 'catalog'>): RateState {
+  const { limits: defaults } = parts.catalog();
+  const { limits, arrivals, now } = standing;
+  return kind === 'chat'
+    ? rateState(limits.chatPerMinute ?? defaults.chatPerMinute, arrivals.chat, now * 1000)
+    : rateState(limits.imagesPerMinute ?? defaults.imagesPerMinute, arrivals.images, now * 1000);
+}
+
+export function rateKindOf(type: EndpointType): RateKind {
+  return type === 'image_generation' ? 'images' : 'chat';
+}
+
+export function termsOf(call: Call<unknown>, order: Order, admitted: Admitted): Terms {
+  const { output: asked, choices } = order.ceiling.kind === 'tokens' ? order.ceiling : { output: 0, choices: 0 };
+  return {
+    requestId: call.requestId,
+    endpoint: order.route.endpoint.code,
+    model: order.route.model.id,
+    rate: admitted.rate,
+    held: admitted.held,
+    available: admitted.available,
+    outputCap: admitted.output * choices,
+    loweredCap: admitted.output < asked ? admitted.output : undefined,
+  };
+}
+
+export function invalidToken(): Fault {
+  return new Fault('invalid_token', 'The API token is not valid. It may have been replaced by a newer one.');
+}
+
+function refusalFault(refused: Refused): Fault {
+  const { reason, retryAfterMs } = refused;
+  switch (reason) {
+    case 'invalid_token':
+      return invalidToken();
+    case 'rate_limit_exceeded':
+      return new Fault(reason, 'Too many requests. Wait and retry.', { retryAfterMs });
+    case 'concurrency_limit_exceeded':
+      return new Fault(reason, 'Too many requests at once. Wait for one to finish and retry.', { retryAfterMs });
+    case 'insufficient_balance':
+    case 'limit_reached':
+    case 'funds_on_hold':
+    case 'request_exceeds_balance':
+      return paymentFault(refused, MONEY_WORDS[reason]);
+  }
+}
+
+const MONEY_WORDS = {
+  insufficient_balance: 'The balance is used up. Top it up to go on',
+  limit_reached: "The account's monthly limit is reached",
+  funds_on_hold: 'The balance is on hold for requests that are still running. Retry when they have finished',
+  request_exceeds_balance: 'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
+} as const;
+
+function paymentFault(refused: Refused, words: string): Fault {
+  const available = formatUsd(refused.available);
+  const required = formatUsd(refused.required);
+  return new Fault('payment_required', `${words} (available $${available}, required $${required}).`, {
+    retryAfterMs: refused.reason === 'funds_on_hold' ? refused.retryAfterMs : undefined,
+    extra: { reason: refused.reason, available_usd: Number(available), required_usd: Number(required) },
+  });
+}

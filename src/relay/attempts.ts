@@ -1,0 +1,195 @@
+import type { Endpoint, Model } from '../catalog/catalog.ts';
+import type { Attempt } from '../ledger/port.ts';
+import { Fault } from '../std/fault.ts';
+import { UpstreamFailure, type Upstream, type UpstreamPool } from '../upstream/port.ts';
+import type { RelayParts } from './call.ts';
+import type { Order } from './order.ts';
+
+/** The backend that answered, with the story of those tried before it. */
+export interface Served<Answer> {
+  readonly answer: Answer;
+  readonly upstream: string;
+  readonly attempts: readonly Attempt[];
+  /** From the first attempt until this answer began. */
+  readonly firstByteMs: number;
+}
+
+/** Nobody could answer: what the client is told, and the attempts for the receipt. */
+export class NoAnswer extends Error {
+  readonly fault: Fault;
+  readonly attempts: readonly Attempt[];
+
+  constructor(fault: Fault, attempts: readonly Attempt[]) {
+    super(fault.message, { cause: fault.cause });
+    this.fault = fault;
+    this.attempts = attempts;
+  }
+}
+
+export type Try<Answer> = (upstream: Upstream, model: string, signal: AbortSignal) => Promise<Answer>;
+
+/** At most this many backends are asked for one request, whatever the catalog lists. */
+const MAX_ATTEMPTS = 4;
+const RETRY_PAUSE_MS = { least: 20, spread: 80 };
+
+/**
+ * Asks an endpoint's backends in their order until one answers. Only here may a request be tried again: nothing has
+ * reached the client yet. `attempt` must not resolve before the answer is known to be one (a stream's first event).
+ */
+export async function firstAnswer<Answer>(
+  order: Order,
+  { signal, streamed }: { signal: AbortSignal; streamed: boolean },
+  parts: RelayParts,
+  attempt: Try<Answer>,
+): Promise<Served<Answer>> {
+  const startedAt = parts.clock.now();
+  const attempts: Attempt[] = [];
+  let last: UpstreamFailure | undefined;
+  let shortestWaitMs = Infinity;
+  for (const upstream of candidates(order.route.endpoint, parts.upstreams)) {
+    const waitMs = parts.upstreams.admit(upstream.name);
+    if (waitMs > 0) {
+      shortestWaitMs = Math.min(shortestWaitMs, waitMs);
+      attempts.push({ upstream: upstream.name, result: 'skipped', reason: 'resting', durationMs: 0 });
+      continue;
+    }
+    if (last && !(await mayTryAgain(parts.upstreams))) break;
+    const tried = await tryOne({ upstream, model: modelAt(order.route.model, upstream.name), attempt, signal, streamed, parts });
+    attempts.push(tried.record);
+    if (tried.kind === 'served') {
+      return { answer: tried.answer, upstream: upstream.name, attempts, firstByteMs: parts.clock.now() - startedAt };
+    }
+    last = tried.failure;
+    if (!last.retryable || signal.aborted) break;
+  }
+  throw new NoAnswer(faultOf(last, shortestWaitMs), attempts);
+}
+
+interface OneTry<Answer> {
+  readonly upstream: Upstream;
+  readonly model: string;
+  readonly attempt: Try<Answer>;
+  readonly signal: AbortSignal;
+  readonly streamed: boolean;
+  readonly parts: RelayParts;
+}
+
+type Tried<Answer> =
+  | { kind: 'served'; answer: Answer; record: Attempt }
+  | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
+
+async function tryOne<Answer>({ upstream, model, attempt, signal, streamed, parts }: OneTry<Answer>): Promise<Tried<Answer>> {
+  const startedAt = parts.clock.now();
+  const record = (result: Attempt['result'], reason?: string): Attempt => ({
+    upstream: upstream.name,
+    result,
+    reason,
+    durationMs: parts.clock.now() - startedAt,
+  });
+  const { firstByteMs, totalMs } = parts.upstreams.timeouts(upstream.name);
+  // A whole answer has no first byte to show before it is finished.
+  const limit = new AttemptLimit(signal, streamed ? firstByteMs : totalMs);
+  try {
+    const answer = await attempt(upstream, model, limit.signal);
+    parts.upstreams.report(upstream.name, { kind: 'ok', firstByteMs: parts.clock.now() - startedAt });
+    return { kind: 'served', answer, record: record('served') };
+  } catch (thrown) {
+    const failure = limit.timedOut ? new UpstreamFailure('timeout', 'no answer in time') : asFailure(thrown);
+    report(parts, upstream.name, failure, signal);
+    return { kind: 'failed', failure, record: record('failed', failure.kind) };
+  } finally {
+    limit.disarm();
+  }
+}
+
+/** Joins the client's signal with the time allowed for an answer to begin; disarmed, only the client's remains. */
+class AttemptLimit {
+  readonly #controller = new AbortController();
+  readonly #timer: Timer;
+  timedOut = false;
+
+  constructor(client: AbortSignal, patienceMs: number) {
+    if (client.aborted) this.#controller.abort(client.reason);
+    else client.addEventListener('abort', () => this.#controller.abort(client.reason), { once: true });
+    this.#timer = setTimeout(() => {
+      this.timedOut = true;
+      this.#controller.abort(new UpstreamFailure('timeout', 'no answer in time'));
+    }, patienceMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  disarm(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** A client that left, and a request that was wrong, say nothing about the backend's health. */
+function report(parts: RelayParts, name: string, failure: UpstreamFailure, client: AbortSignal): void {
+  if (client.aborted || failure.kind === 'rejected') {
+    parts.upstreams.report(name, { kind: 'neutral' });
+    return;
+  }
+  parts.upstreams.report(name, { kind: 'failed', reason: failure.kind, cooldownMs: failure.retryAfterMs });
+  const detail = { upstream: name, kind: failure.kind, status: failure.status, message: failure.message };
+  if (failure.kind === 'unauthorized') parts.log.error('upstream refused our key', detail);
+  else parts.log.warn('upstream attempt failed', detail);
+}
+
+async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
+  if (!pool.mayRetry()) return false;
+  await Bun.sleep(RETRY_PAUSE_MS.least + Math.random() * RETRY_PAUSE_MS.spread);
+  return true;
+}
+
+/** Places in order, weighted within a place. A lone backend is asked a second time, later places are its second chance. */
+function candidates(endpoint: Endpoint, pool: UpstreamPool): Upstream[] {
+  const named = endpoint.places.flatMap((place) => shuffledByWeight(place));
+  const found = named.flatMap((name) => pool.get(name) ?? []);
+  const [only] = found;
+  return found.length === 1 && only ? [only, only] : found.slice(0, MAX_ATTEMPTS);
+}
+
+function shuffledByWeight(place: Endpoint['places'][number]): string[] {
+  if (place.length === 1) return place.map(({ upstream }) => upstream);
+  // Exponential keys: sorting by −ln(u)/weight draws without replacement in proportion to the weights.
+  return place
+    .map(({ upstream, weight }) => ({ upstream, key: -Math.log(1 - Math.random()) / weight }))
+    .sort((a, b) => a.key - b.key)
+    .map(({ upstream }) => upstream);
+}
+
+function modelAt(model: Model, upstream: string): string {
+  return model.upstreamModels.get(upstream) ?? model.id;
+}
+
+function asFailure(thrown: unknown): UpstreamFailure {
+  if (thrown instanceof UpstreamFailure) return thrown;
+  return new UpstreamFailure('connect', thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+}
+
+const AGAIN_LATER_MS = 2_000;
+
+/** What the client hears. A backend's own words stay with us, except where it rejected the client's own request. */
+function faultOf(failure: UpstreamFailure | undefined, restMs: number): Fault {
+  if (!failure) {
+    const retryAfterMs = Number.isFinite(restMs) ? restMs : AGAIN_LATER_MS;
+    return new Fault('upstream_error', 'No backend is available right now. Retry later.', { retryAfterMs });
+  }
+  const options = { cause: failure, detail: failure.message };
+  if (failure.kind === 'rejected') {
+    const words = failure.publicMessage ?? 'The backend rejected the request.';
+    return new Fault(isTooLong(words) ? 'context_length_exceeded' : 'invalid_field', words, options);
+  }
+  const retryAfterMs = failure.retryAfterMs ?? AGAIN_LATER_MS;
+  if (failure.kind === 'timeout') {
+    return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', { ...options, retryAfterMs });
+  }
+  return new Fault('upstream_error', 'The backend could not answer. Retry later.', { ...options, retryAfterMs });
+}
+
+function isTooLong(words: string): boolean {
+  return /context.?length|maximum context|too many tokens|prompt is too long/i.test(words);
+}

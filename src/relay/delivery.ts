@@ -1,0 +1,188 @@
+import type { Outcome } from '../ledger/port.ts';
+import type { Usage } from '../ledger/price.ts';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { ChatEncoder } from '../wire/chat-stream.ts';
+import { SSE_COMMENT } from '../wire/sse.ts';
+import type { Measured, Meter } from './meter.ts';
+import type { DataEvent, EventStream } from './opening.ts';
+import type { RunningRequest } from './running.ts';
+
+/** How a stream ended, for the books. */
+export interface StreamEnd {
+  readonly outcome: Outcome;
+  readonly measured: Measured;
+  readonly fault: Fault | undefined;
+}
+
+export interface DeliveryOptions {
+  readonly requestId: RequestId;
+  readonly events: EventStream;
+  readonly encoder: ChatEncoder;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly limits: { readonly idleMs: number; readonly totalMs: number };
+  /** A backend that sends far beyond its cap is cut: no answer of this cap is that large. */
+  readonly maxBytes: number;
+  /** Called exactly once. The stream's last words wait for it, so an answer that ended is an answer in the books. */
+  onEnd(end: StreamEnd): Promise<unknown>;
+}
+
+const KEEP_ALIVE_MS = 15_000;
+const STALLED_READER_MS = 60_000;
+
+/**
+ * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's own last words or in
+ * one error event, never in silence, and is measured and closed exactly once whoever ends it: backend, client, deadline.
+ */
+export class Delivery implements RunningRequest {
+  readonly requestId: RequestId;
+  readonly #o: DeliveryOptions;
+  readonly #startedAt: number;
+  readonly #utf8 = new TextEncoder();
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #waitingForBackend = false;
+  #lastReadAt: number;
+  #lastWriteAt: number;
+  #sawDone = false;
+  #ended = false;
+
+  constructor(options: DeliveryOptions) {
+    this.#o = options;
+    this.requestId = options.requestId;
+    this.#startedAt = options.clock.now();
+    this.#lastReadAt = this.#startedAt;
+    this.#lastWriteAt = this.#startedAt;
+  }
+
+  /** No answer of this many tokens is as large as this, with all the words of the format around each of them. */
+  static maxBytes(outputTokens: number): number {
+    return 1_048_576 + outputTokens * 1_024;
+  }
+
+  body(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => void (this.#controller = controller),
+        pull: () => this.#pull(),
+        cancel: () => this.#clientLeft(),
+      },
+      { highWaterMark: 1 },
+    );
+  }
+
+  delivered(): Usage {
+    return this.#o.meter.counted();
+  }
+
+  tick(nowMs: number): void {
+    if (this.#ended) return;
+    if (nowMs - this.#startedAt > this.#o.limits.totalMs) return this.cut(timeout('The answer took too long and was cut.'));
+    if (!this.#waitingForBackend) {
+      if (nowMs - this.#lastWriteAt > STALLED_READER_MS) void this.#clientLeft();
+      return;
+    }
+    if (nowMs - this.#lastReadAt > this.#o.limits.idleMs) return this.cut(timeout('The backend fell silent and was cut off.'));
+    if (nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
+  }
+
+  cut(fault: Fault): void {
+    void this.#end('cut_short', fault);
+  }
+
+  async #pull(): Promise<void> {
+    this.#waitingForBackend = true;
+    try {
+      while (!this.#ended) {
+        const events = await this.#o.events.next();
+        this.#lastReadAt = this.#o.clock.now();
+        if (this.#ended) return;
+        if (!events) return await this.#backendEnded();
+        if (await this.#forward(events)) return;
+      }
+    } catch (cause) {
+      await this.#end('upstream_failed', broken(cause));
+    } finally {
+      this.#waitingForBackend = false;
+      this.#lastWriteAt = this.#o.clock.now();
+    }
+  }
+
+  /** True when the client got something, so that the next read waits until it wants more. */
+  async #forward(events: readonly DataEvent[]): Promise<boolean> {
+    let text = '';
+    for (const { data, event } of events) {
+      switch (event.kind) {
+        case 'chunk':
+          this.#o.meter.observe(event.chunk);
+          text += this.#o.encoder.chunk(data, event.chunk);
+          break;
+        case 'done':
+          this.#sawDone = true;
+          break;
+        case 'error':
+        case 'garbage':
+          if (text !== '') this.#write(text);
+          await this.#end('upstream_failed', broken(event.kind === 'error' ? event.message : 'not a chat chunk'));
+          return true;
+      }
+    }
+    if (text !== '') this.#write(text);
+    if (this.#o.events.bytesRead > this.#o.maxBytes) await this.#end('cut_short', runaway());
+    else if (this.#sawDone) await this.#backendEnded();
+    return text !== '' || this.#ended;
+  }
+
+  /** A backend that stopped without a finish did not finish. */
+  async #backendEnded(): Promise<void> {
+    if (this.#sawDone || this.#o.meter.finishReason !== undefined) await this.#end('completed', undefined);
+    else await this.#end('upstream_failed', broken('the stream ended without a finish'));
+  }
+
+  async #clientLeft(): Promise<void> {
+    await this.#end('client_left', undefined);
+  }
+
+  async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#o.events.cancel();
+    const { meter } = this.#o;
+    const measured = outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
+    await this.#o.onEnd({ outcome, measured, fault });
+    if (outcome !== 'client_left') this.#write(fault ? this.#o.encoder.error(fault) : this.#o.encoder.done());
+    this.#closeBody();
+  }
+
+  #write(text: string): void {
+    if (text === '') return;
+    try {
+      this.#controller?.enqueue(this.#utf8.encode(text));
+      this.#lastWriteAt = this.#o.clock.now();
+    } catch {
+      // The client went away between two events: its cancel is on the way and closes the books.
+    }
+  }
+
+  #closeBody(): void {
+    try {
+      this.#controller?.close();
+    } catch {
+      // Already closed by the client's leaving.
+    }
+  }
+}
+
+function broken(cause: unknown): Fault {
+  const detail = cause instanceof Error ? cause.message : String(cause);
+  return new Fault('upstream_error', 'The backend broke off in the middle of its answer.', { cause, detail });
+}
+
+function runaway(): Fault {
+  return new Fault('upstream_error', 'The backend sent far more than it was allowed to and was cut off.');
+}
+
+function timeout(message: string): Fault {
+  return new Fault('upstream_timeout', message);
+}

@@ -1,0 +1,90 @@
+import type { Attempt, Outcome, Settled } from '../ledger/port.ts';
+import { NO_USAGE, type Usage } from '../ledger/price.ts';
+import { Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
+import { NoAnswer } from './attempts.ts';
+import type { Call, RelayParts } from './call.ts';
+import type { Measured } from './meter.ts';
+import type { RunningRequest } from './running.ts';
+
+/** How it went, as far as the receipt wants to know. */
+export interface Finish {
+  readonly outcome: Outcome;
+  readonly measured: Measured;
+  readonly upstream: string;
+  readonly attempts: readonly Attempt[];
+  readonly firstByteMs: number;
+  readonly finishReason?: string | undefined;
+  readonly fault?: Fault | undefined;
+}
+
+/** A hold that somebody has to close. It keeps its lease alive from admission on and is closed exactly once. */
+export class Errand implements RunningRequest {
+  readonly requestId: RequestId;
+  readonly #parts: RelayParts;
+  readonly #startedAt: number;
+  readonly #abort = new AbortController();
+  #cutBy: Fault | undefined;
+
+  constructor(call: Call<unknown>, parts: RelayParts) {
+    this.requestId = call.requestId;
+    this.#parts = parts;
+    this.#startedAt = parts.clock.now();
+    parts.running.add(this);
+  }
+
+  /** Aborts what works for a hold that must end: shutdown. The client's leaving is no reason to. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  delivered(): Usage {
+    return NO_USAGE;
+  }
+
+  tick(): void {
+    // Before the first byte an attempt watches its own deadline.
+  }
+
+  cut(fault: Fault): void {
+    this.#cutBy = fault;
+    this.#abort.abort(fault);
+  }
+
+  /** Runs what needs an answer; if there is none the hold is released, and then the client is told. */
+  async orRelease<T>(client: AbortSignal, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
+      const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
+      await this.#release(client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
+      throw fault;
+    }
+  }
+
+  /** Charges what was used; what delivered nothing is released. `undefined`: the store is away, the charge will follow. */
+  async settle(finish: Finish): Promise<Settled | undefined> {
+    this.#parts.running.remove(this.requestId);
+    const { measured, fault, ...story } = finish;
+    const ending = { ...story, errorCode: fault?.code, durationMs: this.#parts.clock.now() - this.#startedAt };
+    const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
+    return await this.#parts.closing.close(
+      nothing
+        ? { kind: 'void', requestId: this.requestId, ending }
+        : { kind: 'settle', requestId: this.requestId, settlement: { ...ending, ...measured } },
+    );
+  }
+
+  async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
+    this.#parts.running.remove(this.requestId);
+    const ending = {
+      outcome,
+      attempts,
+      upstream: attempts.findLast(({ result }) => result !== 'skipped')?.upstream,
+      errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
+      durationMs: this.#parts.clock.now() - this.#startedAt,
+    };
+    await this.#parts.closing.close({ kind: 'void', requestId: this.requestId, ending });
+  }
+}

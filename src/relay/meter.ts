@@ -1,0 +1,129 @@
+import { MAX_COUNT, NO_USAGE, type Usage } from '../ledger/price.ts';
+import type { UsageSource } from '../ledger/port.ts';
+import { countTokens } from '../std/tokens.ts';
+import type { AssistantMessage, ChatChunk, ChatCompletion, ChatDelta, ChatMessage, ChatRequest } from '../wire/chat.ts';
+
+export interface Measured {
+  readonly usage: Usage;
+  readonly source: UsageSource;
+}
+
+/** Text is counted in blocks of this size and then forgotten, so that a long stream holds no more than one block. */
+const BLOCK = 8_192;
+
+/**
+ * Watches one answer go by: the backend's own usage where it gives one, and the text delivered for the case that it
+ * does not. Counting happens only when somebody asks or a block is full.
+ */
+export class Meter {
+  readonly #request: ChatRequest;
+  #text = '';
+  #counted = 0;
+  #reported: Usage | undefined;
+  #input: number | undefined;
+  finishReason: string | undefined;
+  delivered = false;
+
+  constructor(request: ChatRequest) {
+    this.#request = request;
+  }
+
+  observe(chunk: ChatChunk): void {
+    this.#reported = readUsage(chunk.usage) ?? this.#reported;
+    for (const choice of chunk.choices ?? []) {
+      if (choice.finish_reason) this.finishReason = choice.finish_reason;
+      const text = deltaText(choice.delta);
+      if (text === '') continue;
+      this.delivered = true;
+      this.#text += text;
+    }
+    if (this.#text.length > BLOCK) this.#countBlock();
+  }
+
+  observeWhole(completion: ChatCompletion): void {
+    this.#reported = readUsage(completion.usage);
+    this.delivered = true;
+    for (const choice of completion.choices) {
+      if (choice.finish_reason) this.finishReason = choice.finish_reason;
+      this.#text += messageText(choice.message);
+    }
+  }
+
+  /** The backend's count when the answer is whole; ours when it is not, or when the backend gave none that can be true. */
+  measure(): Measured {
+    return this.#reported ? { usage: this.#reported, source: 'upstream' } : { usage: this.counted(), source: 'counted' };
+  }
+
+  /** What has been delivered so far by our own count. Nothing delivered costs nothing. */
+  counted(): Usage {
+    if (!this.delivered) return NO_USAGE;
+    this.#countBlock();
+    this.#input ??= countInput(this.#request);
+    return { ...NO_USAGE, input: this.#input, output: this.#counted };
+  }
+
+  #countBlock(): void {
+    this.#counted += countTokens(this.#text);
+    this.#text = '';
+  }
+}
+
+/**
+ * A backend's usage, or `undefined` unless every number in it is a whole one in range: what is negative, infinite,
+ * text or missing is not corrected but ignored, and our own count is used.
+ */
+export function readUsage(raw: unknown): Usage | undefined {
+  if (typeof raw !== 'object' || raw === null) return undefined;
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = raw as Record<string, unknown>;
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
+  const cached = detail(prompt_tokens_details, 'cached_tokens');
+  const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
+  return {
+    ...NO_USAGE,
+    input: prompt_tokens,
+    cached: Math.min(cached, prompt_tokens),
+    output: completion_tokens,
+    reasoning: Math.min(reasoning, completion_tokens),
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT;
+}
+
+function detail(details: unknown, key: string): number {
+  if (typeof details !== 'object' || details === null) return 0;
+  const value = (details as Record<string, unknown>)[key];
+  return isCount(value) ? value : 0;
+}
+
+function deltaText(delta: ChatDelta | undefined): string {
+  if (!delta) return '';
+  let text = (delta.content ?? '') + (delta.reasoning_content ?? '') + (delta.refusal ?? '');
+  for (const call of delta.tool_calls ?? []) text += (call.function?.name ?? '') + (call.function?.arguments ?? '');
+  return text;
+}
+
+function messageText(message: AssistantMessage): string {
+  let text = (message.content ?? '') + (message.reasoning_content ?? '') + (message.refusal ?? '');
+  for (const call of message.tool_calls ?? []) text += call.function.name + call.function.arguments;
+  return text;
+}
+
+const TOKENS_PER_MESSAGE = 4;
+const TOKENS_PER_IMAGE = 800;
+
+function countInput(request: ChatRequest): number {
+  const tools = request.tools ? countTokens(JSON.stringify(request.tools)) : 0;
+  return request.messages.reduce((sum, message) => sum + countMessage(message), tools);
+}
+
+function countMessage(message: ChatMessage): number {
+  const calls = message.tool_calls ? countTokens(JSON.stringify(message.tool_calls)) : 0;
+  if (!Array.isArray(message.content)) return TOKENS_PER_MESSAGE + calls + countTokens(message.content ?? '');
+  const parts = message.content.reduce(
+    (sum, part) => sum + (part.type === 'text' ? countTokens(part.text) : part.type === 'image_url' ? TOKENS_PER_IMAGE : 0),
+    0,
+  );
+  return TOKENS_PER_MESSAGE + calls + parts;
+}

@@ -1,0 +1,129 @@
+import { UpstreamFailure, type ChatAnswer } from '../upstream/port.ts';
+import { readCompletion, readStreamEvent, type StreamEvent } from '../wire/chat-stream.ts';
+import type { ChatChunk, ChatCompletion } from '../wire/chat.ts';
+import { SseReader } from '../wire/sse.ts';
+
+/** An answer that has shown to be one: nothing of it has reached the client yet. */
+export type Opened =
+  | { readonly kind: 'whole'; readonly text: string; readonly completion: ChatCompletion }
+  | { readonly kind: 'stream'; readonly events: EventStream };
+
+/** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
+export async function open(answer: ChatAnswer, signal: AbortSignal): Promise<Opened> {
+  if (answer.kind === 'stream') return { kind: 'stream', events: await EventStream.open(answer.body, signal) };
+  const text = decodeUtf8(answer.body);
+  const completion = readCompletion(text);
+  if (!completion) throw new UpstreamFailure('protocol', 'the answer is not a chat completion');
+  return { kind: 'whole', text, completion };
+}
+
+export interface DataEvent {
+  readonly data: string;
+  readonly event: StreamEvent;
+}
+
+/** After a first event without content, how long to look whether an error follows before the client gets it. */
+const SECOND_LOOK_MS = 200;
+
+/** A backend's stream as events, read only as fast as somebody asks for them. */
+export class EventStream {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #sse = new SseReader();
+  #ahead: DataEvent[] = [];
+  #pending: Promise<DataEvent[] | undefined> | undefined;
+  bytesRead = 0;
+
+  private constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  /**
+   * Resolves once the first event is content. Some backends answer 200 and say in the stream that they cannot serve:
+   * that is a failure like any other as long as the client has seen nothing.
+   */
+  static async open(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<EventStream> {
+    const stream = new EventStream(body);
+    const onAbort = (): void => stream.cancel();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await stream.#lookAhead();
+      if (signal.aborted) throw new UpstreamFailure('connect', 'aborted');
+      return stream;
+    } catch (thrown) {
+      stream.cancel();
+      throw thrown;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** The next events, at least one; `undefined` at the end of the stream. */
+  async next(): Promise<DataEvent[] | undefined> {
+    if (this.#ahead.length > 0) return this.#ahead.splice(0);
+    const pending = this.#pending ?? this.#read();
+    this.#pending = undefined;
+    return await pending;
+  }
+
+  /** Aborts the backend and frees the connection. */
+  cancel(): void {
+    // A stream that already failed cannot be cancelled, which is as good.
+    void this.#reader.cancel().catch(() => undefined);
+  }
+
+  async #lookAhead(): Promise<void> {
+    const first = await this.#read();
+    if (!first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
+    this.#take(first);
+    if (hasContent(first)) return;
+    this.#pending = this.#read();
+    // Observed here as well, so that a failure while nobody waits is not an unhandled one.
+    this.#pending.catch(() => undefined);
+    const second = await Promise.race([this.#pending, Bun.sleep(SECOND_LOOK_MS).then(() => 'later' as const)]);
+    if (second === 'later') return;
+    this.#pending = undefined;
+    if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
+    this.#take(second);
+  }
+
+  #take(events: DataEvent[]): void {
+    for (const { event } of events) {
+      if (event.kind === 'error') throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
+      if (event.kind === 'garbage') throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
+      if (event.kind === 'chunk' && isContent(event.chunk)) break;
+    }
+    this.#ahead.push(...events);
+  }
+
+  /** Reads until the network brought at least one whole event. */
+  async #read(): Promise<DataEvent[] | undefined> {
+    for (;;) {
+      const { done, value } = await this.#reader.read();
+      if (value) this.bytesRead += value.byteLength;
+      const events = done ? this.#sse.end() : this.#sse.push(value);
+      if (events.length > 0) return events.map(({ data }) => ({ data, event: readStreamEvent(data) }));
+      if (done) return undefined;
+    }
+  }
+}
+
+function hasContent(events: DataEvent[]): boolean {
+  return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
+}
+
+function isContent(chunk: ChatChunk): boolean {
+  return (chunk.choices ?? []).some(({ delta, finish_reason }) => {
+    const { role: _, ...rest } = delta ?? {};
+    return finish_reason != null || Object.values(rest).some((value) => value != null && value !== '');
+  });
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new UpstreamFailure('protocol', 'the answer is not valid UTF-8', { cause });
+  }
+}

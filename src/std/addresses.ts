@@ -1,0 +1,65 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+const loopback = listOf([['127.0.0.0', 8], ['::1', 128]]);
+
+/** Everything that is not the public internet: private, loopback, link-local, shared, documentation, multicast, mapped. */
+const notPublic = listOf([
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+  ['::', 96],
+  ['64:ff9b::', 96],
+  ['100::', 64],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+]);
+
+export function isLoopback(address: string): boolean {
+  return contains(loopback, address);
+}
+
+/** Anything that is not a public address, an unparsable one included. */
+export function isPrivateAddress(address: string): boolean {
+  return isIP(address) === 0 || contains(notPublic, address);
+}
+
+/** A list of addresses and CIDR ranges as the operator writes them. */
+export function addressMatcher(ranges: readonly string[]): (address: string) => boolean {
+  const list = listOf(
+    ranges.map((range) => {
+      const [address = '', bits] = range.split('/');
+      return [address, bits === undefined ? (isIPv6(address) ? 128 : 32) : Number(bits)];
+    }),
+  );
+  return (address) => contains(list, address);
+}
+
+function contains(list: BlockList, address: string): boolean {
+  const plain = unmapped(address);
+  const version = isIP(plain);
+  return version !== 0 && list.check(plain, version === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** ::ffff:127.0.0.1 is 127.0.0.1. */
+function unmapped(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
+}
+
+function listOf(ranges: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList();
+  for (const [address, bits] of ranges) list.addSubnet(address, bits, isIPv6(address) ? 'ipv6' : 'ipv4');
+  return list;
+}

@@ -1,0 +1,82 @@
+import { redact } from '../std/log.ts';
+import { UpstreamFailure, type FailureKind } from './port.ts';
+
+/** Reads a body that may not be larger than we allow, whatever its headers say. */
+export async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (declared > maxBytes) {
+    await response.body?.cancel();
+    throw new UpstreamFailure('protocol', `an answer of ${declared} bytes is too large`);
+  }
+  // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than chunk by chunk.
+  if (!Number.isNaN(declared)) return new Uint8Array(await response.arrayBuffer());
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of response.body ?? []) {
+    total += chunk.byteLength;
+    if (total > maxBytes) throw new UpstreamFailure('protocol', `an answer of more than ${maxBytes} bytes is too large`);
+    chunks.push(chunk);
+  }
+  return chunks.length === 1 && chunks[0] ? new Uint8Array(chunks[0]) : new Uint8Array(Buffer.concat(chunks));
+}
+
+const MAX_ERROR_BYTES = 65_536;
+const MAX_RETRY_AFTER_MS = 120_000;
+
+/** Why a backend said no. Its words go to the log; only a rejected request's go further, without keys and addresses. */
+export async function failureOf(response: Response): Promise<UpstreamFailure> {
+  const { status } = response;
+  const kind = kindOf(status);
+  const words = redact(await errorWords(response));
+  const retryAfterMs = retryAfter(response.headers);
+  return new UpstreamFailure(kind, `status ${status}: ${words}`, {
+    status,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(kind === 'rejected' ? { publicMessage: scrub(words) } : {}),
+  });
+}
+
+export function kindOf(status: number): FailureKind {
+  if (status === 401 || status === 403) return 'unauthorized';
+  if (status === 429) return 'rate_limited';
+  if (status === 408 || status === 504) return 'timeout';
+  if (status === 400 || status === 413 || status === 422) return 'rejected';
+  if (status < 400) return 'protocol';
+  // 404 included: the model or the address is wrong in the catalog, which is no fault of the client's.
+  return 'server';
+}
+
+/** What a client may read of a backend's complaint about its request. */
+export function scrub(words: string): string {
+  const plain = redact(words)
+    .replace(/https?:\/\/\S+/gi, '‹address›')
+    .replace(/\b(?:org|proj|acct|key)[-_][A-Za-z0-9]{6,}/g, '‹id›')
+    .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim();
+  return plain === '' ? 'The backend rejected the request.' : plain.slice(0, 500);
+}
+
+export function retryAfter(headers: Headers): number | undefined {
+  const ms = Number(headers.get('retry-after-ms') ?? Number.NaN);
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  const wait = Number.isFinite(ms) ? ms : seconds * 1000;
+  return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+async function errorWords(response: Response): Promise<string> {
+  let text: string;
+  try {
+    text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES));
+  } catch {
+    // An error page that is too large or breaks off says nothing more than its status.
+    return response.statusText;
+  }
+  try {
+    const parsed = JSON.parse(text) as { error?: { message?: unknown } | string; message?: unknown };
+    const message = typeof parsed.error === 'object' ? parsed.error.message : (parsed.error ?? parsed.message);
+    return typeof message === 'string' ? message : text.slice(0, 500);
+  } catch {
+    // HTML or plain text: for the log only.
+    return text.slice(0, 500);
+  }
+}

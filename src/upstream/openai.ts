@@ -1,0 +1,138 @@
+import type { UpstreamConfig } from '../catalog/catalog.ts';
+import type { ChatRequest } from '../wire/chat.ts';
+import type { ImageRequest } from '../wire/images.ts';
+import { failureOf, readBounded } from './answers.ts';
+import { collectImages } from './image-answers.ts';
+import {
+  UpstreamFailure,
+  type ChatAnswer,
+  type ChatCall,
+  type EmbeddingCall,
+  type ImageAnswer,
+  type ImageCall,
+  type Upstream,
+  type UpstreamHealth,
+} from './port.ts';
+
+/**
+ * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and fields
+ * nobody has heard of yet arrive because nothing here knows them.
+ */
+export function makeOpenAi(config: UpstreamConfig): Upstream {
+  return new OpenAiUpstream(config);
+}
+
+/** Larger than any chat answer; images in base64 are the reason that it is not smaller. */
+const MAX_ANSWER_BYTES = 64 * 1_048_576;
+
+class OpenAiUpstream implements Upstream {
+  readonly name: string;
+  readonly #base: string;
+  readonly #headers: Record<string, string>;
+  /** The name of the output cap: old servers know one, new models another. */
+  readonly #capField: string | undefined;
+  readonly #asksForUsage: boolean;
+  readonly #asksForBase64: boolean;
+
+  constructor(config: UpstreamConfig) {
+    this.name = config.name;
+    this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
+    this.#headers = {
+      'content-type': 'application/json',
+      // Compressed events would be held back until a block is full.
+      'accept-encoding': 'identity',
+      ...(config.apiKey === undefined ? {} : { authorization: `Bearer ${config.apiKey}` }),
+      ...Object.fromEntries(config.headers),
+    };
+    this.#capField = config.options.get('cap_field');
+    this.#asksForUsage = config.options.get('stream_usage') !== 'false';
+    this.#asksForBase64 = config.options.get('image_format') !== 'default';
+  }
+
+  async chat(call: ChatCall): Promise<ChatAnswer> {
+    const response = await this.#post('/chat/completions', this.#chatBody(call), call.signal);
+    if (call.request.stream !== true) return { kind: 'whole', body: await readBounded(response, MAX_ANSWER_BYTES) };
+    if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) {
+      await response.body?.cancel();
+      throw new UpstreamFailure('protocol', 'asked for a stream, got something else', { status: response.status });
+    }
+    return { kind: 'stream', body: response.body };
+  }
+
+  async images(call: ImageCall): Promise<ImageAnswer> {
+    const response = call.request.image
+      ? await this.#postForm('/images/edits', this.#editForm(call), call.signal)
+      : await this.#post('/images/generations', this.#imageBody(call), call.signal);
+    const text = new TextDecoder().decode(await readBounded(response, MAX_ANSWER_BYTES));
+    return await collectImages(text, new URL(this.#base), call.signal);
+  }
+
+  async embed(call: EmbeddingCall): Promise<Uint8Array> {
+    const body = JSON.stringify({ ...call.request, model: call.model });
+    return await readBounded(await this.#post('/embeddings', body, call.signal), MAX_ANSWER_BYTES);
+  }
+
+  async check(signal: AbortSignal): Promise<UpstreamHealth> {
+    const startedAt = performance.now();
+    const response = await this.#send('/models', { method: 'GET', signal });
+    await response.body?.cancel();
+    return { ok: true, detail: 'reachable, key accepted', latencyMs: Math.round(performance.now() - startedAt) };
+  }
+
+  #chatBody({ model, request }: ChatCall): string {
+    const body: Record<string, unknown> = { ...this.#withCapField(request), model };
+    if (request.stream === true && this.#asksForUsage) {
+      body['stream_options'] = { ...request.stream_options, include_usage: true };
+    }
+    return JSON.stringify(body);
+  }
+
+  #withCapField(request: ChatRequest): Record<string, unknown> {
+    if (this.#capField === undefined) return request;
+    const { max_tokens: older, max_completion_tokens: newer, ...rest } = request;
+    return { ...rest, [this.#capField]: newer ?? older };
+  }
+
+  #imageBody({ model, request, size }: ImageCall): string {
+    const { response_format: _, image: __, mask: ___, ...rest } = request;
+    const format = this.#asksForBase64 ? { response_format: 'b64_json' } : {};
+    return JSON.stringify({ ...rest, ...format, model, size });
+  }
+
+  #editForm({ model, request, size }: ImageCall): FormData {
+    const form = new FormData();
+    const { image, mask, response_format: _, ...fields } = request;
+    for (const [key, value] of Object.entries({ ...fields, model, size })) {
+      if (value !== undefined) form.set(key, String(value));
+    }
+    for (const one of image ?? []) form.append(image?.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
+    if (mask) form.set('mask', asFile(mask), 'mask.png');
+    return form;
+  }
+
+  async #post(path: string, body: string, signal: AbortSignal): Promise<Response> {
+    return await this.#send(path, { method: 'POST', body, signal });
+  }
+
+  async #postForm(path: string, body: FormData, signal: AbortSignal): Promise<Response> {
+    const { 'content-type': _, ...headers } = this.#headers;
+    return await this.#send(path, { method: 'POST', body, signal, headers });
+  }
+
+  /** A redirect is an error: following one would hand the key to a stranger. */
+  async #send(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
+    const options: BunFetchRequestInit = { headers: this.#headers, ...init, redirect: 'manual', timeout: false };
+    let response: Response;
+    try {
+      response = await fetch(this.#base + path, options);
+    } catch (cause) {
+      throw new UpstreamFailure('connect', cause instanceof Error ? cause.message : String(cause), { cause });
+    }
+    if (!response.ok) throw await failureOf(response);
+    return response;
+  }
+}
+
+function asFile(image: NonNullable<ImageRequest['image']>[number]): Blob {
+  return new Blob([image.bytes], { type: image.mime });
+}

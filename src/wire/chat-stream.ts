@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import type { Fault } from '../std/fault.ts';
+import { faultBody } from './faults.ts';
+import type { ChatChunk, ChatCompletion } from './chat.ts';
+
+/**
+ * Turns the canonical events of a stream into the text a client's dialect expects. One encoder serves one stream; an
+ * empty string means that the client gets nothing for this event.
+ */
+export interface ChatEncoder {
+  /** `data` is the event as the backend sent it, `chunk` the same parsed. */
+  chunk(data: string, chunk: ChatChunk): string;
+  error(fault: Fault): string;
+  done(): string;
+}
+
+/** OpenAI's own dialect: the backend's text with id and model renamed, usage only for those who asked for it. */
+export function openAiEncoder(labels: { id: string; model: string }, includeUsage: boolean): ChatEncoder {
+  const rename = relabeller(labels);
+  return {
+    chunk: (data, chunk) => (isUsageOnly(chunk) && !includeUsage ? '' : `data: ${rename(data, chunk)}\n\n`),
+    error: (fault) => `data: ${JSON.stringify(faultBody(fault))}\n\n`,
+    done: () => 'data: [DONE]\n\n',
+  };
+}
+
+/**
+ * Replaces the backend's `id` and `model` in JSON text without printing it anew. Inside JSON strings quotes are escaped,
+ * so `"id":"…"` can only be the real key; whatever is spaced or missing goes the slow way through the parsed object.
+ */
+export function relabeller(labels: { id: string; model: string }) {
+  const idText = `"id":${JSON.stringify(labels.id)}`;
+  const modelText = `"model":${JSON.stringify(labels.model)}`;
+  let theirs = { id: '', model: '', idText: '', modelText: '' };
+  return (text: string, parsed: { id?: unknown; model?: unknown }): string => {
+    const { id, model } = parsed;
+    if (typeof id !== 'string' || typeof model !== 'string') return JSON.stringify({ ...parsed, ...labels });
+    if (id !== theirs.id || model !== theirs.model) {
+      theirs = { id, model, idText: `"id":${JSON.stringify(id)}`, modelText: `"model":${JSON.stringify(model)}` };
+    }
+    if (!text.includes(theirs.idText) || !text.includes(theirs.modelText)) {
+      return JSON.stringify({ ...parsed, ...labels });
+    }
+    return text.replace(theirs.idText, () => idText).replace(theirs.modelText, () => modelText);
+  };
+}
+
+/** OpenAI's usage chunk: no choices, only numbers. */
+function isUsageOnly(chunk: ChatChunk): boolean {
+  return chunk.usage != null && (chunk.choices?.length ?? 0) === 0;
+}
+
+/** What one event of a backend's stream means. Shape is checked by hand: a schema per chunk would cost more than the rest. */
+export type StreamEvent =
+  | { readonly kind: 'chunk'; readonly chunk: ChatChunk }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'garbage' };
+
+export function readStreamEvent(data: string): StreamEvent {
+  if (data === '[DONE]') return { kind: 'done' };
+  const parsed = parseObject(data);
+  if (!parsed) return { kind: 'garbage' };
+  if (parsed.error != null) return { kind: 'error', message: errorText(parsed.error) };
+  if (!Array.isArray(parsed.choices) && parsed.usage == null) return { kind: 'garbage' };
+  return { kind: 'chunk', chunk: parsed as unknown as ChatChunk };
+}
+
+const completionSchema = z.looseObject({
+  choices: z.array(z.looseObject({ index: z.number().optional(), message: z.looseObject({}) })).min(1),
+});
+
+/** A whole answer, or `undefined` when it is not one. */
+export function readCompletion(text: string): ChatCompletion | undefined {
+  const parsed = parseObject(text);
+  return parsed && completionSchema.safeParse(parsed).success ? (parsed as unknown as ChatCompletion) : undefined;
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    // Not JSON is an ordinary outcome here: the caller decides what it means.
+    return undefined;
+  }
+}
+
+function errorText(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return typeof error === 'string' ? error : 'error';
+}
