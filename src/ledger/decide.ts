@@ -18,7 +18,13 @@ export interface AccountState {
 }
 
 export type Decision =
-  | { readonly kind: 'admit'; readonly hold: NanoUsd; readonly output: number; readonly arrivalUs: number; readonly rate: RateState }
+  | {
+      readonly kind: 'admit';
+      readonly hold: NanoUsd;
+      readonly output: number;
+      readonly arrivalUs: number;
+      readonly rate: RateState;
+    }
   | {
       readonly kind: 'refuse';
       readonly reason: RefusalReason;
@@ -53,7 +59,8 @@ export function decide(account: AccountState, request: AdmissionRequest, nowUs: 
   const money = spendable(account);
   const output = affordableCap(request, money.now);
   if (output === undefined) {
-    if (required > money.withoutHolds) return refuse(money.bound === 'limit' ? 'limit_reached' : shortReason(money.withoutHolds));
+    if (required > money.withoutHolds)
+      return refuse(money.bound === 'limit' ? 'limit_reached' : shortReason(money.withoutHolds));
     return refuse('funds_on_hold', HOLD_RETRY_MS);
   }
   const hold = holdFor(request, output);
@@ -78,10 +85,21 @@ export function rateDecision(account: Pick<AccountState, 'arrivalUs' | 'perMinut
 export function rateState(limit: number, arrivalUs: number, nowUs: number): RateState {
   const stepUs = Math.ceil(60_000_000 / limit);
   const backlogUs = Math.min(Math.max(0, arrivalUs - nowUs), stepUs * limit);
-  return { limit, remaining: Math.floor((stepUs * limit - backlogUs) / stepUs), resetMs: Math.ceil(backlogUs / 1000) };
+  return {
+    limit,
+    remaining: Math.floor((stepUs * limit - backlogUs) / stepUs),
+    resetMs: Math.ceil(backlogUs / 1000),
+  };
 }
 
-function spendable(account: AccountState): { now: NanoUsd; withoutHolds: NanoUsd; bound: 'balance' | 'limit' } {
+/** What an account could spend at this moment: balance and month's rest, less what is held. */
+export function availableOf(account: Money): NanoUsd {
+  return spendable(account).now;
+}
+
+type Money = Pick<AccountState, 'balance' | 'held' | 'monthSpent' | 'monthlyLimit'>;
+
+function spendable(account: Money): { now: NanoUsd; withoutHolds: NanoUsd; bound: 'balance' | 'limit' } {
   const limit = account.monthlyLimit ?? MAX_BALANCE;
   const monthLeft = Math.max(0, limit - account.monthSpent);
   const limitBinds = monthLeft < account.balance;
@@ -104,7 +122,9 @@ function affordableCap(request: AdmissionRequest, available: NanoUsd): number | 
   if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
   if (ceiling.kind === 'images') return undefined;
   const affordable = Math.floor(affordableOutput(request.price, ceiling.input, available) / ceiling.choices);
-  return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output) ? Math.min(affordable, ceiling.output) : undefined;
+  return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output)
+    ? Math.min(affordable, ceiling.output)
+    : undefined;
 }
 
 function cheapestUseful(request: AdmissionRequest): NanoUsd {

@@ -8,6 +8,7 @@ import type { Log } from '../std/log.ts';
 import { StartRefused } from '../std/start-refused.ts';
 import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
+import { FolderClaim } from './folder-claim.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
 import { openPool } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
@@ -32,6 +33,8 @@ export interface SqliteBackend {
   readonly side: SideThread;
   /** Another connection; who opens it closes it. It never waits for a lock: SQLITE_BUSY comes at once. */
   open(): Database;
+  /** Makes this process the one server of the data folder until the store closes; false when another one is. */
+  claim(): boolean;
 }
 
 export interface PostgresBackend {
@@ -72,12 +75,14 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
     },
   });
   const db = new Kysely<Schema>({ dialect: new BunSqliteDialect(connection) });
+  const claim = new FolderClaim(join(dataDir, 'server.lock'));
   return {
     dialect: sqliteDialect,
     db,
-    backend: { kind: 'sqlite', path, wal, side, open: () => openSqlite(path) },
+    backend: { kind: 'sqlite', path, wal, side, open: () => openSqlite(path), claim: () => claim.take() },
     durable: () => wal.sync(),
     async close() {
+      claim.release();
       await wal.close();
       await side.close();
       await db.destroy();

@@ -1,0 +1,183 @@
+import { dayOf, monthOf } from '../std/calendar.ts';
+import type { AccountId } from '../std/ids.ts';
+import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
+import type { AccountRow } from '../store/schema.ts';
+import type { AccountState } from './decide.ts';
+import type { AdmissionRequest, Caller, Limits, Outcome, RateKind } from './port.ts';
+import type { Usage } from './price.ts';
+import { isFailure } from './settlement.ts';
+import type { Statements } from './sqlite-statements.ts';
+
+/**
+ * The books as one transaction sees them: each account is read once and written once, however many of its requests are
+ * in the batch, and the day's sums are gathered first. Valid only while the transaction holds the write lock.
+ */
+export class Books {
+  readonly statements: Statements;
+  readonly nowMs: number;
+  readonly month: number;
+  readonly #accounts = new Map<string, Account>();
+  readonly #byToken = new Map<string, Account>();
+  readonly #sums = new Map<string, Sum>();
+  /** What to tell the operator once this is committed. */
+  readonly alarms: Readonly<Record<string, unknown>>[] = [];
+
+  constructor(statements: Statements, nowMs: number) {
+    this.statements = statements;
+    this.nowMs = nowMs;
+    this.month = monthOf(nowMs);
+  }
+
+  caller(caller: Caller): Account | undefined {
+    if (caller.kind === 'account') return this.account(caller.id);
+    const known = this.#byToken.get(caller.hash);
+    if (known) return known;
+    const account = this.#adopt(this.statements.accountByToken.get(caller.hash));
+    if (account) this.#byToken.set(caller.hash, account);
+    return account;
+  }
+
+  account(id: string): Account | undefined {
+    return this.#accounts.get(id) ?? this.#adopt(this.statements.accountById.get(id));
+  }
+
+  /** Counts a closed request in the sums of its day, for its account and for all accounts together. */
+  countUsage(request: ClosedRequest): void {
+    this.#sum(request.accountId, request).add(request);
+    this.#sum('', request).add(request);
+  }
+
+  write(): void {
+    for (const account of this.#accounts.values()) if (account.changed) this.#writeAccount(account);
+    for (const sum of this.#sums.values()) this.statements.addUsage.run(...sum.values());
+  }
+
+  /** A row may be met by its token and by its id; it is one account all the same. */
+  #adopt(row: AccountRow | null): Account | undefined {
+    if (!row) return undefined;
+    const known = this.#accounts.get(row.id);
+    if (known) return known;
+    const account = new Account(row, this.month);
+    this.#accounts.set(row.id, account);
+    return account;
+  }
+
+  #writeAccount(account: Account): void {
+    this.statements.updateAccount.run(
+      account.balance,
+      account.held,
+      account.openHolds,
+      account.arrivals.chat,
+      account.arrivals.images,
+      account.month,
+      account.monthSpent,
+      account.tokenUsedAt,
+      account.id,
+    );
+  }
+
+  #sum(accountId: string, { endpoint, model, createdAt }: ClosedRequest): Sum {
+    const day = dayOf(createdAt);
+    const key = `${accountId}\n${day}\n${endpoint}\n${model}`;
+    const known = this.#sums.get(key);
+    if (known) return known;
+    const sum = new Sum([accountId, day, endpoint, model]);
+    this.#sums.set(key, sum);
+    return sum;
+  }
+}
+
+/** An account's row while a transaction works on it. */
+export class Account {
+  readonly id: AccountId;
+  readonly row: AccountRow;
+  readonly active: boolean;
+  balance: NanoUsd;
+  held: NanoUsd;
+  openHolds: number;
+  readonly arrivals: Record<RateKind, number>;
+  readonly month: number;
+  monthSpent: NanoUsd;
+  readonly monthlyLimit: NanoUsd | undefined;
+  tokenUsedAt: number | null;
+  changed = false;
+
+  constructor(row: AccountRow, month: number) {
+    this.row = row;
+    // The primary key of an account is an account id.
+    this.id = row.id as AccountId;
+    this.active = row.status === 'active' && row.role !== 'system';
+    this.balance = nanoUsd(row.balance);
+    this.held = nanoUsd(row.held);
+    this.openHolds = row.open_holds;
+    this.arrivals = { chat: row.chat_arrival_us, images: row.images_arrival_us };
+    // A clock that jumped back over the turn of a month must not forget what that month spent.
+    this.month = Math.max(month, row.month);
+    this.monthSpent = row.month === this.month ? nanoUsd(row.month_spent) : ZERO;
+    this.monthlyLimit = row.monthly_limit === null ? undefined : nanoUsd(row.monthly_limit);
+    this.tokenUsedAt = row.token_used_at;
+  }
+
+  /** The account as the admission rule looks at it. */
+  stateFor({ rate, limits }: Pick<AdmissionRequest, 'rate' | 'limits'>): AccountState {
+    return {
+      active: this.active,
+      balance: this.balance,
+      held: this.held,
+      openHolds: this.openHolds,
+      arrivalUs: this.arrivals[rate],
+      perMinute: this.#perMinute(rate, limits),
+      concurrent: this.row.concurrent ?? limits.concurrent,
+      monthSpent: this.monthSpent,
+      monthlyLimit: this.monthlyLimit,
+    };
+  }
+
+  #perMinute(rate: RateKind, limits: Limits): number {
+    return rate === 'chat'
+      ? (this.row.chat_per_minute ?? limits.chatPerMinute)
+      : (this.row.images_per_minute ?? limits.imagesPerMinute);
+  }
+}
+
+export interface ClosedRequest {
+  readonly accountId: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly createdAt: number;
+  readonly outcome: Outcome;
+  readonly usage: Usage;
+  readonly charged: NanoUsd;
+}
+
+class Sum {
+  readonly #key: readonly [string, number, string, string];
+  #requests = 0;
+  #failures = 0;
+  #input = 0;
+  #cached = 0;
+  #output = 0;
+  #reasoning = 0;
+  #images = 0;
+  #charged = 0;
+
+  constructor(key: readonly [string, number, string, string]) {
+    this.#key = key;
+  }
+
+  add({ outcome, usage, charged }: ClosedRequest): void {
+    this.#requests++;
+    if (isFailure(outcome)) this.#failures++;
+    this.#input += usage.input;
+    this.#cached += usage.cached;
+    this.#output += usage.output;
+    this.#reasoning += usage.reasoning;
+    this.#images += usage.images;
+    this.#charged += charged;
+  }
+
+  values(): (string | number)[] {
+    const tokens = [this.#input, this.#cached, this.#output, this.#reasoning];
+    return [...this.#key, this.#requests, this.#failures, ...tokens, this.#images, this.#charged];
+  }
+}
