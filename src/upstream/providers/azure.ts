@@ -1,0 +1,77 @@
+import { createAzure } from '@ai-sdk/azure';
+import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import type { ChatRequest } from '../../wire/chat.ts';
+import type { ImageRequest } from '../../wire/images.ts';
+import { defined, isObject } from './json.ts';
+import { openAiUsage } from './openai-usage.ts';
+import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+
+/** OpenAI's models in a Microsoft Azure resource; the model is the name of the deployment. */
+export const azure: Provider = {
+  kind: 'azure',
+  namespace: 'openai',
+  imageUrls: true,
+  lateSystem: 'kept',
+  logitBias: true,
+  problem: (config) => needsKey(config) ?? needsResource(config),
+  open(access) {
+    const { apiKey, headers, fetch, config } = access;
+    const apiVersion = config.options.get('api_version');
+    const provider = createAzure({
+      baseURL: addressOf(access),
+      apiKey,
+      headers,
+      fetch,
+      ...(apiVersion !== undefined && { apiVersion }),
+      useDeploymentBasedUrls: config.options.get('deployment_urls') === 'true',
+    });
+    return { chat: (model) => provider.chat(model), image: (model) => provider.image(model) };
+  },
+  usage: openAiUsage,
+  check: (access) => ({
+    url: `${addressOf(access)}/models`,
+    headers: { 'api-key': access.apiKey, ...access.headers },
+  }),
+  requestOptions,
+  images: {
+    shape: (size) => ({ size: size as `${number}x${number}` }),
+    options: imageOptions,
+  },
+};
+
+function requestOptions(request: ChatRequest) {
+  const {
+    max_completion_tokens,
+    logit_bias,
+    metadata,
+    parallel_tool_calls,
+    prompt_cache_key,
+    user,
+    verbosity,
+  } = request;
+  return defined({
+    // Reasoning models take only this name of the cap, and a deployment's name does not tell what it runs.
+    ...(max_completion_tokens !== undefined && { maxCompletionTokens: max_completion_tokens }),
+    ...(isObject(logit_bias) && { logitBias: logit_bias }),
+    ...(isObject(metadata) && { metadata }),
+    ...(typeof parallel_tool_calls === 'boolean' && { parallelToolCalls: parallel_tool_calls }),
+    ...(typeof prompt_cache_key === 'string' && { promptCacheKey: prompt_cache_key }),
+    ...(user !== undefined && { user }),
+    ...(typeof verbosity === 'string' && { textVerbosity: verbosity }),
+  });
+}
+
+function imageOptions({ quality, style, background, output_format, user }: ImageRequest) {
+  return defined({ quality, style, background, outputFormat: output_format, user });
+}
+
+function needsResource(config: UpstreamConfig): string | undefined {
+  return config.baseUrl || config.options.get('resource')
+    ? undefined
+    : 'base_url or options.resource is not set';
+}
+
+/** The versioned address, so that package and check mean the same one. */
+function addressOf({ config }: Access): string {
+  return baseUrl(config, `https://${config.options.get('resource')}.openai.azure.com/openai/v1`);
+}

@@ -1,0 +1,44 @@
+import { createCohere } from '@ai-sdk/cohere';
+import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { isObject } from './json.ts';
+import { fitBudget } from './thinking.ts';
+import { canonicalUsage, count, field } from './usage.ts';
+
+export const cohere: Provider = {
+  kind: 'cohere',
+  namespace: 'cohere',
+  imageUrls: true,
+  lateSystem: 'kept',
+  logitBias: false,
+  problem: needsKey,
+  open(access) {
+    const { apiKey, headers, fetch } = access;
+    const provider = createCohere({ baseURL: addressOf(access), apiKey, headers, fetch });
+    return { chat: (model) => provider(model) };
+  },
+  usage: cohereUsage,
+  check: (access) => ({
+    // The list of models exists only in version 1 of the API, and knows the same keys.
+    url: `${addressOf(access).replace(/\/v2$/, '/v1')}/models?page_size=1`,
+    headers: { authorization: `Bearer ${access.apiKey}`, ...access.headers },
+  }),
+  fit(body, { maxTokens }) {
+    const { thinking, ...rest } = body;
+    const fitted = isObject(thinking) ? fitBudget(thinking, 'token_budget', maxTokens) : undefined;
+    return { ...rest, ...(fitted && { thinking: fitted }) };
+  },
+};
+
+/** `tokens` is what went through the model; `billed_units` leaves out what Cohere gives away, and is not what we sell. */
+export function cohereUsage(raw: unknown) {
+  const tokens = field(raw, 'tokens');
+  return canonicalUsage({
+    input: count(tokens, 'input_tokens'),
+    cached: count(raw, 'cached_tokens'),
+    output: count(tokens, 'output_tokens'),
+  });
+}
+
+function addressOf({ config }: Access): string {
+  return baseUrl(config, 'https://api.cohere.com/v2');
+}

@@ -1,0 +1,53 @@
+import { createGoogle } from '@ai-sdk/google';
+import { baseUrl, needsKey, type Access, type ImageShape, type Provider } from './definition.ts';
+import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
+
+/** Gemini by the Gemini API. The key travels in a header, never in the address. */
+export const google: Provider = {
+  kind: 'google',
+  namespace: 'google',
+  imageUrls: true,
+  lateSystem: 'as_user',
+  logitBias: false,
+  problem: needsKey,
+  open(access) {
+    const { apiKey, headers, fetch } = access;
+    const provider = createGoogle({ baseURL: addressOf(access), apiKey, headers, fetch });
+    return { chat: (model) => provider(model), image: (model) => provider.image(model) };
+  },
+  usage: googleUsage,
+  check: (access) => ({
+    url: `${addressOf(access)}/models?pageSize=1`,
+    headers: { 'x-goog-api-key': access.apiKey, ...access.headers },
+  }),
+  images: { shape: nearestRatio },
+};
+
+/** Thoughts are counted beside the answer, what the model's own tools read beside the prompt; cached is part of it. */
+export function googleUsage(raw: unknown) {
+  const thoughts = countOrZero(raw, 'thoughtsTokenCount');
+  return canonicalUsage({
+    input: sum(count(raw, 'promptTokenCount'), countOrZero(raw, 'toolUsePromptTokenCount')),
+    cached: countOrZero(raw, 'cachedContentTokenCount'),
+    output: sum(countOrZero(raw, 'candidatesTokenCount'), thoughts),
+    reasoning: thoughts,
+  });
+}
+
+function addressOf({ config }: Access): string {
+  return baseUrl(config, 'https://generativelanguage.googleapis.com/v1beta');
+}
+
+const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
+
+/** Gemini takes no size, only a ratio out of a list. */
+function nearestRatio(size: string): ImageShape {
+  const wanted = Math.log(ratioOf(size, 'x'));
+  const distance = (ratio: string): number => Math.abs(Math.log(ratioOf(ratio, ':')) - wanted);
+  return { aspectRatio: RATIOS.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best)) };
+}
+
+function ratioOf(text: string, separator: string): number {
+  const [width, height] = text.split(separator).map(Number);
+  return (width ?? 1) / (height ?? 1);
+}

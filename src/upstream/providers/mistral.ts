@@ -1,0 +1,46 @@
+import { createMistral } from '@ai-sdk/mistral';
+import { defined } from './json.ts';
+import { openAiUsage } from './openai-usage.ts';
+import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { canonicalUsage, count, field } from './usage.ts';
+
+export const mistral: Provider = {
+  kind: 'mistral',
+  namespace: 'mistral',
+  imageUrls: true,
+  lateSystem: 'kept',
+  logitBias: false,
+  problem: needsKey,
+  open(access) {
+    const { apiKey, headers, fetch } = access;
+    const provider = createMistral({ baseURL: addressOf(access), apiKey, headers, fetch });
+    return { chat: (model) => provider(model) };
+  },
+  usage: mistralUsage,
+  check: (access) => ({
+    url: `${addressOf(access)}/models`,
+    headers: { authorization: `Bearer ${access.apiKey}`, ...access.headers },
+  }),
+  requestOptions: ({ parallel_tool_calls, prompt_cache_key }) =>
+    defined({
+      ...(typeof parallel_tool_calls === 'boolean' && { parallelToolCalls: parallel_tool_calls }),
+      ...(typeof prompt_cache_key === 'string' && { promptCacheKey: prompt_cache_key }),
+    }),
+};
+
+/** OpenAI's shape, except that the cached tokens have had three names. */
+export function mistralUsage(raw: unknown) {
+  const cached =
+    count(raw, 'num_cached_tokens') ?? count(field(raw, 'prompt_token_details'), 'cached_tokens');
+  if (cached === undefined) return openAiUsage(raw);
+  return canonicalUsage({
+    input: count(raw, 'prompt_tokens'),
+    cached,
+    output: count(raw, 'completion_tokens'),
+    reasoning: count(field(raw, 'completion_tokens_details'), 'reasoning_tokens'),
+  });
+}
+
+function addressOf({ config }: Access): string {
+  return baseUrl(config, 'https://api.mistral.ai/v1');
+}

@@ -1,0 +1,154 @@
+import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { type Clock, systemClock } from '../../std/clock.ts';
+import { kindOf } from '../answers.ts';
+import type {
+  ChatAnswer,
+  ChatCall,
+  ImageAnswer,
+  ImageCall,
+  MessagesCall,
+  Upstream,
+  UpstreamHealth,
+} from '../port.ts';
+import { UpstreamFailure } from '../port.ts';
+import { completionOf } from './answer.ts';
+import { outputCap, toCallOptions } from './call-options.ts';
+import { asFailure } from './failure.ts';
+import { generateImages } from './images.ts';
+import type { Access, Limits, Provider } from './definition.ts';
+import { PROVIDERS } from './registry.ts';
+import { streamBytes } from './stream-bytes.ts';
+import { makeTransport } from './transport.ts';
+
+/** The upstream of a configuration whose kind is in the table of providers; undefined for other kinds. */
+export function makeProvider(config: UpstreamConfig, parts: ProviderParts = {}): Upstream | undefined {
+  const provider = Object.hasOwn(PROVIDERS, config.kind) ? PROVIDERS[config.kind] : undefined;
+  if (!provider) return undefined;
+  const upstream = new ProviderUpstream(provider, config, parts.clock ?? systemClock);
+  return {
+    name: config.name,
+    chat: (call) => upstream.chat(call),
+    images: (call) => upstream.images(call),
+    check: (signal) => upstream.check(signal),
+    ...(provider.native && {
+      messages: (call: MessagesCall) => upstream.native(call, (native) => native.messages(call)),
+      countTokens: (call: MessagesCall) => upstream.native(call, (native) => native.countTokens(call)),
+    }),
+  };
+}
+
+export interface ProviderParts {
+  readonly clock?: Clock | undefined;
+}
+
+/** Secrets of a configuration that a backend might repeat in its errors. */
+const SECRET_OPTIONS = ['access_key_id', 'secret_access_key', 'session_token', 'resource'];
+const NO_LIMITS: Limits = { maxTokens: undefined, midTurn: false };
+const CHECK_TIMEOUT_MS = 10_000;
+
+class ProviderUpstream {
+  readonly #provider: Provider;
+  readonly #config: UpstreamConfig;
+  readonly #clock: Clock;
+  readonly #secrets: readonly string[];
+
+  constructor(provider: Provider, config: UpstreamConfig, clock: Clock) {
+    this.#provider = provider;
+    this.#config = config;
+    this.#clock = clock;
+    const options = SECRET_OPTIONS.map((name) => config.options.get(name) ?? '');
+    this.#secrets = [config.apiKey ?? '', ...config.headers.values(), ...options];
+  }
+
+  chat(call: ChatCall): Promise<ChatAnswer> {
+    return this.#guarded(call.signal, async () => {
+      const { request, model, signal } = call;
+      const options = toCallOptions(request, this.#provider);
+      const midTurn = request.messages.at(-1)?.role === 'tool';
+      const access = this.#access(signal, { maxTokens: outputCap(request), midTurn });
+      const chatModel = this.#provider.open(access).chat(model);
+      const labels = this.#labels(call);
+      if (request.stream) {
+        const { stream } = await chatModel.doStream({ ...options, abortSignal: signal });
+        return { kind: 'stream', body: await streamBytes(stream, labels) };
+      }
+      const result = await chatModel.doGenerate({ ...options, abortSignal: signal });
+      return { kind: 'whole', body: new TextEncoder().encode(JSON.stringify(completionOf(result, labels))) };
+    });
+  }
+
+  images(call: ImageCall): Promise<ImageAnswer> {
+    return this.#guarded(call.signal, () => {
+      const model = this.#provider.open(this.#access(call.signal, NO_LIMITS)).image?.(call.model);
+      if (!model)
+        throw new UpstreamFailure('rejected', 'no image models', {
+          publicMessage: 'This backend does not make images.',
+        });
+      return generateImages(model, call, this.#provider);
+    });
+  }
+
+  native<Answer>(
+    call: MessagesCall,
+    use: (native: NonNullable<ReturnType<NonNullable<Provider['native']>>>) => Promise<Answer>,
+  ) {
+    return this.#guarded(call.signal, () => {
+      const native = this.#provider.native?.(
+        this.#access(call.signal, { maxTokens: call.maxTokens, midTurn: false }),
+      );
+      if (!native) throw new UpstreamFailure('rejected', 'not a Messages backend');
+      return use(native);
+    });
+  }
+
+  async check(signal: AbortSignal): Promise<UpstreamHealth> {
+    const startedAt = this.#clock.now();
+    const health = (ok: boolean, detail: string): UpstreamHealth => ({
+      ok,
+      detail,
+      latencyMs: this.#clock.now() - startedAt,
+    });
+    try {
+      const bounded = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
+      const access = this.#access(bounded, NO_LIMITS);
+      const { url, headers } = this.#provider.check(access);
+      const response = await access.fetch(url, { headers });
+      await response.body?.cancel();
+      if (response.ok) return health(true, 'reachable, key accepted');
+      return health(false, `${kindOf(response.status)}: status ${response.status}`);
+    } catch (error) {
+      return health(false, asFailure(error, this.#secrets).message);
+    }
+  }
+
+  /** One door for failures: whatever a package throws leaves as an `UpstreamFailure`, an abort as the abort's reason. */
+  async #guarded<Answer>(signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw asFailure(error, this.#secrets);
+    }
+  }
+
+  #access(signal: AbortSignal, limits: Limits): Access {
+    const config = this.#config;
+    const problem = this.#provider.problem(config);
+    if (problem !== undefined)
+      throw new UpstreamFailure('unauthorized', `upstream '${config.name}': ${problem}`);
+    const fetch = makeTransport(this.#provider, { config, limits, signal, now: () => this.#clock.now() });
+    return { config, apiKey: config.apiKey ?? '', headers: Object.fromEntries(config.headers), fetch };
+  }
+
+  #labels({ requestId, model, signal }: ChatCall) {
+    return {
+      id: `chatcmpl-${requestId}`,
+      model,
+      created: Math.floor(this.#clock.now() / 1000),
+      signal,
+      usage: (raw: unknown) => this.#provider.usage(raw),
+      failure: (thrown: unknown) => asFailure(thrown, this.#secrets),
+    };
+  }
+}

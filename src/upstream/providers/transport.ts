@@ -1,0 +1,80 @@
+import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { UpstreamFailure } from '../port.ts';
+import { boundedBody } from './body-bounds.ts';
+import { parseObject } from './json.ts';
+import type { Limits, Provider } from './definition.ts';
+
+/**
+ * The one way from a provider's package to the network, made anew for each call. It never follows a redirect (the key
+ * would go along), holds the body under the cap, bounds what comes back, and bounds how often a package may ask.
+ */
+export function makeTransport(provider: Provider, call: TransportCall): typeof fetch {
+  let asked = 0;
+  const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    if (++asked > MAX_REQUESTS)
+      throw new UpstreamFailure('protocol', `more than ${MAX_REQUESTS} requests for one call`);
+    const url = input instanceof Request ? input.url : String(input);
+    const prepared = prepare(provider, call, url, init);
+    const response = await ask(
+      url,
+      { ...prepared, redirect: 'manual', timeout: false, signal: call.signal },
+      call.signal,
+    );
+    if (response.status >= 300 && response.status < 400) {
+      await response.body?.cancel();
+      throw new UpstreamFailure(
+        'protocol',
+        `the backend redirects (${response.status}); redirects are not followed`,
+      );
+    }
+    return boundedResponse(response, call.signal);
+  };
+  return Object.assign(send, { preconnect: fetch.preconnect });
+}
+
+export interface TransportCall {
+  readonly config: UpstreamConfig;
+  readonly limits: Limits;
+  readonly signal: AbortSignal;
+  readonly now: () => number;
+}
+
+/** One answer may need continuations at backends that cap a single response; an endless chain of them is a fault. */
+const MAX_REQUESTS = 8;
+
+function prepare(provider: Provider, call: TransportCall, url: string, init: RequestInit): RequestInit {
+  // Compressed events would be held back until a block is full.
+  const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(new Headers(init.headers)) };
+  const fitted =
+    typeof init.body === 'string' && provider.fit ? fitText(provider, init.body, call.limits) : init.body;
+  if (!provider.authorize) return { ...init, headers, body: fitted ?? null };
+  const body = typeof fitted === 'string' ? fitted : '';
+  const signed = provider.authorize(
+    { method: init.method ?? 'GET', url, headers, body },
+    call.config,
+    new Date(call.now()),
+  );
+  return { ...init, headers: { ...headers, ...signed }, body: fitted ?? null };
+}
+
+function fitText(provider: Provider, body: string, limits: Limits): string {
+  const parsed = parseObject(body);
+  return parsed && provider.fit ? JSON.stringify(provider.fit(parsed, limits)) : body;
+}
+
+async function ask(url: string, init: BunFetchRequestInit, signal: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    signal.throwIfAborted();
+    const detail = error instanceof Error ? error.message : String(error);
+    throw new UpstreamFailure('connect', `cannot reach ${new URL(url).host}: ${detail}`, { cause: error });
+  }
+}
+
+function boundedResponse(response: Response, signal: AbortSignal): Response {
+  const { status, statusText, headers } = response;
+  if (!response.body) return response;
+  const type = status >= 400 ? 'error' : (headers.get('content-type') ?? '');
+  return new Response(boundedBody(response.body, type, signal), { status, statusText, headers });
+}
