@@ -90,7 +90,9 @@ const upstream = strict({
   options: z
     .record(z.string(), z.union([z.string().max(4096), z.number(), z.boolean()]).transform(String))
     .default({})
-    .describe('What else the kind needs, e.g. region, api_version, resource_name, path, organization.'),
+    .describe(
+      'What else the kind needs, e.g. region (bedrock), resource and api_version (azure), path (gguf).',
+    ),
 });
 
 const weighted = strict({ name, weight: whole(1, 1000) });
@@ -177,7 +179,7 @@ function price(most: number, mostText: string) {
 }
 
 function priceProblem(value: string, mostText: string): string {
-  if (/^-/.test(value)) return 'must not be negative';
+  if (value.startsWith('-')) return 'must not be negative';
   if (/^\d+\.\d{10,}$/.test(value)) return 'has more than nine decimals; round it';
   if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${mostText}`;
   return 'must be an amount of US dollars such as 0.25, as a plain decimal without sign or exponent';

@@ -13,10 +13,10 @@ export interface UpstreamKind {
 
 export const UPSTREAM_KINDS = {
   openai: {
-    about: 'any OpenAI-compatible server; without base_url, OpenAI itself',
-    needs: [['api_key', 'base_url']],
+    about: 'any server that speaks the OpenAI API',
+    needs: [['base_url']],
     remote: true,
-    options: ['organization', 'project'],
+    options: ['cap_field', 'stream_usage', 'image_format'],
   },
   anthropic: { about: "Anthropic's Messages API", needs: [['api_key']], remote: true, options: [] },
   google: { about: "Google's Gemini API", needs: [['api_key']], remote: true, options: [] },
@@ -24,13 +24,16 @@ export const UPSTREAM_KINDS = {
   cohere: { about: "Cohere's API", needs: [['api_key']], remote: true, options: [] },
   azure: {
     about: 'Azure OpenAI',
-    needs: [['api_key'], ['base_url', 'options.resource_name']],
+    needs: [['api_key'], ['base_url', 'options.resource']],
     remote: true,
-    options: ['resource_name', 'api_version'],
+    options: ['resource', 'api_version', 'deployment_urls'],
   },
   bedrock: {
     about: 'Amazon Bedrock',
-    needs: [['options.region'], ['api_key', 'options.access_key_id']],
+    needs: [
+      ['options.region', 'base_url'],
+      ['api_key', 'options.access_key_id'],
+    ],
     remote: true,
     options: ['region', 'access_key_id', 'secret_access_key', 'session_token'],
   },

@@ -46,19 +46,14 @@ function versionOf(text: string, env: Environment): string {
 
 /** What is wrong in plain words, where a field has no words of its own. */
 function sentence(issue: z.core.$ZodRawIssue): string | undefined {
-  switch (issue.code) {
-    case 'invalid_type':
-      if (issue.input === undefined) return 'is missing';
-      return `must be ${EXPECTED[issue.expected] ?? issue.expected}`;
-    case 'invalid_value':
-      return `${issue.input === undefined ? 'is missing; it ' : ''}must be one of ${issue.values.map(String).join(', ')}`;
-    case 'too_big':
-      return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
-    case 'too_small':
-      return `must be at least ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}`;
-    default:
-      return undefined;
-  }
+  const missing = issue.input === undefined;
+  if (issue.code === 'invalid_type')
+    return missing ? 'is missing' : `must be ${EXPECTED[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value')
+    return `${missing ? 'is missing; it ' : ''}must be one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'too_big')
+    return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
+  return undefined;
 }
 
 const EXPECTED: Readonly<Record<string, string>> = {
@@ -72,26 +67,17 @@ const EXPECTED: Readonly<Record<string, string>> = {
 
 function mistakesOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): PathMistake[] {
   const path = [...above, ...issue.path];
-  switch (issue.code) {
-    case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ path: [...path, key], message: issue.message, atKey: true }));
-    case 'invalid_key':
-      return [{ path, message: issue.issues[0]?.message ?? issue.message, atKey: true }];
-    case 'invalid_union': {
-      // The alternative that got furthest is the one that was meant; an outright wrong type has the union's own words.
-      const meant = issue.errors.find((branch) => !branch.some((inner) => isWrongShape(inner)));
-      if (meant) return meant.flatMap((inner) => mistakesOf(inner, path));
-      return [
-        {
-          path,
-          message:
-            issue.input === undefined && issue.message === 'Invalid input' ? 'is missing' : issue.message,
-        },
-      ];
-    }
-    default:
-      return [{ path, message: issue.message }];
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ path: [...path, key], message: issue.message, atKey: true }));
   }
+  if (issue.code === 'invalid_key')
+    return [{ path, message: issue.issues[0]?.message ?? issue.message, atKey: true }];
+  // Of a union the alternative that got furthest was meant; an outright wrong type has the union's own words.
+  const meant =
+    issue.code === 'invalid_union'
+      ? issue.errors.find((branch) => !branch.some((inner) => isWrongShape(inner)))
+      : undefined;
+  return meant ? meant.flatMap((inner) => mistakesOf(inner, path)) : [{ path, message: issue.message }];
 }
 
 function isWrongShape(issue: z.core.$ZodIssue): boolean {

@@ -1,5 +1,5 @@
 import { Fault } from '../std/fault.ts';
-import type { NanoUsd } from '../std/money.ts';
+import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { Model } from './catalog.ts';
 
 /** What the ledger copies into a hold. Token prices are nano-USD per million tokens. */
@@ -22,4 +22,18 @@ export function priceFor(model: Model, size?: string): PriceSnapshot {
     throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
   }
   return { kind: 'images', image };
+}
+
+/** A model's price in words, for previews and summaries. */
+export function priceText({ price, free }: Model): string {
+  if (free) return 'free';
+  if (price.kind === 'tokens') {
+    const amounts = [price.input, price.cachedInput, price.output].map((amount) =>
+      formatUsd(nanoUsd(amount)),
+    );
+    return `${amounts[0]} in, ${amounts[1]} cached, ${amounts[2]} out (USD per million tokens)`;
+  }
+  const sizes = [...price.bySize].map(([size, amount]) => `${size}: ${formatUsd(amount)}`);
+  const otherwise = price.otherwise === undefined ? [] : [formatUsd(price.otherwise)];
+  return `${[...sizes, ...otherwise].join(', ')} (USD per image)`;
 }

@@ -23,6 +23,13 @@ export class References {
       });
       return undefined;
     }
+    if (OWN_SECRETS.test(variable)) {
+      this.mistakes.push({
+        path,
+        message: `must not use ${variable}: it is Tollgate's own and is sent to nobody`,
+      });
+      return undefined;
+    }
     const found = this.#env[variable]?.trim();
     if (found === undefined || found === '') {
       this.mistakes.push({ path, message: `needs the environment variable ${variable}, which is not set` });
@@ -46,6 +53,8 @@ export class References {
   }
 }
 
+/** Whoever may edit the catalog could otherwise have these sent to a server of their own. */
+const OWN_SECRETS = /^(TOLLGATE_.*|DATABASE_URL|PG[A-Z]+)$/;
 const SECRET_HEADERS =
   /^(proxy-)?authorization$|^cookie$|(api|access|auth|secret|subscription)[-_]?(key|token)|secret|password/i;
 const SECRET_OPTIONS = /secret|password|token|access_key/i;

@@ -1,0 +1,9 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { catalogJsonSchema } from '../src/catalog/json-schema.ts';
+
+/** Writes the catalog's JSON Schema for editors. Run it after a change of src/catalog/file-schema.ts. */
+const path = join(import.meta.dir, '..', 'schema', 'tollgate.schema.json');
+mkdirSync(dirname(path), { recursive: true });
+writeFileSync(path, catalogJsonSchema());
+console.log(`wrote ${path}`);

@@ -1,0 +1,112 @@
+import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
+import { priceText } from './pricing.ts';
+import { hintOf } from './seal.ts';
+
+/** One line of a preview: what would be different, in words for people. */
+export interface CatalogChange {
+  readonly kind: 'added' | 'removed' | 'changed';
+  /** E.g. `model svc_chat/house-guide: price`. */
+  readonly subject: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** What a customer or operator would notice, in the order of the catalog. Empty: nothing. Holds no secret. */
+export function catalogChanges(before: Catalog, after: Catalog): CatalogChange[] {
+  const [was, is] = [factsOf(before), factsOf(after)];
+  const removed = [...was].filter(([subject]) => !is.has(subject));
+  return [
+    ...removed.map(([subject, facts]) => change('removed', subject, summary(facts), undefined)),
+    ...[...is].flatMap(([subject, facts]) => changesOf(subject, was.get(subject), facts)),
+  ];
+}
+
+/** What is known about one thing, by aspect; the first aspect sums it up. */
+type Facts = Readonly<Record<string, string>>;
+
+function changesOf(subject: string, was: Facts | undefined, is: Facts): CatalogChange[] {
+  if (!was) return [change('added', subject, undefined, summary(is))];
+  return Object.entries(is)
+    .filter(([aspect, text]) => was[aspect] !== text)
+    .map(([aspect, text]) => change('changed', `${subject}: ${aspect}`, was[aspect] ?? 'none', text));
+}
+
+function change(
+  kind: CatalogChange['kind'],
+  subject: string,
+  before: string | undefined,
+  after: string | undefined,
+): CatalogChange {
+  return { kind, subject, before, after };
+}
+
+function summary(facts: Facts): string {
+  return Object.values(facts)[0] ?? '';
+}
+
+function factsOf(catalog: Catalog): Map<string, Facts> {
+  const facts = new Map<string, Facts>();
+  for (const endpoint of catalog.endpoints.values()) {
+    facts.set(`endpoint ${endpoint.code}`, endpointFacts(endpoint));
+    for (const model of endpoint.models) facts.set(`model ${endpoint.code}/${model.id}`, modelFacts(model));
+  }
+  for (const upstream of catalog.upstreams.values())
+    facts.set(`upstream ${upstream.name}`, upstreamFacts(upstream));
+  for (const [alias, { endpoint, model }] of catalog.aliases)
+    facts.set(`alias ${alias}`, { target: `${endpoint}/${model}` });
+  const { chatPerMinute, imagesPerMinute, concurrent } = catalog.limits;
+  facts.set('limits', {
+    'chat per minute': String(chatPerMinute),
+    'images per minute': String(imagesPerMinute),
+    concurrent: String(concurrent),
+  });
+  facts.set('server', {
+    tls: catalog.tls?.kind ?? 'none',
+    'trusted proxies': listText(catalog.trustedProxies ?? []),
+  });
+  return facts;
+}
+
+function endpointFacts(endpoint: Endpoint): Facts {
+  const places = endpoint.places.map((place) =>
+    place.length === 1
+      ? (place[0]?.upstream ?? '')
+      : place.map(({ upstream, weight }) => `${upstream} × ${weight}`).join(' + '),
+  );
+  return {
+    name: endpoint.name,
+    type: endpoint.type,
+    upstreams: places.length === 0 ? 'none' : places.join(', then '),
+    unavailable: endpoint.unavailable ?? 'no',
+  };
+}
+
+function modelFacts(model: Model): Facts {
+  const abilities = (['vision', 'tools', 'reasoning'] as const).filter((ability) => model[ability]);
+  return {
+    price: priceText(model),
+    name: model.displayName,
+    list: model.list,
+    context: `${model.contextTokens} tokens`,
+    'longest answer': `${model.maxOutput} tokens`,
+    sizes: listText(model.sizes),
+    abilities: listText(abilities),
+    'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
+  };
+}
+
+function upstreamFacts(upstream: UpstreamConfig): Facts {
+  const { firstByteMs, idleMs, totalMs } = upstream.timeouts;
+  return {
+    kind: upstream.kind,
+    address: upstream.baseUrl ?? 'default',
+    key: upstream.apiKey === undefined ? 'none' : hintOf(upstream.apiKey),
+    headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
+    timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
+    options: listText([...upstream.options].map(([option, value]) => `${option}: ${hintOf(value)}`)),
+  };
+}
+
+function listText(items: readonly string[]): string {
+  return items.length === 0 ? 'none' : items.join(', ');
+}

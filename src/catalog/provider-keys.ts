@@ -1,0 +1,87 @@
+import type { Kysely } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import type { Schema } from '../store/schema.ts';
+import { hintOf, seal, unseal } from './seal.ts';
+
+export interface ProviderKey {
+  /** Referred to as `${NAME}` in the stored catalog; wins over an environment variable of the same name. */
+  readonly name: string;
+  readonly hint: string;
+  readonly updatedAt: number;
+}
+
+const MAX_KEYS = 200;
+const MAX_LENGTH = 4096;
+
+/** Provider keys kept in the store, sealed with a key that is not in it. */
+export class ProviderKeys {
+  readonly #db: Kysely<Schema>;
+  readonly #sealingKey: Uint8Array;
+  readonly #clock: Clock;
+
+  constructor(db: Kysely<Schema>, sealingKey: Uint8Array, clock: Clock) {
+    this.#db = db;
+    this.#sealingKey = sealingKey;
+    this.#clock = clock;
+  }
+
+  async list(): Promise<ProviderKey[]> {
+    const rows = await this.#db
+      .selectFrom('provider_key')
+      .select(['name', 'hint', 'updated_at'])
+      .orderBy('name')
+      .execute();
+    return rows.map(({ name, hint, updated_at }) => ({ name, hint, updatedAt: updated_at }));
+  }
+
+  /** By name. One that this server's secret does not open is left out and named. */
+  async open(): Promise<{ values: Record<string, string>; sealedOff: string[] }> {
+    const rows = await this.#db.selectFrom('provider_key').select(['name', 'sealed']).execute();
+    const values: Record<string, string> = {};
+    const sealedOff: string[] = [];
+    for (const { name, sealed } of rows) {
+      const value = unseal(this.#sealingKey, name, sealed);
+      if (value === undefined) sealedOff.push(name);
+      else values[name] = value;
+    }
+    return { values, sealedOff };
+  }
+
+  async set(name: string, given: string): Promise<ProviderKey> {
+    const value = given.trim();
+    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name)) {
+      throw new Fault('invalid_field', 'A key is named with up to 64 letters, digits and _.', {
+        param: 'name',
+      });
+    }
+    if (value === '' || value.length > MAX_LENGTH || /[^\x20-\x7e]/.test(value)) {
+      throw new Fault(
+        'invalid_field',
+        `A key is 1 to ${MAX_LENGTH} printable ASCII characters on one line.`,
+        { param: 'value' },
+      );
+    }
+    const before = await this.list();
+    const known = before.find((key) => key.name === name);
+    if (!known && before.length >= MAX_KEYS) {
+      throw new Fault('invalid_field', `There are ${MAX_KEYS} keys already; remove one first.`, {
+        param: 'name',
+      });
+    }
+    // Other nodes notice by this moment, so it must move even within a millisecond.
+    const updatedAt = Math.max(this.#clock.now(), (known?.updatedAt ?? 0) + 1);
+    const row = { sealed: seal(this.#sealingKey, name, value), hint: hintOf(value), updated_at: updatedAt };
+    await this.#db
+      .insertInto('provider_key')
+      .values({ name, ...row })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
+      .execute();
+    return { name, hint: row.hint, updatedAt };
+  }
+
+  async remove(name: string): Promise<boolean> {
+    const result = await this.#db.deleteFrom('provider_key').where('name', '=', name).executeTakeFirst();
+    return result.numDeletedRows > 0n;
+  }
+}

@@ -1,0 +1,128 @@
+import { readFileSync, statSync, watch, type FSWatcher } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
+import { StartRefused } from '../std/start-refused.ts';
+import type { CatalogSource } from './catalog.ts';
+import { LiveCatalog } from './live.ts';
+import { parseCatalog } from './parse.ts';
+import type { Environment } from './secrets.ts';
+import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
+
+export interface CatalogOptions {
+  /** The operator's file; absent: the built-in catalog, which never changes. */
+  readonly path?: string | undefined;
+  readonly builtin: (env: Environment) => string;
+  readonly env: Environment;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** A change seen by nobody (a file behind a link, a network disk) is found by looking. */
+  readonly pollMs?: number | undefined;
+}
+
+/** Reads the catalog, or throws a {@link StartRefused} that says why not. */
+export function openCatalog(options: CatalogOptions): CatalogSource {
+  const { path, env, log, clock } = options;
+  if (path === undefined) {
+    const catalog = parseCatalog(options.builtin(env), { fileName: 'built-in catalog', env });
+    const live = new LiveCatalog(catalog, { kind: 'store', path, log, clock });
+    return sourceOf(live, () => undefined);
+  }
+  const file = new CatalogFile(path, options);
+  return sourceOf(file.live, () => file.close());
+}
+
+function sourceOf(live: LiveCatalog, close: () => void): CatalogSource {
+  return {
+    current: () => live.current(),
+    onChange: (listener) => live.onChange(listener),
+    status: () => live.status(),
+    close,
+  };
+}
+
+const POLL_MS = 5000;
+/** Editors write in several steps; the last one is the one to read. */
+const SETTLE_MS = 50;
+
+/**
+ * A catalog file under watch. Its folder is watched, not the file: editors and Kubernetes replace files by renaming others
+ * over them, and a watch on the file would go on watching the one that is gone.
+ */
+class CatalogFile {
+  readonly live: LiveCatalog;
+  /** As given, for messages; and whole, for reading. */
+  readonly #name: string;
+  readonly #path: string;
+  readonly #env: Environment;
+  readonly #watcher: FSWatcher | undefined;
+  readonly #poll: NodeJS.Timeout;
+  #settle: NodeJS.Timeout | undefined;
+  /** The text last looked at, good or bad. */
+  #text: string;
+
+  constructor(name: string, { env, log, clock, pollMs }: CatalogOptions) {
+    this.#name = name;
+    this.#path = resolve(name);
+    this.#env = env;
+    this.#text = readFirst(this.#path);
+    const catalog = parseCatalog(this.#text, { fileName: name, env });
+    this.live = new LiveCatalog(catalog, { kind: 'file', path: this.#path, log, clock });
+    this.#watcher = watchFolder(dirname(this.#path), () => this.#changed(), log);
+    this.#poll = setInterval(() => this.#reload(), pollMs ?? POLL_MS);
+    this.#poll.unref();
+  }
+
+  close(): void {
+    this.#watcher?.close();
+    clearInterval(this.#poll);
+    clearTimeout(this.#settle);
+  }
+
+  #changed(): void {
+    clearTimeout(this.#settle);
+    this.#settle = setTimeout(() => this.#reload(), SETTLE_MS);
+    this.#settle.unref();
+  }
+
+  #reload(): void {
+    try {
+      const text = readText(this.#path);
+      if (text === this.#text && this.live.status().error === undefined) return;
+      this.#text = text;
+      this.live.replace(parseCatalog(text, { fileName: this.#name, env: this.#env }));
+    } catch (error) {
+      this.live.refuse(error);
+    }
+  }
+}
+
+function readFirst(path: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    throw new StartRefused(
+      `Cannot read the catalog: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
+  }
+}
+
+function readText(path: string): string {
+  // Four bytes a character is the most UTF-8 has; what is beyond need not be read to be refused.
+  if (statSync(path).size > 4 * MAX_YAML_CHARACTERS)
+    throw new StartRefused(`${path} is too large for a catalog`);
+  return readFileSync(path, 'utf8');
+}
+
+function watchFolder(folder: string, changed: () => void, log: Log): FSWatcher | undefined {
+  try {
+    const watcher = watch(folder, { persistent: false }, changed);
+    watcher.on('error', (error) => log.warn('catalog_watch_failed', { folder, error }));
+    return watcher;
+  } catch (error) {
+    // No watches left, or a file system without them: looking every few seconds does as well.
+    log.warn('catalog_watch_failed', { folder, error });
+    return undefined;
+  }
+}

@@ -1,0 +1,227 @@
+import type { Kysely } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import type { Log } from '../std/log.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Catalog, CatalogSource, CatalogStatus } from './catalog.ts';
+import { catalogChanges, type CatalogChange } from './diff.ts';
+import { LiveCatalog } from './live.ts';
+import { CatalogError, type Mistake } from './mistakes.ts';
+import { parseCatalog } from './parse.ts';
+import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
+import type { Environment } from './secrets.ts';
+import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
+
+export interface StoredCatalogOptions {
+  readonly db: Kysely<Schema>;
+  /** The store's: waits until a save survives a power cut. */
+  readonly durable: () => Promise<void>;
+  /** From `deriveSealingKey`. */
+  readonly sealingKey: Uint8Array;
+  readonly builtin: (env: Environment) => string;
+  readonly env: Environment;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** How often to ask for a newer version. */
+  readonly pollMs?: number | undefined;
+}
+
+export interface Proposal {
+  readonly ok: boolean;
+  readonly mistakes: readonly Mistake[];
+  /** Against what is in force; empty when nothing would change. */
+  readonly changes: readonly CatalogChange[];
+}
+
+export type SaveResult =
+  | { readonly kind: 'saved'; readonly version: number }
+  /** Somebody saved `version` meanwhile: show it and let the editor decide. */
+  | { readonly kind: 'conflict'; readonly version: number }
+  | { readonly kind: 'invalid'; readonly mistakes: readonly Mistake[] };
+
+/** Opens the catalog that lives in the store, or throws when its newest version cannot be used on this node. */
+export async function openStoredCatalog(options: StoredCatalogOptions): Promise<StoredCatalog> {
+  const versions = new CatalogVersions(options.db, options.clock);
+  const keys = new ProviderKeys(options.db, options.sealingKey, options.clock);
+  const first = await readStored(options, versions, keys);
+  return new StoredCatalog(options, { versions, keys, first, catalog: first.parse() });
+}
+
+const POLL_MS = 2000;
+const MAX_NOTE = 500;
+
+/**
+ * Until somebody saves, it is the built-in catalog, computed anew at every start and whenever a provider key comes or
+ * goes. From then on the newest row of `catalog_version`. Every node looks for newer content every two seconds.
+ */
+export class StoredCatalog implements CatalogSource {
+  readonly #options: StoredCatalogOptions;
+  readonly #versions: CatalogVersions;
+  readonly #keys: ProviderKeys;
+  readonly #live: LiveCatalog;
+  #newest: Stored;
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #closed = false;
+  #unreachable = false;
+
+  constructor(
+    options: StoredCatalogOptions,
+    parts: { versions: CatalogVersions; keys: ProviderKeys; first: Stored; catalog: Catalog },
+  ) {
+    this.#options = options;
+    this.#versions = parts.versions;
+    this.#keys = parts.keys;
+    this.#newest = parts.first;
+    const { log, clock } = options;
+    this.#live = new LiveCatalog(parts.catalog, { kind: 'store', path: undefined, log, clock });
+    this.#schedule();
+  }
+
+  current(): Catalog {
+    return this.#live.current();
+  }
+
+  onChange(listener: (catalog: Catalog) => void): () => void {
+    return this.#live.onChange(listener);
+  }
+
+  status(): CatalogStatus {
+    return this.#live.status();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /** What an editor starts from: the newest text, even one this node had to refuse. Version 0 is the built-in catalog. */
+  text(): { readonly version: number; readonly yaml: string } {
+    return { version: this.#newest.version, yaml: this.#newest.yaml };
+  }
+
+  /** Checks a text and says what it would change; keeps nothing. */
+  propose(yaml: string): Proposal {
+    try {
+      const catalog = parseCatalog(yaml, { fileName: 'catalog', env: this.#newest.env });
+      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), catalog) };
+    } catch (error) {
+      if (!(error instanceof CatalogError)) throw error;
+      return { ok: false, mistakes: error.mistakes, changes: [] };
+    }
+  }
+
+  /** Makes this text the catalog of every node, unless it is wrong or another was saved since `expectedVersion`. */
+  async save(yaml: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
+    await this.refresh();
+    const { ok, mistakes } = this.propose(yaml);
+    if (!ok) return { kind: 'invalid', mistakes };
+    const row = { yaml, actor, note: note.slice(0, MAX_NOTE) };
+    // So that the history of the first edit shows what it changed.
+    const origin = {
+      yaml: this.#options.builtin(this.#newest.env),
+      actor: 'tollgate',
+      note: 'Built-in catalog',
+    };
+    const version = await this.#versions.add(expectedVersion === 0 ? [origin, row] : [row], expectedVersion);
+    await this.#options.durable();
+    await this.refresh();
+    return version === undefined
+      ? { kind: 'conflict', version: this.#newest.version }
+      : { kind: 'saved', version };
+  }
+
+  history(page?: { before?: number | undefined; limit?: number | undefined }): Promise<CatalogVersion[]> {
+    return this.#versions.list(page);
+  }
+
+  at(id: number): Promise<CatalogVersionDetail | undefined> {
+    return this.#versions.at(id);
+  }
+
+  listProviderKeys(): Promise<ProviderKey[]> {
+    return this.#keys.list();
+  }
+
+  async setProviderKey(name: string, value: string): Promise<ProviderKey> {
+    const key = await this.#keys.set(name, value);
+    await this.#options.durable();
+    await this.refresh();
+    return key;
+  }
+
+  /** False: there was none. A key that the catalog refers to stays until the catalog no longer does. */
+  async removeProviderKey(name: string): Promise<boolean> {
+    await this.refresh();
+    if (this.#newest.version > 0 && this.#newest.yaml.includes(`\${${name}}`)) {
+      throw new Fault('invalid_field', `The catalog refers to \${${name}}; change it first.`, {
+        param: 'name',
+      });
+    }
+    const removed = await this.#keys.remove(name);
+    await this.refresh();
+    return removed;
+  }
+
+  /** Looks for newer content now. One look at a time; each sees all that was committed before it was asked for. */
+  refresh(): Promise<void> {
+    this.#looking = this.#looking.catch(() => undefined).then(() => this.#look());
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const stored = await readStored(this.#options, this.#versions, this.#keys, this.#newest);
+    if (stored === this.#newest) return;
+    this.#newest = stored;
+    try {
+      this.#live.replace(stored.parse());
+    } catch (error) {
+      this.#live.refuse(error);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.#poll(), this.#options.pollMs ?? POLL_MS);
+    this.#timer.unref();
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      await this.refresh();
+      this.#unreachable = false;
+    } catch (error) {
+      // The catalog in force stays; the first of a row of failures is worth a line.
+      if (!this.#unreachable && !this.#closed) this.#options.log.warn('catalog_poll_failed', { error });
+      this.#unreachable = true;
+    }
+    this.#schedule();
+  }
+}
+
+interface Stored {
+  readonly version: number;
+  /** Which keys there are and since when. */
+  readonly keyMark: string;
+  readonly yaml: string;
+  readonly env: Environment;
+  parse(): Catalog;
+}
+
+/** The newest content; `known` itself when nothing is newer, which costs two small queries. */
+async function readStored(
+  { builtin, env, log }: StoredCatalogOptions,
+  versions: CatalogVersions,
+  keys: ProviderKeys,
+  known?: Stored,
+): Promise<Stored> {
+  const version = await versions.newestId();
+  const keyMark = (await keys.list()).map(({ name, updatedAt }) => `${name}=${updatedAt}`).join();
+  if (known?.version === version && known.keyMark === keyMark) return known;
+  const { values, sealedOff } = await keys.open();
+  if (sealedOff.length > 0) log.warn('provider_keys_sealed_off', { names: sealedOff });
+  const all = { ...env, ...values };
+  const yaml = version === 0 ? builtin(all) : ((await versions.at(version))?.yaml ?? '');
+  const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;
+  return { version, keyMark, yaml, env: all, parse: () => parseCatalog(yaml, { fileName, env: all }) };
+}

@@ -1,0 +1,115 @@
+import type { Kysely } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import type { Schema } from '../store/schema.ts';
+
+export interface CatalogVersion {
+  readonly id: number;
+  readonly createdAt: number;
+  readonly actor: string;
+  readonly note: string;
+}
+
+export interface CatalogVersionDetail extends CatalogVersion {
+  readonly yaml: string;
+}
+
+export interface NewVersion {
+  readonly yaml: string;
+  readonly actor: string;
+  readonly note: string;
+}
+
+/** Names the newest version; whoever moves it on from the version they began with has saved. */
+const POINTER = 'catalog_version';
+const MAX_PAGE = 200;
+
+/** Every catalog that was ever saved, in the table `catalog_version`. */
+export class CatalogVersions {
+  readonly #db: Kysely<Schema>;
+  readonly #clock: Clock;
+
+  constructor(db: Kysely<Schema>, clock: Clock) {
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** 0: none was ever saved. */
+  async newestId(): Promise<number> {
+    const row = await this.#db
+      .selectFrom('catalog_version')
+      .select('id')
+      .orderBy('id', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    return row?.id ?? 0;
+  }
+
+  /** Newest first, `before` one id. */
+  async list({
+    before,
+    limit = 50,
+  }: { before?: number | undefined; limit?: number | undefined } = {}): Promise<CatalogVersion[]> {
+    let query = this.#db.selectFrom('catalog_version').select(['id', 'created_at', 'actor', 'note']);
+    if (before !== undefined) query = query.where('id', '<', before);
+    const rows = await query
+      .orderBy('id', 'desc')
+      .limit(Math.min(Math.max(limit, 1), MAX_PAGE))
+      .execute();
+    return rows.map(({ id, created_at, actor, note }) => ({
+      id,
+      createdAt: created_at,
+      actor,
+      note,
+    }));
+  }
+
+  async at(id: number): Promise<CatalogVersionDetail | undefined> {
+    const row = await this.#db
+      .selectFrom('catalog_version')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirst();
+    return (
+      row && {
+        id: row.id,
+        createdAt: row.created_at,
+        actor: row.actor,
+        note: row.note,
+        yaml: row.yaml,
+      }
+    );
+  }
+
+  /**
+   * Adds versions on top of `expected`, all or none; `undefined` when somebody else was faster. The pointer row makes two
+   * savers meet: the second waits for the first and then finds that the row has moved on, on both databases.
+   */
+  add(versions: readonly NewVersion[], expected: number): Promise<number | undefined> {
+    const now = this.#clock.now();
+    return this.#db.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto('setting')
+        .values({ key: POINTER, value: '0', updated_at: now })
+        .onConflict((conflict) => conflict.column('key').doNothing())
+        .execute();
+      const pointer = transaction.updateTable('setting').where('key', '=', POINTER);
+      const moved = await pointer
+        .set({ value: 'moving', updated_at: now })
+        .where('value', '=', String(expected))
+        .executeTakeFirstOrThrow();
+      if (moved.numUpdatedRows !== 1n) return undefined;
+      let newest = expected;
+      for (const { yaml, actor, note } of versions) {
+        const row = { created_at: now, actor, note, yaml };
+        const { id } = await transaction
+          .insertInto('catalog_version')
+          .values(row)
+          .returning('id')
+          .executeTakeFirstOrThrow();
+        newest = id;
+      }
+      await pointer.set({ value: String(newest), updated_at: now }).execute();
+      return newest;
+    });
+  }
+}

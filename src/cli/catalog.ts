@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import type { Catalog, Endpoint } from '../catalog/catalog.ts';
+import { catalogJsonSchema } from '../catalog/json-schema.ts';
+import { CatalogError } from '../catalog/mistakes.ts';
+import { parseCatalog } from '../catalog/parse.ts';
+import { priceText } from '../catalog/pricing.ts';
+import type { Environment } from '../catalog/secrets.ts';
+import example from '../../tollgate.example.yaml' with { type: 'text' };
+
+export interface CatalogCheck {
+  readonly ok: boolean;
+  /** To print: what is sold, or what is wrong. */
+  readonly lines: readonly string[];
+}
+
+/** `tollgate catalog check FILE` */
+export function checkCatalogFile(path: string, env: Environment): CatalogCheck {
+  try {
+    const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env });
+    return { ok: true, lines: summaryOf(path, catalog) };
+  } catch (error) {
+    if (error instanceof CatalogError)
+      return { ok: false, lines: [...error.message.split('\n'), countOf(error)] };
+    return {
+      ok: false,
+      lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
+    };
+  }
+}
+
+/** `tollgate catalog schema` */
+export function catalogSchema(): string {
+  return catalogJsonSchema();
+}
+
+/** `tollgate catalog example` */
+export function catalogExample(): string {
+  return example;
+}
+
+function countOf({ mistakes }: CatalogError): string {
+  return mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`;
+}
+
+function summaryOf(path: string, catalog: Catalog): string[] {
+  const models = [...catalog.endpoints.values()].flatMap((endpoint) => endpointLines(endpoint));
+  const counts = `endpoints ${catalog.endpoints.size}, upstreams ${catalog.upstreams.size}, aliases ${catalog.aliases.size}`;
+  return [`${path} is fine: ${counts}`, ...models];
+}
+
+function endpointLines(endpoint: Endpoint): string[] {
+  const places = endpoint.places
+    .map((place) => place.map(({ upstream }) => upstream).join(' + '))
+    .join(', then ');
+  const head = `${endpoint.code} (${endpoint.type}) ${endpoint.unavailable ? `unavailable: ${endpoint.unavailable}` : `via ${places}`}`;
+  return [head, ...endpoint.models.map((model) => `  ${model.id}  ${priceText(model)}`)];
+}
