@@ -16,7 +16,7 @@ export interface Dialect {
 export const sqliteDialect: Dialect = {
   int64: 'INTEGER',
   bytes: 'BLOB',
-  autoId: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  autoId: 'INTEGER PRIMARY KEY',
   timestamp: 'TEXT',
   flag: 'INTEGER',
   byteOrdered: () => [],

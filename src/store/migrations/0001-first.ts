@@ -10,8 +10,8 @@ function money(d: Dialect): string[] {
     `CREATE TABLE account (
       id TEXT PRIMARY KEY,
       email TEXT NOT NULL UNIQUE,
-      role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin', 'system')),
-      status TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+      role TEXT NOT NULL DEFAULT 'user' CHECK (${oneOf('role', ['user', 'admin', 'system'])}),
+      status TEXT NOT NULL DEFAULT 'active' CHECK (${oneOf('status', ['active', 'disabled'])}),
       token_hash TEXT UNIQUE,
       token_hint TEXT,
       token_created_at ${d.int64},
@@ -36,15 +36,16 @@ function money(d: Dialect): string[] {
     `CREATE TABLE entry (
       id ${d.autoId},
       account_id TEXT NOT NULL REFERENCES account (id),
-      kind TEXT NOT NULL CHECK (kind IN ('credit', 'charge', 'refund', 'adjustment', 'overrun')),
+      kind TEXT NOT NULL CHECK (${oneOf('kind', ['credit', 'charge', 'refund', 'adjustment', 'overrun'])}),
       amount ${d.int64} NOT NULL,
       request_id TEXT,
-      once TEXT UNIQUE,
+      once TEXT,
       cause TEXT NOT NULL,
       actor TEXT NOT NULL,
       created_at ${d.int64} NOT NULL
     )`,
     `CREATE UNIQUE INDEX entry_one_charge ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
+    `CREATE UNIQUE INDEX entry_once ON entry (once) WHERE once IS NOT NULL`,
     `CREATE INDEX entry_account ON entry (account_id, id)`,
     ...d.appendOnly('entry'),
     `CREATE TABLE redeem_code (
@@ -68,7 +69,7 @@ function requests(d: Dialect): string[] {
     `CREATE TABLE request (
       id TEXT PRIMARY KEY,
       account_id TEXT NOT NULL REFERENCES account (id),
-      state TEXT NOT NULL CHECK (state IN ('pending', 'posted', 'void', 'expired')),
+      state TEXT NOT NULL CHECK (${oneOf('state', ['pending', 'posted', 'void', 'expired'])}),
       held ${d.int64} NOT NULL CHECK (held >= 0),
       charged ${d.int64} NOT NULL DEFAULT 0 CHECK (charged >= 0 AND charged <= held),
       overrun ${d.int64} NOT NULL DEFAULT 0 CHECK (overrun >= 0),
@@ -121,7 +122,7 @@ function requests(d: Dialect): string[] {
       idempotency_key TEXT NOT NULL,
       body_hash TEXT NOT NULL,
       request_id TEXT NOT NULL,
-      state TEXT NOT NULL CHECK (state IN ('running', 'done')),
+      state TEXT NOT NULL CHECK (${oneOf('state', ['running', 'done'])}),
       status ${d.int64},
       headers TEXT,
       body ${d.bytes},
@@ -182,4 +183,9 @@ function content(d: Dialect): string[] {
     `CREATE INDEX image_account ON image (account_id, created_at)`,
     `CREATE INDEX image_age ON image (expires_at)`,
   ];
+}
+
+/** As a chain of OR: SQLite builds a temporary index for an IN list each time a row is checked, a third of an insert's cost. */
+function oneOf(column: string, values: readonly string[]): string {
+  return values.map((value) => `${column} = '${value}'`).join(' OR ');
 }
