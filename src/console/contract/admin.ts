@@ -261,12 +261,15 @@ export interface AdminBackend {
   kind: string;
   baseUrl: string | null;
   state: BreakerState;
-  /** Over the last minutes on this node; null: no traffic. */
+  /** While `open`: when it will be tried again. */
+  restsUntil: Millis | null;
+  /** On this node since it started. */
   requests: number;
+  failures: number;
+  /** `failures / requests`; null: no traffic yet. */
   errorRate: number | null;
-  firstByteMsP50: number | null;
-  firstByteMsP95: number | null;
-  inFlight: number;
+  /** Smoothed over the latest requests. */
+  firstByteMs: number | null;
   lastError: { at: Millis; message: string } | null;
   endpoints: string[];
 }

@@ -1,0 +1,147 @@
+import type { Transaction } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import { newAccountId, randomPart, type AccountId } from '../std/ids.ts';
+import type { AuthSchema } from '../store/schema-auth.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+import { normalEmail } from './auth-email.ts';
+import { checkNewPassword, type Passwords } from './auth-password.ts';
+import { Refusal } from './auth-refusal.ts';
+
+/**
+ * People who can sign in. A person and their account have the same id and are made in one transaction, so that neither
+ * exists without the other however the process ends.
+ */
+export interface People {
+  /** Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction, before the insert. */
+  create(person: NewPerson, also?: (tx: Transaction<Schema>) => Promise<void>): Promise<AccountId>;
+  /** Gives an account that exists a way to sign in, or a new password. Ends its sessions and its second factor. */
+  setPassword(accountId: string, password: string): Promise<void>;
+  checkPassword(accountId: string, password: string): Promise<boolean>;
+  endSessions(accountId: string): Promise<void>;
+}
+
+export interface NewPerson {
+  readonly email: string;
+  readonly password: string;
+  readonly name?: string | undefined;
+  /** Never from a request's body: the first run and an admin's explicit act are the only sources of `admin`. */
+  readonly role: 'user' | 'admin';
+}
+
+export interface PeopleParts {
+  readonly store: Store;
+  readonly passwords: Passwords;
+  readonly clock: Clock;
+}
+
+export const MAX_NAME = 100;
+
+export function makePeople({ store, passwords, clock }: PeopleParts): People {
+  return {
+    async create(person, also) {
+      const email = normalEmail(person.email);
+      checkNewPassword(person.password, email);
+      // Before the transaction: it takes long, and SQLite has one writer.
+      const hash = await passwords.hash(person.password);
+      const id = newAccountId(clock.now());
+      await store.db.transaction().execute(async (tx) => {
+        await also?.(tx);
+        await insertAccount(tx, { id, email, role: person.role, now: clock.now() });
+        await insertSignIn(tx, { id, email, name: nameOf(person), hash, now: clock.now() });
+      });
+      await store.durable();
+      return id;
+    },
+    async setPassword(accountId, password) {
+      const account = await store.db
+        .selectFrom('account')
+        .select('email')
+        .where('id', '=', accountId)
+        .where('role', '!=', 'system')
+        .executeTakeFirst();
+      if (!account) throw new Refusal('not_found', 'There is no such account.');
+      checkNewPassword(password, account.email);
+      const hash = await passwords.hash(password);
+      await store.db.transaction().execute(async (tx) => {
+        await tx.deleteFrom('auth_session').where('userId', '=', accountId).execute();
+        await tx.deleteFrom('auth_two_factor').where('userId', '=', accountId).execute();
+        await tx
+          .deleteFrom('auth_account')
+          .where('userId', '=', accountId)
+          .where('providerId', '=', 'credential')
+          .execute();
+        await insertSignIn(tx, { id: accountId, email: account.email, name: '', hash, now: clock.now() });
+        await tx
+          .updateTable('auth_user')
+          .set({ twoFactorEnabled: false })
+          .where('id', '=', accountId)
+          .execute();
+      });
+      await store.durable();
+    },
+    async checkPassword(accountId, password) {
+      const row = await store.db
+        .selectFrom('auth_account')
+        .select('password')
+        .where('userId', '=', accountId)
+        .where('providerId', '=', 'credential')
+        .executeTakeFirst();
+      return row?.password ? passwords.verify(password, row.password) : false;
+    },
+    async endSessions(accountId) {
+      await store.db.deleteFrom('auth_session').where('userId', '=', accountId).execute();
+      await store.durable();
+    },
+  };
+}
+
+/** The account of somebody new. Throws `email_taken`; an account that exists is never handed to who claims its address. */
+export async function insertAccount(
+  tx: Transaction<Schema>,
+  account: { id: string; email: string; role: 'user' | 'admin'; now: number },
+): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('account')
+    .values({ id: account.id, email: account.email, role: account.role, created_at: account.now })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirstOrThrow();
+  if (numInsertedOrUpdatedRows === 0n) {
+    throw new Refusal('email_taken', 'There is an account with this e-mail address already.', {
+      param: 'email',
+    });
+  }
+}
+
+interface SignIn {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly now: number;
+}
+
+async function insertSignIn(tx: Transaction<AuthSchema & Schema>, person: SignIn): Promise<void> {
+  const at = new Date(person.now).toISOString();
+  const stamps = { createdAt: at, updatedAt: at };
+  await tx
+    .insertInto('auth_user')
+    .values({ id: person.id, email: person.email, name: person.name, emailVerified: false, ...stamps })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute();
+  await tx
+    .insertInto('auth_account')
+    .values({
+      id: randomPart(24),
+      accountId: person.id,
+      providerId: 'credential',
+      userId: person.id,
+      password: person.hash,
+      ...stamps,
+    })
+    .execute();
+}
+
+function nameOf(person: NewPerson): string {
+  return (person.name ?? '').normalize('NFKC').trim().slice(0, MAX_NAME);
+}

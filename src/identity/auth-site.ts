@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Store } from '../store/store.ts';
+
+/** What an admin decides about the console as a whole; kept in the store, so that every node agrees. */
+export interface SiteSettings {
+  readonly siteName: string;
+  readonly signUp: 'open' | 'closed' | 'invite';
+  readonly topUpHint: string;
+  readonly currency: { readonly code: string; readonly perUsd: string };
+}
+
+export const siteSettingsSchema = z.strictObject({
+  siteName: z.string().trim().min(1).max(60),
+  signUp: z.enum(['open', 'closed', 'invite']),
+  topUpHint: z.string().trim().max(1_000),
+  currency: z.strictObject({
+    code: z.string().regex(/^[A-Z]{3}$/, { error: 'a currency is three capital letters, like USD' }),
+    perUsd: z
+      .string()
+      .regex(/^(?!0+(\.0*)?$)\d{1,9}(\.\d{1,9})?$/, { error: 'a rate is a decimal number above zero' }),
+  }),
+});
+
+const DEFAULTS: SiteSettings = {
+  siteName: 'Tollgate',
+  signUp: 'open',
+  topUpHint: '',
+  currency: { code: 'USD', perUsd: '1' },
+};
+
+const KEY = 'site';
+
+export async function readSite(store: Store): Promise<SiteSettings> {
+  const row = await store.db.selectFrom('setting').select('value').where('key', '=', KEY).executeTakeFirst();
+  if (!row) return DEFAULTS;
+  return siteSettingsSchema.parse({ ...DEFAULTS, ...(JSON.parse(row.value) as object) });
+}
+
+export async function writeSite(
+  store: Store,
+  patch: Partial<SiteSettings>,
+  now: number,
+): Promise<SiteSettings> {
+  const settings = siteSettingsSchema.parse({ ...(await readSite(store)), ...patch });
+  const value = JSON.stringify(settings);
+  await store.db
+    .insertInto('setting')
+    .values({ key: KEY, value, updated_at: now })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: now }))
+    .execute();
+  await store.durable();
+  return settings;
+}

@@ -1,0 +1,140 @@
+import type { Clock } from '../std/clock.ts';
+import { Refusal } from './auth-refusal.ts';
+
+/**
+ * Slows guessing down without locking anybody out for long. Counters live in this process and are bounded in number;
+ * on several nodes each counts for itself.
+ */
+export interface Throttle {
+  /**
+   * Counts one try at `subject` (an e-mail address, an account) from `address` before any work is done, or throws
+   * `rate_limit_exceeded`. Because it counts first, tries that arrive together cannot slip through together.
+   */
+  guess(kind: string, subject: string, address: string): Guess;
+  /** Counts one act (a sign-up, a redeemed code) against its own allowance, or throws. */
+  act(kind: keyof typeof ALLOWANCES, key: string): void;
+}
+
+export interface Guess {
+  /** The try was right: the subject's failures are forgotten and the address gets its try back. */
+  right(): void;
+}
+
+/** Five tries are free; then 15 s, 30 s, 60 s … up to 15 minutes: ten tries in a quarter of an hour. */
+const FREE_TRIES = 5;
+const FIRST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 900_000;
+/** Failures are forgotten after this much quiet. */
+const FORGET_MS = 3_600_000;
+const MAX_SUBJECTS = 50_000;
+
+/** How many at once, and how long until one of them comes back. */
+const ALLOWANCES = {
+  /** Tries from one address (IPv6: one /64), whoever they are at. */
+  address: { burst: 30, everyMs: 10_000 },
+  /** All tries on this node. */
+  everybody: { burst: 500, everyMs: 20 },
+  sign_up_address: { burst: 10, everyMs: 360_000 },
+  sign_up_everybody: { burst: 100, everyMs: 1_000 },
+  redeem: { burst: 10, everyMs: 30_000 },
+  setup: { burst: 20, everyMs: 10_000 },
+} as const;
+
+interface Failures {
+  count: number;
+  lastAt: number;
+}
+
+export function makeThrottle(clock: Clock): Throttle {
+  const failures = new BoundedMap<Failures>(MAX_SUBJECTS);
+  const arrivals = new BoundedMap<number>(MAX_SUBJECTS);
+
+  /** GCRA: one moment per key says how far ahead of its allowance it is. */
+  const take = (kind: keyof typeof ALLOWANCES, key: string): void => {
+    const { burst, everyMs } = ALLOWANCES[kind];
+    const name = `${kind} ${key}`;
+    const now = clock.now();
+    const next = Math.max(arrivals.get(name) ?? 0, now) + everyMs;
+    const waitMs = next - now - burst * everyMs;
+    if (waitMs > 0) throw tooMany(waitMs);
+    arrivals.set(name, next);
+  };
+
+  const giveBack = (kind: keyof typeof ALLOWANCES, key: string): void => {
+    const name = `${kind} ${key}`;
+    const arrival = arrivals.get(name);
+    if (arrival !== undefined) arrivals.set(name, arrival - ALLOWANCES[kind].everyMs);
+  };
+
+  return {
+    guess(kind, subject, address) {
+      const key = `${kind} ${subject}`;
+      const now = clock.now();
+      const past = failures.get(key);
+      const count = past && now - past.lastAt < FORGET_MS ? past.count : 0;
+      const waitMs = past ? past.lastAt + waitAfter(count) - now : 0;
+      if (waitMs > 0) throw tooMany(waitMs);
+      const place = addressKey(address);
+      take('address', place);
+      take('everybody', '');
+      failures.set(key, { count: count + 1, lastAt: now });
+      return {
+        right() {
+          failures.delete(key);
+          giveBack('address', place);
+        },
+      };
+    },
+    act(kind, key) {
+      take(kind, kind === 'redeem' ? key : addressKey(key));
+    },
+  };
+}
+
+function waitAfter(count: number): number {
+  if (count < FREE_TRIES) return 0;
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(count - FREE_TRIES, 10));
+}
+
+function tooMany(retryAfterMs: number): Refusal {
+  return new Refusal('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', { retryAfterMs });
+}
+
+/** One person has one IPv4 address or a whole /64 of IPv6 ones. */
+export function addressKey(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  if (!plain.includes(':')) return plain;
+  const [head = '', tail] = plain.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  const groups = [...left, ...zeros, ...right].slice(0, 4);
+  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, '')).join(':');
+}
+
+/** Forgets what was not touched for longest when it is full. */
+class BoundedMap<Value> {
+  readonly #entries = new Map<string, Value>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#max) return;
+    const oldest = this.#entries.keys().next();
+    if (!oldest.done) this.#entries.delete(oldest.value);
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+}
