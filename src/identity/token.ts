@@ -1,0 +1,51 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { BASE62, type TokenHash } from '../std/ids.ts';
+
+/**
+ * An API token: `sk-`, 43 Base62 characters of 256 random bits, 6 characters of checksum. The checksum lets us, and
+ * secret scanners, tell a typo from a token without asking a database; the store knows only the keyed hash, so that a
+ * stolen copy of it authenticates nobody. Published pattern: `sk-[0-9A-Za-z]{49}`.
+ */
+export interface NewToken {
+  readonly token: string;
+  readonly hash: TokenHash;
+  /** What the console shows afterwards: `sk-…a1b2`. */
+  readonly hint: string;
+}
+
+const PREFIX = 'sk-';
+const BODY = 43;
+const CHECKSUM = 6;
+const PATTERN = /^sk-[0-9A-Za-z]{49}$/;
+
+export function newToken(pepper: Uint8Array, random: (bytes: number) => Uint8Array = randomBytes): NewToken {
+  const body = base62(BigInt(`0x${Buffer.from(random(32)).toString('hex')}`), BODY);
+  const token = `${PREFIX}${body}${checksum(body)}`;
+  return { token, hash: hash(token, pepper), hint: `${PREFIX}…${token.slice(-4)}` };
+}
+
+/** The hash of something shown as a token, or `undefined` when it cannot be one: no store is asked for a typo. */
+export function hashToken(shown: string, pepper: Uint8Array): TokenHash | undefined {
+  if (!PATTERN.test(shown)) return undefined;
+  const body = shown.slice(PREFIX.length, PREFIX.length + BODY);
+  return shown.endsWith(checksum(body)) ? hash(shown, pepper) : undefined;
+}
+
+/** Fast on purpose: 256 random bits cannot be guessed, and a slow hash would only slow us down. */
+function hash(token: string, pepper: Uint8Array): TokenHash {
+  return createHmac('sha256', pepper).update(token).digest('hex') as TokenHash;
+}
+
+function checksum(body: string): string {
+  return base62(BigInt(Bun.hash.crc32(body)), CHECKSUM);
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let text = '';
+  for (let digit = 0; digit < length; digit++) {
+    text = BASE62.charAt(Number(rest % 62n)) + text;
+    rest /= 62n;
+  }
+  return text;
+}
