@@ -9,7 +9,6 @@ import type { ChatCompletion, ChatRequest } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { ImageRequest } from '../wire/images.ts';
 import type { Closing } from './closing.ts';
-import type { Measured } from './meter.ts';
 import type { Running } from './running.ts';
 
 /** One inference call as the edge hands it in: who, what, how large, and how to notice that the client left. */
@@ -20,6 +19,8 @@ export interface Call<Request> {
   readonly client: string;
   readonly signal: AbortSignal;
   readonly wanted: Wanted;
+  /** The model's name as the client wrote it, and will read it. */
+  readonly label: string;
   readonly request: Request;
   /** Size of the body as it came: the bound of the input tokens is taken from it. */
   readonly size: BodySize;
@@ -78,5 +79,5 @@ export interface Terms {
 }
 
 export type ChatReply =
-  | { readonly kind: 'whole'; readonly terms: Terms; readonly text: string; readonly completion: ChatCompletion; readonly measured: Measured; readonly charged: NanoUsd }
+  | { readonly kind: 'whole'; readonly terms: Terms; readonly text: string; readonly completion: ChatCompletion; readonly charged: NanoUsd | undefined }
   | { readonly kind: 'stream'; readonly terms: Terms; readonly body: ReadableStream<Uint8Array> };

@@ -3,9 +3,10 @@ import type { Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
-import type { ChatEncoder } from '../wire/chat-stream.ts';
+import { usageChunk, type ChatEncoder } from '../wire/chat-stream.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
-import type { Measured, Meter } from './meter.ts';
+import type { Labels } from './call.ts';
+import { usageOf, type Measured, type Meter } from './meter.ts';
 import type { DataEvent, EventStream } from './opening.ts';
 import type { RunningRequest } from './running.ts';
 
@@ -19,7 +20,8 @@ export interface StreamEnd {
 export interface DeliveryOptions {
   readonly requestId: RequestId;
   readonly events: EventStream;
-  readonly encoder: ChatEncoder;
+  readonly labels: Labels;
+  readonly encoder: (labels: Labels) => ChatEncoder;
   readonly meter: Meter;
   readonly clock: Clock;
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
@@ -39,6 +41,7 @@ const STALLED_READER_MS = 60_000;
 export class Delivery implements RunningRequest {
   readonly requestId: RequestId;
   readonly #o: DeliveryOptions;
+  readonly #encoder: ChatEncoder;
   readonly #startedAt: number;
   readonly #utf8 = new TextEncoder();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -50,6 +53,7 @@ export class Delivery implements RunningRequest {
 
   constructor(options: DeliveryOptions) {
     this.#o = options;
+    this.#encoder = options.encoder(options.labels);
     this.requestId = options.requestId;
     this.#startedAt = options.clock.now();
     this.#lastReadAt = this.#startedAt;
@@ -116,7 +120,7 @@ export class Delivery implements RunningRequest {
       switch (event.kind) {
         case 'chunk':
           this.#o.meter.observe(event.chunk);
-          text += this.#o.encoder.chunk(data, event.chunk);
+          text += this.#encoder.chunk(data, event.chunk);
           break;
         case 'done':
           this.#sawDone = true;
@@ -151,8 +155,17 @@ export class Delivery implements RunningRequest {
     const { meter } = this.#o;
     const measured = outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
     await this.#o.onEnd({ outcome, measured, fault });
-    if (outcome !== 'client_left') this.#write(fault ? this.#o.encoder.error(fault) : this.#o.encoder.done());
+    if (outcome === 'completed') this.#write(this.#missingUsage(measured) + this.#encoder.done());
+    else if (fault) this.#write(this.#encoder.error(fault));
     this.#closeBody();
+  }
+
+  /** Who asked for usage gets it, whether or not the backend counts. */
+  #missingUsage(measured: Measured): string {
+    const usage = usageOf(measured);
+    if (!usage) return '';
+    const chunk = usageChunk(this.#o.labels, usage, this.#startedAt);
+    return this.#encoder.chunk(JSON.stringify(chunk), chunk);
   }
 
   #write(text: string): void {

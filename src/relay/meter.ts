@@ -1,7 +1,7 @@
 import { MAX_COUNT, NO_USAGE, type Usage } from '../ledger/price.ts';
 import type { UsageSource } from '../ledger/port.ts';
 import { countTokens } from '../std/tokens.ts';
-import type { AssistantMessage, ChatChunk, ChatCompletion, ChatDelta, ChatMessage, ChatRequest } from '../wire/chat.ts';
+import type { AssistantMessage, ChatChunk, ChatCompletion, ChatDelta, ChatMessage, ChatRequest, ChatUsage } from '../wire/chat.ts';
 
 export interface Measured {
   readonly usage: Usage;
@@ -84,6 +84,16 @@ export function readUsage(raw: unknown): Usage | undefined {
     cached: Math.min(cached, prompt_tokens),
     output: completion_tokens,
     reasoning: Math.min(reasoning, completion_tokens),
+  };
+}
+
+/** Our count in the words of the wire, where the backend gave none; what the backend gave is passed on untouched. */
+export function usageOf({ usage, source }: Measured): ChatUsage | undefined {
+  if (source === 'upstream') return undefined;
+  return {
+    prompt_tokens: usage.input,
+    completion_tokens: usage.output,
+    total_tokens: usage.input + usage.output,
   };
 }
 

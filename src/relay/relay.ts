@@ -1,11 +1,10 @@
-import { ZERO } from '../std/money.ts';
-import { relabeller } from '../wire/chat-stream.ts';
+import { presentCompletion } from '../wire/completion.ts';
 import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
 import { firstAnswer, type Served } from './attempts.ts';
 import type { ChatCall, ChatReply, RelayParts, Terms } from './call.ts';
 import { Delivery } from './delivery.ts';
 import { Errand } from './errand.ts';
-import { Meter } from './meter.ts';
+import { Meter, usageOf } from './meter.ts';
 import { open, type EventStream, type Opened } from './opening.ts';
 import { readChatOrder, withCap } from './order.ts';
 
@@ -49,8 +48,8 @@ async function hand({ call, terms, errand, served, meter }: Story, whole: Extrac
   const measured = meter.measure();
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
-  const text = relabeller({ id: terms.requestId, model: terms.model })(whole.text, whole.completion);
-  return { kind: 'whole', terms, text, completion: whole.completion, measured, charged: settled?.charged ?? ZERO };
+  const completion = presentCompletion(whole, { id: call.requestId, model: call.label }, usageOf(measured));
+  return { kind: 'whole', terms, ...completion, charged: settled?.charged };
 }
 
 /** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
@@ -60,7 +59,8 @@ function carry({ call, terms, errand, served, meter, parts }: Story, events: Eve
     events,
     meter,
     clock: parts.clock,
-    encoder: call.encoder({ id: terms.requestId, model: terms.model }),
+    labels: { id: call.requestId, model: call.label },
+    encoder: call.encoder,
     limits: parts.upstreams.timeouts(served.upstream),
     maxBytes: Delivery.maxBytes(terms.outputCap),
     onEnd: (end) => errand.settle({ ...served, ...end, finishReason: meter.finishReason }),

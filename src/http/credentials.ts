@@ -1,0 +1,41 @@
+import { Fault } from '../std/fault.ts';
+import type { TokenHash } from '../std/ids.ts';
+
+/** Turns what a client shows into the hash that the store knows; `undefined` for what cannot be a token of ours. */
+export type HashToken = (token: string) => TokenHash | undefined;
+
+/**
+ * The token of a request: `Authorization: Bearer`, `x-api-key`, or `?token=`. Two that differ are refused, because one of
+ * them would be ignored and nobody could tell which.
+ */
+export function tokenOf(request: Request): string | undefined {
+  const { headers } = request;
+  const authorization = headers.get('authorization');
+  const apiKey = headers.get('x-api-key');
+  const query = request.url.includes('token=') ? (new URL(request.url).searchParams.getAll('token') ?? []) : NONE;
+  if (authorization === null && query.length === 0) return apiKey ?? undefined;
+  const shown = [...(authorization === null ? [] : [bearer(authorization)]), ...(apiKey === null ? [] : [apiKey]), ...query];
+  if (new Set(shown).size > 1) throw invalid('Two different tokens were sent. Send one.');
+  return shown[0];
+}
+
+const NONE: string[] = [];
+
+export function requireHash(token: string | undefined, hash: HashToken): TokenHash {
+  if (token === undefined || token === '') {
+    throw new Fault('missing_token', 'Send your API token as `Authorization: Bearer sk-…`.');
+  }
+  const known = hash(token);
+  if (known === undefined) throw invalid('This is not a valid API token.');
+  return known;
+}
+
+function bearer(header: string): string {
+  const match = /^Bearer +(\S+) *$/i.exec(header);
+  if (!match?.[1]) throw invalid('The Authorization header must be `Bearer sk-…`.');
+  return match[1];
+}
+
+function invalid(message: string): Fault {
+  return new Fault('invalid_token', message);
+}

@@ -1,0 +1,26 @@
+import type { Route } from './router.ts';
+
+export interface Health {
+  /** Asks the store something small. */
+  storeAnswers(): Promise<boolean>;
+  draining(): boolean;
+  metrics(): Promise<string>;
+}
+
+/** For whoever keeps the process alive, sends it traffic, or watches it. No token, no secrets. */
+export function healthRoutes(health: Health): Route[] {
+  return [
+    { method: 'GET', path: '/healthz', handle: async () => plain('ok') },
+    { method: 'GET', path: '/readyz', handle: async () => await ready(health) },
+    { method: 'GET', path: '/metrics', handle: async () => plain(await health.metrics(), 200, 'text/plain; version=0.0.4') },
+  ];
+}
+
+async function ready(health: Health): Promise<Response> {
+  if (health.draining()) return plain('draining', 503);
+  return (await health.storeAnswers()) ? plain('ready') : plain('the store does not answer', 503);
+}
+
+function plain(text: string, status = 200, type = 'text/plain'): Response {
+  return new Response(`${text}\n`, { status, headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } });
+}

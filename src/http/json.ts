@@ -1,0 +1,106 @@
+import { Fault } from '../std/fault.ts';
+import type { BodySize } from '../relay/call.ts';
+
+export const MAX_BODY_BYTES = 20 * 1_048_576;
+const MAX_DEPTH = 64;
+
+export interface JsonBody {
+  readonly value: Record<string, unknown>;
+  readonly size: BodySize;
+  readonly text: string;
+}
+
+/** Reads a JSON object: bounded, valid UTF-8, not nested into absurdity. Everything else is a 400 that says why. */
+export async function readJson(request: Request): Promise<JsonBody> {
+  refuseEncoding(request.headers);
+  const bytes = await readBody(request);
+  const text = decode(bytes);
+  refuseDepth(text);
+  const value = parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new Fault('invalid_json', 'The body must be a JSON object.');
+  }
+  return { value: value as Record<string, unknown>, text, size: { bytes: bytes.byteLength, characters: text.length } };
+}
+
+/** The whole body, or a refusal as soon as it is known to be too large. */
+export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = Number(request.headers.get('content-length') ?? Number.NaN);
+  if (declared > MAX_BODY_BYTES) throw tooLarge();
+  try {
+    // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
+    return Number.isNaN(declared) ? await readChunks(request) : new Uint8Array(await request.arrayBuffer());
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown;
+    throw new Fault('invalid_json', 'The body could not be read.', { cause: thrown });
+  }
+}
+
+async function readChunks(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of request.body ?? []) {
+    total += chunk.byteLength;
+    if (total > MAX_BODY_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+function tooLarge(): Fault {
+  return new Fault('request_too_large', `The body may be at most ${MAX_BODY_BYTES / 1_048_576} MB.`);
+}
+
+function refuseEncoding(headers: Headers): void {
+  const encoding = headers.get('content-encoding');
+  if (encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity') {
+    throw new Fault('invalid_json', 'Send the body without content-encoding.');
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.replace(/^JSON Parse error: /, '').slice(0, 200) : '';
+    throw new Fault('invalid_json', `The body is not valid JSON. ${why}`.trim(), { cause });
+  }
+}
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/**
+ * Counts brackets before anything recursive sees the text. Strings are jumped over by a native search, so that ten
+ * megabytes of base64 cost no more than finding their end.
+ */
+function refuseDepth(text: string): void {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === 123 || code === 91) {
+      if (++depth > MAX_DEPTH) throw new Fault('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    } else if (code === 125 || code === 93) depth--;
+  }
+}
+
+/** The position of the closing quote, or the end of the text where there is none (the parser will say so). */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return text.length;
+}

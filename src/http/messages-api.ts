@@ -1,0 +1,62 @@
+import { tokenFirst } from '../relay/admission.ts';
+import type { ChatCall } from '../relay/call.ts';
+import { relayChat } from '../relay/relay.ts';
+import { countTokens } from '../std/tokens.ts';
+import { chatToMessages, messagesErrorBody } from '../wire/anthropic-answer.ts';
+import { countTokensOf } from '../wire/anthropic-count.ts';
+import { countTokensRequestSchema, messagesRequestSchema } from '../wire/anthropic-request.ts';
+import { messagesEncoder } from '../wire/anthropic-stream.ts';
+import { messagesToChat } from '../wire/anthropic.ts';
+import { streamResponse } from './chat-answer.ts';
+import type { Edge, Exchange } from './edge.ts';
+import { readJson } from './json.ts';
+import { parseBody, withoutNulls } from './parse.ts';
+import { callOf } from './public-api.ts';
+import { json, termHeaders } from './respond.ts';
+import type { Replays } from './replays.ts';
+import type { Route } from './router.ts';
+import { wantedOf } from './v1-api.ts';
+
+/** Anthropic's paths. Errors are worded in that dialect too, because its clients read nothing else. */
+export function messagesApi(edge: Edge, replays: Replays): Route[] {
+  const faults = messagesErrorBody;
+  return [
+    { method: 'POST', path: '/v1/messages', faults, handle: (exchange) => messages(exchange, edge, replays) },
+    { method: 'POST', path: '/v1/messages/count_tokens', faults, handle: (exchange) => count(exchange, edge) },
+    // A client that only wants to know whether somebody is there.
+    { method: 'GET', path: '/api/hello', handle: async ({ requestId }) => json({ ok: true }, requestId) },
+  ];
+}
+
+async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promise<Response> {
+  const caller = edge.caller(exchange);
+  const { call, body } = await tokenFirst({ caller, rate: 'chat' }, edge.parts, async () => {
+    const body = await readJson(exchange.request);
+    const asked = parseBody(messagesRequestSchema, withoutNulls(body.value));
+    const call: ChatCall = {
+      ...callOf(exchange, caller, body),
+      wanted: wantedOf(edge, asked.model, 'chat_completion'),
+      label: asked.model,
+      request: messagesToChat(asked),
+      cap: 'lowered',
+      encoder: (labels) => messagesEncoder(labels, countTokensOf(asked, countTokens)),
+    };
+    return { call, body };
+  });
+  return await replays.once(exchange, { caller, text: body.text }, (signal) => answer({ ...call, signal }, edge));
+}
+
+async function answer(call: ChatCall, edge: Edge): Promise<Response> {
+  const reply = await relayChat(call, edge.parts);
+  if (reply.kind === 'stream') return streamResponse(reply);
+  const message = chatToMessages(reply.completion, { id: call.requestId, model: call.label });
+  return json(message, call.requestId, termHeaders(reply.terms, reply.charged));
+}
+
+/** Free of charge: clients ask before they send, to know when a conversation grows too long. */
+async function count(exchange: Exchange, edge: Edge): Promise<Response> {
+  await edge.standing(edge.caller(exchange));
+  const { value } = await readJson(exchange.request);
+  const request = parseBody(countTokensRequestSchema, withoutNulls(value));
+  return json({ input_tokens: countTokensOf(request, countTokens) }, exchange.requestId);
+}

@@ -1,0 +1,78 @@
+import type { RateState } from '../ledger/port.ts';
+import { Refusal } from '../relay/admission.ts';
+import type { Terms } from '../relay/call.ts';
+import { asFault, type Fault } from '../std/fault.ts';
+import type { Log } from '../std/log.ts';
+import { formatUsd, type NanoUsd } from '../std/money.ts';
+import { faultBody } from '../wire/faults.ts';
+
+export type HeaderMap = Record<string, string>;
+
+/** How a dialect words an error. The public one is the spec's. */
+export type FaultShape = (fault: Fault, requestId: string) => unknown;
+
+/** On every answer of the public routes. */
+export function baseHeaders(requestId: string): HeaderMap {
+  return {
+    'x-request-id': requestId,
+    'request-id': requestId,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': '*',
+  };
+}
+
+export function json(value: unknown, requestId: string, more: HeaderMap = {}, status = 200): Response {
+  const headers = { ...baseHeaders(requestId), 'content-type': 'application/json', ...more };
+  return new Response(typeof value === 'string' ? value : JSON.stringify(value), { status, headers });
+}
+
+/** The one place where a fault becomes a response. What is ours to mend is logged; a client's mistake is not news. */
+export function faultResponse(thrown: unknown, requestId: string, log: Log, shape: FaultShape = faultBody): Response {
+  const fault = asFault(thrown);
+  if (fault.status >= 500) {
+    log.error('request failed', { request: requestId, code: fault.code, detail: fault.detail, cause: fault.cause });
+  }
+  const rate = fault instanceof Refusal && fault.rate ? rateHeaders(fault.rate) : {};
+  return json(shape(fault, requestId), requestId, { ...rate, ...retryHeaders(fault) }, fault.status);
+}
+
+/**
+ * `Retry-After` in whole seconds, never less than the truth; the finer header for the SDKs that read it. A 402 is told
+ * apart from a 429 by what waiting would change: clients must not retry an empty balance.
+ */
+function retryHeaders(fault: Fault): HeaderMap {
+  const { retryAfterMs } = fault;
+  if (retryAfterMs === undefined) return fault.status === 402 ? { 'x-should-retry': 'false' } : {};
+  const waitMs = Math.max(1, Math.ceil(retryAfterMs));
+  return { 'retry-after': String(Math.ceil(waitMs / 1000)), 'retry-after-ms': String(waitMs) };
+}
+
+/** OpenAI's names for its clients, the IETF draft's for everybody else. */
+export function rateHeaders(rate: RateState): HeaderMap {
+  return {
+    'x-ratelimit-limit-requests': String(rate.limit),
+    'x-ratelimit-remaining-requests': String(rate.remaining),
+    'x-ratelimit-reset-requests': duration(rate.resetMs),
+    'ratelimit-policy': `"requests";q=${rate.limit};w=60`,
+    ratelimit: `"requests";r=${rate.remaining};t=${Math.ceil(rate.resetMs / 1000)}`,
+  };
+}
+
+export function termHeaders(terms: Terms, charged?: NanoUsd): HeaderMap {
+  const headers = rateHeaders(terms.rate);
+  headers['x-tollgate-endpoint'] = terms.endpoint;
+  headers['x-tollgate-held'] = formatUsd(terms.held);
+  if (charged !== undefined) headers['x-tollgate-cost'] = formatUsd(charged);
+  if (terms.loweredCap !== undefined) headers['x-tollgate-max-tokens'] = String(terms.loweredCap);
+  return headers;
+}
+
+/** OpenAI's durations: 12ms, 1.5s, 6m0s. */
+function duration(ms: number): string {
+  if (ms < 1000) return `${ms}ms`;
+  if (ms < 60_000) return `${ms / 1000}s`;
+  return `${Math.floor(ms / 60_000)}m${Math.round((ms % 60_000) / 1000)}s`;
+}

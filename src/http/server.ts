@@ -1,0 +1,154 @@
+import type { Server } from 'bun';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import { newRequestId } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
+import type { Edge, Exchange } from './edge.ts';
+import { baseHeaders, faultResponse } from './respond.ts';
+import { pathOf, type Route, type Router } from './router.ts';
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly router: Router;
+  /** Everything that is not an API path: the console and its own API. `undefined`: not its business either. */
+  readonly site: (exchange: Exchange) => Promise<Response | undefined>;
+  readonly edge: Edge;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /** From now on new requests are told to go elsewhere. */
+  drain(): void;
+  stop(): Promise<void>;
+}
+
+/** Seconds without a byte after which a connection that never finished its request is dropped. */
+const IDLE_SECONDS = 30;
+/** Above our own limit, so that it is we who say in our words that a body is too large. */
+const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
+/** Paths that answer while everything else is told to go away. */
+const ALWAYS = new Set(['/healthz', '/readyz', '/metrics']);
+
+export function startServer(options: ServerOptions): RunningServer {
+  const door = new Door(options);
+  const server = Bun.serve({
+    hostname: options.host,
+    port: options.port,
+    ...(options.tls ? { tls: options.tls } : {}),
+    idleTimeout: IDLE_SECONDS,
+    maxRequestBodySize: TRANSPORT_BODY_BYTES,
+    development: false,
+    routes: door.hotRoutes(),
+    fetch: (request, bun) => door.serve(request, bun),
+    error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now()), options.log),
+  });
+  return {
+    url: `${options.tls ? 'https' : 'http'}://${shownHost(options.host)}:${server.port}`,
+    port: server.port ?? options.port,
+    drain: () => door.drain(),
+    stop: () => server.stop(true),
+  };
+}
+
+/** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */
+class Door {
+  readonly #o: ServerOptions;
+  #draining = false;
+
+  constructor(options: ServerOptions) {
+    this.#o = options;
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+
+  hotRoutes(): Record<string, Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>> {
+    const table: ReturnType<Door['hotRoutes']> = {};
+    for (const route of this.#o.router.routes) {
+      if (route.path.includes('*')) continue;
+      (table[route.path] ??= {})[route.method] = (request, server) => this.#handle(route, [], request, server);
+    }
+    return table;
+  }
+
+  async serve(request: Request, server: Server<unknown>): Promise<Response> {
+    const path = pathOf(request.url);
+    const found = this.#o.router.find(request.method, path);
+    if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
+    if (found.kind === 'wrong method' && request.method === 'OPTIONS') return preflight(found.allowed);
+    return await this.#handle(this.#elsewhere(found.kind === 'wrong method' ? found.allowed : undefined), [], request, server);
+  }
+
+  #elsewhere(allowed: readonly string[] | undefined): Route {
+    return {
+      method: 'GET',
+      path: '**',
+      handle: async (exchange) => {
+        if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
+        const answer = await this.#o.site(exchange);
+        if (answer) return answer;
+        throw new Fault('not_found', 'There is nothing at this path.');
+      },
+    };
+  }
+
+  async #handle(route: Route, parameters: readonly string[], request: Request, server: Server<unknown>): Promise<Response> {
+    const requestId = newRequestId(this.#o.clock.now());
+    try {
+      const exchange = this.#exchange(request, server, requestId, parameters);
+      if (this.#draining && !ALWAYS.has(exchange.path)) throw closing();
+      // A long answer is no idle connection; its own deadlines watch over it.
+      server.timeout(request, 0);
+      return await route.handle(exchange);
+    } catch (thrown) {
+      return faultResponse(thrown, requestId, this.#o.log, route.faults);
+    }
+  }
+
+  #exchange(request: Request, server: Server<unknown>, requestId: Exchange['requestId'], parameters: readonly string[]): Exchange {
+    const { edge } = this.#o;
+    const peer = server.requestIP(request)?.address ?? '';
+    edge.requireSecure(peer, request);
+    return {
+      request,
+      requestId,
+      parameters,
+      path: pathOf(request.url),
+      signal: request.signal,
+      get origin() {
+        const scheme = edge.isSecure(peer, request) ? 'https' : 'http';
+        return `${scheme}://${request.headers.get('host') ?? 'localhost'}`;
+      },
+      get address() {
+        return edge.clientAddress(peer, request);
+      },
+    };
+  }
+}
+
+/** Browsers ask before they send; the public routes take any origin, because a token and no cookie decides. */
+function preflight(allowed: readonly string[]): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...baseHeaders('preflight'),
+      'access-control-allow-methods': [...allowed, 'OPTIONS'].join(', '),
+      'access-control-allow-headers': '*, authorization, content-type, x-api-key, idempotency-key',
+      'access-control-max-age': '86400',
+    },
+  });
+}
+
+function closing(): Fault {
+  return new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 });
+}
+
+function shownHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

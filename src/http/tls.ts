@@ -1,0 +1,56 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TlsConfig } from '../catalog/catalog.ts';
+import { StartRefused } from '../std/start-refused.ts';
+
+export interface TlsPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** The operator's own certificate, or one we sign ourselves and keep, so that a client which trusts it need do so once. */
+export async function readTls(config: TlsConfig | undefined, dataDir: string): Promise<TlsPair | undefined> {
+  if (config === undefined) return undefined;
+  if (config.kind === 'files') return { cert: read(config.cert), key: read(config.key) };
+  const [certPath, keyPath] = [join(dataDir, 'tls-cert.pem'), join(dataDir, 'tls-key.pem')];
+  if (existsSync(certPath) && existsSync(keyPath)) return { cert: read(certPath), key: read(keyPath) };
+  const pair = await selfSigned(['localhost', '127.0.0.1', '::1']);
+  writeFileSync(keyPath, pair.key, { mode: 0o600 });
+  writeFileSync(certPath, pair.cert);
+  return pair;
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new StartRefused(`The TLS file ${path} cannot be read.`, cause);
+  }
+}
+
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const YEARS = 10;
+
+/** Made once in the life of an installation, so the library for it is loaded only then. */
+async function selfSigned(names: readonly string[]): Promise<TlsPair> {
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  const keys = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
+  const from = new Date();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex').replace(/^./, '1'),
+    name: 'CN=Tollgate self-signed',
+    notBefore: from,
+    notAfter: new Date(from.getTime() + YEARS * 365 * 86_400_000),
+    signingAlgorithm: ALGORITHM,
+    keys,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? ('ip' as const) : ('dns' as const), value })),
+      ),
+    ],
+  });
+  const pkcs8 = await crypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { cert: certificate.toString('pem'), key: x509.PemConverter.encode(pkcs8, 'PRIVATE KEY') };
+}
