@@ -115,10 +115,8 @@ interface EndpointParts {
 function buildEndpoint(code: string, entry: EndpointEntry, parts: EndpointParts): Endpoint {
   const path = ['endpoints', code];
   if (entry.unavailable === undefined) {
-    if (entry.lists.length === 0)
-      parts.refuse([...path, 'lists'], 'is missing; name at least one list of models');
-    if (entry.upstreams.length === 0)
-      parts.refuse([...path, 'upstreams'], 'is missing; name at least one upstream');
+    if (entry.lists.length === 0) parts.refuse([...path, 'lists'], 'needs at least one list of models');
+    if (entry.upstreams.length === 0) parts.refuse([...path, 'upstreams'], 'needs at least one upstream');
   }
   return {
     code,

@@ -5,9 +5,9 @@ import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
 
 /** The ledger multiplies no price above this (10,000 USD per million tokens); a larger one is a slip of the decimal point. */
-export const MAX_TOKEN_PRICE = 10_000_000_000_000;
+const MAX_TOKEN_PRICE = 10_000_000_000_000;
 /** 1,000 USD for one image, for the same reason. */
-export const MAX_IMAGE_PRICE = 1_000_000_000_000;
+const MAX_IMAGE_PRICE = 1_000_000_000_000;
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;

@@ -37,11 +37,13 @@ export class LiveCatalog {
   }
 
   replace(next: Catalog): void {
+    const source = this.#place.path ?? this.#place.kind;
+    if (this.#error !== undefined) this.#log.info('catalog_recovered', { source });
     this.#error = undefined;
     this.#loadedAt = this.#clock.now();
     if (next.version === this.#catalog.version) return;
     this.#catalog = next;
-    this.#log.info('catalog_loaded', { version: next.version, source: this.#place.path ?? this.#place.kind });
+    this.#log.info('catalog_loaded', { version: next.version, source });
     for (const listener of this.#listeners) this.#tell(listener, next);
   }
 

@@ -24,11 +24,12 @@ export interface YamlSource {
   place(mistake: PathMistake): Mistake;
 }
 
-/** A catalog of several thousand models fits well within this. */
-export const MAX_YAML_CHARACTERS = 1_000_000;
+/** A catalog of two thousand models fits well within this. */
+export const MAX_YAML_CHARACTERS = 500_000;
 const MAX_DEPTH = 16;
-/** Anchors and aliases can make a small text a huge tree. */
 const MAX_NODES = 200_000;
+/** Aliases of aliases can make a small text a huge tree. */
+const MAX_ALIASES = 1000;
 
 export function readYaml(text: string): YamlSource {
   const lines = new LineCounter();
@@ -69,6 +70,7 @@ class Reader {
   readonly #offsets = new Map<string, { key: number; value: number }>();
   readonly #mistakes: Mistake[] = [];
   #nodes = 0;
+  #aliases = 0;
 
   constructor(lines: LineCounter) {
     this.#lines = lines;
@@ -95,7 +97,8 @@ class Reader {
 
   #plain(node: Node | null, path: Path, document: Document): unknown {
     this.#nodes += 1;
-    if (path.length > MAX_DEPTH || this.#nodes > MAX_NODES)
+    if (isAlias(node)) this.#aliases += 1;
+    if (path.length > MAX_DEPTH || this.#isTooLarge())
       return this.#refuse(path, 'is nested too deeply or too large');
     if (node === null) return null;
     if (isAlias(node)) return this.#plain(node.resolve(document) ?? null, path, document);
@@ -135,10 +138,14 @@ class Reader {
   }
 
   #refuse(path: Path, message: string, offset?: number): undefined {
-    if (this.#mistakes.length > 0 && this.#nodes > MAX_NODES) return undefined;
+    if (this.#mistakes.length > 0 && this.#isTooLarge()) return undefined;
     const { line, col } = this.#lines.linePos(offset ?? this.#offsetOf(path, false));
     this.#mistakes.push({ line, column: col, path: pathText(path), message });
     return undefined;
+  }
+
+  #isTooLarge(): boolean {
+    return this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES;
   }
 
   #place({ path, message, atKey }: PathMistake): Mistake {

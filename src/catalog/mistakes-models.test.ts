@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'bun:test';
+import { catalogText as file, markedMistakes, type MistakeCase } from '../../test/support/marked-catalog.ts';
+
+const CASES: MistakeCase[] = [
+  [
+    'an unknown key of a model',
+    file({ models: '{ model: m, input: 1, output: 1, ¦cached_inptu: 1 }' }),
+    'lists.list[0].cached_inptu',
+    /unknown key/,
+  ],
+  [
+    'an unknown key of an endpoint',
+    file({ endpoint: '¦list: [list]' }),
+    'endpoints.chat.list',
+    /unknown key/,
+  ],
+  [
+    'a reference where none is read',
+    file({ models: '{ model: ¦"${OPENAI_API_KEY}", input: 1, output: 1 }' }),
+    'lists.list[0].model',
+    /works only in base_url/,
+  ],
+  [
+    'a model without a price',
+    file({ models: '¦{ model: m }' }),
+    'lists.list[0]',
+    /has no price; give input and output/,
+  ],
+  [
+    'a price of zero',
+    file({ models: '{ model: m, input: ¦0, output: 0 }' }),
+    'lists.list[0].input',
+    /makes the model free/,
+  ],
+  [
+    'a free model with a price',
+    file({ models: '{ model: m, input: 1, output: 1, free: ¦true }' }),
+    'lists.list[0].free',
+    /remove one of them/,
+  ],
+  ['half a price', file({ models: '¦{ model: m, input: 1 }' }), 'lists.list[0].output', /is missing/],
+  [
+    'two kinds of price',
+    file({ models: '{ model: m, input: 1, output: 1, image: ¦1 }' }),
+    'lists.list[0].image',
+    /keep one of them/,
+  ],
+  [
+    'a negative price',
+    file({ models: '{ model: m, input: ¦-0.1, output: 1 }' }),
+    'lists.list[0].input',
+    /must not be negative/,
+  ],
+  [
+    'a price too fine',
+    file({ models: '{ model: m, input: ¦0.0000000001, output: 1 }' }),
+    'lists.list[0].input',
+    /more than nine decimals/,
+  ],
+  [
+    'an absurd price',
+    file({ models: '{ model: m, input: ¦10000.000000001, output: 1 }' }),
+    'lists.list[0].input',
+    /at most 10,000 USD/,
+  ],
+  [
+    'a price with an exponent',
+    file({ models: '{ model: m, input: ¦1e3, output: 1 }' }),
+    'lists.list[0].input',
+    /plain decimal/,
+  ],
+  [
+    'a price that is no number',
+    file({ models: '{ model: m, input: ¦cheap, output: 1 }' }),
+    'lists.list[0].input',
+    /plain decimal/,
+  ],
+  [
+    'a price that is infinite',
+    file({ models: '{ model: m, input: ¦.inf, output: 1 }' }),
+    'lists.list[0].input',
+    /plain decimal/,
+  ],
+  [
+    'a price that is a list',
+    file({ models: '{ model: m, input: ¦[1], output: 1 }' }),
+    'lists.list[0].input',
+    /amount of US dollars/,
+  ],
+  [
+    'an image model without sizes',
+    file({ models: '¦{ model: m, image: 1 }' }),
+    'lists.list[0].sizes',
+    /is missing/,
+  ],
+  [
+    'an absurd image price',
+    file({ models: '{ model: m, image: ¦1001, sizes: [64x64] }' }),
+    'lists.list[0].image',
+    /at most 1,000 USD/,
+  ],
+  [
+    'a size without a price',
+    file({ models: '{ model: m, image: ¦{ 64x64: 1 }, sizes: [64x64, 32x32] }' }),
+    'lists.list[0].image',
+    /no price for 32x32/,
+  ],
+  [
+    'a price for a size that is not there',
+    file({ models: '{ model: m, image: ¦{ default: 1, 16x16: 1 }, sizes: [64x64] }' }),
+    'lists.list[0].image',
+    /16x16, which is not in sizes/,
+  ],
+  [
+    'a size that is none',
+    file({ models: '{ model: m, image: 1, sizes: [¦big] }' }),
+    'lists.list[0].sizes[0]',
+    /such as 1024x1024/,
+  ],
+  [
+    'a size twice',
+    file({ models: '{ model: m, image: 1, sizes: ¦[64x64, 64x64] }' }),
+    'lists.list[0].sizes',
+    /twice/,
+  ],
+  [
+    'an answer longer than the context',
+    file({ models: '{ model: m, input: 1, output: 1, context: 100, max_output: ¦101 }' }),
+    'lists.list[0].max_output',
+    /not exceed the context of 100/,
+  ],
+  [
+    'a fraction of a token',
+    file({ models: '{ model: m, input: 1, output: 1, context: ¦1.5 }' }),
+    'lists.list[0].context',
+    /whole number/,
+  ],
+  [
+    'a model id with a space',
+    file({ models: '{ model: ¦a b, input: 1, output: 1 }' }),
+    'lists.list[0].model',
+    /without spaces/,
+  ],
+  [
+    'a model twice in a list',
+    file({ models: '{ model: m, free: true }\n    - { model: ¦m, free: true }' }),
+    'lists.list[1].model',
+    /twice/,
+  ],
+  [
+    'a rename for an unknown upstream',
+    file({ models: '{ model: m, free: true, upstream_models: { nobody: ¦x } }' }),
+    'lists.list[0].upstream_models.nobody',
+    /no upstream 'nobody'; known: house/,
+  ],
+  ['an empty list', file({}).replace(/\n {4}- .*/, ' ¦[]'), 'lists.list', /at least one model/],
+  [
+    'an unknown list',
+    file({ endpoint: 'lists: [list, ¦lost]' }),
+    'endpoints.chat.lists[1]',
+    /no list 'lost'; known: list/,
+  ],
+  [
+    'an unknown upstream',
+    file({ upstreams: '[house, ¦lost]' }),
+    'endpoints.chat.upstreams[1]',
+    /no upstream 'lost'; known: house/,
+  ],
+  [
+    'an unknown weighted upstream',
+    file({ upstreams: '[¦{ name: lost, weight: 1 }]' }),
+    'endpoints.chat.upstreams[0]',
+    /no upstream 'lost'/,
+  ],
+  ['an upstream twice', file({ upstreams: '[house, ¦house]' }), 'endpoints.chat.upstreams[1]', /twice/],
+  [
+    'a weight of zero',
+    file({ upstreams: '[{ name: house, weight: ¦0 }]' }),
+    'endpoints.chat.upstreams[0].weight',
+    /whole number from 1 to 1000/,
+  ],
+  [
+    'an upstream that is no name',
+    file({ upstreams: '[¦7]' }),
+    'endpoints.chat.upstreams[0]',
+    /name of an upstream/,
+  ],
+  [
+    'an endpoint without upstreams',
+    file({ upstreams: '¦[]' }),
+    'endpoints.chat.upstreams',
+    /at least one upstream/,
+  ],
+  [
+    'an unknown type',
+    file({}).replace('chat_completion', '¦chat'),
+    'endpoints.chat.type',
+    /must be one of chat_completion, image_generation, embedding/,
+  ],
+  [
+    'image models on a chat endpoint',
+    file({ models: '{ model: m, image: 1, sizes: [64x64] }', endpoint: 'lists: [¦list]' }),
+    'endpoints.chat.lists[0]',
+    /priced by the image; chat_completion needs/,
+  ],
+  [
+    'chat models on an image endpoint',
+    file({ endpoint: 'lists: [¦list]' }).replace('chat_completion', 'image_generation'),
+    'endpoints.chat.lists[0]',
+    /priced by the token; image_generation needs/,
+  ],
+  [
+    'a model from two lists',
+    file({ endpoint: 'lists: [list, ¦more]' }).replace(
+      'endpoints:',
+      '  more:\n    - { model: m, free: true }\nendpoints:',
+    ),
+    'endpoints.chat.lists[1]',
+    /'m' in again; list 'list' has it/,
+  ],
+];
+
+describe('a mistake in models or endpoints is told with line, column and key', () => {
+  test.each(CASES)('%s', (_about, marked, path, message) => {
+    const { mistakes, place } = markedMistakes(marked);
+    expect(mistakes).toContainEqual({ ...place, path, message: expect.stringMatching(message) });
+  });
+});

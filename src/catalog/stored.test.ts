@@ -1,0 +1,230 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { systemClock } from '../std/clock.ts';
+import { silentLog } from '../std/log.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { builtinCatalog } from './builtin.ts';
+import type { Catalog } from './catalog.ts';
+import { deriveSealingKey } from './seal.ts';
+import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', (kind) => {
+  test('begins as the built-in one and has no history', async () => {
+    const catalog = await openOn(await freshStore(kind));
+    expect(catalog.current().endpoints.size).toBe(8);
+    expect(catalog.text()).toEqual({ version: 0, yaml: builtinCatalog({}) });
+    expect(await catalog.history()).toEqual([]);
+    expect(catalog.status()).toMatchObject({ kind: 'store', path: undefined, error: undefined });
+  });
+
+  test('a save reaches another node within a poll', async () => {
+    const open = await freshStore(kind);
+    const [here, there] = [await openOn(open), await openOn(open, { pollMs: 10 })];
+    const changed = nextChange(there);
+    expect(await here.save(edited(0.25), 'acc_1', 'dearer', 0)).toEqual({ kind: 'saved', version: 2 });
+    expect(guidePrice(here.current())).toBe(250_000_000);
+    expect(guidePrice(await changed)).toBe(250_000_000);
+    expect(there.current().version).toBe(here.current().version);
+  });
+
+  test('the history holds every version, the built-in one first', async () => {
+    const catalog = await openOn(await freshStore(kind));
+    await catalog.save(edited(0.25), 'acc_1', 'dearer', 0);
+    await catalog.save(edited(0.5), 'acc_2', 'dearer still', 2);
+    const history = await catalog.history();
+    expect(history.map(({ id, actor, note }) => [id, actor, note])).toEqual([
+      [3, 'acc_2', 'dearer still'],
+      [2, 'acc_1', 'dearer'],
+      [1, 'tollgate', 'Built-in catalog'],
+    ]);
+    expect((await catalog.at(2))?.yaml).toBe(edited(0.25));
+    expect((await catalog.history({ before: 3, limit: 1 })).map(({ id }) => id)).toEqual([2]);
+    expect(await catalog.at(99)).toBeUndefined();
+  });
+
+  test('of many savers that began with the same version exactly one wins, every time', async () => {
+    const open = await freshStore(kind);
+    const nodes = [await openOn(open), await openOn(open), await openOn(open)];
+    for (let round = 0; round < 5; round++) {
+      const expected = nodes[0]!.text().version;
+      const saves = Array.from({ length: 9 }, (_, index) =>
+        nodes[index % 3]!.save(edited(1 + round + index / 100), `acc_${index}`, '', expected),
+      );
+      const results = await Promise.all(saves);
+      expect(results.filter((result) => result.kind === 'saved')).toHaveLength(1);
+      expect(results.filter((result) => result.kind === 'conflict')).toHaveLength(8);
+      await Promise.all(nodes.map((node) => node.refresh()));
+      expect(new Set(nodes.map((node) => node.current().version)).size).toBe(1);
+    }
+  });
+
+  test('a text with mistakes is not saved and they are told', async () => {
+    const catalog = await openOn(await freshStore(kind));
+    const result = await catalog.save(edited(-1), 'acc_1', '', 0);
+    expect(result).toMatchObject({ kind: 'invalid', mistakes: [{ path: 'lists.house_guides[0].input' }] });
+    expect(catalog.text().version).toBe(0);
+  });
+
+  test('a provider key is sealed in the store, lights up partner_chat on every node, and is shown as a hint only', async () => {
+    const open = await freshStore(kind);
+    const [here, there] = [await openOn(open), await openOn(open, { pollMs: 10 })];
+    const changed = nextChange(there);
+    await here.setProviderKey('ANTHROPIC_API_KEY', 'sk-ant-secret-key-1234');
+    expect((await changed).endpoints.get('partner_chat')!.unavailable).toBeUndefined();
+    expect(there.current().upstreams.get('anthropic')!.apiKey).toBe('sk-ant-secret-key-1234');
+    expect(await there.listProviderKeys()).toEqual([
+      { name: 'ANTHROPIC_API_KEY', hint: '…1234', updatedAt: expect.any(Number) },
+    ]);
+    const rows = await open.db.selectFrom('provider_key').selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain('secret-key');
+  });
+
+  test('a replaced provider key is used, and one in use is not removed', async () => {
+    const catalog = await openOn(await freshStore(kind));
+    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-first-00000001');
+    await catalog.save(catalog.text().yaml, 'acc_1', 'keep', 0);
+    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-second-0000002');
+    expect(catalog.current().upstreams.get('openai')!.apiKey).toBe('sk-second-0000002');
+    expect(await failure(catalog.removeProviderKey('OPENAI_API_KEY'))).toMatchObject({
+      code: 'invalid_field',
+    });
+    expect(await catalog.removeProviderKey('OTHER')).toBe(false);
+  });
+});
+
+describe('the catalog in the store', () => {
+  test('a proposal says in words what would change and keeps nothing', async () => {
+    const catalog = await openOn(await freshStore('sqlite'));
+    const yaml = edited(0.25)
+      .replace('svcv5_chat:', 'renamed_chat:')
+      .replace('house-echo: svc_chat', 'house-echo: svcv1_chat')
+      .replace('tools: true', 'tools: true, context: 32000');
+    const { ok, changes } = catalog.propose(yaml);
+    expect(ok).toBe(true);
+    const lines = changes.map(
+      ({ kind, subject, before, after }) => `${kind} ${subject}: ${before} → ${after}`,
+    );
+    expect(lines).toContain('removed endpoint svcv5_chat: Specialized chat → undefined');
+    expect(lines).toContain('added endpoint renamed_chat: undefined → Specialized chat');
+    expect(lines).toContain(
+      'changed model svc_chat/house-guide: price: 0.10 in, 0.10 cached, 0.40 out (USD per million tokens) → 0.25 in, 0.25 cached, 0.40 out (USD per million tokens)',
+    );
+    expect(lines).toContain('changed model svc_chat/house-echo: context: 128000 tokens → 32000 tokens');
+    expect(lines).toContain('changed alias house-echo: target: svc_chat/house-echo → svcv1_chat/house-echo');
+    expect(catalog.propose(builtinCatalog({})).changes).toEqual([]);
+    expect(catalog.text().version).toBe(0);
+  });
+
+  test('a proposal shows no secret', async () => {
+    const env = { OPENAI_API_KEY: 'sk-from-environment-1', OTHER_KEY: 'sk-quite-another-0002' };
+    const catalog = await openOn(await freshStore('sqlite'), { env });
+    const { ok, changes } = catalog.propose(catalog.text().yaml.replace('${OPENAI_API_KEY}', '${OTHER_KEY}'));
+    expect(ok).toBe(true);
+    expect(changes).toEqual([
+      { kind: 'changed', subject: 'upstream openai: key', before: '…nt-1', after: '…0002' },
+    ]);
+  });
+
+  test('a node that lacks a variable keeps its old catalog, says why, and shows the newest text to edit', async () => {
+    const open = await freshStore('sqlite');
+    const here = await openOn(open, { env: { ANTHROPIC_API_KEY: 'k', SPECIAL: 'key' } });
+    const there = await openOn(open, { env: {} });
+    const yaml = builtinCatalog({ ANTHROPIC_API_KEY: 'k' }).replace('${ANTHROPIC_API_KEY}', '${SPECIAL}');
+    expect(await here.save(yaml, 'acc_1', '', 0)).toMatchObject({ kind: 'saved' });
+    await there.refresh();
+    expect(there.current().upstreams.has('anthropic')).toBe(false);
+    expect(there.status().error).toContain('SPECIAL, which is not set');
+    expect(there.text()).toEqual({ version: 2, yaml });
+    expect(String(await failure(openOn(open, { env: {} })))).toMatch(
+      /catalog version 2:\d+:\d+ upstreams\.anthropic\.api_key/,
+    );
+  });
+
+  test('a key sealed with another secret counts as not set', async () => {
+    const open = await freshStore('sqlite');
+    const here = await openOn(open);
+    await here.setProviderKey('OPENAI_API_KEY', 'sk-proj-0000000001');
+    const other = await openOn(open, { sealingKey: deriveSealingKey('another secret') });
+    expect(other.current().endpoints.get('partner_chat')!.unavailable).toContain('OPENAI_API_KEY');
+  });
+
+  test.each([
+    ['PATH TO', 'value', 'name'],
+    ['', 'value', 'name'],
+    ['KEY', '', 'value'],
+    ['KEY', 'two\nlines', 'value'],
+    ['KEY', 'x'.repeat(5000), 'value'],
+  ])('a provider key named %p is checked', async (name, value, param) => {
+    const catalog = await openOn(await freshStore('sqlite'));
+    expect(await failure(catalog.setProviderKey(name, value))).toMatchObject({
+      code: 'invalid_field',
+      param,
+    });
+  });
+
+  test('a store that cannot be reached leaves the catalog in force', async () => {
+    const open = await freshStore('sqlite');
+    const catalog = await openOn(open);
+    await open.db.destroy();
+    expect(await failure(catalog.refresh())).toBeInstanceOf(Error);
+    expect(catalog.current().endpoints.size).toBe(8);
+  });
+});
+
+/** What it is refused with; `undefined` when it is not. */
+function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+function edited(guideInput: number): string {
+  return builtinCatalog({}).replace('House Guide, input: 0.10', `House Guide, input: ${guideInput}`);
+}
+
+function guidePrice(catalog: Catalog): number {
+  const model = catalog.endpoints.get('svc_chat')!.models.find(({ id }) => id === 'house-guide')!;
+  return model.price.kind === 'tokens' ? model.price.input : -1;
+}
+
+function nextChange(catalog: StoredCatalog): Promise<Catalog> {
+  return new Promise((resolve) => {
+    const stop = catalog.onChange((next) => {
+      stop();
+      resolve(next);
+    });
+  });
+}
+
+async function freshStore(kind: 'sqlite' | 'postgres'): Promise<Store> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stored-'));
+  closing.push(() => rmSync(dataDir, { recursive: true, force: true }));
+  const databaseUrl = kind === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+  const store = await openStore({ dataDir, databaseUrl, log: silentLog, clock: systemClock });
+  closing.push(() => store.close());
+  return store;
+}
+
+async function openOn(store: Store, more: Partial<StoredCatalogOptions> = {}): Promise<StoredCatalog> {
+  const catalog = await openStoredCatalog({
+    db: store.db,
+    durable: () => store.durable(),
+    sealingKey: deriveSealingKey('a secret for tests'),
+    builtin: builtinCatalog,
+    env: {},
+    log: silentLog,
+    clock: systemClock,
+    ...more,
+  });
+  closing.push(() => catalog.close());
+  return catalog;
+}

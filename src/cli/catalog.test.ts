@@ -1,0 +1,42 @@
+import { afterAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a good file is summed up by endpoint and price', () => {
+  const path = join(folder, 'good.yaml');
+  writeFileSync(path, catalogExample());
+  const { ok, lines } = checkCatalogFile(path, {});
+  expect(ok).toBe(true);
+  expect(lines[0]).toBe(`${path} is fine: endpoints 2, upstreams 1, aliases 1`);
+  expect(lines).toContain('svc_chat (chat_completion) via house');
+  expect(lines).toContain('  house-guide  0.10 in, 0.10 cached, 0.40 out (USD per million tokens)');
+});
+
+test('a bad file is told mistake by mistake, with file, line and key', () => {
+  const path = join(folder, 'bad.yaml');
+  writeFileSync(
+    path,
+    catalogExample().replace('output: 0.40', 'output: -1').replace('kind: house', 'kind: hosue'),
+  );
+  const { ok, lines } = checkCatalogFile(path, {});
+  expect(ok).toBe(false);
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toMatch(/bad\.yaml:\d+:\d+ upstreams\.house\.kind: must be one of/);
+  expect(lines[1]).toMatch(/bad\.yaml:\d+:\d+ lists\.house_models\[0\]\.output: must not be negative$/);
+  expect(lines[2]).toBe('2 mistakes');
+});
+
+test('a file that is not there is told as such', () => {
+  const { ok, lines } = checkCatalogFile(join(folder, 'none.yaml'), {});
+  expect(ok).toBe(false);
+  expect(lines[0]).toMatch(/Cannot read .*none\.yaml/);
+});
+
+test('the schema is JSON', () => {
+  expect(JSON.parse(catalogSchema())).toMatchObject({ title: 'Tollgate catalog', type: 'object' });
+});
