@@ -8,6 +8,7 @@ export class GroupCommit<Work> {
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
+  #lastBatch = 0;
   #closed = false;
   #failing = false;
   #syncing = 0;
@@ -49,8 +50,8 @@ export class GroupCommit<Work> {
     });
   }
 
-  /** The first operation after a pause goes at once; while there is load, one transaction a millisecond takes them all. */
-  #schedule(waitMs = this.#lastFlush + WINDOW_MS - performance.now()): void {
+  /** With little to do an operation goes at once; under load one transaction a millisecond takes all that came. */
+  #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     const flush = (): void => {
@@ -59,6 +60,10 @@ export class GroupCommit<Work> {
     };
     if (waitMs <= 0) setImmediate(flush);
     else setTimeout(flush, waitMs);
+  }
+
+  #waitMs(): number {
+    return this.#lastBatch < SMALL_BATCH ? 0 : this.#lastFlush + WINDOW_MS - performance.now();
   }
 
   #flush(): void {
@@ -71,6 +76,7 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
+    this.#lastBatch = batch.length;
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();
@@ -196,6 +202,7 @@ interface Operation<Work> {
 }
 
 const WINDOW_MS = 1;
+const SMALL_BATCH = 5;
 /** Bounds how long one transaction keeps the event loop: a few milliseconds. */
 const MAX_BATCH = 256;
 const MAX_QUEUE = 10_000;

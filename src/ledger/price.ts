@@ -25,26 +25,36 @@ export const MAX_COUNT = 100_000_000;
 /** 10,000 USD per million tokens. */
 export const MAX_TOKEN_PRICE = 10_000_000_000_000;
 
-const TOKENS_PER_PRICE = 1_000_000n;
+const TOKENS_PER_PRICE = 1_000_000;
 
 /** Price × usage in exact integers, rounded up once at the very end. */
 export function costOf(price: Price, usage: Usage): NanoUsd {
   switch (price.kind) {
     case 'images':
       return capped(BigInt(price.image) * BigInt(usage.images));
-    case 'tokens': {
-      const fresh = BigInt(usage.input - usage.cached) * BigInt(price.input);
-      const cached = BigInt(usage.cached) * BigInt(price.cachedInput);
-      const output = BigInt(usage.output) * BigInt(price.output);
-      return capped((fresh + cached + output + TOKENS_PER_PRICE - 1n) / TOKENS_PER_PRICE);
-    }
+    case 'tokens':
+      return tokenCost(price, usage);
   }
+}
+
+function tokenCost(price: Price & { kind: 'tokens' }, { input, cached, output }: Usage): NanoUsd {
+  const quick = (input - cached) * price.input + cached * price.cachedInput + output * price.output;
+  // Below 2^53 every term and the sum are exact; remainder and division of exact integers are, too.
+  if (quick <= Number.MAX_SAFE_INTEGER && cached <= input) {
+    const rest = quick % TOKENS_PER_PRICE;
+    return nanoUsd((quick - rest) / TOKENS_PER_PRICE + (rest > 0 ? 1 : 0));
+  }
+  const exact =
+    BigInt(input - cached) * BigInt(price.input) +
+    BigInt(cached) * BigInt(price.cachedInput) +
+    BigInt(output) * BigInt(price.output);
+  return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
 }
 
 /** The most output tokens that `available` can pay after the input, at this price. */
 export function affordableOutput(price: Price, input: number, available: NanoUsd): number {
   if (price.kind !== 'tokens') return 0;
-  const left = BigInt(available) * TOKENS_PER_PRICE - BigInt(input) * BigInt(dearestInput(price));
+  const left = BigInt(available) * BigInt(TOKENS_PER_PRICE) - BigInt(input) * BigInt(dearestInput(price));
   if (left < 0n) return 0;
   if (price.output === 0) return MAX_COUNT;
   const tokens = left / BigInt(price.output);

@@ -16,49 +16,58 @@ export class Books {
   readonly statements: Statements;
   readonly nowMs: number;
   readonly month: number;
-  readonly #accounts = new Map<string, Account>();
-  readonly #byToken = new Map<string, Account>();
+  readonly #known: KnownAccounts;
+  readonly #changed = new Set<Account>();
   readonly #sums = new Map<string, Sum>();
+  #day = 0;
+  #dayFrom = Number.POSITIVE_INFINITY;
   /** What to tell the operator once this is committed. */
   readonly alarms: Readonly<Record<string, unknown>>[] = [];
 
-  constructor(statements: Statements, nowMs: number) {
+  constructor(statements: Statements, nowMs: number, known = new KnownAccounts()) {
     this.statements = statements;
     this.nowMs = nowMs;
     this.month = monthOf(nowMs);
+    this.#known = known;
   }
 
   caller(caller: Caller): Account | undefined {
     if (caller.kind === 'account') return this.account(caller.id);
-    const known = this.#byToken.get(caller.hash);
+    const known = this.#known.byToken.get(caller.hash);
     if (known) return known;
     const account = this.#adopt(this.statements.accountByToken.get(caller.hash));
-    if (account) this.#byToken.set(caller.hash, account);
+    if (account) this.#known.byToken.set(caller.hash, account);
     return account;
   }
 
   account(id: string): Account | undefined {
-    return this.#accounts.get(id) ?? this.#adopt(this.statements.accountById.get(id));
+    return this.#known.byId.get(id) ?? this.#adopt(this.statements.accountById.get(id));
+  }
+
+  /** Notes that an account must be written back. */
+  touch(account: Account): void {
+    this.#changed.add(account);
   }
 
   /** Counts a closed request in the sums of its day, for its account and for all accounts together. */
   countUsage(request: ClosedRequest): void {
-    this.#sum(request.accountId, request).add(request);
-    this.#sum('', request).add(request);
+    const day = this.#dayOf(request.createdAt);
+    this.#sum([request.accountId, day, request.endpoint, request.model]).add(request);
+    this.#sum(['', day, request.endpoint, request.model]).add(request);
   }
 
   write(): void {
-    for (const account of this.#accounts.values()) if (account.changed) this.#writeAccount(account);
+    for (const account of this.#changed) this.#writeAccount(account);
     for (const sum of this.#sums.values()) this.statements.addUsage.run(...sum.values());
   }
 
   /** A row may be met by its token and by its id; it is one account all the same. */
   #adopt(row: AccountRow | null): Account | undefined {
     if (!row) return undefined;
-    const known = this.#accounts.get(row.id);
+    const known = this.#known.byId.get(row.id);
     if (known) return known;
     const account = new Account(row, this.month);
-    this.#accounts.set(row.id, account);
+    this.#known.byId.set(row.id, account);
     return account;
   }
 
@@ -76,16 +85,49 @@ export class Books {
     );
   }
 
-  #sum(accountId: string, { endpoint, model, createdAt }: ClosedRequest): Sum {
-    const day = dayOf(createdAt);
-    const key = `${accountId}\n${day}\n${endpoint}\n${model}`;
-    const known = this.#sums.get(key);
+  #sum(key: SumKey): Sum {
+    const text = key.join('\n');
+    const known = this.#sums.get(text);
     if (known) return known;
-    const sum = new Sum([accountId, day, endpoint, model]);
-    this.#sums.set(key, sum);
+    const sum = new Sum(key);
+    this.#sums.set(text, sum);
     return sum;
   }
+
+  /** Nearly all requests of a batch began on the same day. */
+  #dayOf(ms: number): number {
+    if (ms < this.#dayFrom || ms >= this.#dayFrom + DAY_MS) {
+      this.#dayFrom = Math.floor(ms / DAY_MS) * DAY_MS;
+      this.#day = dayOf(ms);
+    }
+    return this.#day;
+  }
 }
+
+/**
+ * Accounts as the last transaction left them. They stay true for the next one only while nobody else has written to the
+ * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
+ */
+export class KnownAccounts {
+  readonly byId = new Map<string, Account>();
+  readonly byToken = new Map<string, Account>();
+  #version = -1;
+  #month = 0;
+
+  /** To be called with the write lock held. */
+  keepIf(version: number, month: number): void {
+    if (version !== this.#version || month !== this.#month || this.byToken.size > MAX_KNOWN) this.forget();
+    this.#version = version;
+    this.#month = month;
+  }
+
+  forget(): void {
+    this.byId.clear();
+    this.byToken.clear();
+  }
+}
+
+const MAX_KNOWN = 5_000;
 
 /** An account's row while a transaction works on it. */
 export class Account {
@@ -100,7 +142,6 @@ export class Account {
   monthSpent: NanoUsd;
   readonly monthlyLimit: NanoUsd | undefined;
   tokenUsedAt: number | null;
-  changed = false;
 
   constructor(row: AccountRow, month: number) {
     this.row = row;
@@ -150,8 +191,13 @@ export interface ClosedRequest {
   readonly charged: NanoUsd;
 }
 
+/** Account, day, endpoint, model. */
+type SumKey = readonly [string, number, string, string];
+
+const DAY_MS = 86_400_000;
+
 class Sum {
-  readonly #key: readonly [string, number, string, string];
+  readonly #key: SumKey;
   #requests = 0;
   #failures = 0;
   #input = 0;
@@ -161,7 +207,7 @@ class Sum {
   #images = 0;
   #charged = 0;
 
-  constructor(key: readonly [string, number, string, string]) {
+  constructor(key: SumKey) {
     this.#key = key;
   }
 

@@ -49,7 +49,7 @@ export function admit(books: Books, request: AdmissionRequest, lease: Lease): Ad
   account.openHolds++;
   account.arrivals[request.rate] = decision.arrivalUs;
   if (request.caller.kind === 'token') account.tokenUsedAt = books.nowMs;
-  account.changed = true;
+  books.touch(account);
   return {
     kind: 'admitted',
     accountId: account.id,
@@ -164,7 +164,7 @@ export function post(books: Books, entry: NewEntry): { entryId: number; balance:
     books.nowMs,
   );
   account.balance = balance;
-  account.changed = true;
+  books.touch(account);
   return { entryId: Number(lastInsertRowid), balance };
 }
 
@@ -186,7 +186,7 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
   account.held = subtractNano(account.held, held);
   account.openHolds--;
   account.monthSpent = addNano(account.monthSpent, charged);
-  account.changed = true;
+  books.touch(account);
   if (state !== 'void')
     insertEntry(books, hold, { accountId: account.id, kind: 'charge', amount: 0 - charged });
   writeReceipt(books, hold.id, { state, charge: { charged, overrun }, usage, source, ending });
@@ -236,7 +236,7 @@ function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overr
   if (!operator) throw new Error(`the account ${OVERRUN_ACCOUNT} is missing`);
   const overrun = bookableOverrun(charge.overrun, operator.balance);
   operator.balance = addNano(operator.balance, overrun);
-  operator.changed = true;
+  books.touch(operator);
   insertEntry(books, hold, { accountId: operator.id, kind: 'overrun', amount: overrun });
   books.alarms.push({
     event: 'overrun',

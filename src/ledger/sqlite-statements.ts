@@ -9,6 +9,7 @@ export function prepareStatements(database: Database) {
     begin: database.prepare<void, []>('BEGIN IMMEDIATE'),
     commit: database.prepare<void, []>('COMMIT'),
     rollback: database.prepare<void, []>('ROLLBACK'),
+    dataVersion: database.prepare<{ data_version: number }, []>('PRAGMA data_version'),
     accountByToken: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE token_hash = ?`),
     accountById: database.prepare<AccountRow, [string]>(`${SELECT_ACCOUNT} WHERE id = ?`),
     updateAccount: database.prepare<void, Values>(

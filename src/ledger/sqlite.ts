@@ -19,7 +19,7 @@ import type {
   Standing,
   Verification,
 } from './port.ts';
-import { Books } from './sqlite-books.ts';
+import { Books, KnownAccounts } from './sqlite-books.ts';
 import { admit, expireHold, post, renew, settle, voidHold, type Lease } from './sqlite-operations.ts';
 import { prepareStatements, type HoldRow, type Statements } from './sqlite-statements.ts';
 import { verifyBooks } from './verify-checks.ts';
@@ -33,6 +33,7 @@ export class SqliteLedger implements Ledger {
   readonly #lease: Lease;
   readonly #database: Database;
   readonly #statements: Statements;
+  readonly #known = new KnownAccounts();
   readonly #commits: GroupCommit<Books>;
 
   constructor(options: SqliteLedgerOptions) {
@@ -144,6 +145,12 @@ export class SqliteLedger implements Ledger {
     };
   }
 
+  #books(): Books {
+    const books = new Books(this.#statements, this.#options.clock.now(), this.#known);
+    this.#known.keepIf(this.#statements.dataVersion.get()?.data_version ?? -1, books.month);
+    return books;
+  }
+
   #transactions() {
     const { begin, commit, rollback } = this.#statements;
     const { clock, log, backend } = this.#options;
@@ -153,17 +160,19 @@ export class SqliteLedger implements Ledger {
     };
     return {
       begin: () =>
+        !backend.side.wantsQuiet() &&
         ranUnlessBusy(() => {
           undo();
           begin.run();
         }),
-      work: () => new Books(this.#statements, clock.now()),
+      work: () => this.#books(),
       commit(books: Books) {
         books.write();
         commit.run();
         for (const { event, ...fields } of books.alarms) log.error(String(event), fields);
       },
-      rollback() {
+      rollback: () => {
+        this.#known.forget();
         try {
           undo();
         } catch (error) {

@@ -13,8 +13,8 @@ import {
   type TransactionSettings,
 } from 'kysely';
 
-/** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 256 MB. */
-const LAST_RESORT_PAGES = 65_536;
+/** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 64 MB. */
+const LAST_RESORT_PAGES = 16_384;
 
 /**
  * A connection as all of ours are: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since

@@ -9,6 +9,7 @@ export class SideThread {
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown[]>>();
   #worker: Worker | undefined;
   #lastId = 0;
+  #quietUntil = 0;
   #checkpoint: Promise<void> | undefined;
 
   constructor(path: string) {
@@ -33,13 +34,22 @@ export class SideThread {
    * steady load would never end.
    */
   checkpoint(): Promise<void> {
-    this.#checkpoint ??= this.query('PRAGMA wal_checkpoint(PASSIVE)')
-      .then(() => this.query('PRAGMA wal_checkpoint(RESTART)'))
-      .then(() => undefined)
-      .finally(() => {
-        this.#checkpoint = undefined;
-      });
+    this.#checkpoint ??= this.#passAndRestart().finally(() => {
+      this.#checkpoint = undefined;
+      this.#quietUntil = 0;
+    });
     return this.#checkpoint;
+  }
+
+  /** A busy writer leaves no gap for the second pass to slip in, so it is asked to hold back for a moment. */
+  wantsQuiet(): boolean {
+    return this.#quietUntil > 0 && performance.now() < this.#quietUntil;
+  }
+
+  async #passAndRestart(): Promise<void> {
+    await this.query('PRAGMA wal_checkpoint(PASSIVE)');
+    this.#quietUntil = performance.now() + MAX_QUIET_MS;
+    await this.query('PRAGMA wal_checkpoint(RESTART)');
   }
 
   async close(): Promise<void> {
@@ -86,6 +96,7 @@ interface Reply {
 }
 
 const MAX_WAITING = 100;
+const MAX_QUIET_MS = 200;
 
 /** As text, so that it is found in a single-file build too. Here, unlike on the main thread, SQLite may wait for locks. */
 const PROGRAM = `

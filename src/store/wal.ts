@@ -1,7 +1,7 @@
 import { close, fdatasync, fstatSync, openSync } from 'node:fs';
 
-/** When the WAL has so many frames (16 MB) that are not yet in the database, it is time to copy them there. */
-const GROWN_FRAMES = 4_096;
+/** When the WAL has so many frames (8 MB) that are not yet in the database, it is time to copy them there. */
+const GROWN_FRAMES = 2_048;
 
 /**
  * Makes commits survive a power cut without stopping the event loop. SQLite commits with `synchronous=NORMAL`, which

@@ -104,6 +104,7 @@ function indexes(): string[] {
     `CREATE INDEX entry_money ON entry (account_id, id) WHERE kind <> 'charge'`,
     `CREATE INDEX entry_money_all ON entry (id) WHERE kind <> 'charge'`,
     `CREATE INDEX account_admin ON account (id) WHERE role = 'admin'`,
+    `CREATE INDEX account_age ON account (created_at, id)`,
     `CREATE INDEX image_request ON image (request_id)`,
     `CREATE INDEX redeem_code_age ON redeem_code (created_at)`,
     `CREATE INDEX invite_age ON invite (created_at)`,
