@@ -2,7 +2,6 @@ import { Fault } from '../std/fault.ts';
 import {
   isInnerBlock,
   isKnownBlock,
-  type ForeignBlock,
   type InnerBlock,
   type MessagesBlock,
   type MessagesRequest,
@@ -10,6 +9,7 @@ import {
   type ToolUseBlock,
 } from './anthropic-request.ts';
 import type { ChatMessage, ContentPart } from './chat.ts';
+import type { Foreign } from './tagged.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
 export function messagesToChatMessages(request: Pick<MessagesRequest, 'system' | 'messages'>): ChatMessage[] {
@@ -37,7 +37,7 @@ function turnToChat(turn: Turn, index: number): ChatMessage[] {
   }
 }
 
-function asText(block: MessagesBlock | ForeignBlock): { type: 'text'; text: string } {
+function asText(block: MessagesBlock | Foreign): { type: 'text'; text: string } {
   return { type: 'text', text: typeof block.text === 'string' ? block.text : '' };
 }
 
@@ -45,7 +45,7 @@ function asText(block: MessagesBlock | ForeignBlock): { type: 'text'; text: stri
  * Thinking is not replayed: its signature is worth nothing to another provider. Blocks of server tools are the
  * provider's own record. A turn that had nothing else disappears.
  */
-function assistantToChat(blocks: readonly (MessagesBlock | ForeignBlock)[]): ChatMessage[] {
+function assistantToChat(blocks: readonly (MessagesBlock | Foreign)[]): ChatMessage[] {
   let text = '';
   const calls: ToolCall[] = [];
   for (const block of blocks.filter(isKnownBlock)) {
@@ -71,7 +71,7 @@ function callToChat(block: ToolUseBlock): ToolCall {
 }
 
 /** Results of tools must follow their calls at once, so they come before anything else the user says. */
-function userToChat(blocks: readonly (MessagesBlock | ForeignBlock)[], path: string): ChatMessage[] {
+function userToChat(blocks: readonly (MessagesBlock | Foreign)[], path: string): ChatMessage[] {
   const results: ChatMessage[] = [];
   const attachments: ContentPart[] = [];
   const said: ContentPart[] = [];

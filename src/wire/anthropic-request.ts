@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { tagged, type Foreign } from './tagged.ts';
 
 /**
  * What `POST /v1/messages` accepts. Fields and blocks that Tollgate does not know are kept and ignored, so that a newer
@@ -44,40 +45,17 @@ const INNER_BLOCKS = {
   search_result: searchResultBlock,
 };
 
-/** A block of a kind that Tollgate does not know. */
-export interface ForeignBlock {
-  readonly type: string;
-  readonly [field: string]: unknown;
-}
-
-/**
- * A table instead of a union: a mistake is then reported where it is, not as «no option matched», and foreign blocks
- * pass.
- */
-function blockSchema<T extends Record<string, z.ZodType<{ type: string }>>>(
-  known: T,
-): z.ZodType<z.infer<T[keyof T]> | ForeignBlock> {
-  return z.looseObject({ type: z.string() }).transform((block, context) => {
-    const schema = Object.hasOwn(known, block.type) ? known[block.type] : undefined;
-    if (!schema) return block;
-    const result = schema.safeParse(block);
-    if (result.success) return result.data;
-    for (const issue of result.error.issues) context.addIssue({ ...issue, continue: true });
-    return block;
-  });
-}
-
 const toolUseBlock = z.looseObject({
   type: z.literal('tool_use'),
   id: z.string().min(1),
   name: z.string().min(1),
-  input: z.unknown(),
+  input: z.unknown().optional(),
 });
 
 const toolResultBlock = z.looseObject({
   type: z.literal('tool_result'),
   tool_use_id: z.string().min(1),
-  content: z.union([z.string(), z.array(blockSchema(INNER_BLOCKS))]).nullish(),
+  content: z.union([z.string(), z.array(tagged(INNER_BLOCKS))]).nullish(),
   is_error: z.boolean().nullish(),
 });
 
@@ -97,17 +75,17 @@ export type MessagesBlock = z.infer<(typeof BLOCKS)[keyof typeof BLOCKS]>;
 export type ToolResultBlock = z.infer<typeof toolResultBlock>;
 export type ToolUseBlock = z.infer<typeof toolUseBlock>;
 
-export function isKnownBlock(block: MessagesBlock | ForeignBlock): block is MessagesBlock {
+export function isKnownBlock(block: MessagesBlock | Foreign): block is MessagesBlock {
   return Object.hasOwn(BLOCKS, block.type);
 }
 
-export function isInnerBlock(block: InnerBlock | ForeignBlock): block is InnerBlock {
+export function isInnerBlock(block: InnerBlock | Foreign): block is InnerBlock {
   return Object.hasOwn(INNER_BLOCKS, block.type);
 }
 
 const messageSchema = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
-  content: z.union([z.string(), z.array(blockSchema(BLOCKS))]),
+  content: z.union([z.string(), z.array(tagged(BLOCKS))]),
 });
 
 const toolSchema = z.looseObject({

@@ -144,7 +144,7 @@ function callLane(call: Answer['calls'][number], index: number): fc.Arbitrary<Ch
 
 /** Cut between characters, never within one: a JSON string cannot hold half of it. */
 function pieces(text: string): fc.Arbitrary<string[]> {
-  const characters = [...text];
+  const characters = Array.from(text);
   return fc.array(fc.nat(characters.length), { maxLength: 5 }).map((positions) => {
     const cuts = [0, ...positions.sort((a, b) => a - b), characters.length];
     return cuts.slice(1).map((end, i) => characters.slice(cuts[i], end).join(''));
