@@ -1,10 +1,12 @@
 import { createAzure } from '@ai-sdk/azure';
+import type { JSONObject } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
 import { defined, isObject } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { strictSchema } from './strict-schema.ts';
 
 /** OpenAI's models in a Microsoft Azure resource; the model is the name of the deployment. */
 export const azure: Provider = {
@@ -33,6 +35,7 @@ export const azure: Provider = {
     headers: { 'api-key': access.apiKey, ...access.headers },
   }),
   requestOptions,
+  fit: withOneCap,
   images: {
     shape: (size) => ({ size: size as `${number}x${number}` }),
     options: imageOptions,
@@ -50,6 +53,7 @@ function requestOptions(request: ChatRequest) {
     verbosity,
   } = request;
   return defined({
+    ...strictSchema(request),
     // Reasoning models take only this name of the cap, and a deployment's name does not tell what it runs.
     ...(max_completion_tokens !== undefined && { maxCompletionTokens: max_completion_tokens }),
     ...(isObject(logit_bias) && { logitBias: logit_bias }),
@@ -59,6 +63,12 @@ function requestOptions(request: ChatRequest) {
     ...(user !== undefined && { user }),
     ...(typeof verbosity === 'string' && { textVerbosity: verbosity }),
   });
+}
+
+/** The package sends a cap under both of its names, and the backend takes one. */
+function withOneCap(body: JSONObject): JSONObject {
+  const { max_tokens: _, ...rest } = body;
+  return body.max_completion_tokens === undefined ? body : rest;
 }
 
 function imageOptions({ quality, style, background, output_format, user }: ImageRequest) {

@@ -72,7 +72,7 @@ const extrasSchema = z.object({
   top_logprobs: z.number().nullish(),
   logit_bias: z.record(z.string(), z.number()).nullish(),
   modalities: z.array(z.string()).nullish(),
-  functions: z.unknown(),
+  functions: z.unknown().optional(),
 });
 
 type Extras = z.infer<typeof extrasSchema>;

@@ -36,7 +36,7 @@ export interface Provider {
   /** Headers that replace those of the package, for backends that sign the bytes. */
   authorize?(request: Outgoing, config: UpstreamConfig, now: Date): Record<string, string>;
   images?: ImageSupport;
-  native?(access: Access): Pick<AnthropicNative, 'messages' | 'countTokens'>;
+  native?(access: Access): AnthropicNative;
 }
 
 export interface Models {

@@ -1,5 +1,8 @@
 import { createGoogle } from '@ai-sdk/google';
-import { baseUrl, needsKey, type Access, type ImageShape, type Provider } from './definition.ts';
+import type { JSONObject } from '@ai-sdk/provider';
+import { baseUrl, needsKey, type Access, type ImageShape, type Limits, type Provider } from './definition.ts';
+import { isObject } from './json.ts';
+import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
 
 /** Gemini by the Gemini API. The key travels in a header, never in the address. */
@@ -20,6 +23,10 @@ export const google: Provider = {
     url: `${addressOf(access)}/models?pageSize=1`,
     headers: { 'x-goog-api-key': access.apiKey, ...access.headers },
   }),
+  // Thoughts are thought and billed either way; who asks for reasoning also wants to see it.
+  requestOptions: ({ reasoning_effort }) =>
+    reasoning_effort && reasoning_effort !== 'none' ? { thinkingConfig: { includeThoughts: true } } : {},
+  fit,
   images: { shape: nearestRatio },
 };
 
@@ -32,6 +39,15 @@ export function googleUsage(raw: unknown) {
     output: sum(countOrZero(raw, 'candidatesTokenCount'), thoughts),
     reasoning: thoughts,
   });
+}
+
+/** The budget of the thoughts is part of the cap here too; one above it would leave no room for an answer. */
+function fit(body: JSONObject, { maxTokens }: Limits): JSONObject {
+  const { generationConfig } = body;
+  if (!isObject(generationConfig) || !isObject(generationConfig.thinkingConfig)) return body;
+  const { thinkingConfig, ...rest } = generationConfig;
+  const fitted = fitBudget(thinkingConfig, 'thinkingBudget', maxTokens);
+  return { ...body, generationConfig: { ...rest, ...(fitted && { thinkingConfig: fitted }) } };
 }
 
 function addressOf({ config }: Access): string {

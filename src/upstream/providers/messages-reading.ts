@@ -5,6 +5,7 @@ import { isObject, parseObject } from './json.ts';
 
 /** What the events of a Messages stream have told so far. */
 export interface MessagesState {
+  /** Something of the answer itself has come; an error before it can still be answered by another backend. */
   readonly began: boolean;
   readonly ended: boolean;
   readonly failed: boolean;
@@ -67,12 +68,12 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
 
 function messageStart(state: MessagesState, { message }: JSONObject): MessagesState {
   const usage = isObject(message) && isObject(message.usage) ? message.usage : {};
-  return { ...state, began: true, usage: withoutNulls(usage) };
+  return { ...state, usage: withoutNulls(usage) };
 }
 
 function contentBlockStart(state: MessagesState, { content_block }: JSONObject): MessagesState {
   const name = isObject(content_block) ? stringOf(content_block.name) : undefined;
-  return name === undefined ? state : { ...state, text: state.text + name };
+  return { ...state, began: true, text: state.text + (name ?? '') };
 }
 
 const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];

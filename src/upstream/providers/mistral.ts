@@ -2,6 +2,7 @@ import { createMistral } from '@ai-sdk/mistral';
 import { defined } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { strictSchema } from './strict-schema.ts';
 import { canonicalUsage, count, field } from './usage.ts';
 
 export const mistral: Provider = {
@@ -21,10 +22,13 @@ export const mistral: Provider = {
     url: `${addressOf(access)}/models`,
     headers: { authorization: `Bearer ${access.apiKey}`, ...access.headers },
   }),
-  requestOptions: ({ parallel_tool_calls, prompt_cache_key }) =>
+  requestOptions: (request) =>
     defined({
-      ...(typeof parallel_tool_calls === 'boolean' && { parallelToolCalls: parallel_tool_calls }),
-      ...(typeof prompt_cache_key === 'string' && { promptCacheKey: prompt_cache_key }),
+      ...strictSchema(request),
+      ...(typeof request.parallel_tool_calls === 'boolean' && {
+        parallelToolCalls: request.parallel_tool_calls,
+      }),
+      ...(typeof request.prompt_cache_key === 'string' && { promptCacheKey: request.prompt_cache_key }),
     }),
 };
 

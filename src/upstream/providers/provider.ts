@@ -2,6 +2,7 @@ import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
 import { kindOf } from '../answers.ts';
 import type {
+  AnthropicNative,
   ChatAnswer,
   ChatCall,
   ImageAnswer,
@@ -31,8 +32,10 @@ export function makeProvider(config: UpstreamConfig, parts: ProviderParts = {}):
     images: (call) => upstream.images(call),
     check: (signal) => upstream.check(signal),
     ...(provider.native && {
-      messages: (call: MessagesCall) => upstream.native(call, (native) => native.messages(call)),
-      countTokens: (call: MessagesCall) => upstream.native(call, (native) => native.countTokens(call)),
+      messages: (call: MessagesCall) =>
+        upstream.native(call, call.maxTokens, (native) => native.messages(call)),
+      countTokens: (call: MessagesCall) =>
+        upstream.native(call, undefined, (native) => native.countTokens(call)),
     }),
   };
 }
@@ -90,12 +93,11 @@ class ProviderUpstream {
 
   native<Answer>(
     call: MessagesCall,
-    use: (native: NonNullable<ReturnType<NonNullable<Provider['native']>>>) => Promise<Answer>,
-  ) {
+    maxTokens: number | undefined,
+    use: (native: AnthropicNative) => Promise<Answer>,
+  ): Promise<Answer> {
     return this.#guarded(call.signal, () => {
-      const native = this.#provider.native?.(
-        this.#access(call.signal, { maxTokens: call.maxTokens, midTurn: false }),
-      );
+      const native = this.#provider.native?.(this.#access(call.signal, { maxTokens, midTurn: false }));
       if (!native) throw new UpstreamFailure('rejected', 'not a Messages backend');
       return use(native);
     });
