@@ -130,24 +130,20 @@ export class GroupCommit<Work> {
       else if (operation.durable) waiting.push(operation);
       else operation.resolve(operation.result);
     }
-    if (waiting.length > 0) this.#answerWhenDurable(waiting);
+    if (waiting.length > 0) void this.#answerWhenDurable(waiting);
   }
 
-  #answerWhenDurable(waiting: readonly Operation<Work>[]): void {
+  async #answerWhenDurable(waiting: readonly Operation<Work>[]): Promise<void> {
     this.#syncing++;
-    this.#port.sync().then(
-      () => {
-        for (const operation of waiting) operation.resolve(operation.result);
-        this.#syncing--;
-        this.#reportIdle();
-      },
-      (error: unknown) => {
-        const fault = this.#unavailableFor(error);
-        for (const operation of waiting) operation.reject(fault);
-        this.#syncing--;
-        this.#reportIdle();
-      },
-    );
+    try {
+      await this.#port.sync();
+      for (const operation of waiting) operation.resolve(operation.result);
+    } catch (error) {
+      const fault = this.#unavailableFor(error);
+      for (const operation of waiting) operation.reject(fault);
+    }
+    this.#syncing--;
+    this.#reportIdle();
   }
 
   #dropTheImpatient(): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 import {
   affordableOutput,

@@ -29,12 +29,9 @@ const TOKENS_PER_PRICE = 1_000_000;
 
 /** Price × usage in exact integers, rounded up once at the very end. */
 export function costOf(price: Price, usage: Usage): NanoUsd {
-  switch (price.kind) {
-    case 'images':
-      return capped(BigInt(price.image) * BigInt(usage.images));
-    case 'tokens':
-      return tokenCost(price, usage);
-  }
+  return price.kind === 'images'
+    ? capped(BigInt(price.image) * BigInt(usage.images))
+    : tokenCost(price, usage);
 }
 
 function tokenCost(price: Price & { kind: 'tokens' }, { input, cached, output }: Usage): NanoUsd {

@@ -153,7 +153,7 @@ export class SqliteLedger implements Ledger {
 
   #transactions() {
     const { begin, commit, rollback } = this.#statements;
-    const { clock, log, backend } = this.#options;
+    const { log, backend } = this.#options;
     const undo = (): void => {
       // A full disk may have rolled back already.
       if (this.#database.inTransaction) rollback.run();

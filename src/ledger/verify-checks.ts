@@ -84,7 +84,7 @@ export async function verifyBooks(
   const breaches: Breach[] = [];
   for (const { invariant, sql } of CHECKS) {
     const rows = await query<Omit<Breach, 'invariant'>>(sql.replace(':now', String(nowMs)));
-    breaches.push(...rows.map((row) => ({ invariant, ...row })));
+    for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });
   }
   return { checked: checked ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
 }

@@ -1,0 +1,4 @@
+import { ledgerContract } from './contract.ts';
+import { sqliteHarness } from './sqlite-harness.ts';
+
+ledgerContract('SQLite', () => sqliteHarness());

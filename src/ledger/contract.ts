@@ -1,0 +1,21 @@
+import { describe } from 'bun:test';
+import { admissionCases } from './contract-admission.ts';
+import { bookCases } from './contract-books.ts';
+import { expiryCases } from './contract-expiry.ts';
+import { checkWith, type MakeHarness } from './contract-harness.ts';
+import { limitCases } from './contract-limits.ts';
+import { settlementCases } from './contract-settlement.ts';
+
+export type { LedgerHarness, MakeHarness } from './contract-harness.ts';
+
+/** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
+export function ledgerContract(name: string, makeHarness: MakeHarness): void {
+  describe(`${name} keeps the ledger's contract`, () => {
+    const check = checkWith(makeHarness);
+    admissionCases(check);
+    limitCases(check);
+    settlementCases(check);
+    expiryCases(check);
+    bookCases(check);
+  });
+}
