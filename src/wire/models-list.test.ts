@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { listedModel, modelsList, type ListedModel } from './models-list.ts';
+
+const tiny: ListedModel = {
+  id: 'demo/tiny',
+  name: 'Tiny',
+  ownedBy: 'demo',
+  kind: 'chat',
+  created: 1_700_000_000,
+  contextTokens: 2_048,
+  maxOutput: 1_024,
+  price: { kind: 'tokens', input: 150_000_000, cachedInput: 0, output: 600_000_000 },
+  vision: false,
+  tools: true,
+  reasoning: false,
+};
+const paint: ListedModel = {
+  ...tiny,
+  id: 'demo/paint',
+  kind: 'image',
+  price: { kind: 'images', image: 10_000_000 },
+};
+
+describe('the list of models', () => {
+  test('is what OpenAI, Anthropic and OpenRouter clients each look for', () => {
+    expect(modelsList([tiny, paint])).toMatchObject({
+      object: 'list',
+      has_more: false,
+      first_id: 'demo/tiny',
+      last_id: 'demo/paint',
+      data: [
+        {
+          id: 'demo/tiny',
+          object: 'model',
+          type: 'model',
+          created: 1_700_000_000,
+          created_at: '2023-11-14T22:13:20Z',
+          owned_by: 'demo',
+          name: 'Tiny',
+          display_name: 'Tiny',
+          context_length: 2_048,
+          max_output_tokens: 1_024,
+          architecture: { input_modalities: ['text'], output_modalities: ['text'] },
+          pricing: { prompt: '0.00000015', completion: '0.0000006', request: '0', image: '0' },
+        },
+        {
+          id: 'demo/paint',
+          architecture: { output_modalities: ['image'] },
+          pricing: { prompt: '0', image: '0.01' },
+        },
+      ],
+    });
+    expect(modelsList([])).toMatchObject({ first_id: null, last_id: null, data: [] });
+  });
+
+  test('gives every entry the prices and the window that LibreChat demands of all of them', () => {
+    for (const { pricing, context_length, name } of modelsList([tiny, paint]).data) {
+      expect(Object.values(pricing).every((price) => /^\d+(\.\d*[1-9])?$/.test(price))).toBe(true);
+      expect(context_length).toBeNumber();
+      expect(name).not.toBeEmpty();
+    }
+  });
+
+  test('names tools and reasoning only where the model has them', () => {
+    expect(listedModel(tiny).supported_parameters).toContain('tools');
+    expect(listedModel({ ...tiny, tools: false }).supported_parameters).not.toContain('tools');
+    expect(listedModel({ ...tiny, reasoning: true }).supported_parameters).toContain('reasoning_effort');
+    expect(listedModel({ ...tiny, vision: true }).architecture.input_modalities).toEqual(['text', 'image']);
+  });
+
+  test('prices are exact for every price there can be', () => {
+    fc.assert(
+      fc.property(fc.nat(10_000_000_000_000), (input) => {
+        const { prompt } = listedModel({
+          ...tiny,
+          price: { kind: 'tokens', input, cachedInput: 0, output: 0 },
+        }).pricing;
+        const [whole = '', fraction = ''] = prompt.split('.');
+        expect(BigInt(whole) * 10n ** 15n + BigInt(fraction.padEnd(15, '0'))).toBe(BigInt(input));
+      }),
+    );
+  });
+});

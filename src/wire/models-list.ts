@@ -1,0 +1,150 @@
+/** What `GET /v1/models` needs to know about a model. Prices are nano-USD, of a million tokens or of one image. */
+export interface ListedModel {
+  /** As a client writes it: `code/model`, or an alias. */
+  readonly id: string;
+  readonly name: string;
+  readonly ownedBy: string;
+  readonly kind: 'chat' | 'image' | 'embedding';
+  /** Seconds since 1970; the same at every call, so that lists can be compared. */
+  readonly created: number;
+  readonly contextTokens: number;
+  readonly maxOutput: number;
+  readonly price:
+    | {
+        readonly kind: 'tokens';
+        readonly input: number;
+        readonly cachedInput: number;
+        readonly output: number;
+      }
+    | { readonly kind: 'images'; readonly image: number };
+  readonly vision: boolean;
+  readonly tools: boolean;
+  readonly reasoning: boolean;
+}
+
+/**
+ * One body for the clients of OpenAI, Anthropic and OpenRouter. LibreChat takes prices and windows from it only if every
+ * entry has them, and Open WebUI fails on a name that is null, so no field is ever left out.
+ */
+export function modelsList(models: readonly ListedModel[]): ModelsList {
+  const data = models.map(listedModel);
+  return {
+    object: 'list',
+    has_more: false,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    data,
+  };
+}
+
+export function listedModel(model: ListedModel): ModelBody {
+  return {
+    id: model.id,
+    object: 'model',
+    type: 'model',
+    created: model.created,
+    created_at: new Date(model.created * 1_000).toISOString().replace('.000Z', 'Z'),
+    owned_by: model.ownedBy,
+    name: model.name,
+    display_name: model.name,
+    context_length: model.contextTokens,
+    max_input_tokens: model.contextTokens,
+    max_output_tokens: model.maxOutput,
+    max_tokens: model.maxOutput,
+    architecture: {
+      input_modalities: model.vision ? ['text', 'image'] : ['text'],
+      output_modalities: [OUTPUTS[model.kind]],
+    },
+    pricing: pricing(model.price),
+    supported_parameters: parameters(model),
+  };
+}
+
+export interface ModelsList {
+  object: 'list';
+  has_more: false;
+  first_id: string | null;
+  last_id: string | null;
+  data: ModelBody[];
+}
+
+export interface ModelBody {
+  id: string;
+  object: 'model';
+  type: 'model';
+  created: number;
+  created_at: string;
+  owned_by: string;
+  name: string;
+  display_name: string;
+  context_length: number;
+  max_input_tokens: number;
+  max_output_tokens: number;
+  max_tokens: number;
+  architecture: { input_modalities: string[]; output_modalities: string[] };
+  pricing: Pricing;
+  supported_parameters: string[];
+}
+
+/** USD as decimal text: per token, per request, per image. */
+interface Pricing {
+  prompt: string;
+  completion: string;
+  input_cache_read: string;
+  request: string;
+  image: string;
+}
+
+const OUTPUTS = { chat: 'text', image: 'image', embedding: 'embeddings' };
+
+function pricing(price: ListedModel['price']): Pricing {
+  switch (price.kind) {
+    case 'tokens':
+      return {
+        prompt: perToken(price.input),
+        completion: perToken(price.output),
+        input_cache_read: perToken(price.cachedInput),
+        request: '0',
+        image: '0',
+      };
+    case 'images':
+      return {
+        prompt: '0',
+        completion: '0',
+        input_cache_read: '0',
+        request: '0',
+        image: decimal(price.image, 9),
+      };
+  }
+}
+
+/** Nano-USD per million tokens is USD per token with fifteen decimals, exactly. */
+function perToken(nanoUsdPerMillion: number): string {
+  return decimal(nanoUsdPerMillion, 15);
+}
+
+function decimal(units: number, decimals: number): string {
+  const digits = BigInt(units)
+    .toString()
+    .padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  const whole = digits.slice(0, -decimals);
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+const CHAT_PARAMETERS = ['max_tokens', 'temperature', 'top_p', 'stop', 'seed', 'response_format'];
+
+function parameters(model: ListedModel): string[] {
+  switch (model.kind) {
+    case 'chat':
+      return [
+        ...CHAT_PARAMETERS,
+        ...(model.tools ? ['tools', 'tool_choice'] : []),
+        ...(model.reasoning ? ['reasoning_effort'] : []),
+      ];
+    case 'image':
+      return ['n', 'size', 'quality', 'response_format'];
+    case 'embedding':
+      return ['dimensions', 'encoding_format'];
+  }
+}
