@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
-import { listedModel, modelsList, type ListedModel } from './models-list.ts';
+import { oneModel, modelsList, type ModelEntry } from './models-list.ts';
 
-const tiny: ListedModel = {
+const tiny: ModelEntry = {
   id: 'demo/tiny',
   name: 'Tiny',
-  ownedBy: 'demo',
-  kind: 'chat',
-  created: 1_700_000_000,
+  owner: 'demo',
+  kind: 'chat_completion',
   contextTokens: 2_048,
   maxOutput: 1_024,
   price: { kind: 'tokens', input: 150_000_000, cachedInput: 0, output: 600_000_000 },
@@ -15,7 +14,7 @@ const tiny: ListedModel = {
   tools: true,
   reasoning: false,
 };
-const paint: ListedModel = {
+const paint: ModelEntry = {
   ...tiny,
   id: 'demo/paint',
   kind: 'image',
@@ -63,16 +62,16 @@ describe('the list of models', () => {
   });
 
   test('names tools and reasoning only where the model has them', () => {
-    expect(listedModel(tiny).supported_parameters).toContain('tools');
-    expect(listedModel({ ...tiny, tools: false }).supported_parameters).not.toContain('tools');
-    expect(listedModel({ ...tiny, reasoning: true }).supported_parameters).toContain('reasoning_effort');
-    expect(listedModel({ ...tiny, vision: true }).architecture.input_modalities).toEqual(['text', 'image']);
+    expect(oneModel(tiny).supported_parameters).toContain('tools');
+    expect(oneModel({ ...tiny, tools: false }).supported_parameters).not.toContain('tools');
+    expect(oneModel({ ...tiny, reasoning: true }).supported_parameters).toContain('reasoning_effort');
+    expect(oneModel({ ...tiny, vision: true }).architecture.input_modalities).toEqual(['text', 'image']);
   });
 
   test('prices are exact for every price there can be', () => {
     fc.assert(
       fc.property(fc.nat(10_000_000_000_000), (input) => {
-        const { prompt } = listedModel({
+        const { prompt } = oneModel({
           ...tiny,
           price: { kind: 'tokens', input, cachedInput: 0, output: 0 },
         }).pricing;

@@ -1,12 +1,10 @@
 /** What `GET /v1/models` needs to know about a model. Prices are nano-USD, of a million tokens or of one image. */
-export interface ListedModel {
+export interface ModelEntry {
   /** As a client writes it: `code/model`, or an alias. */
   readonly id: string;
   readonly name: string;
-  readonly ownedBy: string;
-  readonly kind: 'chat' | 'image' | 'embedding';
-  /** Seconds since 1970; the same at every call, so that lists can be compared. */
-  readonly created: number;
+  readonly owner: string;
+  readonly kind: 'chat_completion' | 'image_generation' | 'embedding';
   readonly contextTokens: number;
   readonly maxOutput: number;
   readonly price:
@@ -26,8 +24,8 @@ export interface ListedModel {
  * One body for the clients of OpenAI, Anthropic and OpenRouter. LibreChat takes prices and windows from it only if every
  * entry has them, and Open WebUI fails on a name that is null, so no field is ever left out.
  */
-export function modelsList(models: readonly ListedModel[]): ModelsList {
-  const data = models.map(listedModel);
+export function modelsList(models: readonly ModelEntry[]): ModelsList {
+  const data = models.map(oneModel);
   return {
     object: 'list',
     has_more: false,
@@ -37,14 +35,14 @@ export function modelsList(models: readonly ListedModel[]): ModelsList {
   };
 }
 
-export function listedModel(model: ListedModel): ModelBody {
+export function oneModel(model: ModelEntry): ModelBody {
   return {
     id: model.id,
     object: 'model',
     type: 'model',
-    created: model.created,
-    created_at: new Date(model.created * 1_000).toISOString().replace('.000Z', 'Z'),
-    owned_by: model.ownedBy,
+    created: CREATED,
+    created_at: CREATED_AT,
+    owned_by: model.owner,
     name: model.name,
     display_name: model.name,
     context_length: model.contextTokens,
@@ -95,9 +93,13 @@ interface Pricing {
   image: string;
 }
 
-const OUTPUTS = { chat: 'text', image: 'image', embedding: 'embeddings' };
+/** Clients want a date and do nothing with it; the catalog has none, and it must not change from call to call. */
+const CREATED = 1_700_000_000;
+const CREATED_AT = '2023-11-14T22:13:20Z';
 
-function pricing(price: ListedModel['price']): Pricing {
+const OUTPUTS = { chat_completion: 'text', image_generation: 'image', embedding: 'embeddings' };
+
+function pricing(price: ModelEntry['price']): Pricing {
   switch (price.kind) {
     case 'tokens':
       return {
@@ -134,15 +136,15 @@ function decimal(units: number, decimals: number): string {
 
 const CHAT_PARAMETERS = ['max_tokens', 'temperature', 'top_p', 'stop', 'seed', 'response_format'];
 
-function parameters(model: ListedModel): string[] {
+function parameters(model: ModelEntry): string[] {
   switch (model.kind) {
-    case 'chat':
+    case 'chat_completion':
       return [
         ...CHAT_PARAMETERS,
         ...(model.tools ? ['tools', 'tool_choice'] : []),
         ...(model.reasoning ? ['reasoning_effort'] : []),
       ];
-    case 'image':
+    case 'image_generation':
       return ['n', 'size', 'quality', 'response_format'];
     case 'embedding':
       return ['dimensions', 'encoding_format'];

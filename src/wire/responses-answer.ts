@@ -7,7 +7,7 @@ export interface ResponseContext {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */
-  readonly createdAt: number;
+  readonly created: number;
   readonly request: ResponsesRequest;
 }
 
@@ -78,7 +78,7 @@ export function responseObject(context: ResponseContext, parts: ResponseParts): 
   return {
     id: `resp_${bareId(context)}`,
     object: 'response',
-    created_at: context.createdAt,
+    created_at: context.created,
     status: parts.status,
     error: parts.error ?? null,
     incomplete_details: parts.status === 'incomplete' ? { reason: incompleteReason(parts.reason) } : null,

@@ -19,7 +19,7 @@ import { SseReader } from './sse.ts';
 const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
   id: 'req_1',
   model: 'svc_chat/tiny',
-  createdAt: 1_700_000_000,
+  created: 1_700_000_000,
   request: responsesRequestSchema.parse({ model: 'svc_chat/tiny', input: 'hi', stream: true, ...fields }),
 });
 
