@@ -17,7 +17,7 @@ const tiny: ModelEntry = {
 const paint: ModelEntry = {
   ...tiny,
   id: 'demo/paint',
-  kind: 'image',
+  kind: 'image_generation',
   price: { kind: 'images', image: 10_000_000 },
 };
 
