@@ -3,6 +3,7 @@ import { relayImages } from '../relay/images.ts';
 import { rateOf, tokenFirst } from '../relay/admission.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
+import type { Store } from '../store/store.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/chat.ts';
 import { openAiEncoder } from '../wire/chat-stream.ts';
 import { imageRequestSchema, type ImageRequest } from '../wire/images.ts';
@@ -12,7 +13,7 @@ import type { Edge, Exchange } from './edge.ts';
 import { answerImages, type ImageLinks } from './image-links.ts';
 import { readJson, type JsonBody } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { receiptView, type Receipts } from './receipt-view.ts';
+import { answerReceipt } from './receipt-answer.ts';
 import { json, rateHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import type { Route } from './router.ts';
@@ -20,7 +21,7 @@ import type { Route } from './router.ts';
 export interface PublicApiParts {
   readonly edge: Edge;
   readonly links: ImageLinks;
-  readonly receipts: Receipts;
+  readonly store: Store;
   readonly replays: Replays;
   readonly openApi: unknown;
 }
@@ -35,7 +36,7 @@ export function publicApi(parts: PublicApiParts): Route[] {
     { method: 'GET', path: `${prefix}/models`, handle: (exchange) => listEndpoints(exchange, edge) },
     { method: 'GET', path: `${prefix}/endpoints/*/models`, handle: (exchange) => listModels(exchange, edge) },
     { method: 'GET', path: `${prefix}/account`, handle: (exchange) => account(exchange, edge) },
-    { method: 'GET', path: `${prefix}/requests/*`, handle: (exchange) => receiptView(exchange, edge, parts.receipts) },
+    { method: 'GET', path: `${prefix}/requests/*`, handle: (exchange) => answerReceipt(exchange, edge, parts.store) },
     { method: 'GET', path: `${prefix}/openapi.json`, handle: async ({ requestId }) => json(parts.openApi, requestId) },
     { method: 'GET', path: `${prefix}/images/*`, handle: ({ request, requestId, parameters }) => parts.links.serve(request, requestId, parameters[0] ?? '') },
   ];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../ledger/port.ts';
-import type { AnswerBook } from '../ledger/answers.ts';
+import type { AnswerBook, AnswerKey } from '../ledger/answers.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Edge, Exchange } from './edge.ts';
@@ -63,19 +63,35 @@ export class Replays {
   async #doOnce(claim: Claim, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
     const { accountId, key } = claim;
     const own = { accountId, key, requestId: claim.exchange.requestId };
+    const lease = setInterval(() => void this.#renew(own), RENEW_MS);
+    const end = (): void => clearInterval(lease);
     try {
       const response = await work(new AbortController().signal);
       const headers = Object.fromEntries(response.headers);
-      if (!response.body) return response;
-      const keep = (body: Uint8Array<ArrayBuffer> | undefined): Promise<void> =>
-        body ? this.#answers.finish({ ...own, status: response.status, headers, body }) : this.#answers.drop(own);
-      return new Response(copied(response.body, keep), { status: response.status, headers });
+      const keep = async (body: Uint8Array | undefined): Promise<void> => {
+        end();
+        if (body) await this.#answers.finish({ ...own, status: response.status, headers, body });
+        else await this.#answers.drop(own);
+      };
+      return new Response(response.body && copied(response.body, keep), { status: response.status, headers });
     } catch (thrown) {
+      end();
       await this.#answers.drop(own);
       throw thrown;
     }
   }
+
+  /** A renewal that fails is made up for by the next: several fit into a lease. */
+  async #renew(own: AnswerKey): Promise<void> {
+    try {
+      await this.#answers.renew(own);
+    } catch (error) {
+      this.#edge.parts.log.warn('idempotency lease not renewed', { error });
+    }
+  }
 }
+
+const RENEW_MS = 15_000;
 
 interface Claim {
   readonly exchange: Exchange;
@@ -87,14 +103,14 @@ interface Claim {
 const MAX_KEPT_BYTES = 8 * 1_048_576;
 
 /** Passes a body on and keeps a copy of it, to the end even if the reader goes away. */
-function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array<ArrayBuffer> | undefined) => Promise<void>) {
+function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | undefined) => Promise<void>) {
   const reader = source.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
   const next = async (): Promise<Uint8Array | undefined> => {
     const { done, value } = await reader.read();
     if (done) {
-      await keep(size > MAX_KEPT_BYTES ? undefined : new Uint8Array(Buffer.concat(chunks)));
+      await keep(size > MAX_KEPT_BYTES ? undefined : Buffer.concat(chunks));
       return undefined;
     }
     size += value.byteLength;

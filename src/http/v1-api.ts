@@ -65,17 +65,17 @@ async function model(exchange: Exchange, edge: Edge): Promise<Response> {
 async function chat(exchange: Exchange, parts: V1Parts): Promise<Response> {
   const { edge } = parts;
   const caller = edge.caller(exchange);
-  const { call, body } = await tokenFirst({ caller, rate: 'chat' }, edge.parts, async () => {
+  const { body, answer } = await tokenFirst({ caller, rate: 'chat' }, edge.parts, async () => {
     const body = await readJson(exchange.request);
     // Some editors post the newer shape to the older path.
     if (body.value['messages'] === undefined && body.value['input'] !== undefined) {
-      return { call: readResponses(exchange, caller, body, edge), body };
+      const call = readResponses(exchange, caller, body, edge);
+      return { body, answer: (signal: AbortSignal) => answerResponses({ ...call, signal }, edge.parts) };
     }
-    return { call: chatCall(exchange, caller, body, edge), body };
+    const call = chatCall(exchange, caller, body, edge);
+    return { body, answer: (signal: AbortSignal) => answerChat({ ...call, signal }, edge.parts) };
   });
-  return await parts.replays.once(exchange, { caller, text: body.text }, (signal) =>
-    'responses' in call ? answerResponses({ ...call, signal }, edge.parts) : answerChat({ ...call, signal }, edge.parts),
-  );
+  return await parts.replays.once(exchange, { caller, text: body.text }, answer);
 }
 
 function chatCall(exchange: Exchange, caller: ReturnType<Edge['caller']>, body: JsonBody, edge: Edge): ChatCall {

@@ -1,10 +1,11 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { newAccountId, type AccountId, type TokenHash } from '../std/ids.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import type { AccountStatus, AccountTable, Schema } from '../store/schema.ts';
+import type { AccountStatus, AccountTable } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
 import { normalEmail } from './auth-email.ts';
 import { newToken } from './token.ts';
 
@@ -18,7 +19,7 @@ export interface AccountLimits {
 }
 
 export interface AccountsOptions {
-  readonly db: Kysely<Schema>;
+  readonly store: Store;
   readonly ledger: Ledger;
   readonly pepper: Uint8Array;
   readonly clock: Clock;
@@ -39,7 +40,7 @@ export class Accounts {
     const now = this.#o.clock.now();
     const id = newAccountId(now);
     const { token, hash, hint } = newToken(this.#o.pepper);
-    const made = await this.#o.db
+    const made = await this.#o.store.db
       .insertInto('account')
       .values({
         id,
@@ -54,6 +55,7 @@ export class Accounts {
       .returning('id')
       .executeTakeFirst();
     if (!made) throw new Fault('invalid_field', `There is an account for ${normalEmail(email)} already.`, { param: 'email' });
+    await this.#o.store.durable();
     if (opening.balance) {
       await this.#o.ledger.post({ accountId: id, kind: 'credit', amount: opening.balance, cause: 'opening balance', actor: opening.actor });
     }
@@ -61,11 +63,11 @@ export class Accounts {
   }
 
   async get(id: AccountId): Promise<Account> {
-    return await this.#o.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    return await this.#o.store.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   }
 
   async find(email: string): Promise<Account | undefined> {
-    return await this.#o.db.selectFrom('account').selectAll().where('email', '=', normalEmail(email)).executeTakeFirst();
+    return await this.#o.store.db.selectFrom('account').selectAll().where('email', '=', normalEmail(email)).executeTakeFirst();
   }
 
   async require(email: string): Promise<Account> {
@@ -76,7 +78,7 @@ export class Accounts {
 
   /** By id, which is by age; `after` is the last id of the page before. */
   async list(after = ''): Promise<Account[]> {
-    return await this.#o.db
+    return await this.#o.store.db
       .selectFrom('account')
       .selectAll()
       .where('role', '!=', 'system')
@@ -89,11 +91,12 @@ export class Accounts {
   /** One statement: there is no moment with two valid tokens, and none with no answer to which is the valid one. */
   async replaceToken(id: AccountId): Promise<string> {
     const { token, hash, hint } = newToken(this.#o.pepper);
-    await this.#o.db
+    await this.#o.store.db
       .updateTable('account')
       .set({ token_hash: hash, token_hint: hint, token_created_at: this.#o.clock.now(), token_used_at: null, token_exposed_at: null })
       .where('id', '=', id)
       .execute();
+    await this.#o.store.durable();
     return token;
   }
 
@@ -106,15 +109,17 @@ export class Accounts {
       ...(limits.monthlyLimit === undefined ? {} : { monthly_limit: limits.monthlyLimit }),
     };
     if (Object.keys(changes).length === 0) return;
-    await this.#o.db.updateTable('account').set(changes).where('id', '=', id).execute();
+    await this.#o.store.db.updateTable('account').set(changes).where('id', '=', id).execute();
+    await this.#o.store.durable();
   }
 
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
-    await this.#o.db.updateTable('account').set({ status }).where('id', '=', id).execute();
+    await this.#o.store.db.updateTable('account').set({ status }).where('id', '=', id).execute();
+    await this.#o.store.durable();
   }
 
   async markExposed(hash: TokenHash): Promise<void> {
-    await this.#o.db
+    await this.#o.store.db
       .updateTable('account')
       .set({ token_exposed_at: this.#o.clock.now() })
       .where('token_hash', '=', hash)

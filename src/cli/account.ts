@@ -1,0 +1,206 @@
+import { makePasswords } from '../identity/auth-password.ts';
+import { makePeople } from '../identity/auth-people.ts';
+import { moneyOf, type Account, type AccountLimits } from '../identity/accounts.ts';
+import type { AccountId } from '../std/ids.ts';
+import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
+import { textFlag, UsageError, type CliContext, type CliServices, type Command, type CommandInput } from './command.ts';
+
+const JSON_FLAG = { json: { type: 'boolean' } } as const;
+
+export const accountCommands: readonly Command[] = [
+  {
+    name: 'account create',
+    usage: 'EMAIL [--balance USD] [--password P] [--admin] [--json]',
+    about: 'make an account and show its token, once',
+    flags: { ...JSON_FLAG, balance: { type: 'string' }, password: { type: 'string' }, admin: { type: 'boolean' } },
+    least: 1,
+    run: create,
+  },
+  { name: 'account show', usage: 'EMAIL [--json]', about: 'balance, holds, limits', flags: JSON_FLAG, least: 1, run: show },
+  { name: 'account list', usage: '[--json]', about: 'all accounts', flags: JSON_FLAG, least: 0, run: list },
+  {
+    name: 'account credit',
+    usage: 'EMAIL USD [--reason TEXT] [--refund] [--json]',
+    about: 'add to a balance',
+    flags: { ...JSON_FLAG, reason: { type: 'string' }, refund: { type: 'boolean' } },
+    least: 2,
+    run: credit,
+  },
+  {
+    name: 'account token',
+    usage: 'EMAIL [--json]',
+    about: 'replace the token; the old one is refused from that moment on',
+    flags: JSON_FLAG,
+    least: 1,
+    run: replaceToken,
+  },
+  {
+    name: 'account limit',
+    usage: 'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--json]   (`default` undoes one)',
+    about: 'limits of one account',
+    flags: {
+      ...JSON_FLAG,
+      chat: { type: 'string' },
+      images: { type: 'string' },
+      concurrent: { type: 'string' },
+      monthly: { type: 'string' },
+    },
+    least: 1,
+    run: limit,
+  },
+  {
+    name: 'account password',
+    usage: 'EMAIL PASSWORD',
+    about: 'let an account sign in to the console, or give it a new password',
+    flags: JSON_FLAG,
+    least: 2,
+    run: password,
+  },
+  { name: 'account disable', usage: 'EMAIL [--json]', about: 'refuse its token', flags: JSON_FLAG, least: 1, run: (input, context) => setStatus(input, context, 'disabled') },
+  { name: 'account enable', usage: 'EMAIL [--json]', about: 'accept its token again', flags: JSON_FLAG, least: 1, run: (input, context) => setStatus(input, context, 'active') },
+];
+
+async function create(input: CommandInput, context: CliContext): Promise<number> {
+  const [email = ''] = input.arguments;
+  const balance = amount(textFlag(input, 'balance') ?? '0');
+  return await context.withServices(async (services) => {
+    const role = input.flags['admin'] === true ? 'admin' : 'user';
+    const { account, token } = await services.accounts.create(email, { balance, role, actor: 'cli' });
+    const chosen = textFlag(input, 'password');
+    if (chosen !== undefined) await peopleOf(services, context).setPassword(account.id, chosen);
+    const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
+    tell(input, context, result, [`account ${account.email}`, `balance $${formatUsd(balance)}`, `token   ${token}`, 'The token is shown only now.']);
+    return 0;
+  });
+}
+
+async function show(input: CommandInput, context: CliContext): Promise<number> {
+  return await context.withServices(async ({ accounts }) => {
+    const account = await accounts.require(input.arguments[0] ?? '');
+    const view = accountView(account);
+    tell(input, context, view, Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${value ?? '–'}`));
+    return 0;
+  });
+}
+
+async function list(input: CommandInput, context: CliContext): Promise<number> {
+  return await context.withServices(async ({ accounts }) => {
+    for (let after = ''; ; ) {
+      const page = await accounts.list(after);
+      for (const account of page) {
+        const { balance } = moneyOf(account);
+        tell(input, context, accountView(account), [`${account.email}  $${formatUsd(balance)}  ${account.status}  ${account.role}`]);
+      }
+      const last = page.at(-1);
+      if (!last || page.length < 100) return 0;
+      after = last.id;
+    }
+  });
+}
+
+async function credit(input: CommandInput, context: CliContext): Promise<number> {
+  const [email = '', usd = ''] = input.arguments;
+  const given = amount(usd);
+  return await context.withServices(async ({ accounts, ledger }) => {
+    const account = await accounts.require(email);
+    const kind = input.flags['refund'] === true ? 'refund' : 'credit';
+    const cause = textFlag(input, 'reason') ?? (kind === 'refund' ? 'refund by the operator' : 'credit by the operator');
+    const { balance } = await ledger.post({ accountId: account.id as AccountId, kind, amount: given, cause, actor: 'cli' });
+    tell(input, context, { account: account.id, email: account.email, balance_usd: toUsdNumber(balance) }, [
+      `${account.email} now has $${formatUsd(balance)}`,
+    ]);
+    return 0;
+  });
+}
+
+async function replaceToken(input: CommandInput, context: CliContext): Promise<number> {
+  return await context.withServices(async ({ accounts }) => {
+    const account = await accounts.require(input.arguments[0] ?? '');
+    const token = await accounts.replaceToken(account.id as AccountId);
+    tell(input, context, { account: account.id, email: account.email, token }, [token, 'The old token is refused from now on; this one is shown only now.']);
+    return 0;
+  });
+}
+
+async function limit(input: CommandInput, context: CliContext): Promise<number> {
+  const limits: AccountLimits = {
+    chatPerMinute: countFlag(input, 'chat'),
+    imagesPerMinute: countFlag(input, 'images'),
+    concurrent: countFlag(input, 'concurrent'),
+    monthlyLimit: moneyFlag(input, 'monthly'),
+  };
+  return await context.withServices(async ({ accounts }) => {
+    const account = await accounts.require(input.arguments[0] ?? '');
+    await accounts.setLimits(account.id as AccountId, limits);
+    return await show(input, { ...context, withServices: async (work) => work({ accounts } as CliServices) });
+  });
+}
+
+async function password(input: CommandInput, context: CliContext): Promise<number> {
+  const [email = '', chosen = ''] = input.arguments;
+  return await context.withServices(async (services) => {
+    const account = await services.accounts.require(email);
+    await peopleOf(services, context).setPassword(account.id, chosen);
+    tell(input, context, { account: account.id, email: account.email }, [`${account.email} can sign in with the new password`]);
+    return 0;
+  });
+}
+
+async function setStatus(input: CommandInput, context: CliContext, status: 'active' | 'disabled'): Promise<number> {
+  return await context.withServices(async ({ accounts }) => {
+    const account = await accounts.require(input.arguments[0] ?? '');
+    await accounts.setStatus(account.id as AccountId, status);
+    tell(input, context, { account: account.id, email: account.email, status }, [`${account.email} is ${status}`]);
+    return 0;
+  });
+}
+
+function peopleOf({ store }: CliServices, { clock }: CliContext) {
+  return makePeople({ store, clock, passwords: makePasswords() });
+}
+
+function accountView(account: Account) {
+  const { balance, held } = moneyOf(account);
+  return {
+    account: account.id,
+    email: account.email,
+    role: account.role,
+    status: account.status,
+    balance_usd: toUsdNumber(balance),
+    held_usd: toUsdNumber(held),
+    running: account.open_holds,
+    token: account.token_hint,
+    chat_per_minute: account.chat_per_minute,
+    images_per_minute: account.images_per_minute,
+    concurrent: account.concurrent,
+    monthly_usd: account.monthly_limit === null ? null : toUsdNumber(nanoUsd(account.monthly_limit)),
+    created_at: new Date(account.created_at).toISOString(),
+  };
+}
+
+function tell(input: CommandInput, context: CliContext, value: unknown, lines: readonly string[]): void {
+  if (input.flags['json'] === true) context.print(JSON.stringify(value));
+  else for (const line of lines) context.print(line);
+}
+
+function amount(text: string): NanoUsd {
+  const value = parseUsd(text);
+  if (value === undefined) throw new UsageError(`'${text}' is not an amount of dollars, such as 5 or 0.25.`);
+  return value;
+}
+
+/** A flag that is absent changes nothing; `default` goes back to the catalog's. */
+function countFlag(input: CommandInput, name: string): number | null | undefined {
+  const text = textFlag(input, name);
+  if (text === undefined) return undefined;
+  if (text === 'default') return null;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 1_000_000) throw new UsageError(`--${name} takes a whole number from 1 to 1,000,000, or 'default'.`);
+  return value;
+}
+
+function moneyFlag(input: CommandInput, name: string): NanoUsd | null | undefined {
+  const text = textFlag(input, name);
+  if (text === undefined) return undefined;
+  return text === 'default' ? null : amount(text);
+}

@@ -1,0 +1,39 @@
+import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
+import type { Command } from './command.ts';
+
+export const catalogCommands: readonly Command[] = [
+  {
+    name: 'catalog check',
+    usage: 'FILE',
+    about: 'say what a catalog file sells, or what is wrong with it, line by line',
+    flags: {},
+    least: 1,
+    run: async ({ arguments: [path = ''] }, { env, print }) => {
+      const { ok, lines } = checkCatalogFile(path, env);
+      for (const line of lines) print(line);
+      return ok ? 0 : 1;
+    },
+  },
+  {
+    name: 'catalog example',
+    usage: '',
+    about: 'print a catalog file to start from',
+    flags: {},
+    least: 0,
+    run: async (_, { print }) => {
+      print(catalogExample());
+      return 0;
+    },
+  },
+  {
+    name: 'catalog schema',
+    usage: '',
+    about: 'print the JSON Schema of the file, for editors',
+    flags: {},
+    least: 0,
+    run: async (_, { print }) => {
+      print(catalogSchema());
+      return 0;
+    },
+  },
+];

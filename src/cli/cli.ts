@@ -1,0 +1,47 @@
+import { parseArgs } from 'node:util';
+import { Fault } from '../std/fault.ts';
+import { StartRefused } from '../std/start-refused.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { accountCommands } from './account.ts';
+import { bookCommands } from './books.ts';
+import { catalogCommands } from './catalog-commands.ts';
+import { UsageError, type CliContext, type Command } from './command.ts';
+import { doctorCommand } from './doctor.ts';
+
+export const COMMANDS: readonly Command[] = [...accountCommands, ...bookCommands, ...catalogCommands, doctorCommand];
+
+/** Runs one command; returns the exit code. What the user did wrong is a line on standard error, never a stack. */
+export async function runCli(argv: readonly string[], context: CliContext, complain: (line: string) => void): Promise<number> {
+  const command = COMMANDS.find(({ name }) => argv.slice(0, name.split(' ').length).join(' ') === name);
+  if (!command) {
+    complain(argv.length === 0 || isHelp(argv[0]) ? help() : `There is no command '${argv.join(' ')}'.\n\n${help()}`);
+    return isHelp(argv[0]) ? 0 : 2;
+  }
+  try {
+    const args = argv.slice(command.name.split(' ').length);
+    const { values, positionals } = parseArgs({ args: [...args], options: command.flags, allowPositionals: true });
+    if (positionals.length < command.least) throw new UsageError('Something is missing.');
+    return await command.run({ arguments: positionals, flags: values }, context);
+  } catch (thrown) {
+    const words = wordsOf(thrown);
+    if (words === undefined) throw thrown;
+    complain(`${words}\n\nusage: tollgate ${command.name} ${command.usage}`);
+    return 2;
+  }
+}
+
+export function help(): string {
+  const serve = { name: 'serve', usage: '', about: 'run the server' };
+  const lines = [serve, ...COMMANDS].map(({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`);
+  return `tollgate: one API in front of many AI backends, that never spends money it does not have\n\n${lines.join('\n')}`;
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === 'help' || word === '--help' || word === '-h';
+}
+
+/** The message of an error that was foreseen; `undefined` for one that was not. */
+function wordsOf(thrown: unknown): string | undefined {
+  if (thrown instanceof UsageError || thrown instanceof Fault || thrown instanceof StartRefused || thrown instanceof Refusal) return thrown.message;
+  return thrown instanceof TypeError && 'code' in thrown ? thrown.message : undefined;
+}

@@ -1,0 +1,44 @@
+import type { Accounts } from '../identity/accounts.ts';
+import type { Ledger } from '../ledger/port.ts';
+import type { Clock } from '../std/clock.ts';
+import type { Store } from '../store/store.ts';
+
+/** What a command may use. The store is opened only by those that need it, and closed when they are done. */
+export interface CliContext {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  print(line: string): void;
+  withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
+}
+
+export interface CliServices {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly accounts: Accounts;
+  readonly codesKey: Uint8Array;
+}
+
+export interface Command {
+  /** As typed: `account create`. */
+  readonly name: string;
+  /** Arguments and flags, for the help. */
+  readonly usage: string;
+  readonly about: string;
+  readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
+  /** How many arguments it takes at least. */
+  readonly least: number;
+  run(input: CommandInput, context: CliContext): Promise<number>;
+}
+
+export interface CommandInput {
+  readonly arguments: readonly string[];
+  readonly flags: Readonly<Record<string, string | boolean | undefined>>;
+}
+
+/** A mistake of who typed; told in a line, without a stack. */
+export class UsageError extends Error {}
+
+export function textFlag(input: CommandInput, name: string): string | undefined {
+  const value = input.flags[name];
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { builtinCatalog } from '../catalog/builtin.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { CatalogError } from '../catalog/mistakes.ts';
+import { openCatalog } from '../catalog/source.ts';
+import { silentLog } from '../std/log.ts';
+import { discoverLocalServers } from '../upstream/discover.ts';
+import { Pool } from '../upstream/pool.ts';
+import type { CliContext, Command } from './command.ts';
+
+export const doctorCommand: Command = {
+  name: 'doctor',
+  usage: '',
+  about: 'check configuration, store, TLS and each backend; look for model servers on this machine',
+  flags: {},
+  least: 0,
+  run: async (_, context) => await doctor(context),
+};
+
+const PATIENCE_MS = 10_000;
+
+async function doctor(context: CliContext): Promise<number> {
+  const catalog = checkCatalog(context);
+  const store = await checkStore(context);
+  const tls = catalog ? checkTls(catalog, context) : true;
+  const backends = catalog ? await checkBackends(catalog, context) : false;
+  await lookAround(context);
+  return catalog && store && tls && backends ? 0 : 1;
+}
+
+function say(context: CliContext, ok: boolean, line: string): boolean {
+  context.print(`${ok ? '✓' : '✗'} ${line}`);
+  return ok;
+}
+
+function checkCatalog(context: CliContext): Catalog | undefined {
+  const given = context.env['TOLLGATE_CONFIG'];
+  const path = given ?? (existsSync('tollgate.yaml') ? 'tollgate.yaml' : undefined);
+  try {
+    const source = openCatalog({ path, builtin: builtinCatalog, env: context.env, log: silentLog, clock: context.clock });
+    const catalog = source.current();
+    source.close();
+    const models = [...catalog.endpoints.values()].reduce((sum, endpoint) => sum + endpoint.models.length, 0);
+    say(context, true, `catalog: ${path ?? 'built-in, or the console’s'}, ${catalog.endpoints.size} endpoints, ${models} models`);
+    return catalog;
+  } catch (thrown) {
+    const words = thrown instanceof Error ? thrown.message : String(thrown);
+    say(context, false, `catalog: ${words}`);
+    if (thrown instanceof CatalogError) context.print('  try: tollgate catalog check FILE');
+    return undefined;
+  }
+}
+
+async function checkStore(context: CliContext): Promise<boolean> {
+  try {
+    return await context.withServices(async ({ ledger, store }) => {
+      const { checked, breaches } = await ledger.verify();
+      const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
+      return say(context, breaches.length === 0, `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} breaches of the books`);
+    });
+  } catch (thrown) {
+    return say(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  }
+}
+
+function checkTls({ tls }: Catalog, context: CliContext): boolean {
+  if (tls === undefined) {
+    const host = context.env['TOLLGATE_HOST'] ?? '127.0.0.1';
+    const local = host === '127.0.0.1' || host === '::1' || host === 'localhost';
+    return say(context, true, local ? 'tls: off, which is right on loopback' : `tls: off; on ${host} only a trusted proxy that says https is served`);
+  }
+  if (tls.kind === 'self-signed') return say(context, true, 'tls: self-signed, made at first start');
+  const missing = [tls.cert, tls.key].filter((file) => !existsSync(file));
+  return say(context, missing.length === 0, missing.length === 0 ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}`);
+}
+
+async function checkBackends(catalog: Catalog, context: CliContext): Promise<boolean> {
+  const pool = new Pool(catalog, context.clock);
+  const results = await Promise.all(
+    [...catalog.upstreams.keys()].map(async (name) => ({ name, health: await pool.test(name, AbortSignal.timeout(PATIENCE_MS)) })),
+  );
+  for (const { name, health } of results) say(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
+  return results.every(({ health }) => health.ok);
+}
+
+async function lookAround(context: CliContext): Promise<void> {
+  for (const found of await discoverLocalServers()) {
+    context.print(`• ${found.name} is running here; to sell its models, add to tollgate.yaml:`);
+    for (const line of found.yaml.split('\n')) context.print(`    ${line}`);
+  }
+}

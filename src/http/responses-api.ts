@@ -1,0 +1,43 @@
+import type { ChatCall, RelayParts } from '../relay/call.ts';
+import { relayChat } from '../relay/relay.ts';
+import type { ResponseContext } from '../wire/responses-answer.ts';
+import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses-request.ts';
+import { chatToResponse, responsesEncoder } from '../wire/responses-stream.ts';
+import { responsesToChat } from '../wire/responses.ts';
+import { streamResponse } from './chat-answer.ts';
+import type { Edge, Exchange } from './edge.ts';
+import type { JsonBody } from './json.ts';
+import { parseBody, withoutNulls } from './parse.ts';
+import { callOf } from './public-api.ts';
+import { json, termHeaders } from './respond.ts';
+import { wantedOf } from './v1-api.ts';
+
+/** A chat call that came as a Responses request and is answered as one. */
+export interface ResponsesCall extends ChatCall {
+  readonly responses: ResponsesRequest;
+}
+
+export function readResponses(exchange: Exchange, caller: ReturnType<Edge['caller']>, body: JsonBody, edge: Edge): ResponsesCall {
+  const asked = parseBody(responsesRequestSchema, withoutNulls(body.value));
+  return {
+    ...callOf(exchange, caller, body),
+    wanted: wantedOf(edge, asked.model, 'chat_completion'),
+    label: asked.model,
+    request: responsesToChat(asked),
+    cap: 'lowered',
+    encoder: (labels) => responsesEncoder(contextOf(labels, asked)),
+    responses: asked,
+  };
+}
+
+export async function answerResponses(call: ResponsesCall, parts: RelayParts): Promise<Response> {
+  const reply = await relayChat(call, parts);
+  if (reply.kind === 'stream') return streamResponse(reply);
+  const labels = { id: call.requestId, model: call.label };
+  const response = chatToResponse(reply.completion, contextOf(labels, call.responses));
+  return json(response, call.requestId, termHeaders(reply.terms, reply.charged));
+}
+
+function contextOf(labels: { id: string; model: string }, request: ResponsesRequest): ResponseContext {
+  return { ...labels, created: Math.floor(Date.now() / 1000), request };
+}

@@ -1,0 +1,162 @@
+import type { Clock } from '../std/clock.ts';
+import type { AccountId, RequestId } from '../std/ids.ts';
+import type { Store } from '../store/store.ts';
+
+/** Whose turn it is with an Idempotency-Key. */
+export type Begun =
+  | { readonly kind: 'started' }
+  | { readonly kind: 'running' }
+  | { readonly kind: 'reused' }
+  | {
+      readonly kind: 'replay';
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body: Uint8Array<ArrayBuffer>;
+    };
+
+export interface AnswerKey {
+  readonly accountId: AccountId;
+  readonly key: string;
+  readonly requestId: RequestId;
+}
+
+/** How long an answer is replayed. */
+const KEPT_MS = 24 * 3_600_000;
+/** A key whose owner is silent for this long may be taken over. Renewed while the owner works. */
+const LEASE_MS = 60_000;
+const MOST_PER_ACCOUNT = 1_000;
+const SWEEP_BATCH = 500;
+
+/** Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. */
+export class AnswerBook {
+  readonly #store: Store;
+  readonly #clock: Clock;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** One insert decides who starts; everybody else reads what is there. */
+  async begin({ accountId, key, requestId, bodyHash }: AnswerKey & { readonly bodyHash: string }): Promise<Begun> {
+    const now = this.#clock.now();
+    const inserted = await this.#store.db
+      .insertInto('answer')
+      .values({
+        account_id: accountId,
+        idempotency_key: key,
+        body_hash: bodyHash,
+        request_id: requestId,
+        state: 'running',
+        lease_until: now + LEASE_MS,
+        created_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['account_id', 'idempotency_key']).doNothing())
+      .returning('request_id')
+      .executeTakeFirst();
+    if (inserted) return { kind: 'started' };
+    return await this.#found({ accountId, key, requestId, bodyHash }, now);
+  }
+
+  /** Keeps the lease while the work goes on. */
+  async renew({ accountId, key, requestId }: AnswerKey): Promise<void> {
+    await this.#own(accountId, key, requestId).set({ lease_until: this.#clock.now() + LEASE_MS }).execute();
+  }
+
+  async finish(answer: AnswerKey & { status: number; headers: Record<string, string>; body: Uint8Array }): Promise<void> {
+    const { accountId, key, requestId, status, headers, body } = answer;
+    await this.#own(accountId, key, requestId)
+      .set({ state: 'done', status, headers: JSON.stringify(headers), body: Buffer.from(body) })
+      .execute();
+    await this.#trim(accountId);
+  }
+
+  /** The work failed, or its answer is too large to keep: the key is free again. */
+  async drop({ accountId, key, requestId }: AnswerKey): Promise<void> {
+    await this.#store.db
+      .deleteFrom('answer')
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', '=', key)
+      .where('request_id', '=', requestId)
+      .where('state', '=', 'running')
+      .execute();
+  }
+
+  /** Deletes what nobody may ask for any more, a bounded number at a time. */
+  async sweep(): Promise<number> {
+    const old = await this.#store.db
+      .selectFrom('answer')
+      .select(['account_id', 'idempotency_key'])
+      .where('created_at', '<', this.#clock.now() - KEPT_MS)
+      .limit(SWEEP_BATCH)
+      .execute();
+    for (const row of old) await this.#remove(row.account_id, row.idempotency_key);
+    return old.length;
+  }
+
+  async #found({ accountId, key, requestId, bodyHash }: AnswerKey & { bodyHash: string }, now: number): Promise<Begun> {
+    const row = await this.#store.db
+      .selectFrom('answer')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', '=', key)
+      .executeTakeFirst();
+    // Dropped between the two statements: the caller comes again and may start.
+    if (!row) return { kind: 'running' };
+    if (row.created_at < now - KEPT_MS) {
+      await this.#remove(accountId, key);
+      return { kind: 'running' };
+    }
+    if (row.body_hash !== bodyHash) return { kind: 'reused' };
+    if (row.state === 'done') return replay(row);
+    return row.lease_until < now && (await this.#takeOver(accountId, key, requestId, now)) ? { kind: 'started' } : { kind: 'running' };
+  }
+
+  async #takeOver(accountId: AccountId, key: string, requestId: RequestId, now: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#store.db
+      .updateTable('answer')
+      .set({ request_id: requestId, lease_until: now + LEASE_MS })
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', '=', key)
+      .where('state', '=', 'running')
+      .where('lease_until', '<', now)
+      .executeTakeFirst();
+    return numUpdatedRows === 1n;
+  }
+
+  #own(accountId: AccountId, key: string, requestId: RequestId) {
+    return this.#store.db
+      .updateTable('answer')
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', '=', key)
+      .where('request_id', '=', requestId)
+      .where('state', '=', 'running');
+  }
+
+  async #trim(accountId: AccountId): Promise<void> {
+    const surplus = await this.#store.db
+      .selectFrom('answer')
+      .select('idempotency_key')
+      .where('account_id', '=', accountId)
+      .where('state', '=', 'done')
+      .orderBy('created_at', 'desc')
+      .offset(MOST_PER_ACCOUNT)
+      .limit(SWEEP_BATCH)
+      .execute();
+    for (const row of surplus) await this.#remove(accountId, row.idempotency_key);
+  }
+
+  async #remove(accountId: string, key: string): Promise<void> {
+    await this.#store.db.deleteFrom('answer').where('account_id', '=', accountId).where('idempotency_key', '=', key).execute();
+  }
+}
+
+function replay(row: { status: number | null; headers: string | null; body: Uint8Array | null }): Begun {
+  return {
+    kind: 'replay',
+    status: row.status ?? 200,
+    // Written by `finish` as JSON of exactly this type.
+    headers: JSON.parse(row.headers ?? '{}') as Record<string, string>,
+    body: new Uint8Array(row.body ?? []),
+  };
+}

@@ -1,0 +1,65 @@
+import { readConfig, type Config } from './config.ts';
+import { stderrLog } from './std/log.ts';
+import { StartRefused } from './std/start-refused.ts';
+import { startTollgate, type Tollgate } from './tollgate.ts';
+
+type Env = Record<string, string | undefined>;
+
+/** Bun reads it when the process begins: without it the 257th call to a backend waits for one of the others to end. */
+const CONNECTIONS = { name: 'BUN_CONFIG_MAX_HTTP_REQUESTS', value: '65000' };
+
+/** Runs the server until a signal ends it; resolves with the exit code. */
+export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
+  if (env[CONNECTIONS.name] === undefined && process.execve) {
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], {
+      ...definedOnly(env),
+      [CONNECTIONS.name]: CONNECTIONS.value,
+    });
+  }
+  try {
+    const config = readConfig(env);
+    const tollgate = await startTollgate(config, stderrLog);
+    greet(tollgate, config);
+    return await untilStopped(tollgate);
+  } catch (thrown) {
+    if (!(thrown instanceof StartRefused)) throw thrown;
+    complain(`Tollgate cannot start: ${thrown.message}`);
+    return 1;
+  }
+}
+
+/** The first signal drains; a second one is a crash, and the books recover from it like from any other. */
+async function untilStopped(tollgate: Tollgate): Promise<number> {
+  const signal = await new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'));
+    process.once('SIGINT', () => resolve('SIGINT'));
+  });
+  stderrLog.info('draining', { signal });
+  const crash = (): void => process.exit(130);
+  process.once('SIGTERM', crash);
+  process.once('SIGINT', crash);
+  await tollgate.stop();
+  stderrLog.info('stopped');
+  // Idle connections of clients may keep the loop alive; everything of ours is closed.
+  process.exit(0);
+}
+
+function greet({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
+  const lines = [
+    '',
+    `  Tollgate is ready at ${url}`,
+    '',
+    setupLink === undefined
+      ? `  Console        ${url}/`
+      : `  First account  ${setupLink}   (opens once, within 30 minutes)`,
+    `  or in a shell  npm run -s tollgate -- account create you@example.com --balance 5 --json`,
+    `  API            ${url}/api/public/v1   ·   OpenAI and Anthropic clients: ${url}/v1`,
+    `  Data           ${databaseUrl === undefined ? dataDir : 'Postgres'}`,
+    '',
+  ];
+  console.log(lines.join('\n'));
+}
+
+function definedOnly(env: Env): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+}

@@ -1,0 +1,42 @@
+import type { Log } from './std/log.ts';
+
+export interface Chore {
+  readonly name: string;
+  readonly everyMs: number;
+  run(): Promise<unknown>;
+}
+
+/** What must be done now and then. A chore that fails is told once per failure and tried again at its next turn. */
+export class Sweeper {
+  readonly #timers: Timer[];
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(chores: readonly Chore[], log: Log) {
+    this.#timers = chores.map((chore) => {
+      let busy = false;
+      return setInterval(() => {
+        // A chore that takes longer than its turn is not started twice.
+        if (busy) return;
+        busy = true;
+        const run = runChore(chore, log).finally(() => {
+          busy = false;
+          this.#running.delete(run);
+        });
+        this.#running.add(run);
+      }, chore.everyMs);
+    });
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all(this.#running);
+  }
+}
+
+async function runChore(chore: Chore, log: Log): Promise<void> {
+  try {
+    await chore.run();
+  } catch (error) {
+    log.warn('chore failed', { chore: chore.name, error });
+  }
+}

@@ -1,0 +1,186 @@
+import { hostname } from 'node:os';
+import { makeImageStore } from './activity/image-store.ts';
+import { builtinCatalog } from './catalog/builtin.ts';
+import type { CatalogSource } from './catalog/catalog.ts';
+import { openCatalog } from './catalog/source.ts';
+import { openStoredCatalog, type StoredCatalog } from './catalog/stored.ts';
+import type { Config } from './config.ts';
+import { Edge } from './http/edge.ts';
+import { healthRoutes } from './http/health.ts';
+import { ImageLinks } from './http/image-links.ts';
+import { messagesApi } from './http/messages-api.ts';
+import { publicApi } from './http/public-api.ts';
+import { Replays } from './http/replays.ts';
+import { Router } from './http/router.ts';
+import { startServer, type RunningServer } from './http/server.ts';
+import { readTls } from './http/tls.ts';
+import { v1Api } from './http/v1-api.ts';
+import { Accounts } from './identity/accounts.ts';
+import { openSecret, type Secret } from './identity/secret.ts';
+import { hashToken } from './identity/token.ts';
+import { AnswerBook } from './ledger/answers.ts';
+import { openLedger, type OpenLedger } from './ledger/open.ts';
+import type { RelayParts } from './relay/call.ts';
+import { Closing } from './relay/closing.ts';
+import { Running } from './relay/running.ts';
+import { systemClock, type Clock } from './std/clock.ts';
+import { Fault } from './std/fault.ts';
+import { randomPart } from './std/ids.ts';
+import { stderrLog, type Log } from './std/log.ts';
+import { openStore, type Store } from './store/store.ts';
+import { Sweeper } from './sweeper.ts';
+import { Pool } from './upstream/pool.ts';
+
+/** What the command line and the server both need: the store, its secret, its books. */
+export interface Services {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Store;
+  readonly secret: Secret;
+  readonly ledger: OpenLedger;
+  readonly accounts: Accounts;
+}
+
+export async function openServices(config: Config, log: Log, clock: Clock): Promise<Services> {
+  const { dataDir, databaseUrl } = config;
+  const store = await openStore({ dataDir, databaseUrl, log, clock });
+  try {
+    const shared = databaseUrl !== undefined;
+    const secret = await openSecret({ given: config.secret, dataDir, shared, db: store.db, now: clock.now() });
+    const ledger = openLedger(store, { node: `${hostname()}-${randomPart(8)}`, clock, log });
+    const accounts = new Accounts({ store, ledger: ledger.ledger, pepper: secret.key('token pepper'), clock });
+    return { config, clock, log, store, secret, ledger, accounts };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+export async function closeServices({ ledger, store }: Services): Promise<void> {
+  await ledger.close();
+  await store.close();
+}
+
+/** A running Tollgate. */
+export interface Tollgate {
+  readonly url: string;
+  readonly services: Services;
+  /** Where the first admin is made; absent once there is one. */
+  readonly setupLink: string | undefined;
+  /** Drains within the grace and closes everything, last opened first. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** The composition root: config → store → parts → server → sweepers; stopping goes the other way. */
+export async function startTollgate(config: Config, log: Log = stderrLog, clock: Clock = systemClock): Promise<Tollgate> {
+  const services = await openServices(config, log, clock);
+  try {
+    await services.ledger.recover();
+    const catalog = await openAnyCatalog(services);
+    const relay = makeRelay(services, catalog);
+    const state = { draining: false };
+    const server = await openDoor(services, catalog, relay, state);
+    const sweeper = startChores(services);
+    return {
+      url: server.url,
+      services,
+      setupLink: undefined,
+      stop: async (graceMs = config.graceMs) => {
+        state.draining = true;
+        server.drain();
+        await drain(relay, graceMs);
+        await server.stop();
+        await sweeper.stop();
+        relay.running.stop();
+        catalog.close();
+        await closeServices(services);
+      },
+    };
+  } catch (error) {
+    await closeServices(services);
+    throw error;
+  }
+}
+
+/** The operator's file, if there is one; otherwise the store's, which the console edits. */
+async function openAnyCatalog({ config, store, secret, log, clock }: Services): Promise<CatalogSource | StoredCatalog> {
+  const shared = { builtin: builtinCatalog, env: config.env, log, clock };
+  if (config.catalogPath !== undefined) return openCatalog({ path: config.catalogPath, ...shared });
+  return await openStoredCatalog({ db: store.db, durable: () => store.durable(), sealingKey: secret.key('provider keys'), ...shared });
+}
+
+interface Relay extends RelayParts {
+  readonly upstreams: Pool;
+}
+
+function makeRelay({ ledger: { ledger }, clock, log }: Services, catalog: CatalogSource): Relay {
+  const upstreams = new Pool(catalog.current(), clock);
+  catalog.onChange((next) => upstreams.use(next));
+  return {
+    ledger,
+    catalog: () => catalog.current(),
+    upstreams,
+    closing: new Closing(ledger, log),
+    running: new Running(ledger, clock, log),
+    clock,
+    log,
+  };
+}
+
+async function openDoor(services: Services, catalog: CatalogSource, relay: Relay, state: { draining: boolean }): Promise<RunningServer> {
+  const { config, store, secret, accounts, clock, log } = services;
+  const pepper = secret.key('token pepper');
+  const edge = new Edge(relay, {
+    hashToken: (token) => hashToken(token, pepper),
+    trustedProxies: catalog.current().trustedProxies ?? [],
+    onExposed: (hash) => void accounts.markExposed(hash).catch((error: unknown) => log.error('exposed token not marked', { error })),
+  });
+  const links = new ImageLinks(makeImageStore(store.db, clock), secret.key('image links'), clock);
+  const replays = new Replays(new AnswerBook(store, clock), edge);
+  const router = new Router([
+    ...publicApi({ edge, links, store, replays, openApi: {} }),
+    ...v1Api({ edge, links, replays }),
+    ...messagesApi(edge, replays),
+    ...healthRoutes({
+      draining: () => state.draining,
+      storeAnswers: () => answers(store),
+      metrics: async () => '',
+    }),
+  ]);
+  const tls = await readTls(catalog.current().tls, config.dataDir);
+  return startServer({ host: config.host, port: config.port, tls, router, edge, clock, log, site: async () => undefined });
+}
+
+const STORE_PATIENCE_MS = 1_000;
+
+async function answers(store: Store): Promise<boolean> {
+  const asked = store.db.selectFrom('setting').select('key').limit(1).execute();
+  // A late failure is one that nobody waits for any more.
+  asked.catch(() => undefined);
+  return await Promise.race([asked.then(() => true), Bun.sleep(STORE_PATIENCE_MS).then(() => false)]).catch(() => false);
+}
+
+function startChores({ ledger: { ledger }, store, clock, log }: Services): Sweeper {
+  const images = makeImageStore(store.db, clock);
+  const replies = new AnswerBook(store, clock);
+  return new Sweeper(
+    [
+      { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
+      { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
+      { name: 'old answers', everyMs: 60_000, run: () => replies.sweep() },
+    ],
+    log,
+  );
+}
+
+/** Running requests may finish within the grace; the rest are told, measured and closed. */
+async function drain({ running, closing }: Relay, graceMs: number): Promise<void> {
+  if (!(await running.idle(graceMs))) {
+    running.cutAll(new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }));
+    await running.idle(CUT_MS);
+  }
+  await closing.drained(CUT_MS);
+}
+
+const CUT_MS = 5_000;
