@@ -98,8 +98,11 @@ describe('a Messages request to an Anthropic backend', () => {
 
   test('an error event later is passed on as it is', async () => {
     const bytes = await streamFixture(wire, 'error-late');
-    server.answer(() => stream(inPieces(bytes, 64)));
+    const begun = Promise.withResolvers<void>();
+    const error = bytes.length - 100;
+    server.answer(() => stream(inTwo(bytes.slice(0, error), begun.promise, bytes.slice(error))));
     const answer = await messages({ body: { ...BODY, stream: true } });
+    begun.resolve();
     expect(await bytesOf(answer)).toEqual(bytes);
     expect(answer.reading()).toMatchObject({ failed: true, ended: false, usage: undefined });
   });
@@ -131,6 +134,18 @@ describe('a Messages request to an Anthropic backend', () => {
     expect(makeProvider(wireConfig(google, server.url))?.messages).toBeUndefined();
   });
 });
+
+/** The second part comes when the test says so. */
+function inTwo(first: Uint8Array, gate: Promise<void>, second: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async start(controller) {
+      controller.enqueue(first);
+      await gate;
+      controller.enqueue(second);
+      controller.close();
+    },
+  });
+}
 
 function upstream(): Upstream {
   const made = makeProvider(wireConfig(wire, server.url));

@@ -1,4 +1,3 @@
-import { createAnthropic } from '@ai-sdk/anthropic';
 import { anthropicNative } from './anthropic-native.ts';
 import { anthropicUsage } from './anthropic-usage.ts';
 import { defined } from './json.ts';
@@ -13,7 +12,8 @@ export const anthropic: Provider = {
   lateSystem: 'as_user',
   logitBias: false,
   problem: needsKey,
-  open(access) {
+  async open(access) {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
     const { apiKey, headers, fetch } = access;
     const provider = createAnthropic({ baseURL: addressOf(access), apiKey, headers, fetch });
     return { chat: (model) => provider(model) };

@@ -1,4 +1,3 @@
-import { createAzure } from '@ai-sdk/azure';
 import type { JSONObject } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/chat.ts';
@@ -16,7 +15,8 @@ export const azure: Provider = {
   lateSystem: 'kept',
   logitBias: true,
   problem: (config) => needsKey(config) ?? needsResource(config),
-  open(access) {
+  async open(access) {
+    const { createAzure } = await import('@ai-sdk/azure');
     const { apiKey, headers, fetch, config } = access;
     const apiVersion = config.options.get('api_version');
     const provider = createAzure({

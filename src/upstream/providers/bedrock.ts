@@ -1,4 +1,3 @@
-import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import type { JSONObject } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { signRequest } from './aws-signature.ts';
@@ -15,7 +14,8 @@ export const bedrock: Provider = {
   lateSystem: 'as_user',
   logitBias: false,
   problem,
-  open(access) {
+  async open(access) {
+    const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
     const { apiKey, headers, fetch, config } = access;
     // The package would sign before the body has its last form; it gets a key to send, and `authorize` replaces it.
     const provider = createAmazonBedrock({

@@ -1,4 +1,3 @@
-import { createCohere } from '@ai-sdk/cohere';
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
@@ -11,7 +10,8 @@ export const cohere: Provider = {
   lateSystem: 'kept',
   logitBias: false,
   problem: needsKey,
-  open(access) {
+  async open(access) {
+    const { createCohere } = await import('@ai-sdk/cohere');
     const { apiKey, headers, fetch } = access;
     const provider = createCohere({ baseURL: addressOf(access), apiKey, headers, fetch });
     return { chat: (model) => provider(model) };

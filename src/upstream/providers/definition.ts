@@ -19,7 +19,8 @@ export interface Provider {
   readonly logitBias: boolean;
   /** What the configuration lacks, in words for the operator; undefined when it is complete. */
   problem(config: UpstreamConfig): string | undefined;
-  open(access: Access): Models;
+  /** Imports its package when it is first used: together they weigh 25 MB, and most installations need one or none. */
+  open(access: Access): Promise<Models>;
   /** The backend's own usage object, made canonical; undefined when it is missing or cannot be true. */
   usage(raw: unknown): ChatUsage | undefined;
   /** A cheap GET that proves address and key. */
@@ -40,8 +41,8 @@ export interface Provider {
 }
 
 export interface Models {
-  chat(model: string): LanguageModelV4;
-  image?(model: string): ImageModelV4;
+  readonly chat: (model: string) => LanguageModelV4;
+  readonly image?: (model: string) => ImageModelV4;
 }
 
 export interface ImageSupport {

@@ -1,4 +1,3 @@
-import { createGoogle } from '@ai-sdk/google';
 import type { JSONObject } from '@ai-sdk/provider';
 import { baseUrl, needsKey, type Access, type ImageShape, type Limits, type Provider } from './definition.ts';
 import { isObject } from './json.ts';
@@ -13,7 +12,8 @@ export const google: Provider = {
   lateSystem: 'as_user',
   logitBias: false,
   problem: needsKey,
-  open(access) {
+  async open(access) {
+    const { createGoogle } = await import('@ai-sdk/google');
     const { apiKey, headers, fetch } = access;
     const provider = createGoogle({ baseURL: addressOf(access), apiKey, headers, fetch });
     return { chat: (model) => provider(model), image: (model) => provider.image(model) };

@@ -1,4 +1,3 @@
-import { createMistral } from '@ai-sdk/mistral';
 import { defined } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
@@ -12,7 +11,8 @@ export const mistral: Provider = {
   lateSystem: 'kept',
   logitBias: false,
   problem: needsKey,
-  open(access) {
+  async open(access) {
+    const { createMistral } = await import('@ai-sdk/mistral');
     const { apiKey, headers, fetch } = access;
     const provider = createMistral({ baseURL: addressOf(access), apiKey, headers, fetch });
     return { chat: (model) => provider(model) };

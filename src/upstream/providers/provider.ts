@@ -69,7 +69,8 @@ class ProviderUpstream {
       const options = toCallOptions(request, this.#provider);
       const midTurn = request.messages.at(-1)?.role === 'tool';
       const access = this.#access(signal, { maxTokens: outputCap(request), midTurn });
-      const chatModel = this.#provider.open(access).chat(model);
+      const { chat } = await this.#provider.open(access);
+      const chatModel = chat(model);
       const labels = this.#labels(call);
       if (request.stream) {
         const { stream } = await chatModel.doStream({ ...options, abortSignal: signal });
@@ -81,8 +82,9 @@ class ProviderUpstream {
   }
 
   images(call: ImageCall): Promise<ImageAnswer> {
-    return this.#guarded(call.signal, () => {
-      const model = this.#provider.open(this.#access(call.signal, NO_LIMITS)).image?.(call.model);
+    return this.#guarded(call.signal, async () => {
+      const { image } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
+      const model = image?.(call.model);
       if (!model)
         throw new UpstreamFailure('rejected', 'no image models', {
           publicMessage: 'This backend does not make images.',
