@@ -19,7 +19,8 @@ export interface AdminOverview {
   /** What backends used beyond holds: the operator's loss, ever. */
   overrunUsd: Usd;
   topModels: ({ endpoint: string; model: string } & UsageCounts)[];
-  topAccounts: { accountId: string; email: string; requests: number; chargedUsd: Usd }[];
+  /** Who spent most this month. */
+  topAccounts: { accountId: string; email: string; monthSpentUsd: Usd }[];
   backends: { name: string; state: BreakerState }[];
   catalog: { kind: 'file' | 'store'; error: string | null };
   /** When these figures were computed; they are kept for a few seconds. */

@@ -1,0 +1,37 @@
+import type { CompiledQuery } from 'kysely';
+import { SideThread } from '../store/side-thread.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * Runs the console's reading queries away from the requests that earn money: SQLite works on the thread that asks, so
+ * its lists and sums run on a second one; Postgres is elsewhere anyway.
+ */
+export interface Reader {
+  all<Row>(query: ReadQuery<Row>): Promise<Row[]>;
+  close(): Promise<void>;
+}
+
+export interface ReadQuery<Row> {
+  compile(): CompiledQuery<Row>;
+  execute(): Promise<Row[]>;
+}
+
+export function makeReader(store: Store): Reader {
+  if (store.backend.kind === 'postgres') {
+    return { all: (query) => query.execute(), close: () => Promise.resolve() };
+  }
+  // Its own thread: a check of all the books or a checkpoint on the store's may take seconds.
+  const thread = new SideThread(store.backend.path);
+  return {
+    all<Row>(query: ReadQuery<Row>) {
+      const { sql, parameters } = query.compile();
+      return thread.query<Row>(sql, parameters.map(asBinding));
+    },
+    close: () => thread.close(),
+  };
+}
+
+function asBinding(value: unknown): string | number {
+  if (typeof value === 'string' || typeof value === 'number') return value;
+  throw new TypeError('a reading query takes texts and numbers only');
+}

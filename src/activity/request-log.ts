@@ -1,0 +1,231 @@
+import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
+import { requestIdAt } from '../std/ids.ts';
+import type { RequestRow, Schema } from '../store/schema.ts';
+import type { Reader } from './reader.ts';
+
+/** Which requests; every part narrows further. Without an account it is the requests of all, for admins. */
+export interface RequestFilter {
+  readonly accountId?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly model?: string | undefined;
+  readonly state?: 'pending' | 'posted' | 'void' | 'expired' | undefined;
+  /** `failed`: everything that ended other than completed. */
+  readonly outcome?: string | undefined;
+  /** Milliseconds, both inclusive. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
+
+export interface RequestPage {
+  readonly rows: readonly LoggedRequest[];
+  /** The id to go on from; `undefined`: there are no more. */
+  readonly next: string | undefined;
+  /** The moment this page looked back to, when it stopped before it was full. */
+  readonly searchedTo: number | undefined;
+}
+
+const COLUMNS = [
+  'id', 'account_id', 'state', 'held', 'charged', 'overrun', 'node', 'kind', 'endpoint', 'model', 'stream', 'client',
+  'created_at', 'first_byte_ms', 'duration_ms', 'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens',
+  'images', 'outcome', 'error_code', 'upstream',
+] as const; // prettier-ignore
+
+type Columns = (typeof COLUMNS)[number];
+export type LoggedRequest = Pick<RequestRow, Columns>;
+type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
+
+/** How many rows one page looks at before it gives what it has found; about ten milliseconds' worth. */
+const SCAN_ROWS = 10_000;
+const MAX_ROUTES = 50;
+
+/**
+ * One page of the request log, newest first. Each filter that an index answers is answered by it; what is left is checked
+ * on a bounded number of rows, and a page that comes up short says where to go on. So no request of the log, however
+ * large it is, takes long.
+ */
+export async function requestPage(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  filter: RequestFilter,
+  page: { readonly before?: string | undefined; readonly limit: number },
+): Promise<RequestPage> {
+  const plan = planOf(filter);
+  const branches = await branchesOf({ db, reader }, plan, filter, page.before);
+  const checks = restOf(plan, filter);
+  const wanted = page.limit + 1;
+  const scan = checks.length === 0 ? wanted : Math.ceil(SCAN_ROWS / Math.max(1, branches.length));
+  const found = await Promise.all(
+    branches.map((branch) =>
+      reader.all(sifted(db, branch.orderBy('id', 'desc').limit(scan), checks, wanted)),
+    ),
+  );
+  const end = checks.length === 0 ? undefined : await scanEnd(reader, branches, scan);
+  // Beyond the place where one branch stopped looking, what the others found is not the whole truth.
+  const rows = found
+    .flat()
+    .filter((row) => end === undefined || row.id >= end.id)
+    .toSorted(newestFirst);
+  if (rows.length > page.limit) return full(rows.slice(0, page.limit));
+  return { rows, next: end?.id, searchedTo: end?.created_at };
+}
+
+function full(rows: readonly LoggedRequest[]): RequestPage {
+  return { rows, next: rows.at(-1)?.id, searchedTo: undefined };
+}
+
+function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
+  if (a.id === b.id) return 0;
+  return a.id < b.id ? 1 : -1;
+}
+
+type Plan = 'running' | 'failed' | 'route' | 'all';
+
+/** Which index answers most of the question. */
+function planOf({ accountId, endpoint, model, state, outcome }: RequestFilter): Plan {
+  if (state === 'pending') return 'running';
+  if (state === 'expired' || (outcome !== undefined && outcome !== 'completed')) return 'failed';
+  return accountId !== undefined && (endpoint ?? model) !== undefined ? 'route' : 'all';
+}
+
+type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value: string];
+
+/** What the plan's index does not answer and every row has to be asked. */
+function restOf(plan: Plan, { endpoint, model, state, outcome }: RequestFilter): Check[] {
+  const checks: Check[] = [];
+  if (plan !== 'route' && endpoint !== undefined) checks.push(['endpoint', endpoint]);
+  if (plan !== 'route' && model !== undefined) checks.push(['model', model]);
+  if (plan !== 'running' && state !== undefined) checks.push(['state', state]);
+  if (outcome !== undefined && outcome !== 'failed') checks.push(['outcome', outcome]);
+  return checks;
+}
+
+/** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
+const isRunning = sql<boolean>`state = 'pending'`;
+const hasFailed = sql<boolean>`outcome <> 'completed'`;
+
+async function branchesOf(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  plan: Plan,
+  filter: RequestFilter,
+  before: string | undefined,
+): Promise<LogQuery[]> {
+  const base = inRange(db, filter, before);
+  switch (plan) {
+    case 'running':
+      return [base.where(isRunning)];
+    case 'failed':
+      return [base.where(hasFailed)];
+    case 'all':
+      return [base];
+    case 'route': {
+      const routes = await routesOf({ db, reader }, filter);
+      return routes.map(({ endpoint, model }) =>
+        base.where('endpoint', '=', endpoint).where('model', '=', model),
+      );
+    }
+    default:
+      return plan satisfies never;
+  }
+}
+
+function inRange(
+  db: Kysely<Schema>,
+  { accountId, from, to }: RequestFilter,
+  before: string | undefined,
+): LogQuery {
+  let query: LogQuery = db.selectFrom('request').select(COLUMNS);
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  if (from !== undefined) query = query.where('id', '>=', requestIdAt(from));
+  if (to !== undefined) query = query.where('id', '<', requestIdAt(to + 1));
+  if (before !== undefined) query = query.where('id', '<', before);
+  return query;
+}
+
+/** The pairs of endpoint and model that match, from the daily sums: there are few, and each is one range of the index. */
+async function routesOf(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  { accountId = '', endpoint, model }: RequestFilter,
+): Promise<{ endpoint: string; model: string }[]> {
+  if (endpoint !== undefined && model !== undefined) return [{ endpoint, model }];
+  let sums = db
+    .selectFrom('usage_day')
+    .select(['endpoint', 'model'])
+    .distinct()
+    .where('account_id', '=', accountId);
+  // Running requests are in no sum yet.
+  let running = db
+    .selectFrom('request')
+    .select(['endpoint', 'model'])
+    .distinct()
+    .where(isRunning)
+    .where('account_id', '=', accountId);
+  if (endpoint !== undefined) {
+    sums = sums.where('endpoint', '=', endpoint);
+    running = running.where('endpoint', '=', endpoint);
+  }
+  if (model !== undefined) {
+    sums = sums.where('model', '=', model);
+    running = running.where('model', '=', model);
+  }
+  return await reader.all(sums.union(running).limit(MAX_ROUTES));
+}
+
+function sifted(db: Kysely<Schema>, branch: LogQuery, checks: readonly Check[], limit: number) {
+  let query = db.selectFrom(branch.as('request')).selectAll();
+  for (const [column, value] of checks) query = query.where(column, '=', value);
+  return query.orderBy('id', 'desc').limit(limit);
+}
+
+/** The newest of the places where the branches stopped looking: everything after it has been looked at. */
+async function scanEnd(reader: Reader, branches: readonly LogQuery[], scan: number) {
+  const ends = await Promise.all(
+    branches.map((branch) =>
+      reader.all(
+        branch
+          .clearSelect()
+          .select(['id', 'created_at'])
+          .orderBy('id', 'desc')
+          .limit(1)
+          .offset(scan - 1),
+      ),
+    ),
+  );
+  return ends
+    .flat()
+    .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+    .at(0);
+}
+
+/** One request with everything that its receipt shows; an account sees only its own. */
+export function requestById(db: Kysely<Schema>, id: string, accountId?: string) {
+  let query = db.selectFrom('request').selectAll().where('id', '=', id);
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  return query.executeTakeFirst();
+}
+
+/** The first request an account ever made. */
+export function firstRequest(db: Kysely<Schema>, accountId: string) {
+  return db
+    .selectFrom('request')
+    .select(['id', 'created_at', 'endpoint', 'model', 'state'])
+    .where('account_id', '=', accountId)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** How many requests are running on all nodes: those that hold money right now. */
+export async function runningRequests({
+  db,
+  reader,
+}: {
+  db: Kysely<Schema>;
+  reader: Reader;
+}): Promise<number> {
+  const [row] = await reader.all(
+    db
+      .selectFrom('request')
+      .select(sql<number>`count(*)`.as('running'))
+      .where(isRunning),
+  );
+  return row?.running ?? 0;
+}

@@ -1,0 +1,97 @@
+import type { Kysely, Selectable } from 'kysely';
+import { dayOf } from '../std/calendar.ts';
+import type { Schema, UsageDayTable } from '../store/schema.ts';
+import type { Reader } from './reader.ts';
+
+/** Daily sums, written with each settlement; nothing here reads a request. */
+export type UsageDay = Selectable<UsageDayTable>;
+
+/** The sums over all accounts are kept under this id. */
+export const EVERYBODY = '';
+export const DAY_MS = 86_400_000;
+export const MAX_USAGE_ROWS = 20_000;
+
+/** Days are yyyymmdd, both inclusive, UTC; in order of day. One row more than the limit tells that there are more. */
+export function usageRows(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  accountId: string,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<UsageDay[]> {
+  return reader.all(
+    db
+      .selectFrom('usage_day')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .where('day', '>=', from)
+      .where('day', '<=', to)
+      .orderBy('day')
+      .orderBy('endpoint')
+      .orderBy('model')
+      .limit(MAX_USAGE_ROWS + 1),
+  );
+}
+
+export type UsageSums = Pick<
+  UsageDay,
+  | 'requests'
+  | 'failures'
+  | 'input_tokens'
+  | 'cached_tokens'
+  | 'output_tokens'
+  | 'reasoning_tokens'
+  | 'images'
+  | 'charged'
+>;
+
+export function sumUsage(rows: readonly UsageSums[]): UsageSums {
+  const total = {
+    requests: 0,
+    failures: 0,
+    input_tokens: 0,
+    cached_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+    images: 0,
+    charged: 0,
+  };
+  for (const row of rows) {
+    total.requests += row.requests;
+    total.failures += row.failures;
+    total.input_tokens += row.input_tokens;
+    total.cached_tokens += row.cached_tokens;
+    total.output_tokens += row.output_tokens;
+    total.reasoning_tokens += row.reasoning_tokens;
+    total.images += row.images;
+    total.charged += row.charged;
+  }
+  return total;
+}
+
+/** What was charged today, in the last seven and the last thirty days, today included, from rows of those days. */
+export function spendOf(
+  rows: readonly UsageDay[],
+  now: number,
+): { today: number; days7: number; days30: number } {
+  const since = (days: number): number => {
+    const first = dayOf(now - (days - 1) * DAY_MS);
+    return rows.reduce((sum, row) => (row.day >= first ? sum + row.charged : sum), 0);
+  };
+  return { today: since(1), days7: since(7), days30: since(30) };
+}
+
+/** Rows that share a key become one, largest charge first. */
+export function groupUsage(
+  rows: readonly UsageDay[],
+  keyOf: (row: UsageDay) => string,
+): { first: UsageDay; sums: UsageSums }[] {
+  const groups = new Map<string, UsageDay[]>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  return [...groups.values()]
+    .flatMap((group) => (group[0] ? [{ first: group[0], sums: sumUsage(group) }] : []))
+    .toSorted((a, b) => b.sums.charged - a.sums.charged || b.sums.requests - a.sums.requests);
+}

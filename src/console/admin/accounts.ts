@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import { accountPage } from '../../activity/accounts.ts';
+import { entryPage } from '../../activity/entries.ts';
+import { requestPage } from '../../activity/request-log.ts';
+import { DAY_MS, spendOf, usageRows } from '../../activity/usage.ts';
+import { dayOf } from '../../std/calendar.ts';
+import { randomPart, type AccountId } from '../../std/ids.ts';
+import { readUsd, usd } from '../amounts.ts';
+import { entryOf } from '../billing.ts';
+import type { AdminAccountDetail } from '../contract.ts';
+import { requireAccount } from '../overview.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from '../paging.ts';
+import type { RouteParts } from '../parts.ts';
+import { requestRow } from '../request-row.ts';
+import type { Endpoints } from '../visit.ts';
+import { adminAccount } from './account-view.ts';
+
+type AccountRoutes =
+  | 'GET /api/console/admin/accounts'
+  | 'POST /api/console/admin/accounts'
+  | 'GET /api/console/admin/accounts/{id}'
+  | 'PATCH /api/console/admin/accounts/{id}/limits';
+
+const querySchema = z.strictObject({
+  ...pagingFields,
+  search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
+  status: z.enum(['active', 'disabled']).optional(),
+  role: z.enum(['user', 'admin']).optional(),
+});
+const createSchema = z.strictObject({
+  email: z.string().max(512),
+  name: z.string().max(100).optional(),
+  password: z.string().max(1_024).optional(),
+  balanceUsd: z.string().max(30).optional(),
+});
+const perMinute = z.number().int().min(1).max(1_000_000).nullish();
+const limitsSchema = z.strictObject({
+  chatPerMinute: perMinute,
+  imagesPerMinute: perMinute,
+  concurrent: z.number().int().min(1).max(100_000).nullish(),
+  monthlyUsd: z.string().max(30).nullish(),
+});
+
+/** Accounts: found, looked into, made, limited. */
+export function adminAccountRoutes(parts: RouteParts): Pick<Endpoints, AccountRoutes> {
+  const { clock, accounts, store, reader } = parts;
+  return {
+    'GET /api/console/admin/accounts': {
+      query: querySchema,
+      async handle({ query }) {
+        const limit = limitOf(query);
+        const page = { before: markCursor(query.cursor), limit: limit + 1 };
+        const rows = await accountPage({ db: store.db, reader }, query, page);
+        return pageOf(rows, limit, {
+          item: (row) => adminAccount(row, clock.now()),
+          cursor: (row) => `${row.created_at}.${row.id}`,
+        });
+      },
+    },
+    'POST /api/console/admin/accounts': {
+      body: createSchema,
+      async handle({ visitor, body }) {
+        const made = body.password === undefined ? randomPart(16) : undefined;
+        const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
+        const password = body.password ?? made ?? '';
+        const id = await parts.auth.people.create({
+          email: body.email,
+          name: body.name,
+          password,
+          role: 'user',
+        });
+        if (opening > 0) await credit(parts, id, opening, visitor.accountId);
+        return {
+          account: adminAccount(await requireAccount(parts, id), clock.now()),
+          password: made ?? null,
+        };
+      },
+    },
+    'GET /api/console/admin/accounts/{id}': { handle: ({ params }) => detail(parts, params.id) },
+    'PATCH /api/console/admin/accounts/{id}/limits': {
+      body: limitsSchema,
+      async handle({ params, body }) {
+        const { monthlyUsd, ...rates } = body;
+        await requireAccount(parts, params.id);
+        await accounts.setLimits(params.id as AccountId, {
+          ...rates,
+          monthlyLimit: typeof monthlyUsd === 'string' ? readUsd(monthlyUsd, 'monthlyUsd') : monthlyUsd,
+        });
+        await store.durable();
+        return adminAccount(await requireAccount(parts, params.id), clock.now());
+      },
+    },
+  };
+}
+
+function credit({ ledger }: RouteParts, accountId: AccountId, amount: number, actor: string) {
+  return ledger.post({
+    accountId,
+    kind: 'credit',
+    amount,
+    cause: 'opening balance',
+    actor,
+    once: `opening:${accountId}`,
+  });
+}
+
+const LATEST = 10;
+
+async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail> {
+  const now = parts.clock.now();
+  const at = { db: parts.store.db, reader: parts.reader };
+  const account = await requireAccount(parts, id);
+  const [person, usage, latest, entries] = await Promise.all([
+    signInOf(parts, id),
+    usageRows(at, id, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    requestPage(at, { accountId: id }, { limit: LATEST }),
+    entryPage(at, { accountId: id, moneyOnly: true }, { limit: LATEST }),
+  ]);
+  const spend = spendOf(usage, now);
+  const { limits } = parts.catalog.current();
+  return {
+    ...adminAccount(account, now),
+    ...person,
+    spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
+    latest: latest.rows.map(requestRow),
+    entries: entries.map(entryOf),
+    defaults: {
+      chatPerMinute: limits.chatPerMinute,
+      imagesPerMinute: limits.imagesPerMinute,
+      concurrent: limits.concurrent,
+    },
+  };
+}
+
+async function signInOf({ store, clock }: RouteParts, id: string) {
+  const user = await store.db
+    .selectFrom('auth_user')
+    .select(['name', 'twoFactorEnabled'])
+    .where('id', '=', id)
+    .executeTakeFirst();
+  const { sessions } = await store.db
+    .selectFrom('auth_session')
+    .select((select) => select.fn.countAll<number>().as('sessions'))
+    .where('userId', '=', id)
+    .where('expiresAt', '>', new Date(clock.now()).toISOString())
+    .executeTakeFirstOrThrow();
+  return {
+    name: user?.name ?? null,
+    hasSignIn: user !== undefined,
+    twoFactor: Boolean(user?.twoFactorEnabled),
+    sessions,
+  };
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { Refusal } from '../../identity/auth-refusal.ts';
+import type { UpstreamStatus } from '../../upstream/pool.ts';
+import type { AdminBackend, BreakerState } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
+import type { Endpoints } from '../visit.ts';
+
+type BackendRoutes = 'GET /api/console/admin/backends' | 'POST /api/console/admin/backends/{id}/test';
+
+const TEST_TIMEOUT_MS = 15_000;
+
+/** How the backends are doing on this node, and a call to find out. */
+export function backendRoutes(parts: RouteParts): Pick<Endpoints, BackendRoutes> {
+  return {
+    'GET /api/console/admin/backends': {
+      handle: () =>
+        Promise.resolve({ items: parts.backends.list().map((status) => backendItem(parts, status)) }),
+    },
+    'POST /api/console/admin/backends/{id}/test': {
+      body: z.strictObject({}),
+      async handle({ params, request }) {
+        if (!parts.catalog.current().upstreams.has(params.id)) {
+          throw new Refusal('not_found', 'There is no such backend.');
+        }
+        const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
+        const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);
+        return { ok, detail, latencyMs };
+      },
+    },
+  };
+}
+
+export function breakerState(state: UpstreamStatus['state']): BreakerState {
+  if (state === 'resting') return 'open';
+  return state === 'probing' ? 'half_open' : 'closed';
+}
+
+function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBackend {
+  const { upstreams, endpoints } = catalog.current();
+  const served = [...endpoints.values()].filter((endpoint) =>
+    endpoint.places.flat().some(({ upstream }) => upstream === status.name),
+  );
+  return {
+    name: status.name,
+    kind: status.kind,
+    baseUrl: upstreams.get(status.name)?.baseUrl ?? null,
+    state: breakerState(status.state),
+    restsUntil: status.restsUntil ?? null,
+    requests: status.requests,
+    failures: status.failures,
+    errorRate: status.requests === 0 ? null : status.failures / status.requests,
+    firstByteMs: status.firstByteMs ?? null,
+    lastError: status.lastFailure ? { at: status.lastFailure.at, message: status.lastFailure.reason } : null,
+    endpoints: served.map(({ code }) => code),
+  };
+}

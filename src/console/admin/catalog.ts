@@ -1,0 +1,156 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { Refusal } from '../../identity/auth-refusal.ts';
+import type { AdminCatalog, AdminCatalogEndpoint } from '../contract.ts';
+import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
+import type { CatalogEditor, RouteParts } from '../parts.ts';
+import type { Endpoints } from '../visit.ts';
+
+type CatalogRoutes =
+  | 'GET /api/console/admin/catalog'
+  | 'POST /api/console/admin/catalog/propose'
+  | 'POST /api/console/admin/catalog'
+  | `GET /api/console/admin/catalog/history${'' | '/{id}'}`
+  | 'GET /api/console/admin/catalog/keys'
+  | `${'PUT' | 'DELETE'} /api/console/admin/catalog/keys/{id}`;
+
+const yaml = z.string().max(2_000_000);
+
+/** What is sold: shown always, edited where it lives in the store. */
+export function catalogRoutes(parts: RouteParts): Pick<Endpoints, CatalogRoutes> {
+  const editor = (): CatalogEditor => {
+    if (parts.catalogEditor) return parts.catalogEditor;
+    const path = parts.catalog.status().path ?? 'a file';
+    throw new Refusal(
+      'read_only',
+      `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
+    );
+  };
+  return {
+    'GET /api/console/admin/catalog': { handle: () => currentCatalog(parts) },
+    'POST /api/console/admin/catalog/propose': {
+      body: z.strictObject({ yaml }),
+      handle: ({ body }) => {
+        const { ok, mistakes, changes } = editor().propose(body.yaml);
+        return Promise.resolve({
+          ok,
+          problems: mistakes.map(({ line, column, path, message }) => ({ line, column, path, message })),
+          changes: changes.map(({ kind, subject, before, after }) => ({
+            kind,
+            subject,
+            before: before ?? null,
+            after: after ?? null,
+          })),
+        });
+      },
+    },
+    'POST /api/console/admin/catalog': {
+      body: z.strictObject({ yaml, note: z.string().trim().max(500), revision: z.number().int().min(0) }),
+      handle: ({ visitor, body }) => save(editor(), visitor.accountId, body),
+    },
+    'GET /api/console/admin/catalog/history': {
+      query: pagingSchema,
+      async handle({ query }) {
+        const limit = limitOf(query);
+        const rows = await editor().history({ before: numberCursor(query.cursor), limit: limit + 1 });
+        return pageOf(rows, limit, { item: version, cursor: (row) => String(row.id) });
+      },
+    },
+    'GET /api/console/admin/catalog/history/{id}': {
+      async handle({ params }) {
+        const found = await editor().at(numberCursor(params.id) ?? 0);
+        if (!found) throw new Refusal('not_found', 'There is no such version.');
+        return { ...version(found), yaml: found.yaml };
+      },
+    },
+    'GET /api/console/admin/catalog/keys': {
+      handle: async () => ({ items: [...((await parts.catalogEditor?.listProviderKeys()) ?? [])] }),
+    },
+    'PUT /api/console/admin/catalog/keys/{id}': {
+      body: z.strictObject({ value: z.string().min(1).max(4_096) }),
+      handle: ({ params, body }) => editor().setProviderKey(params.id, body.value),
+    },
+    'DELETE /api/console/admin/catalog/keys/{id}': {
+      async handle({ params }) {
+        if (!(await editor().removeProviderKey(params.id)))
+          throw new Refusal('not_found', 'There is no such key.');
+        return {};
+      },
+    },
+  };
+}
+
+async function save(
+  editor: CatalogEditor,
+  actor: string,
+  draft: { readonly yaml: string; readonly note: string; readonly revision: number },
+): Promise<{ revision: number }> {
+  const result = await editor.save(draft.yaml, actor, draft.note, draft.revision);
+  switch (result.kind) {
+    case 'saved':
+      return { revision: result.version };
+    case 'conflict':
+      throw new Refusal(
+        'conflict',
+        `Somebody saved version ${result.version} meanwhile. Look at it, then save again.`,
+      );
+    case 'invalid': {
+      const [first] = result.mistakes;
+      throw new Refusal('invalid_field', `Line ${first?.line ?? 1}: ${first?.message ?? 'not a catalog'}`, {
+        param: 'yaml',
+      });
+    }
+    default:
+      return result satisfies never;
+  }
+}
+
+async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
+  const catalog = parts.catalog.current();
+  const status = parts.catalog.status();
+  const text = parts.catalogEditor?.text();
+  return {
+    source: {
+      kind: status.kind,
+      path: status.path ?? null,
+      loadedAt: status.loadedAt,
+      error: status.error ?? null,
+      editable: parts.catalogEditor !== undefined,
+    },
+    version: catalog.version,
+    revision: text?.version ?? null,
+    yaml: text?.yaml ?? (await fileText(status.path)),
+    endpoints: [...catalog.endpoints.values()].map(endpointItem),
+    upstreams: [...catalog.upstreams.values()].map((upstream) => ({
+      name: upstream.name,
+      kind: upstream.kind,
+      baseUrl: upstream.baseUrl ?? null,
+      hasKey: upstream.apiKey !== undefined,
+    })),
+    limits: { ...catalog.limits },
+  };
+}
+
+/** The file as it is now; it may be gone, while the catalog that was read from it is still in force. */
+async function fileText(path: string | undefined): Promise<string> {
+  if (path === undefined) return '';
+  return await readFile(path, 'utf8').catch(() => '');
+}
+
+function endpointItem(
+  endpoint: Catalog['endpoints'] extends ReadonlyMap<string, infer One> ? One : never,
+): AdminCatalogEndpoint {
+  return {
+    code: endpoint.code,
+    name: endpoint.name,
+    type: endpoint.type,
+    unavailable: endpoint.unavailable ?? null,
+    models: endpoint.models.map(({ id }) => id),
+    places: endpoint.places.map((place) => place.map(({ upstream, weight }) => ({ upstream, weight }))),
+  };
+}
+
+function version(row: { id: number; createdAt: number; actor: string; note: string }) {
+  return { revision: row.id, at: row.createdAt, actor: row.actor, note: row.note };
+}

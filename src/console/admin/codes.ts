@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { batchPage } from '../../activity/code-batches.ts';
+import { removeInvite, makeInvite, type InviteRow } from '../../identity/auth-invites.ts';
+import { readUsd, usd } from '../amounts.ts';
+import type { AdminInvite } from '../contract.ts';
+import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';
+import type { RouteParts } from '../parts.ts';
+import type { Endpoints } from '../visit.ts';
+
+type CodeRoutes =
+  | `${'GET' | 'POST'} /api/console/admin/codes`
+  | `${'GET' | 'POST'} /api/console/admin/invites`
+  | 'DELETE /api/console/admin/invites/{id}';
+
+const expiresAt = z.number().int().positive().max(8_640_000_000_000_000).nullish();
+const makeSchema = z.strictObject({
+  amountUsd: z.string().max(30),
+  count: z.number().int().min(1).max(1_000),
+  batch: z.string().trim().min(1).max(60).optional(),
+  expiresAt,
+});
+
+/** Codes that are worth money, and invites that are worth an account. */
+export function codeRoutes(parts: RouteParts): Pick<Endpoints, CodeRoutes> {
+  const { store, reader, clock } = parts;
+  return {
+    'GET /api/console/admin/codes': {
+      query: pagingSchema,
+      async handle({ query }) {
+        const limit = limitOf(query);
+        const page = { before: markCursor(query.cursor), limit: limit + 1 };
+        const rows = await batchPage({ db: store.db, reader }, page);
+        return pageOf(rows, limit, {
+          item: ({ amount, ...batch }) => ({ ...batch, amountUsd: usd(amount) }),
+          cursor: (row) => `${row.createdAt}.${Buffer.from(row.batch).toString('base64url')}`,
+        });
+      },
+    },
+    'POST /api/console/admin/codes': {
+      body: makeSchema,
+      async handle({ visitor, body }) {
+        const amount = readUsd(body.amountUsd, 'amountUsd');
+        const { batch, codes } = await parts.codes.make({
+          amount,
+          count: body.count,
+          batch: body.batch,
+          expiresAt: body.expiresAt ?? undefined,
+          actor: visitor.accountId,
+        });
+        return { batch, amountUsd: usd(amount), codes: [...codes] };
+      },
+    },
+    'GET /api/console/admin/invites': {
+      query: pagingSchema,
+      async handle({ query }) {
+        const limit = limitOf(query);
+        const before = markCursor(query.cursor);
+        let invites = store.db.selectFrom('invite').selectAll();
+        if (before) {
+          invites = invites
+            .where('created_at', '<=', before.at)
+            .where((where) =>
+              where.or([where('created_at', '<', before.at), where('code_hash', '<', before.id)]),
+            );
+        }
+        const rows = await invites
+          .orderBy('created_at', 'desc')
+          .orderBy('code_hash', 'desc')
+          .limit(limit + 1)
+          .execute();
+        return pageOf(rows, limit, {
+          item: inviteItem,
+          cursor: (row) => `${row.created_at}.${row.code_hash}`,
+        });
+      },
+    },
+    'POST /api/console/admin/invites': {
+      body: z.strictObject({ expiresAt }),
+      async handle({ visitor, body }) {
+        const invite = { createdBy: visitor.accountId, expiresAt: body.expiresAt ?? null, now: clock.now() };
+        const { code, row } = await makeInvite(store, invite);
+        return { invite: inviteItem(row), code };
+      },
+    },
+    'DELETE /api/console/admin/invites/{id}': {
+      async handle({ params }) {
+        await removeInvite(store, params.id);
+        return {};
+      },
+    },
+  };
+}
+
+function inviteItem(row: InviteRow): AdminInvite {
+  return {
+    id: row.code_hash,
+    hint: row.hint,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    usedBy: row.used_by,
+    usedAt: row.used_at,
+  };
+}

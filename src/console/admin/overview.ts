@@ -1,0 +1,85 @@
+import { accountTotals, topSpenders } from '../../activity/accounts.ts';
+import { runningRequests } from '../../activity/request-log.ts';
+import {
+  DAY_MS,
+  EVERYBODY,
+  groupUsage,
+  spendOf,
+  sumUsage,
+  usageRows,
+  type UsageDay,
+} from '../../activity/usage.ts';
+import { OVERRUN_ACCOUNT } from '../../ledger/settlement.ts';
+import { dayOf } from '../../std/calendar.ts';
+import { dayText, usd, usdOfText } from '../amounts.ts';
+import type { AdminDay, AdminOverview } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
+import { usageCounts } from '../usage.ts';
+import type { Endpoints } from '../visit.ts';
+import { breakerState } from './backends.ts';
+
+const SHOWN_DAYS = 14;
+const TOP = 5;
+/** Several admins looking at once, or one page that refreshes, ask the store once. */
+const KEPT_MS = 3_000;
+
+/** All traffic at a glance. */
+export function adminOverviewRoutes(parts: RouteParts): Pick<Endpoints, 'GET /api/console/admin/overview'> {
+  let kept: { readonly at: number; readonly figures: Promise<AdminOverview> } | undefined;
+  return {
+    'GET /api/console/admin/overview': {
+      handle: () => {
+        const now = parts.clock.now();
+        if (!kept || now - kept.at > KEPT_MS) {
+          const figures = computeOverview(parts, now);
+          kept = { at: now, figures };
+          figures.catch(() => (kept = undefined));
+        }
+        return kept.figures;
+      },
+    },
+  };
+}
+
+async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  const [rows, accounts, spenders, openRequests, loss] = await Promise.all([
+    usageRows(at, EVERYBODY, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    accountTotals(at),
+    topSpenders(at, now, TOP),
+    runningRequests(at),
+    at.db.selectFrom('account').select('balance').where('id', '=', OVERRUN_ACCOUNT).executeTakeFirst(),
+  ]);
+  const spend = spendOf(rows, now);
+  const status = parts.catalog.status();
+  return {
+    days: daysOf(rows, now),
+    totals: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
+    accounts: {
+      total: accounts.total,
+      disabled: accounts.disabled,
+      balanceUsd: usdOfText(accounts.balance),
+      heldUsd: usdOfText(accounts.held),
+    },
+    openRequests,
+    overrunUsd: usd(loss?.balance ?? 0),
+    topModels: groupUsage(rows, (row) => `${row.endpoint} ${row.model}`)
+      .slice(0, TOP)
+      .map(({ first, sums }) => ({ endpoint: first.endpoint, model: first.model, ...usageCounts(sums) })),
+    topAccounts: spenders.map((row) => ({
+      accountId: row.id,
+      email: row.email,
+      monthSpentUsd: usd(row.month_spent),
+    })),
+    backends: parts.backends.list().map(({ name, state }) => ({ name, state: breakerState(state) })),
+    catalog: { kind: status.kind, error: status.error ?? null },
+    at: now,
+  };
+}
+
+function daysOf(rows: readonly UsageDay[], now: number): AdminDay[] {
+  return Array.from({ length: SHOWN_DAYS }, (_, index) => {
+    const day = dayOf(now - (SHOWN_DAYS - 1 - index) * DAY_MS);
+    return { day: dayText(day), ...usageCounts(sumUsage(rows.filter((row) => row.day === day))) };
+  });
+}

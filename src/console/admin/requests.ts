@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { emailsOf } from '../../activity/accounts.ts';
+import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
+import { Refusal } from '../../identity/auth-refusal.ts';
+import { usd } from '../amounts.ts';
+import type { RouteParts } from '../parts.ts';
+import { receiptOf } from '../receipt.ts';
+import { requestRow } from '../request-row.ts';
+import { CSV_OWN, filterOf, findRequests, requestCsv, requestFields } from '../requests.ts';
+import { csvResponse } from '../usage.ts';
+import type { Endpoints } from '../visit.ts';
+
+type RequestRoutes = `GET /api/console/admin/requests${'' | '.csv' | '/{id}'}`;
+
+const querySchema = z.strictObject({ ...requestFields, account: z.string().max(64).optional() });
+
+/** The requests of all accounts, or of one. */
+export function adminRequestRoutes(parts: RouteParts): Pick<Endpoints, RequestRoutes> {
+  return {
+    'GET /api/console/admin/requests': {
+      query: querySchema,
+      async handle({ query: { account, ...query } }) {
+        const { rows, ...page } = await findRequests(parts, filterOf(query, account), query);
+        const emails = await emailsOf(
+          parts.store.db,
+          rows.map((row) => row.account_id),
+        );
+        return {
+          ...page,
+          items: rows.map((row) => Object.assign(requestRow(row), operatorView(row, emails))),
+        };
+      },
+    },
+    'GET /api/console/admin/requests.csv': {
+      query: querySchema,
+      handle: ({ query: { account, ...query } }) =>
+        Promise.resolve(csvResponse('all-requests', requestCsv(parts, filterOf(query, account), CSV_ALL))),
+    },
+    'GET /api/console/admin/requests/{id}': {
+      async handle({ params }) {
+        const row = await requestById(parts.store.db, params.id);
+        if (!row) throw new Refusal('not_found', 'There is no such request.');
+        return { ...receiptOf(row), ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])) };
+      },
+    },
+  };
+}
+
+function operatorView(row: LoggedRequest, emails: ReadonlyMap<string, string>) {
+  return {
+    accountId: row.account_id,
+    email: emails.get(row.account_id) ?? '',
+    upstream: row.upstream,
+    overrunUsd: usd(row.overrun),
+    node: row.node,
+  };
+}
+
+const CSV_ALL: typeof CSV_OWN = [
+  ...CSV_OWN,
+  ['account', (row) => row.account_id],
+  ['upstream', (row) => row.upstream],
+  ['overrun_usd', (row) => usd(row.overrun)],
+];

@@ -1,0 +1,33 @@
+import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import type { Day, Usd } from './contract.ts';
+
+/** Nano-dollars of either sign as the contract's decimal text. */
+export function usd(amount: number): Usd {
+  return amount < 0 ? `-${formatUsd(nanoUsd(-amount))}` : formatUsd(nanoUsd(amount));
+}
+
+/** A sum too large for a number, as the database's text. */
+export function usdOfText(amount: string): Usd {
+  const digits = BigInt(amount).toString().padStart(10, '0');
+  const decimals = digits.slice(-9).replace(/0{1,7}$/, '');
+  return `${digits.slice(0, -9)}.${decimals}`;
+}
+
+/** An amount of nano-dollars per million, times a count: exact, in units of 10⁻¹⁵ dollars. */
+export function usdOfProduct(count: number, perMillion: number): Usd {
+  const digits = (BigInt(count) * BigInt(perMillion)).toString().padStart(16, '0');
+  return `${digits.slice(0, -15)}.${digits.slice(-15).replace(/0{1,13}$/, '')}`;
+}
+
+export function readUsd(text: string, param: string): NanoUsd {
+  const amount = parseUsd(text);
+  if (amount === undefined) throw new Refusal('invalid_field', 'An amount looks like 12.50.', { param });
+  return amount;
+}
+
+/** 20261130 → 2026-11-30 */
+export function dayText(day: number): Day {
+  const text = String(day);
+  return `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6)}`;
+}

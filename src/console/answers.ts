@@ -1,0 +1,67 @@
+import { ZodError } from 'zod';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { Fault } from '../std/fault.ts';
+import type { Log } from '../std/log.ts';
+import { API_HEADERS } from './security.ts';
+
+/** Every answer of the console's API leaves here: with its headers, and an error in the one shape. */
+export function answer(value: unknown, requestId: string, headers: Record<string, string> = {}): Response {
+  return Response.json(value, { headers: { ...API_HEADERS, 'x-request-id': requestId, ...headers } });
+}
+
+/** Adds what every answer has to one that a handler made itself. */
+export function dressed(response: Response, requestId: string): Response {
+  for (const [name, value] of Object.entries({ ...API_HEADERS, 'x-request-id': requestId })) {
+    if (!response.headers.has(name)) response.headers.set(name, value);
+  }
+  return response;
+}
+
+export function refusalAnswer(thrown: unknown, requestId: string, log: Log): Response {
+  const { status, code, message, param, retryAfterMs, extra } = described(thrown);
+  if (status >= 500) log.error('console_request_failed', { request: requestId, code, error: thrown });
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
+  const headers = new Headers({ ...API_HEADERS, 'x-request-id': requestId });
+  if (retryAfterMs !== undefined)
+    headers.set('retry-after', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  return Response.json(
+    { error: { code, message, param: param ?? null, ...wait, ...extra } },
+    { status, headers },
+  );
+}
+
+interface Described {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly param?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly extra?: Readonly<Record<string, string | number>>;
+}
+
+function described(thrown: unknown): Described {
+  if (thrown instanceof Refusal) return thrown;
+  if (thrown instanceof ZodError) return wrongShape(thrown);
+  if (thrown instanceof Fault) return fromFault(thrown);
+  return { status: 500, code: 'internal_error', message: 'Something went wrong on our side. Try again.' };
+}
+
+/** The console may say 503 where the public API's documented list has only 500. */
+function fromFault(fault: Fault): Described {
+  const { code, message, param, retryAfterMs, extra } = fault;
+  return {
+    status: code === 'service_unavailable' ? 503 : fault.status,
+    code,
+    message,
+    param,
+    retryAfterMs,
+    extra,
+  };
+}
+
+function wrongShape(error: ZodError): Described {
+  const [issue] = error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+  const param = [...(issue?.path ?? []).map(String), ...(unknown === undefined ? [] : [unknown])].join('.');
+  return { status: 400, code: 'invalid_field', message: issue?.message ?? 'This is not valid.', param };
+}

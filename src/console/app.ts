@@ -1,0 +1,213 @@
+import { Hono } from 'hono';
+import { writeAudit } from '../activity/audit.ts';
+import { makeReader } from '../activity/reader.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import type { Visitor } from '../identity/auth-session.ts';
+import { accountActRoutes } from './admin/account-acts.ts';
+import { adminAccountRoutes } from './admin/accounts.ts';
+import { backendRoutes } from './admin/backends.ts';
+import { catalogRoutes } from './admin/catalog.ts';
+import { codeRoutes } from './admin/codes.ts';
+import { moneyRoutes } from './admin/money.ts';
+import { adminOverviewRoutes } from './admin/overview.ts';
+import { adminRequestRoutes } from './admin/requests.ts';
+import { siteRoutes } from './admin/site.ts';
+import { answer, dressed, refusalAnswer } from './answers.ts';
+import { billingRoutes } from './billing.ts';
+import { readBody } from './body.ts';
+import { requireConfirmed } from './confirmed.ts';
+import type { ConsoleRoute } from './contract.ts';
+import { imageRoutes } from './images.ts';
+import { modelRoutes } from './models.ts';
+import { overviewRoutes } from './overview.ts';
+import type { ConsoleParts, RouteParts } from './parts.ts';
+import { playgroundRoutes } from './playground.ts';
+import { requestRoutes } from './requests.ts';
+import { ROUTES, type Rule } from './routes.ts';
+import { requireOwnPage } from './security.ts';
+import { sessionRoutes } from './session.ts';
+import { settingsRoutes } from './settings.ts';
+import { tokenRoutes } from './token.ts';
+import { usageRoutes } from './usage.ts';
+import { authMeta, type ConsoleMeta, type Endpoints } from './visit.ts';
+
+/** The console's API: everything under /api/console and /api/auth. */
+export interface Console {
+  fetch(request: Request, meta: ConsoleMeta): Promise<Response>;
+  close(): Promise<void>;
+}
+
+interface Env {
+  Bindings: { meta: ConsoleMeta };
+}
+
+export function makeConsole(parts: ConsoleParts): Console {
+  const reader = makeReader(parts.store);
+  const app = consoleApp({ ...parts, reader });
+  return {
+    fetch: async (request, meta) => await app.fetch(request, { meta }),
+    close: () => reader.close(),
+  };
+}
+
+/** Built from the route table: what is not in it does not exist. */
+export function consoleApp(parts: RouteParts): Hono<Env> {
+  const app = new Hono<Env>();
+  const endpoints = allEndpoints(parts);
+  for (const key of Object.keys(ROUTES) as ConsoleRoute[]) {
+    const [method = '', path = ''] = key.split(' ');
+    app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), (context) =>
+      serve(
+        parts,
+        { rule: ROUTES[key], endpoint: endpoints[key] },
+        {
+          request: context.req.raw,
+          meta: context.env.meta,
+          params: context.req.param(),
+          query: context.req.query(),
+        },
+      ),
+    );
+  }
+  app.post('/api/auth/*', (context) => serveAuth(parts, context.req.raw, context.env.meta));
+  app.get('/api/auth/callback/:provider', (context) =>
+    parts.auth.callback(context.req.raw, authMeta(context.env.meta)),
+  );
+  app.notFound((context) => refusalAnswer(nothingHere(), context.env.meta.requestId, parts.log));
+  app.onError((error, context) => refusalAnswer(error, context.env.meta.requestId, parts.log));
+  return app;
+}
+
+function allEndpoints(parts: RouteParts): Endpoints {
+  return {
+    ...sessionRoutes(parts),
+    ...modelRoutes(parts),
+    ...overviewRoutes(parts),
+    ...tokenRoutes(parts),
+    ...usageRoutes(parts),
+    ...requestRoutes(parts),
+    ...imageRoutes(parts),
+    ...billingRoutes(parts),
+    ...settingsRoutes(parts),
+    ...playgroundRoutes(parts),
+    ...adminOverviewRoutes(parts),
+    ...adminAccountRoutes(parts),
+    ...accountActRoutes(parts),
+    ...moneyRoutes(parts),
+    ...adminRequestRoutes(parts),
+    ...codeRoutes(parts),
+    ...catalogRoutes(parts),
+    ...backendRoutes(parts),
+    ...siteRoutes(parts),
+  };
+}
+
+interface Arrival {
+  readonly request: Request;
+  readonly meta: ConsoleMeta;
+  readonly params: Record<string, string>;
+  readonly query: Record<string, string>;
+}
+
+interface Target {
+  readonly rule: Rule;
+  readonly endpoint: AnyEndpoint;
+}
+
+/** An endpoint without its types: `serve` checks at run time what they say at compile time. */
+interface AnyEndpoint {
+  readonly query?: { parse(value: unknown): unknown };
+  readonly body?: { parse(value: unknown): unknown };
+  handle(visit: unknown): Promise<unknown>;
+}
+
+/** The order is fixed: own page, who, what, again who for what matters, then the work. */
+async function serve(parts: RouteParts, { rule, endpoint }: Target, arrival: Arrival): Promise<Response> {
+  const { request, meta, params } = arrival;
+  requireOwnPage(request, meta.origin);
+  const visitor = await admitted(parts, rule, arrival);
+  const query = endpoint.query ? endpoint.query.parse(arrival.query) : {};
+  const body = endpoint.body
+    ? endpoint.body.parse((await readBody(request, rule.maxBytes)).value)
+    : undefined;
+  if (rule.confirmed && visitor) requireConfirmed(visitor, parts.clock);
+  const work = () => endpoint.handle({ request, meta, visitor, params, query, body });
+  const given =
+    rule.audit !== undefined && visitor
+      ? await audited(parts, { action: rule.audit, visitor, params, body }, work)
+      : await work();
+  return given instanceof Response ? dressed(given, meta.requestId) : answer(given, meta.requestId);
+}
+
+/** Everybody who may use a route, and nobody else. The account is always the session's, never one that was sent. */
+async function admitted(
+  { auth, setup }: RouteParts,
+  rule: Rule,
+  { request, meta }: Arrival,
+): Promise<Visitor | undefined> {
+  const visitor = await auth.sessions.read(request.headers, authMeta(meta));
+  switch (rule.who) {
+    case 'public':
+      return visitor;
+    case 'setup':
+      if (!(await setup.needed())) throw nothingHere();
+      return visitor;
+    case 'user':
+    case 'admin':
+      if (!visitor) throw new Refusal('unauthenticated', 'Sign in first.');
+      if (rule.who === 'admin' && visitor.role !== 'admin')
+        throw new Refusal('forbidden', 'This is for admins.');
+      return visitor;
+    default:
+      return rule.who satisfies never;
+  }
+}
+
+interface Act {
+  readonly action: string;
+  readonly visitor: Visitor;
+  readonly params: Record<string, string>;
+  readonly body: unknown;
+}
+
+/** Written down before it is done, so that nothing is done without a trace; what was refused gets a second line. */
+async function audited(parts: RouteParts, act: Act, work: () => Promise<unknown>): Promise<unknown> {
+  const entry = {
+    actor: act.visitor.accountId,
+    target: act.params['id'] ?? '',
+    detail: withoutSecrets(act.body),
+  };
+  await writeAudit(parts.store, { ...entry, action: act.action }, parts.clock.now());
+  try {
+    return await work();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
+    const refused = { ...entry, action: `${act.action}.refused`, detail: { code } };
+    await writeAudit(parts.store, refused, parts.clock.now());
+    throw error;
+  }
+}
+
+const NOT_WRITTEN_DOWN = new Set(['password', 'value', 'yaml', 'once']);
+
+function withoutSecrets(body: unknown): Record<string, unknown> {
+  if (typeof body !== 'object' || body === null) return {};
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !NOT_WRITTEN_DOWN.has(name)));
+}
+
+async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
+  requireOwnPage(request, meta.origin);
+  const { value } = await readBody(request);
+  const visitor = await parts.auth.sessions.read(request.headers, authMeta(meta));
+  const name = new URL(request.url).pathname.slice('/api/auth/'.length);
+  const given = await parts.auth.post(name, value, {
+    headers: request.headers,
+    meta: authMeta(meta),
+    visitor,
+  });
+  return dressed(given, meta.requestId);
+}
+
+function nothingHere(): Refusal {
+  return new Refusal('not_found', 'There is nothing here.');
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { entryPage } from '../activity/entries.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { usd } from './amounts.ts';
+import type { Entry } from './contract.ts';
+import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';
+import type { RouteParts } from './parts.ts';
+import type { Endpoints } from './visit.ts';
+
+export const entryFields = { ...pagingFields, kind: z.enum(['all', 'money']).optional() };
+
+/** What went in and out of the account, and codes that put something in. */
+export function billingRoutes(
+  parts: RouteParts,
+): Pick<Endpoints, 'GET /api/console/entries' | 'POST /api/console/redeem'> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  return {
+    'GET /api/console/entries': {
+      query: z.strictObject(entryFields),
+      async handle({ visitor, query }) {
+        const limit = limitOf(query);
+        const filter = { accountId: visitor.accountId, moneyOnly: query.kind === 'money' };
+        const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
+        return pageOf(rows, limit, { item: entryOf, cursor: (row) => String(row.id) });
+      },
+    },
+    'POST /api/console/redeem': {
+      body: z.strictObject({ code: z.string().min(1).max(100) }),
+      async handle({ visitor, body }) {
+        // A code is money: guessing is slowed down for each account, and a code is far too long to be guessed.
+        parts.auth.throttle.act('redeem', visitor.accountId);
+        const redeemed = await parts.codes.redeem(body.code, visitor.accountId);
+        if (!redeemed) {
+          throw new Refusal('code_invalid', 'This code is not valid, was redeemed already, or is too old.', {
+            param: 'code',
+          });
+        }
+        return { amountUsd: usd(redeemed.amount), balanceUsd: usd(redeemed.balance) };
+      },
+    },
+  };
+}
+
+type EntryRow = Awaited<ReturnType<typeof entryPage>>[number];
+
+export function entryOf(row: EntryRow): Entry {
+  return {
+    id: row.id,
+    at: row.created_at,
+    kind: row.kind,
+    amountUsd: usd(row.amount),
+    requestId: row.request_id,
+    cause: row.cause,
+  };
+}

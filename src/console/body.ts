@@ -1,0 +1,46 @@
+import { Refusal } from '../identity/auth-refusal.ts';
+import { requireJson } from './security.ts';
+
+const MAX_BYTES = 65_536;
+
+export interface ReadBody {
+  readonly value: unknown;
+  /** How large it was as text, which bounds what it can cost. */
+  readonly size: { readonly bytes: number; readonly characters: number };
+}
+
+/** A JSON body of bounded size; no body at all is an empty object. */
+export async function readBody(request: Request, maxBytes: number = MAX_BYTES): Promise<ReadBody> {
+  requireJson(request);
+  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  const text = decoded(Buffer.concat(chunks));
+  return { value: text.trim() === '' ? {} : parsed(text), size: { bytes, characters: text.length } };
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Refusal('invalid_json', 'The body is not valid UTF-8.');
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Its own words would repeat what was sent, and that may be a password.
+    throw new Refusal('invalid_json', 'The body is not valid JSON.');
+  }
+}
+
+function tooLarge(): Refusal {
+  return new Refusal('request_too_large', 'The body is too large.');
+}

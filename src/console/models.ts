@@ -1,0 +1,90 @@
+import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
+import { usd } from './amounts.ts';
+import type { EndpointItem, ModelItem, ModelPrice } from './contract.ts';
+import type { BackendHealth, RouteParts } from './parts.ts';
+import type { Endpoints } from './visit.ts';
+
+/** What is sold, for everybody to see. */
+export function modelRoutes({ catalog, backends }: RouteParts): Pick<Endpoints, 'GET /api/console/models'> {
+  return {
+    'GET /api/console/models': {
+      handle: () => {
+        const endpoints = [...catalog.current().endpoints.values()];
+        const models = endpoints.flatMap((endpoint) =>
+          endpoint.models.map((model) => modelItem(endpoint, model)),
+        );
+        return Promise.resolve({ endpoints: endpoints.map((one) => endpointItem(one, backends)), models });
+      },
+    },
+  };
+}
+
+function endpointItem(endpoint: Endpoint, backends: BackendHealth): EndpointItem {
+  return {
+    endpoint: endpoint.code,
+    name: endpoint.name,
+    type: endpoint.type,
+    unavailable: endpoint.unavailable ?? null,
+    status: statusOf(endpoint, backends),
+  };
+}
+
+/** Down when nobody can serve it, degraded when somebody who should cannot. */
+function statusOf(endpoint: Endpoint, backends: BackendHealth): EndpointItem['status'] {
+  const states = new Map(backends.list().map(({ name, state }) => [name, state]));
+  const used = endpoint.places.flat().map(({ upstream }) => states.get(upstream) ?? 'ok');
+  if (endpoint.unavailable !== undefined || used.every((state) => state === 'resting')) return 'down';
+  return used.every((state) => state === 'ok') ? 'up' : 'degraded';
+}
+
+function modelItem(endpoint: Endpoint, model: Model): ModelItem {
+  return {
+    endpoint: endpoint.code,
+    endpointName: endpoint.name,
+    type: endpoint.type,
+    model: model.id,
+    displayName: model.displayName,
+    list: model.list,
+    price: priceOf(model),
+    free: model.free,
+    contextTokens: model.contextTokens,
+    maxOutput: model.maxOutput,
+    sizes: [...model.sizes],
+    vision: model.vision,
+    tools: model.tools,
+    reasoning: model.reasoning,
+    unavailable: endpoint.unavailable ?? null,
+  };
+}
+
+function priceOf({ price, sizes }: Model): ModelPrice {
+  if (price.kind === 'tokens') {
+    return {
+      kind: 'tokens',
+      inputUsd: usd(price.input),
+      cachedInputUsd: usd(price.cachedInput),
+      outputUsd: usd(price.output),
+    };
+  }
+  const priced = sizes.map((size) => ({ size, amount: price.bySize.get(size) ?? price.otherwise }));
+  return {
+    kind: 'images',
+    bySize: priced.flatMap(({ size, amount }) =>
+      amount === undefined ? [] : [{ size, imageUsd: usd(amount) }],
+    ),
+  };
+}
+
+/** The first model of a kind that works right now, for examples. */
+export function sampleOf(
+  catalog: Catalog,
+  type: Endpoint['type'],
+): { endpoint: string; model: string } | null {
+  for (const endpoint of catalog.endpoints.values()) {
+    const model = endpoint.models[0];
+    if (endpoint.type === type && endpoint.unavailable === undefined && model) {
+      return { endpoint: endpoint.code, model: model.id };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,102 @@
+import { accountById, monthSpent } from '../activity/accounts.ts';
+import { firstRequest, requestPage } from '../activity/request-log.ts';
+import { DAY_MS, spendOf, usageRows } from '../activity/usage.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { dayOf } from '../std/calendar.ts';
+import type { AccountRow } from '../store/schema.ts';
+import { usd } from './amounts.ts';
+import type { AccountLimits, Overview, Quickstart } from './contract.ts';
+import { sampleOf } from './models.ts';
+import type { RouteParts } from './parts.ts';
+import { requestRow } from './request-row.ts';
+import { tokenInfo } from './token.ts';
+import { usageRow } from './usage.ts';
+import type { Endpoints } from './visit.ts';
+
+const CHART_DAYS = 14;
+const LATEST = 10;
+
+/** The account at a glance, and whether its first request has arrived. */
+export function overviewRoutes(
+  parts: RouteParts,
+): Pick<Endpoints, 'GET /api/console/overview' | 'GET /api/console/quickstart'> {
+  return {
+    'GET /api/console/overview': { handle: ({ visitor }) => overview(parts, visitor.accountId) },
+    'GET /api/console/quickstart': { handle: ({ visitor }) => quickstart(parts, visitor.accountId) },
+  };
+}
+
+async function overview(parts: RouteParts, accountId: string): Promise<Overview> {
+  const { clock, reader, store } = parts;
+  const now = clock.now();
+  const at = { db: store.db, reader };
+  const [account, rows, latest] = await Promise.all([
+    requireAccount(parts, accountId),
+    usageRows(at, accountId, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    requestPage(at, { accountId }, { limit: LATEST }),
+  ]);
+  const spend = spendOf(rows, now);
+  const chartFrom = dayOf(now - (CHART_DAYS - 1) * DAY_MS);
+  const low = account.low_balance;
+  return {
+    balanceUsd: usd(account.balance),
+    heldUsd: usd(account.held),
+    availableUsd: usd(account.balance - account.held),
+    lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
+    spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
+    binding: bindingOf(account, now),
+    limits: limitsOf(parts, account),
+    openHolds: account.open_holds,
+    token: tokenInfo(account),
+    chart: rows.filter(({ day }) => day >= chartFrom).map(usageRow),
+    latest: latest.rows.map(requestRow),
+  };
+}
+
+/** Whichever of balance and monthly limit runs out first. */
+function bindingOf(account: AccountRow, now: number): Overview['binding'] {
+  const limit = account.monthly_limit;
+  const monthLeft = limit === null ? undefined : Math.max(0, limit - monthSpent(account, now));
+  return monthLeft !== undefined && monthLeft < account.balance
+    ? { kind: 'monthly_limit', leftUsd: usd(monthLeft), limitUsd: usd(limit ?? 0) }
+    : { kind: 'balance', leftUsd: usd(account.balance), limitUsd: null };
+}
+
+function limitsOf({ catalog, clock }: RouteParts, account: AccountRow): AccountLimits {
+  const { limits } = catalog.current();
+  return {
+    chatPerMinute: account.chat_per_minute ?? limits.chatPerMinute,
+    imagesPerMinute: account.images_per_minute ?? limits.imagesPerMinute,
+    concurrent: account.concurrent ?? limits.concurrent,
+    monthlyUsd: account.monthly_limit === null ? null : usd(account.monthly_limit),
+    monthSpentUsd: usd(monthSpent(account, clock.now())),
+  };
+}
+
+async function quickstart(parts: RouteParts, accountId: string): Promise<Quickstart> {
+  const [account, first] = await Promise.all([
+    requireAccount(parts, accountId),
+    firstRequest(parts.store.db, accountId),
+  ]);
+  const catalog = parts.catalog.current();
+  return {
+    hasToken: account.token_hash !== null,
+    firstRequest: first
+      ? {
+          id: first.id,
+          at: first.created_at,
+          endpoint: first.endpoint,
+          model: first.model,
+          state: first.state,
+        }
+      : null,
+    chat: sampleOf(catalog, 'chat_completion'),
+    image: sampleOf(catalog, 'image_generation'),
+  };
+}
+
+export async function requireAccount({ store }: RouteParts, id: string): Promise<AccountRow> {
+  const account = await accountById(store.db, id);
+  if (!account) throw new Refusal('not_found', 'There is no such account.');
+  return account;
+}

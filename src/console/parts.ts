@@ -1,0 +1,48 @@
+import type { Reader } from '../activity/reader.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
+import type { StoredCatalog } from '../catalog/stored.ts';
+import type { Accounts } from '../identity/accounts.ts';
+import type { Auth } from '../identity/auth.ts';
+import type { Setup } from '../identity/auth-setup.ts';
+import type { Ledger } from '../ledger/port.ts';
+import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
+import type { Store } from '../store/store.ts';
+import type { UpstreamStatus } from '../upstream/pool.ts';
+import type { UpstreamHealth } from '../upstream/port.ts';
+import type { Codes } from './codes.ts';
+import type { PlaygroundRelay } from './playground.ts';
+
+/** Everything the console works with, made once at start. */
+export interface ConsoleParts {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly auth: Auth;
+  readonly setup: Setup;
+  readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
+  readonly codes: Codes;
+  readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
+  /** Absent when the operator's file is the catalog: then it is shown and not edited. */
+  readonly catalogEditor: CatalogEditor | undefined;
+  readonly backends: BackendHealth;
+  readonly playground: PlaygroundRelay;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+}
+
+export type CatalogEditor = Pick<
+  StoredCatalog,
+  'text' | 'propose' | 'save' | 'history' | 'at' | 'listProviderKeys' | 'setProviderKey' | 'removeProviderKey'
+>;
+
+export interface BackendHealth {
+  list(): readonly UpstreamStatus[];
+  /** A test call on demand; it does not count as traffic. */
+  test(name: string, signal: AbortSignal): Promise<UpstreamHealth>;
+}
+
+/** The parts as the routes see them: with the reader for lists and sums. */
+export interface RouteParts extends ConsoleParts {
+  readonly reader: Reader;
+}

@@ -1,0 +1,29 @@
+import type { LoggedRequest } from '../activity/request-log.ts';
+import { usd } from './amounts.ts';
+import type { RequestOutcome, RequestRow } from './contract.ts';
+
+/** A row of the request log as the contract shows it. */
+export function requestRow(row: LoggedRequest): RequestRow {
+  return {
+    id: row.id,
+    at: row.created_at,
+    endpoint: row.endpoint,
+    model: row.model,
+    kind: row.kind === 'images' ? 'images' : 'chat',
+    state: row.state,
+    // Written by the ledger, which knows no other words.
+    outcome: row.outcome as RequestOutcome | null,
+    errorCode: row.error_code,
+    stream: row.stream === 1,
+    inputTokens: row.input_tokens,
+    cachedTokens: row.cached_tokens,
+    outputTokens: row.output_tokens,
+    reasoningTokens: row.reasoning_tokens,
+    images: row.images,
+    heldUsd: usd(row.held),
+    chargedUsd: usd(row.charged),
+    firstByteMs: row.first_byte_ms,
+    durationMs: row.duration_ms,
+    client: row.client,
+  };
+}

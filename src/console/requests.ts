@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { csvLine } from '../activity/csv.ts';
+import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { usd } from './amounts.ts';
+import type { RequestPage, RequestQuery } from './contract.ts';
+import { limitOf, pagingFields } from './paging.ts';
+import type { RouteParts } from './parts.ts';
+import { receiptOf } from './receipt.ts';
+import { requestRow } from './request-row.ts';
+import { csvResponse } from './usage.ts';
+import type { Endpoints, Loose } from './visit.ts';
+
+type RequestRoutes =
+  | 'GET /api/console/requests'
+  | 'GET /api/console/requests.csv'
+  | 'GET /api/console/requests/{id}';
+
+const moment = z
+  .string()
+  .regex(/^\d{1,15}$/, { error: 'a time is milliseconds since 1970' })
+  .optional();
+const name = z.string().min(1).max(256).optional();
+export const requestFields = {
+  ...pagingFields,
+  endpoint: name,
+  model: name,
+  state: z.enum(['pending', 'posted', 'void', 'expired']).optional(),
+  outcome: z
+    .enum(['completed', 'client_left', 'upstream_failed', 'cut_short', 'expired', 'shed', 'failed'])
+    .optional(),
+  from: moment,
+  to: moment,
+};
+const querySchema = z.strictObject(requestFields);
+
+/** The account's own requests: a list, a file, and one with its receipt. */
+export function requestRoutes(parts: RouteParts): Pick<Endpoints, RequestRoutes> {
+  return {
+    'GET /api/console/requests': {
+      query: querySchema,
+      async handle({ visitor, query }) {
+        const page = await findRequests(parts, filterOf(query, visitor.accountId), query);
+        return { ...page, items: page.rows.map(requestRow) };
+      },
+    },
+    'GET /api/console/requests.csv': {
+      query: querySchema,
+      handle: ({ visitor, query }) =>
+        Promise.resolve(
+          csvResponse('requests', requestCsv(parts, filterOf(query, visitor.accountId), CSV_OWN)),
+        ),
+    },
+    'GET /api/console/requests/{id}': {
+      async handle({ visitor, params }) {
+        const row = await requestById(parts.store.db, params.id, visitor.accountId);
+        if (!row) throw new Refusal('not_found', 'There is no such request.');
+        return receiptOf(row);
+      },
+    },
+  };
+}
+
+export function filterOf(query: Loose<RequestQuery>, accountId: string | undefined): RequestFilter {
+  return {
+    accountId,
+    endpoint: query.endpoint,
+    model: query.model,
+    state: query.state,
+    outcome: query.outcome,
+    from: query.from === undefined ? undefined : Number(query.from),
+    to: query.to === undefined ? undefined : Number(query.to),
+  };
+}
+
+export async function findRequests(parts: RouteParts, filter: RequestFilter, query: Loose<RequestQuery>) {
+  const before = query.cursor === undefined || query.cursor === '' ? undefined : query.cursor;
+  const page = await requestPage({ db: parts.store.db, reader: parts.reader }, filter, {
+    before,
+    limit: limitOf(query),
+  });
+  return { rows: page.rows, next: page.next ?? null, searchedTo: page.searchedTo ?? null } satisfies Omit<
+    RequestPage,
+    'items'
+  > & { rows: readonly LoggedRequest[] };
+}
+
+type CsvColumns = readonly (readonly [name: string, cell: (row: LoggedRequest) => string | number | null])[];
+
+export const CSV_OWN: CsvColumns = [
+  ['id', (row) => row.id],
+  ['time', (row) => new Date(row.created_at).toISOString()],
+  ['endpoint', (row) => row.endpoint],
+  ['model', (row) => row.model],
+  ['state', (row) => row.state],
+  ['outcome', (row) => row.outcome],
+  ['error', (row) => row.error_code],
+  ['input_tokens', (row) => row.input_tokens],
+  ['cached_tokens', (row) => row.cached_tokens],
+  ['output_tokens', (row) => row.output_tokens],
+  ['reasoning_tokens', (row) => row.reasoning_tokens],
+  ['images', (row) => row.images],
+  ['charged_usd', (row) => usd(row.charged)],
+  ['first_byte_ms', (row) => row.first_byte_ms],
+  ['duration_ms', (row) => row.duration_ms],
+  ['client', (row) => row.client],
+];
+
+const CSV_PAGE = 1_000;
+
+/** Page after page by key, as fast as they are read: a million lines need no more memory than a thousand. */
+export async function* requestCsv(
+  { store, reader }: RouteParts,
+  filter: RequestFilter,
+  columns: CsvColumns,
+): AsyncGenerator<string> {
+  yield csvLine(columns.map(([column]) => column));
+  let before: string | undefined;
+  do {
+    const page = await requestPage({ db: store.db, reader }, filter, { before, limit: CSV_PAGE });
+    before = page.next;
+    const lines = page.rows.map((row) => csvLine(columns.map(([, cell]) => cell(row))));
+    if (lines.length > 0) yield lines.join('');
+  } while (before !== undefined);
+}

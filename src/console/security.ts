@@ -1,0 +1,68 @@
+import { Refusal } from '../identity/auth-refusal.ts';
+
+/**
+ * What a page of the console may load and do: its own files, nothing else. What models write is hostile, so no inline
+ * script runs and no string becomes markup.
+ */
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** On every page of the console; `strict-transport-security` is added where the page came over HTTPS. */
+export const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+} as const;
+
+/** On every answer of the console's API. */
+export const API_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+export const STRICT_TRANSPORT = 'max-age=31536000; includeSubDomains';
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Refuses what another site made the browser send. A browser says where a request comes from in `Sec-Fetch-Site`; an old
+ * one at least in `Origin`. Whoever says neither is no page of ours.
+ */
+export function requireOwnPage(request: Request, origin: string): void {
+  if (SAFE_METHODS.has(request.method)) return;
+  const site = request.headers.get('sec-fetch-site');
+  const from = request.headers.get('origin');
+  const own =
+    site === null ? from !== null && sameHost(from, origin) : site === 'same-origin' || site === 'none';
+  if (!own) throw new Refusal('cross_site', 'This request did not come from a page of this site.');
+}
+
+/** A form of another site can send text or form fields without asking, but not this type. */
+export function requireJson(request: Request): void {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json') throw new Refusal('unsupported_media_type', 'Send application/json.');
+}
+
+/** Hosts are compared, not schemes: a proxy that ends TLS may not tell us which one the browser used. */
+function sameHost(from: string, origin: string): boolean {
+  return URL.canParse(from) && new URL(from).host === new URL(origin).host;
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { MAX_NAME } from '../identity/auth-people.ts';
+import { readUsd, usd } from './amounts.ts';
+import type { Settings, SettingsPatch } from './contract.ts';
+import { requireAccount } from './overview.ts';
+import type { RouteParts } from './parts.ts';
+import type { Endpoints, Loose } from './visit.ts';
+
+const patchSchema = z.strictObject({
+  name: z.string().trim().max(MAX_NAME).optional(),
+  language: z
+    .string()
+    .regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/, { error: 'a language is a tag like en or pt-BR' })
+    .nullish(),
+  theme: z.enum(['system', 'light', 'dark']).optional(),
+  lowBalanceUsd: z.string().max(30).nullish(),
+});
+
+/** How somebody wants their console. */
+export function settingsRoutes(
+  parts: RouteParts,
+): Pick<Endpoints, 'GET /api/console/settings' | 'PATCH /api/console/settings'> {
+  return {
+    'GET /api/console/settings': { handle: ({ visitor }) => readSettings(parts, visitor.accountId) },
+    'PATCH /api/console/settings': {
+      body: patchSchema,
+      async handle({ visitor, body }) {
+        await writeSettings(parts, visitor.accountId, body);
+        return readSettings(parts, visitor.accountId);
+      },
+    },
+  };
+}
+
+async function readSettings(parts: RouteParts, accountId: string): Promise<Settings> {
+  const { db } = parts.store;
+  const [account, user, preference] = await Promise.all([
+    requireAccount(parts, accountId),
+    db.selectFrom('auth_user').select('name').where('id', '=', accountId).executeTakeFirst(),
+    db.selectFrom('preference').selectAll().where('account_id', '=', accountId).executeTakeFirst(),
+  ]);
+  return {
+    name: user?.name ?? '',
+    language: preference?.language ?? null,
+    theme: preference?.theme ?? 'system',
+    lowBalanceUsd: account.low_balance === null ? null : usd(account.low_balance),
+  };
+}
+
+async function writeSettings(
+  { store }: RouteParts,
+  accountId: string,
+  patch: Loose<SettingsPatch>,
+): Promise<void> {
+  const { db } = store;
+  if (patch.name !== undefined) {
+    await db
+      .updateTable('auth_user')
+      .set({ name: patch.name.normalize('NFKC') })
+      .where('id', '=', accountId)
+      .execute();
+  }
+  if (patch.lowBalanceUsd !== undefined) {
+    const threshold = patch.lowBalanceUsd === null ? null : readUsd(patch.lowBalanceUsd, 'lowBalanceUsd');
+    await db.updateTable('account').set({ low_balance: threshold }).where('id', '=', accountId).execute();
+  }
+  if (patch.language === undefined && patch.theme === undefined) return;
+  const changed = {
+    ...(patch.language === undefined ? {} : { language: patch.language }),
+    ...(patch.theme === undefined ? {} : { theme: patch.theme }),
+  };
+  await db
+    .insertInto('preference')
+    .values({ account_id: accountId, language: null, theme: 'system', ...changed })
+    .onConflict((conflict) => conflict.column('account_id').doUpdateSet(changed))
+    .execute();
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { csvLine, csvStream } from '../activity/csv.ts';
+import {
+  DAY_MS,
+  MAX_USAGE_ROWS,
+  sumUsage,
+  usageRows,
+  type UsageDay,
+  type UsageSums,
+} from '../activity/usage.ts';
+import { Refusal } from '../identity/auth-refusal.ts';
+import { dayOf } from '../std/calendar.ts';
+import { dayText, usd } from './amounts.ts';
+import type { UsageCounts, UsageQuery, UsageRow } from './contract.ts';
+import type { RouteParts } from './parts.ts';
+import type { Endpoints, Loose } from './visit.ts';
+
+const day = z.iso.date().optional();
+const querySchema = z.strictObject({ from: day, to: day });
+const MAX_DAYS = 366;
+const DEFAULT_DAYS = 30;
+
+/** What was used, by day, model and endpoint: a table, and the same as a file. */
+export function usageRoutes(
+  parts: RouteParts,
+): Pick<Endpoints, 'GET /api/console/usage' | 'GET /api/console/usage.csv'> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  return {
+    'GET /api/console/usage': {
+      query: querySchema,
+      async handle({ visitor, query }) {
+        const range = rangeOf(query, parts.clock.now());
+        const rows = await usageRows(at, visitor.accountId, range);
+        const shown = rows.slice(0, MAX_USAGE_ROWS);
+        return {
+          from: dayText(range.from),
+          to: dayText(range.to),
+          rows: shown.map(usageRow),
+          totals: usageCounts(sumUsage(shown)),
+          truncated: rows.length > shown.length,
+        };
+      },
+    },
+    'GET /api/console/usage.csv': {
+      query: querySchema,
+      handle: ({ visitor, query }) => {
+        const range = rangeOf(query, parts.clock.now());
+        return Promise.resolve(
+          csvResponse(`usage-${range.from}-${range.to}`, usageCsv(parts, visitor.accountId, range)),
+        );
+      },
+    },
+  };
+}
+
+interface DayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+function rangeOf(query: Loose<UsageQuery>, now: number): DayRange {
+  const to = query.to === undefined ? now : Date.parse(query.to);
+  const from = query.from === undefined ? to - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(query.from);
+  if (from > to || to - from >= MAX_DAYS * DAY_MS) {
+    throw new Refusal('invalid_field', `Ask for 1 to ${MAX_DAYS} days.`, { param: 'from' });
+  }
+  return { from: dayOf(from), to: dayOf(to) };
+}
+
+export function usageRow(row: UsageDay): UsageRow {
+  return { day: dayText(row.day), endpoint: row.endpoint, model: row.model, ...usageCounts(row) };
+}
+
+export function usageCounts(sums: UsageSums): UsageCounts {
+  return {
+    requests: sums.requests,
+    failures: sums.failures,
+    inputTokens: sums.input_tokens,
+    cachedTokens: sums.cached_tokens,
+    outputTokens: sums.output_tokens,
+    reasoningTokens: sums.reasoning_tokens,
+    images: sums.images,
+    chargedUsd: usd(sums.charged),
+  };
+}
+
+const HEADER = [
+  'day', 'endpoint', 'model', 'requests', 'failures', 'input_tokens', 'cached_tokens', 'output_tokens',
+  'reasoning_tokens', 'images', 'charged_usd',
+]; // prettier-ignore
+
+/** Month by month, so that a year of many models is never in memory at once. */
+async function* usageCsv(parts: RouteParts, accountId: string, range: DayRange): AsyncGenerator<string> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  yield csvLine(HEADER);
+  for (const month of monthsOf(range)) {
+    const rows = await usageRows(at, accountId, month);
+    const lines = rows.map(
+      (row) =>
+      csvLine([
+        dayText(row.day), row.endpoint, row.model, row.requests, row.failures, row.input_tokens, row.cached_tokens,
+        row.output_tokens, row.reasoning_tokens, row.images, usd(row.charged),
+      ]), // prettier-ignore
+    );
+    if (lines.length > 0) yield lines.join('');
+  }
+}
+
+function monthsOf({ from, to }: DayRange): DayRange[] {
+  const months: DayRange[] = [];
+  for (let first = from; first <= to; first = nextMonth(first)) {
+    months.push({ from: first, to: Math.min(to, Math.floor(first / 100) * 100 + 31) });
+  }
+  return months;
+}
+
+function nextMonth(day: number): number {
+  const month = Math.floor(day / 100);
+  return (month % 100 === 12 ? month + 89 : month + 1) * 100 + 1;
+}
+
+export function csvResponse(name: string, lines: AsyncGenerator<string>): Response {
+  return new Response(csvStream(lines), {
+    headers: {
+      'content-type': 'text/csv; charset=utf-8',
+      'content-disposition': `attachment; filename="tollgate-${name}.csv"`,
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import type { z } from 'zod';
+import type { AuthMeta, Visitor } from '../identity/auth-session.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { Answer, BodyOf, ConsoleRoute, ParamsOf, QueryOf } from './contract.ts';
+import type { ROUTES } from './routes.ts';
+
+/** How a request reached the console; `http/` knows. */
+export interface ConsoleMeta {
+  readonly requestId: RequestId;
+  /** Scheme and host as the browser sees them, believed proxies included. */
+  readonly origin: string;
+  readonly address: string;
+}
+
+export function authMeta({ origin, address }: ConsoleMeta): AuthMeta {
+  return { origin, address, secure: origin.startsWith('https:') };
+}
+
+/** One call of one route, checked: what a handler gets. */
+export interface Visit<Key extends ConsoleRoute> {
+  readonly request: Request;
+  readonly meta: ConsoleMeta;
+  readonly visitor: (typeof ROUTES)[Key]['who'] extends 'user' | 'admin' ? Visitor : Visitor | undefined;
+  readonly params: ParamsOf<Key>;
+  readonly query: Loose<QueryOf<Key>>;
+  readonly body: Loose<BodyOf<Key>>;
+}
+
+/** A route's shape check and its work. Both schemas refuse fields that the contract does not have. */
+export interface Endpoint<Key extends ConsoleRoute> {
+  readonly query?: z.ZodType<Loose<QueryOf<Key>>>;
+  readonly body?: z.ZodType<Loose<BodyOf<Key>>>;
+  handle(visit: Visit<Key>): Promise<Answer<Key> | Response>;
+}
+
+export type Endpoints = { readonly [Key in ConsoleRoute]: Endpoint<Key> };
+
+/** What a schema yields: an optional field may be there with `undefined`. */
+export type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };
