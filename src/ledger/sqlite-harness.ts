@@ -60,6 +60,8 @@ export function sqliteBackend(store: Store): SqliteBackend {
 
 function corrupt(backend: SqliteBackend, statement: string): void {
   const database = backend.open();
+  // A checkpoint on the side may hold the lock for a moment.
+  database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('PRAGMA ignore_check_constraints = ON');
   for (const verb of ['update', 'delete']) database.run(`DROP TRIGGER IF EXISTS entry_no_${verb}`);
@@ -70,6 +72,8 @@ function corrupt(backend: SqliteBackend, statement: string): void {
 
 function reset(backend: SqliteBackend): void {
   const database = backend.open();
+  // A checkpoint on the side may hold the lock for a moment.
+  database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('BEGIN IMMEDIATE');
   for (const verb of ['update', 'delete']) database.run(`DROP TRIGGER entry_no_${verb}`);

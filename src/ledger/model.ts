@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { nanoUsd, ZERO } from '../std/money.ts';
+import { addAccount, type LedgerHarness, type MakeHarness } from './contract-harness.ts';
+import { modelCommands } from './model-commands.ts';
+import { Reference } from './model-reference.ts';
+import { OVERRUN_ACCOUNT } from './settlement.ts';
+
+const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 500);
+const LONGEST_HISTORY = 25;
+const TIMEOUT_MS = 300_000;
+
+/** Random histories on a real database against books kept on paper; a failure prints its seed and its shortest history. */
+export function ledgerModel(name: string, makeHarness: MakeHarness): void {
+  describe(`${name} agrees with the reference`, () => {
+    let harness: LedgerHarness;
+    beforeAll(async () => {
+      harness = await makeHarness();
+    });
+    afterAll(async () => {
+      await harness.close();
+    });
+
+    test(
+      `in ${RUNS} random histories, invariants checked after every step`,
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.commands(modelCommands(), { maxCommands: LONGEST_HISTORY, size: '+1' }),
+            async (commands) => {
+              await harness.reset();
+              const model = await startingBooks(harness);
+              await fc.asyncModelRun(() => ({ model, real: harness }), commands);
+              await expectOverrun(model, harness);
+            },
+          ),
+          { numRuns: RUNS },
+        );
+      },
+      TIMEOUT_MS,
+    );
+  });
+}
+
+async function startingBooks(harness: LedgerHarness): Promise<Reference> {
+  const model = new Reference();
+  for (const balance of [0, 5_000, 40_000]) {
+    const account = await addAccount(harness, balance);
+    model.accounts.push({
+      ...account,
+      replaced: undefined,
+      balance: nanoUsd(balance),
+      held: ZERO,
+      openHolds: 0,
+      monthSpent: ZERO,
+      monthlyLimit: undefined,
+    });
+  }
+  return model;
+}
+
+async function expectOverrun(model: Reference, harness: LedgerHarness): Promise<void> {
+  const row = await harness.store.db
+    .selectFrom('account')
+    .select('balance')
+    .where('id', '=', OVERRUN_ACCOUNT)
+    .executeTakeFirstOrThrow();
+  expect(nanoUsd(row.balance)).toBe(model.overrun);
+}
