@@ -127,10 +127,11 @@ function openApi(): unknown {
     summary: 'This document',
     security: [NO_TOKEN],
     responses: {
-      200: ok({
+      200: {
         description: 'OpenAPI 3.1',
+        headers: REQUEST_ID,
         content: { 'application/json': { schema: { type: 'object' } } },
-      }),
+      },
       ...errorReferences([400, 500]),
     },
   };
@@ -138,6 +139,8 @@ function openApi(): unknown {
 
 /** Any one of the three. */
 export const SECURITY = [{ bearer: [] }, { apiKey: [] }, { queryToken: [] }];
+
+const REQUEST_ID = headerReferences({ 'x-request-id': 'RequestId' });
 
 const RATE_HEADERS = headerReferences({
   'x-ratelimit-limit-requests': 'RateLimitLimit',
@@ -161,8 +164,7 @@ function headerReferences(names: Record<string, string>): Record<string, unknown
 }
 
 function ok(response: { description: string; headers?: Record<string, unknown>; content: unknown }): unknown {
-  const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
-  return { ...response, headers: { ...requestId, ...RATE_HEADERS, ...response.headers } };
+  return { ...response, headers: { ...REQUEST_ID, ...RATE_HEADERS, ...response.headers } };
 }
 
 function reference(schema: string): unknown {
