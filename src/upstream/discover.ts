@@ -1,0 +1,83 @@
+/** A model server found on this machine, and what to write into the catalog to sell its models. */
+export interface FoundServer {
+  /** For people: `Ollama`. */
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly models: readonly string[];
+  /** Lines for `tollgate.yaml`. */
+  readonly yaml: string;
+}
+
+export interface LocalServer {
+  readonly name: string;
+  /** Its name in the catalog. */
+  readonly key: string;
+  readonly port: number;
+}
+
+/** Servers that speak OpenAI's API, on the port that each takes when nobody tells it otherwise. */
+export const LOCAL_SERVERS: readonly LocalServer[] = [
+  { name: 'Ollama', key: 'ollama', port: 11434 },
+  { name: 'LM Studio', key: 'lmstudio', port: 1234 },
+  { name: 'llama.cpp', key: 'llamacpp', port: 8080 },
+  { name: 'vLLM', key: 'vllm', port: 8000 },
+];
+
+/** Asks each usual port on loopback for its models. Whatever does not answer as such a server would is not one. */
+export async function discoverLocalServers(
+  servers: readonly LocalServer[] = LOCAL_SERVERS,
+): Promise<FoundServer[]> {
+  const found = await Promise.all(servers.map(look));
+  return found.filter((server) => server !== undefined);
+}
+
+const PATIENCE_MS = 300;
+const MAX_MODELS = 50;
+const MAX_BODY_BYTES = 1_048_576;
+
+async function look(server: LocalServer): Promise<FoundServer | undefined> {
+  const baseUrl = `http://127.0.0.1:${server.port}/v1`;
+  const models = await modelsAt(`${baseUrl}/models`);
+  if (models.length === 0) return undefined;
+  return { name: server.name, baseUrl, models, yaml: yamlFor(server, baseUrl, models) };
+}
+
+async function modelsAt(url: string): Promise<string[]> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: 'error' });
+    if (!response.ok || Number(response.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return [];
+    return modelIds(await response.json());
+  } catch {
+    // Nobody there, too slow, or not JSON: not a model server.
+    return [];
+  }
+}
+
+/** OpenAI's list of models. Ids that the catalog could not hold are left out. */
+function modelIds(body: unknown): string[] {
+  const data: unknown = typeof body === 'object' && body !== null && 'data' in body ? body.data : undefined;
+  if (!Array.isArray(data)) return [];
+  const ids = data.map((entry: unknown) =>
+    typeof entry === 'object' && entry !== null && 'id' in entry ? entry.id : undefined,
+  );
+  return ids
+    .filter((id) => typeof id === 'string')
+    .filter((id) => /^[^\s\p{C}]{1,200}$/u.test(id))
+    .slice(0, MAX_MODELS);
+}
+
+/** Free, because it runs on the operator's own machine; prices are theirs to add. JSON strings are YAML strings. */
+function yamlFor({ name, key }: LocalServer, baseUrl: string, models: readonly string[]): string {
+  return [
+    'upstreams:',
+    `  ${key}: { kind: openai, base_url: ${baseUrl} }`,
+    'lists:',
+    `  ${key}_models:`,
+    ...models.map(
+      (model) =>
+        `    - { model: ${JSON.stringify(model)}, free: true }   # or input: and output:, USD per million tokens`,
+    ),
+    'endpoints:',
+    `  ${key}: { name: ${name}, type: chat_completion, lists: [${key}_models], upstreams: [${key}] }`,
+  ].join('\n');
+}

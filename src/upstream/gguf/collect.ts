@@ -1,0 +1,19 @@
+import type { LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { UpstreamFailure } from '../port.ts';
+
+/** A stream of parts as the whole result it stands for. */
+export async function collectParts(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+): Promise<LanguageModelV4GenerateResult> {
+  let text = '';
+  let reasoning = '';
+  for await (const part of stream) {
+    if (part.type === 'text-delta') text += part.delta;
+    if (part.type === 'reasoning-delta') reasoning += part.delta;
+    if (part.type !== 'finish') continue;
+    const content: LanguageModelV4GenerateResult['content'] = [{ type: 'text', text }];
+    if (reasoning !== '') content.unshift({ type: 'reasoning', text: reasoning });
+    return { content, finishReason: part.finishReason, usage: part.usage, warnings: [] };
+  }
+  throw new UpstreamFailure('protocol', 'the generation ended without a finish');
+}

@@ -1,0 +1,131 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { type Clock, systemClock } from '../../std/clock.ts';
+import type { ChatAnswer, ChatCall, Upstream, UpstreamHealth } from '../port.ts';
+import { UpstreamFailure } from '../port.ts';
+import { completionOf } from '../providers/answer.ts';
+import { asFailure, rejected } from '../providers/failure.ts';
+import { openAiUsage } from '../providers/openai-usage.ts';
+import { collectParts } from './collect.ts';
+import { streamBytes } from '../providers/stream-bytes.ts';
+import { Engine } from './engine.ts';
+import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
+import { Turnstile } from './turnstile.ts';
+
+/** `kind: gguf`: a model file run inside this process by node-llama-cpp. Options: path, context_size, threads, gpu_layers. */
+export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstream {
+  return new GgufUpstream(config, parts);
+}
+
+export interface GgufParts {
+  readonly clock?: Clock | undefined;
+  /** How the package is loaded; tests bring their own. */
+  readonly load?: (() => Promise<LlamaPackage>) | undefined;
+}
+
+/** How many may wait for the model; with the usual seconds per answer, more would wait in vain. */
+const MAX_WAITING = 8;
+const FULL_RETRY_AFTER_MS = 5_000;
+
+class GgufUpstream implements Upstream {
+  readonly name: string;
+  readonly #path: string;
+  readonly #engine: Engine;
+  readonly #turnstile: Turnstile;
+  readonly #clock: Clock;
+  readonly #load: () => Promise<LlamaPackage>;
+
+  constructor(config: UpstreamConfig, parts: GgufParts) {
+    this.name = config.name;
+    this.#path = config.options.get('path') ?? '';
+    this.#clock = parts.clock ?? systemClock;
+    this.#load = parts.load ?? importLlama;
+    this.#turnstile = new Turnstile(MAX_WAITING);
+    this.#engine = new Engine({
+      path: this.#path,
+      contextSize: wholeNumber(config, 'context_size') || undefined,
+      gpuLayers: wholeNumber(config, 'gpu_layers'),
+      threads: wholeNumber(config, 'threads') || undefined,
+      load: this.#load,
+    });
+  }
+
+  async chat(call: ChatCall): Promise<ChatAnswer> {
+    try {
+      const stream = await this.#parts(call);
+      if (call.request.stream) return { kind: 'stream', body: await streamBytes(stream, this.#labels(call)) };
+      const completion = completionOf(await collectParts(stream), this.#labels(call));
+      return { kind: 'whole', body: new TextEncoder().encode(JSON.stringify(completion)) };
+    } catch (error) {
+      call.signal.throwIfAborted();
+      throw asFailure(error, []);
+    }
+  }
+
+  async images(): Promise<never> {
+    throw rejected('This backend does not make images.');
+  }
+
+  /** Says whether the model could be loaded, without loading gigabytes to find out. */
+  async check(): Promise<UpstreamHealth> {
+    const startedAt = this.#clock.now();
+    const health = (ok: boolean, detail: string): UpstreamHealth => ({
+      ok,
+      detail,
+      latencyMs: this.#clock.now() - startedAt,
+    });
+    if (this.#path === '') return health(false, 'options.path is not set');
+    if (!(await Bun.file(this.#path).exists())) return health(false, `there is no file ${this.#path}`);
+    const installed = await this.#load().then(
+      () => true,
+      () => false,
+    );
+    return installed ? health(true, 'package installed, file present') : health(false, INSTALL_HINT);
+  }
+
+  /**
+   * The answer as it is generated. Generation does not wait for a slow reader, because others wait for the model; what
+   * it can run ahead is bounded by the output cap.
+   */
+  async #parts(call: ChatCall): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+    const turn = this.#turnstile.enter(call.signal);
+    if (!turn) {
+      throw new UpstreamFailure('rate_limited', 'too many requests wait for this model', {
+        retryAfterMs: FULL_RETRY_AFTER_MS,
+      });
+    }
+    const leave = await turn;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([call.signal, stop.signal]);
+    return new ReadableStream<LanguageModelV4StreamPart>({
+      start: (controller) => {
+        const emit = (part: LanguageModelV4StreamPart): void => {
+          if (!signal.aborted) controller.enqueue(part);
+        };
+        const work = this.#engine.generate(call.request, signal, emit).then(
+          () => controller.close(),
+          (error: unknown) => controller.error(error),
+        );
+        // A cancelled stream can be neither closed nor failed; the turn is given back all the same.
+        void work.catch(() => undefined).finally(leave);
+      },
+      cancel: () => stop.abort(),
+    });
+  }
+
+  #labels({ requestId, model, signal }: ChatCall) {
+    return {
+      id: `chatcmpl-${requestId}`,
+      model,
+      created: Math.floor(this.#clock.now() / 1000),
+      signal,
+      usage: openAiUsage,
+      failure: (thrown: unknown) => asFailure(thrown, []),
+    };
+  }
+}
+
+function wholeNumber(config: UpstreamConfig, name: string): number | undefined {
+  const value = Number(config.options.get(name) ?? Number.NaN);
+  return Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}

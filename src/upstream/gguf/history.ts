@@ -1,0 +1,29 @@
+import type { ChatMessage, ChatRequest } from '../../wire/chat.ts';
+import { rejected } from '../providers/failure.ts';
+import { textOf } from '../providers/parts.ts';
+import type { LlamaHistoryItem } from './llama.ts';
+
+/** The conversation as the model's own template takes it. Text only: what it cannot read is refused in words. */
+export function toHistory(request: ChatRequest): LlamaHistoryItem[] {
+  if ((request.n ?? 1) > 1)
+    throw rejected('This model gives one choice per request; leave out n, or send the request again.');
+  if ((request.tools ?? []).length > 0) throw rejected('This local model does not take tools.');
+  if (request.logprobs === true) throw rejected('This model does not give logprobs.');
+  return request.messages.map(itemOf);
+}
+
+function itemOf(message: ChatMessage): LlamaHistoryItem {
+  const text = textOf(message.content, '\n');
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { type: 'system', text };
+    case 'user':
+      return { type: 'user', text };
+    case 'assistant':
+      return { type: 'model', response: [text] };
+    case 'tool':
+      break;
+  }
+  throw rejected('This local model does not take tools.');
+}
