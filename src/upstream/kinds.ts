@@ -1,5 +1,6 @@
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
+import { makeGguf } from './gguf/gguf.ts';
 import { makeHouse } from './house/house.ts';
 import { makeOpenAi } from './openai.ts';
 import type { Upstream } from './port.ts';
@@ -9,6 +10,7 @@ import { makeProvider } from './providers/provider.ts';
 export function makeUpstream(config: UpstreamConfig, clock: Clock): Upstream {
   if (config.kind === 'openai') return makeOpenAi(config);
   if (config.kind === 'house') return makeHouse(config, { clock });
+  if (config.kind === 'gguf') return makeGguf(config, { clock });
   const provider = makeProvider(config, { clock });
   if (provider) return provider;
   throw new Error(`there is no kind of upstream '${config.kind}'`);
