@@ -14,6 +14,7 @@ export const azure: Provider = {
   imageUrls: true,
   lateSystem: 'kept',
   logitBias: true,
+  dimensionsOption: 'dimensions',
   problem: (config) => needsKey(config) ?? needsResource(config),
   async open(access) {
     const { createAzure } = await import('@ai-sdk/azure');
@@ -27,7 +28,11 @@ export const azure: Provider = {
       ...(apiVersion !== undefined && { apiVersion }),
       useDeploymentBasedUrls: config.options.get('deployment_urls') === 'true',
     });
-    return { chat: (model) => provider.chat(model), image: (model) => provider.image(model) };
+    return {
+      chat: (model) => provider.chat(model),
+      image: (model) => provider.image(model),
+      embedding: (model) => provider.embedding(model),
+    };
   },
   usage: openAiUsage,
   check: (access) => ({

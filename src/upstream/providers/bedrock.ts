@@ -13,6 +13,7 @@ export const bedrock: Provider = {
   imageUrls: false,
   lateSystem: 'as_user',
   logitBias: false,
+  dimensionsOption: 'dimensions',
   problem,
   async open(access) {
     const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
@@ -25,7 +26,11 @@ export const bedrock: Provider = {
       headers,
       fetch,
     });
-    return { chat: (model) => provider(model), image: (model) => provider.image(model) };
+    return {
+      chat: (model) => provider(model),
+      image: (model) => provider.image(model),
+      embedding: (model) => provider.embedding(model),
+    };
   },
   usage: bedrockUsage,
   check: (access) => ({

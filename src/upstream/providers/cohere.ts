@@ -9,12 +9,13 @@ export const cohere: Provider = {
   imageUrls: true,
   lateSystem: 'kept',
   logitBias: false,
+  dimensionsOption: 'outputDimension',
   problem: needsKey,
   async open(access) {
     const { createCohere } = await import('@ai-sdk/cohere');
     const { apiKey, headers, fetch } = access;
     const provider = createCohere({ baseURL: addressOf(access), apiKey, headers, fetch });
-    return { chat: (model) => provider(model) };
+    return { chat: (model) => provider(model), embedding: (model) => provider.embedding(model) };
   },
   usage: cohereUsage,
   check: (access) => ({

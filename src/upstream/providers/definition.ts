@@ -1,4 +1,4 @@
-import type { ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
+import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
@@ -37,12 +37,15 @@ export interface Provider {
   /** Headers that replace those of the package, for backends that sign the bytes. */
   authorize?(request: Outgoing, config: UpstreamConfig, now: Date): Record<string, string>;
   images?: ImageSupport;
+  /** The package's own name for the length of an embedding, where it does not take the standard one. */
+  readonly dimensionsOption?: string;
   native?(access: Access): AnthropicNative;
 }
 
 export interface Models {
   readonly chat: (model: string) => LanguageModelV4;
   readonly image?: (model: string) => ImageModelV4;
+  readonly embedding?: (model: string) => EmbeddingModelV4;
 }
 
 export interface ImageSupport {

@@ -16,7 +16,11 @@ export const google: Provider = {
     const { createGoogle } = await import('@ai-sdk/google');
     const { apiKey, headers, fetch } = access;
     const provider = createGoogle({ baseURL: addressOf(access), apiKey, headers, fetch });
-    return { chat: (model) => provider(model), image: (model) => provider.image(model) };
+    return {
+      chat: (model) => provider(model),
+      image: (model) => provider.image(model),
+      embedding: (model) => provider.embedding(model),
+    };
   },
   usage: googleUsage,
   check: (access) => ({

@@ -15,7 +15,7 @@ export const mistral: Provider = {
     const { createMistral } = await import('@ai-sdk/mistral');
     const { apiKey, headers, fetch } = access;
     const provider = createMistral({ baseURL: addressOf(access), apiKey, headers, fetch });
-    return { chat: (model) => provider(model) };
+    return { chat: (model) => provider(model), embedding: (model) => provider.embedding(model) };
   },
   usage: mistralUsage,
   check: (access) => ({

@@ -1,3 +1,4 @@
+import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
 import { kindOf } from '../answers.ts';
@@ -5,6 +6,7 @@ import type {
   AnthropicNative,
   ChatAnswer,
   ChatCall,
+  EmbeddingCall,
   ImageAnswer,
   ImageCall,
   MessagesCall,
@@ -14,7 +16,8 @@ import type {
 import { UpstreamFailure } from '../port.ts';
 import { completionOf } from './answer.ts';
 import { outputCap, toCallOptions } from './call-options.ts';
-import { asFailure } from './failure.ts';
+import { embed } from './embeddings.ts';
+import { asFailure, rejected } from './failure.ts';
 import { generateImages } from './images.ts';
 import type { Access, Limits, Provider } from './definition.ts';
 import { PROVIDERS } from './registry.ts';
@@ -30,6 +33,7 @@ export function makeProvider(config: UpstreamConfig, parts: ProviderParts = {}):
     name: config.name,
     chat: (call) => upstream.chat(call),
     images: (call) => upstream.images(call),
+    embed: (call) => upstream.embed(call),
     check: (signal) => upstream.check(signal),
     ...(provider.native && {
       messages: (call: MessagesCall) =>
@@ -91,6 +95,16 @@ class ProviderUpstream {
         });
       return generateImages(model, call, this.#provider);
     });
+  }
+
+  embed(call: EmbeddingCall): Promise<Uint8Array> {
+    // A transport serves a few requests only, so each batch of inputs gets its own.
+    const open = async (): Promise<EmbeddingModelV4> => {
+      const { embedding } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
+      if (!embedding) throw rejected('This backend has no embeddings.');
+      return embedding(call.model);
+    };
+    return this.#guarded(call.signal, () => embed(open, call, this.#provider));
   }
 
   native<Answer>(
