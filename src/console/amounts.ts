@@ -14,12 +14,6 @@ export function usdOfText(amount: string): Usd {
   return `${digits.slice(0, -9)}.${decimals}`;
 }
 
-/** An amount of nano-dollars per million, times a count: exact, in units of 10⁻¹⁵ dollars. */
-export function usdOfProduct(count: number, perMillion: number): Usd {
-  const digits = (BigInt(count) * BigInt(perMillion)).toString().padStart(16, '0');
-  return `${digits.slice(0, -15)}.${digits.slice(-15).replace(/0{1,13}$/, '')}`;
-}
-
 export function readUsd(text: string, param: string): NanoUsd {
   const amount = parseUsd(text);
   if (amount === undefined) throw new Refusal('invalid_field', 'An amount looks like 12.50.', { param });

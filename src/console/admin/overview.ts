@@ -65,7 +65,9 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     overrunUsd: usd(loss?.balance ?? 0),
     topModels: groupUsage(rows, (row) => `${row.endpoint} ${row.model}`)
       .slice(0, TOP)
-      .map(({ first, sums }) => ({ endpoint: first.endpoint, model: first.model, ...usageCounts(sums) })),
+      .map(({ first, sums }) =>
+        Object.assign({ endpoint: first.endpoint, model: first.model }, usageCounts(sums)),
+      ),
     topAccounts: spenders.map((row) => ({
       accountId: row.id,
       email: row.email,
