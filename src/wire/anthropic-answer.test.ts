@@ -2,6 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import { FAULTS, Fault, type FaultCode } from '../std/fault.ts';
 import { chatToMessages, messagesErrorBody } from './anthropic-answer.ts';
 
+const call = (text: unknown) => ({
+  tool_calls: [{ type: 'function', function: { name: 'f', arguments: text } }],
+});
+
 describe('a whole answer', () => {
   const labels = { id: 'req_1', model: 'svc_chat/tiny' };
   const completion = (
@@ -55,9 +59,6 @@ describe('a whole answer', () => {
   });
 
   test('shows broken tool arguments instead of failing on them', () => {
-    const call = (text: unknown) => ({
-      tool_calls: [{ type: 'function', function: { name: 'f', arguments: text } }],
-    });
     expect(completion(call('{"a":')).content).toEqual([
       { type: 'tool_use', id: 'toolu_1_0', name: 'f', input: { invalid_arguments: '{"a":' } },
     ]);

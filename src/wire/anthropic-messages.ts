@@ -9,6 +9,7 @@ import {
   type ToolUseBlock,
 } from './anthropic-request.ts';
 import type { ChatMessage, ContentPart } from './chat.ts';
+import { isAbsent } from './present.ts';
 import type { Foreign } from './tagged.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
@@ -20,7 +21,7 @@ type Turn = MessagesRequest['messages'][number];
 type ToolCall = NonNullable<ChatMessage['tool_calls']>[number];
 
 function systemToChat(system: MessagesRequest['system']): ChatMessage[] {
-  if (system == null) return [];
+  if (isAbsent(system)) return [];
   const text = typeof system === 'string' ? system : system.map((block) => block.text).join('\n\n');
   return text === '' ? [] : [{ role: 'system', content: text }];
 }
@@ -106,7 +107,7 @@ function resultToChat(
 ): { message: ChatMessage; attachments: ContentPart[] } {
   const id = block.tool_use_id;
   const toolMessage = (content: string): ChatMessage => ({ role: 'tool', tool_call_id: id, content });
-  if (block.content == null || typeof block.content === 'string') {
+  if (isAbsent(block.content) || typeof block.content === 'string') {
     return { message: toolMessage(block.content ?? ''), attachments: [] };
   }
   const parts = block.content.flatMap((inner, index) =>
@@ -152,7 +153,7 @@ function imageUrl({ source }: InnerBlock & { type: 'image' }, where: string): st
 
 function documentParts(block: InnerBlock & { type: 'document' }, where: string): ContentPart[] {
   const { source, title, context } = block;
-  const heading = [title, context].filter((text) => text != null && text !== '').join('\n');
+  const heading = [title, context].filter(Boolean).join('\n');
   const withHeading = (text: string): ContentPart => ({
     type: 'text',
     text: heading ? `${heading}\n\n${text}` : text,

@@ -67,6 +67,11 @@ const thoughts = (blocks: readonly AnswerBlock[]) =>
   blocks.map((block) => (block.type === 'thinking' ? block.thinking : '')).join('');
 const calls = (blocks: readonly AnswerBlock[]) => blocks.filter((block) => block.type === 'tool_use');
 
+const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
+
+const callNumberZero = (id: string) =>
+  chunkOf({ tool_calls: [{ index: 0, id, function: { name: 'f', arguments: `{"id":"${id}"}` } }] });
+
 const streamed = (order: 'sequential' | 'interleaved') =>
   answers.chain((answer) => fc.tuple(fc.constant(answer), chunksOf(answer, order)));
 
@@ -94,7 +99,6 @@ describe('Messages stream', () => {
         const blocks = accumulate(events);
         expect(texts(blocks)).toBe(answer.text);
         expect(thoughts(blocks)).toBe(answer.reasoning);
-        const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
         expect(calls(blocks).sort(byId)).toEqual(
           answer.calls
             .map(({ id, name, input }) => ({ type: 'tool_use' as const, id, name, input }))
@@ -140,9 +144,7 @@ describe('Messages stream', () => {
   });
 
   test('calls that all have index 0 but different ids stay apart', () => {
-    const chunk = (id: string) =>
-      chunkOf({ tool_calls: [{ index: 0, id, function: { name: 'f', arguments: `{"id":"${id}"}` } }] });
-    expect(accumulate(eventsOf([chunk('a'), chunk('b')]))).toEqual([
+    expect(accumulate(eventsOf([callNumberZero('a'), callNumberZero('b')]))).toEqual([
       { type: 'tool_use', id: 'a', name: 'f', input: { id: 'a' } },
       { type: 'tool_use', id: 'b', name: 'f', input: { id: 'b' } },
     ]);
@@ -209,9 +211,9 @@ describe('Messages stream', () => {
   });
 });
 
-describe('Messages stream as text', () => {
-  const read = (text: string) => new SseReader().push(new TextEncoder().encode(text));
+const read = (text: string) => new SseReader().push(new TextEncoder().encode(text));
 
+describe('Messages stream as text', () => {
   test('each event is named by its type, and the stream never says [DONE]', () => {
     const encoder = messagesEncoder(labels, 7);
     const text =

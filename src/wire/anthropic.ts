@@ -2,7 +2,7 @@ import { Fault } from '../std/fault.ts';
 import type { MessagesRequest } from './anthropic-request.ts';
 import { messagesToChatMessages } from './anthropic-messages.ts';
 import type { ChatRequest, ChatTool } from './chat.ts';
-import { present } from './present.ts';
+import { isAbsent, present } from './present.ts';
 
 /**
  * A Messages request in the canonical form. What the canonical form cannot say is dropped (docs/clients/differences.md
@@ -54,7 +54,7 @@ function effortOf(request: MessagesRequest): string | undefined {
   const effort = request.output_config?.effort;
   if (effort) return effort;
   const budget = request.thinking?.type === 'enabled' ? request.thinking.budget_tokens : undefined;
-  if (budget == null) return undefined;
+  if (isAbsent(budget)) return undefined;
   return EFFORTS.find(([below]) => budget < below)?.[1];
 }
 
@@ -67,7 +67,7 @@ const EFFORTS: readonly (readonly [number, string])[] = [
 
 function formatOf(request: MessagesRequest): Record<string, unknown> | undefined {
   const format = request.output_config?.format ?? request.output_format;
-  if (format?.type !== 'json_schema' || format.schema == null) return undefined;
+  if (format?.type !== 'json_schema' || !format.schema) return undefined;
   return { type: 'json_schema', json_schema: { name: 'answer', schema: format.schema, strict: true } };
 }
 
@@ -86,7 +86,7 @@ function toolFields(request: MessagesRequest): Partial<ChatRequest> {
 
 /** Tools that the provider itself would run, or whose schema only it knows, have no canonical form. */
 function toolToChat(tool: NonNullable<MessagesRequest['tools']>[number]): ChatTool[] {
-  const custom = tool.type == null || tool.type === 'custom';
+  const custom = isAbsent(tool.type) || tool.type === 'custom';
   if (!custom || !tool.name) return [];
   const { name, description, input_schema: parameters, strict } = tool;
   return [{ type: 'function', function: { name, ...present({ description, parameters, strict }) } }];

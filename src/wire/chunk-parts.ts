@@ -1,5 +1,6 @@
 import { Fault } from '../std/fault.ts';
 import type { ChatUsage, FinishReason } from './chat.ts';
+import { isAbsent } from './present.ts';
 
 /** One thing a chunk says about the first choice. The other dialects have no second choice. */
 export type ChunkPart =
@@ -31,11 +32,11 @@ export class ChunkReader {
     for (const choice of chunk.choices ?? []) {
       if ((choice.index ?? 0) !== 0) continue;
       const delta = choice.delta ?? choice.message;
-      if (delta != null) this.#readDelta(delta, parts);
-      if (choice.finish_reason != null)
+      if (delta) this.#readDelta(delta, parts);
+      if (!isAbsent(choice.finish_reason))
         parts.push({ kind: 'finish', reason: finishReason(choice.finish_reason) });
     }
-    if (chunk.usage != null) parts.push({ kind: 'usage', tokens: tokensOf(chunk.usage) });
+    if (chunk.usage) parts.push({ kind: 'usage', tokens: tokensOf(chunk.usage) });
     return parts;
   }
 
@@ -121,8 +122,7 @@ export interface Tokens {
 
 export const NO_TOKENS: Tokens = { input: 0, cached: 0, output: 0, reasoning: 0 };
 
-export function tokensOf(usage: ChatUsage | null | undefined): Tokens {
-  if (usage == null) return NO_TOKENS;
+function tokensOf(usage: ChatUsage): Tokens {
   const input = count(usage.prompt_tokens);
   return {
     input,
@@ -133,7 +133,7 @@ export function tokensOf(usage: ChatUsage | null | undefined): Tokens {
 }
 
 /** A backend's own words for an ordinary end are an ordinary end. */
-export function finishReason(reason: unknown): FinishReason {
+function finishReason(reason: unknown): FinishReason {
   switch (reason) {
     case 'length':
     case 'tool_calls':

@@ -93,6 +93,17 @@ function contentOf(item: OutputItem): string {
 const textOf = (output: readonly OutputItem[], type: OutputItem['type']): string =>
   output.map((item) => (item.type === type ? contentOf(item) : '')).join('');
 
+const settled = (response: ResponseObject) => ({
+  ...response,
+  // A stream closes an item before it learns that the answer was cut.
+  output: response.output.map((item) => ({ ...item, status: '' })),
+});
+
+const byId = (a: { call_id: string }, b: { call_id: string }) => (a.call_id < b.call_id ? -1 : 1);
+
+const callChunk = (index: number, name: string, text: string) =>
+  chunkOf({ tool_calls: [{ index, id: `c${index}`, function: { name, arguments: text } }] });
+
 const streamed = (order: 'sequential' | 'interleaved') =>
   answers.chain((answer) => fc.tuple(fc.constant(answer), chunksOf(answer, order)));
 
@@ -105,11 +116,6 @@ describe('Responses stream', () => {
         const final = finalOf(events);
         expect(accumulate(events)).toEqual(final.output.map(contentOf));
         const whole = chatToResponse(completionOf(answer), contextOf());
-        const settled = (response: ResponseObject) => ({
-          ...response,
-          // A stream closes an item before it learns that the answer was cut.
-          output: response.output.map((item) => ({ ...item, status: '' })),
-        });
         expect(settled(final)).toEqual(settled(whole));
         expect(final.usage?.total_tokens).toBe(answer.usage.total_tokens);
       }),
@@ -127,7 +133,6 @@ describe('Responses stream', () => {
         expect(textOf(output, 'message')).toBe(answer.text);
         expect(textOf(output, 'reasoning')).toBe(answer.reasoning);
         const calls = output.flatMap((item) => (item.type === 'function_call' ? [item] : []));
-        const byId = (a: { call_id: string }, b: { call_id: string }) => (a.call_id < b.call_id ? -1 : 1);
         expect(
           calls
             .map(({ call_id, name, arguments: text }) => ({
@@ -150,9 +155,7 @@ describe('Responses stream', () => {
   });
 
   test('calls in sequence are closed one before the next begins', () => {
-    const call = (index: number) =>
-      chunkOf({ tool_calls: [{ index, id: `c${index}`, function: { name: 'f', arguments: '{"x":1}' } }] });
-    const types = eventsOf([call(0), call(1)]).flatMap((event) =>
+    const types = eventsOf([0, 1].map((index) => callChunk(index, 'f', '{"x":1}'))).flatMap((event) =>
       'output_index' in event ? [`${event.output_index} ${wordOf(event.type)}`] : [],
     );
     expect(types).toEqual([
@@ -229,10 +232,12 @@ describe('Responses stream', () => {
         { type: 'namespace', name: 'github', tools: [{ type: 'function', name: 'search', parameters: {} }] },
       ],
     });
-    const call = (index: number, name: string, text: string) =>
-      chunkOf({ tool_calls: [{ index, id: `c${index}`, function: { name, arguments: text } }] });
     const events = eventsOf(
-      [call(0, 'apply_patch', '{"input":"*** Begin\\n'), call(0, '', 'x"}'), call(1, 'github__search', '{}')],
+      [
+        callChunk(0, 'apply_patch', '{"input":"*** Begin\\n'),
+        callChunk(0, '', 'x"}'),
+        callChunk(1, 'github__search', '{}'),
+      ],
       context,
     );
     checkGrammar(events);

@@ -11,6 +11,10 @@ const ask = (fields: Record<string, unknown>): ResponsesRequest =>
 
 const say = (input: unknown[]) => responsesToChat(ask({ input })).messages;
 
+const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
+
+const format = (value: unknown) => responsesToChat(ask({ text: { format: value } })).response_format;
+
 describe('a Responses request in canonical form', () => {
   test('what Codex sends', () => {
     const request = ask({
@@ -101,7 +105,6 @@ describe('a Responses request in canonical form', () => {
   });
 
   test('text and calls of one turn stay one turn, whichever came first', () => {
-    const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
     const text = { role: 'assistant', content: [{ type: 'output_text', text: 'Looking.' }] };
     const result = { type: 'function_call_output', call_id: 'a', output: '1' };
     const turn = {
@@ -199,7 +202,6 @@ describe('a Responses request in canonical form', () => {
   });
 
   test('formats of the answer', () => {
-    const format = (value: unknown) => responsesToChat(ask({ text: { format: value } })).response_format;
     const schema = { type: 'object' };
     expect(format({ type: 'json_schema', name: 'n', schema, strict: true })).toEqual({
       type: 'json_schema',

@@ -1,6 +1,6 @@
 import { Fault } from '../std/fault.ts';
 import type { ChatRequest } from './chat.ts';
-import { present } from './present.ts';
+import { isAbsent, present } from './present.ts';
 import { inputToChatMessages } from './responses-input.ts';
 import type { ResponsesRequest } from './responses-request.ts';
 import { toolFields } from './responses-tools.ts';
@@ -35,7 +35,7 @@ export function responsesToChat(request: ResponsesRequest): ChatRequest {
 function refuseMemory(request: ResponsesRequest): void {
   const stored = ['previous_response_id', 'conversation', 'prompt'] as const;
   const param =
-    stored.find((field) => request[field] != null) ?? (request.background ? 'background' : undefined);
+    stored.find((field) => !isAbsent(request[field])) ?? (request.background ? 'background' : undefined);
   if (param === undefined) return;
   throw new Fault(
     'invalid_field',

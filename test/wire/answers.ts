@@ -87,11 +87,17 @@ export function chunksOf(answer: Answer, order: 'sequential' | 'interleaved'): f
     pieces(answer.text).map((texts) => texts.map((text) => ({ content: text }))),
     ...answer.calls.map((call, index) => callLane(call, index)),
   ];
-  return fc.tuple(fc.tuple(...lanes), fc.infiniteStream(fc.nat())).map(([deltas, picks]) => {
-    const body = order === 'sequential' ? deltas.flat() : interleave(deltas, picks);
-    const chunks = [{ role: 'assistant' as const, content: '' }, ...body].map((delta) => chunkOf(delta));
-    return [...chunks, chunkOf({}, answer.finish), { ...chunkOf({}), choices: [], usage: answer.usage }];
-  });
+  return fc
+    .tuple(fc.tuple(...lanes), fc.infiniteStream(fc.nat()))
+    .map(([deltas, picks]) =>
+      asStream(answer, order === 'sequential' ? deltas.flat() : interleave(deltas, picks)),
+    );
+}
+
+function asStream(answer: Answer, deltas: readonly ChatDelta[]): ChatChunk[] {
+  const first = chunkOf({ role: 'assistant', content: '' });
+  const usage = { ...chunkOf({}), choices: [], usage: answer.usage };
+  return [first, ...deltas.map((delta) => chunkOf(delta)), chunkOf({}, answer.finish), usage];
 }
 
 export function chunkOf(delta: ChatDelta, finish: FinishReason | null = null): ChatChunk {
@@ -136,10 +142,11 @@ export const anyChunks: fc.Arbitrary<ChatChunk[]> = fc.array(
 );
 
 function callLane(call: Answer['calls'][number], index: number): fc.Arbitrary<ChatDelta[]> {
-  return pieces(JSON.stringify(call.input)).map((texts) => [
-    { tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } }] },
-    ...texts.map((text) => ({ tool_calls: [{ index, function: { arguments: text } }] })),
-  ]);
+  const name: ChatDelta = {
+    tool_calls: [{ index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } }],
+  };
+  const delta = (text: string): ChatDelta => ({ tool_calls: [{ index, function: { arguments: text } }] });
+  return pieces(JSON.stringify(call.input)).map((texts) => [name].concat(texts.map(delta)));
 }
 
 /** Cut between characters, never within one: a JSON string cannot hold half of it. */
