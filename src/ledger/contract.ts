@@ -1,6 +1,8 @@
 import { describe } from 'bun:test';
 import { admissionCases } from './contract-admission.ts';
+import { answerCases } from './contract-answers.ts';
 import { bookCases } from './contract-books.ts';
+import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
@@ -17,5 +19,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     settlementCases(check);
     expiryCases(check);
     bookCases(check);
+    codeCases(check);
+    answerCases(check);
   });
 }

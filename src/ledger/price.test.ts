@@ -20,7 +20,9 @@ const price = fc.record({
 const count = fc.oneof(fc.nat(10_000), fc.nat(MAX_COUNT));
 const usage = fc
   .record({ input: count, cached: count, output: count })
-  .map(({ input, cached, output }) => ({ ...NO_USAGE, input, cached: Math.min(input, cached), output }));
+  .map(({ input, cached, output }) =>
+    Object.assign({ ...NO_USAGE }, { input, cached: Math.min(input, cached), output }),
+  );
 
 describe('cost of tokens', () => {
   test('is the exact product rounded up once, for every price and usage in range', () => {

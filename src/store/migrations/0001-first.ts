@@ -117,6 +117,7 @@ function requests(d: Dialect): string[] {
       charged ${d.int64} NOT NULL DEFAULT 0,
       PRIMARY KEY (account_id, day, endpoint, model)
     )`,
+    // The body comes last: SQLite reads a row up to the column asked for, and a body may have thousands of pages.
     `CREATE TABLE answer (
       account_id TEXT NOT NULL,
       idempotency_key TEXT NOT NULL,
@@ -125,9 +126,9 @@ function requests(d: Dialect): string[] {
       state TEXT NOT NULL CHECK (${oneOf('state', ['running', 'done'])}),
       status ${d.int64},
       headers TEXT,
-      body ${d.bytes},
       lease_until ${d.int64} NOT NULL,
       created_at ${d.int64} NOT NULL,
+      body ${d.bytes},
       PRIMARY KEY (account_id, idempotency_key)
     )`,
     `CREATE INDEX answer_age ON answer (created_at)`,
@@ -174,11 +175,11 @@ function content(d: Dialect): string[] {
       account_id TEXT NOT NULL,
       request_id TEXT NOT NULL,
       mime TEXT NOT NULL,
-      bytes ${d.bytes} NOT NULL,
       size ${d.int64} NOT NULL,
       prompt TEXT NOT NULL,
       created_at ${d.int64} NOT NULL,
-      expires_at ${d.int64} NOT NULL
+      expires_at ${d.int64} NOT NULL,
+      bytes ${d.bytes} NOT NULL
     )`,
     `CREATE INDEX image_account ON image (account_id, created_at)`,
     `CREATE INDEX image_age ON image (expires_at)`,

@@ -1,0 +1,171 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { sql, type Transaction } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import { randomPart, type AccountId } from '../std/ids.ts';
+import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+
+/** Codes that are worth their amount to whoever enters them first. The store knows only their keyed hashes. */
+export class RedeemCodes {
+  readonly #options: RedeemCodesOptions;
+
+  constructor(options: RedeemCodesOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a batch of codes, which are returned here and never again. */
+  async make({
+    amount,
+    count,
+    batch,
+    expiresAt,
+    actor,
+  }: NewBatch): Promise<{ batch: string; codes: string[] }> {
+    if (amount === 0)
+      throw new Fault('invalid_field', 'A code must be worth something.', { param: 'amount' });
+    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_COUNT) {
+      throw new Fault('invalid_field', `A batch has 1 to ${MAX_COUNT} codes.`, { param: 'count' });
+    }
+    const { store, clock } = this.#options;
+    const name = batch ?? `batch-${randomPart(6)}`;
+    const codes = Array.from({ length: count }, newCode);
+    const shared = {
+      batch: name,
+      amount,
+      created_by: actor,
+      created_at: clock.now(),
+      expires_at: expiresAt ?? null,
+    };
+    const rows = codes.map((code) =>
+      Object.assign({ code_hash: this.#hash(code), hint: `…${code.slice(-4)}` }, shared),
+    );
+    await store.db.transaction().execute(async (tx) => {
+      await refuseTaken(tx, name);
+      await tx.insertInto('redeem_code').values(rows).execute();
+    });
+    await store.durable();
+    return { batch: name, codes };
+  }
+
+  /**
+   * Credits the code's worth, once: marking the code, the entry and the balance are one transaction, and the code's hash
+   * is the entry's `once`. `undefined`: there is no such code, it is too old, or somebody was faster.
+   */
+  async redeem(code: string, accountId: AccountId): Promise<Redeemed | undefined> {
+    const { store, clock } = this.#options;
+    const hash = this.#hash(normalCode(code));
+    const now = clock.now();
+    const redeemed = await store.db.transaction().execute(async (tx) => {
+      const taken = await tx
+        .updateTable('redeem_code')
+        .set({ redeemed_by: accountId, redeemed_at: now })
+        .where('code_hash', '=', hash)
+        .where('redeemed_by', 'is', null)
+        .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+        .returning(['amount', 'batch'])
+        .executeTakeFirst();
+      return (
+        taken && {
+          amount: nanoUsd(taken.amount),
+          balance: await credit(tx, { ...taken, hash, accountId, now }),
+        }
+      );
+    });
+    if (redeemed) await store.durable();
+    return redeemed;
+  }
+
+  #hash(code: string): string {
+    return createHmac('sha256', this.#options.key).update(code).digest('hex');
+  }
+}
+
+export interface RedeemCodesOptions {
+  readonly store: Store;
+  /** Of the installation's secret: a stolen copy of the store redeems nothing. */
+  readonly key: Uint8Array;
+  readonly clock: Clock;
+}
+
+export interface NewBatch {
+  readonly amount: NanoUsd;
+  readonly count: number;
+  readonly batch?: string | undefined;
+  readonly expiresAt?: number | undefined;
+  readonly actor: string;
+}
+
+export interface Redeemed {
+  readonly amount: NanoUsd;
+  readonly balance: NanoUsd;
+}
+
+const MAX_COUNT = 1_000;
+/** Crockford's Base32: no I, L, O, U, so that a code survives being read aloud. */
+const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** Sixteen letters, 80 random bits, in groups of four. */
+function newCode(): string {
+  const letters = Array.from(randomBytes(16), (byte) => LETTERS.charAt(byte % 32)).join('');
+  return (letters.match(/.{4}/g) ?? []).join('-');
+}
+
+/** What people type: lower case, spaces, and letters that look like digits. */
+function normalCode(typed: string): string {
+  const letters = typed
+    .slice(0, 100)
+    .toUpperCase()
+    .replace(/[^0-9A-Z]/g, '')
+    .replaceAll('O', '0')
+    .replace(/[IL]/g, '1');
+  return (letters.match(/.{1,4}/g) ?? []).join('-');
+}
+
+async function refuseTaken(tx: Transaction<Schema>, batch: string): Promise<void> {
+  const taken = await tx
+    .selectFrom('redeem_code')
+    .select('batch')
+    .where('batch', '=', batch)
+    .limit(1)
+    .executeTakeFirst();
+  if (taken) throw new Fault('invalid_field', `There is a batch '${batch}' already.`, { param: 'batch' });
+}
+
+interface CodeCredit {
+  readonly amount: number;
+  readonly batch: string;
+  readonly hash: string;
+  readonly accountId: AccountId;
+  readonly now: number;
+}
+
+/** Throwing here undoes the redemption: the code stays good for an account that can take it. */
+async function credit(
+  tx: Transaction<Schema>,
+  { amount, batch, hash, accountId, now }: CodeCredit,
+): Promise<NanoUsd> {
+  const account = await tx
+    .updateTable('account')
+    .set({ balance: sql<number>`balance + ${amount}` })
+    .where('id', '=', accountId)
+    .where('role', '<>', 'system')
+    .where('balance', '<=', MAX_BALANCE - amount)
+    .returning('balance')
+    .executeTakeFirst();
+  if (!account) throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'code' });
+  await tx
+    .insertInto('entry')
+    .values({
+      account_id: accountId,
+      kind: 'credit',
+      amount,
+      once: `code:${hash}`,
+      cause: `code of ${batch}`,
+      actor: `code:${hash.slice(0, 12)}`,
+      created_at: now,
+    })
+    .execute();
+  return nanoUsd(account.balance);
+}

@@ -1,0 +1,110 @@
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { nanoUsd } from '../std/money.ts';
+import type { RequestRow } from '../store/schema.ts';
+import { IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { costOf, NO_USAGE, type Price } from './price.ts';
+import { receiptOf, receiptView } from './receipt.ts';
+
+function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
+  return {
+    id: 'req_1',
+    account_id: 'acc_1',
+    state: 'posted',
+    held: 10_000,
+    charged: 0,
+    overrun: 0,
+    node: 'n',
+    lease_until: 0,
+    kind: 'chat',
+    endpoint: 'partner_chat',
+    model: 'm',
+    price: JSON.stringify(price),
+    input_ceiling: 100,
+    output_cap: 1_000,
+    choices: 1,
+    stream: 1,
+    client: 'curl',
+    created_at: 1_700_000_000_000,
+    finished_at: 1_700_000_000_500,
+    first_byte_ms: 20,
+    duration_ms: 500,
+    input_tokens: 0,
+    cached_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+    images: 0,
+    usage_source: 'upstream',
+    outcome: 'completed',
+    error_code: null,
+    finish_reason: 'stop',
+    upstream: 'house',
+    attempts: null,
+    ...more,
+  };
+}
+
+test('each line is quantity × unit price, and their sum rounded up once is what was due', () => {
+  const count = fc.nat(100_000_000);
+  const rate = fc.nat(10_000_000_000);
+  fc.assert(
+    fc.property(count, count, count, rate, rate, rate, (input, cached, output, ...rates) => {
+      const [fresh, cachedInput, out] = rates;
+      const price: Price = { kind: 'tokens', input: fresh, cachedInput, output: out };
+      const usage = { ...NO_USAGE, input, cached: Math.min(input, cached), output };
+      const receipt = receiptOf(
+        row(price, { input_tokens: input, cached_tokens: usage.cached, output_tokens: output }),
+      );
+      const product = receipt.lines.reduce(
+        (sum, line) => sum + BigInt(line.quantity) * BigInt(line.unitPrice),
+        0n,
+      );
+      expect(BigInt(receipt.total)).toBe((product + 999_999n) / 1_000_000n);
+      expect(receipt.total).toBe(costOf(price, usage));
+    }),
+  );
+});
+
+test('the arithmetic is written out in exact dollars', () => {
+  const receipt = receiptOf(
+    row(TOKEN_PRICE, {
+      input_tokens: 90,
+      cached_tokens: 41,
+      output_tokens: 7,
+      reasoning_tokens: 3,
+      charged: 84,
+    }),
+  );
+  expect(receipt.lines).toEqual([
+    { item: 'input', quantity: 49, unitPrice: 1_000_000, per: 1_000_000, amountUsd: '0.000000049' },
+    { item: 'cached_input', quantity: 41, unitPrice: 500_000, per: 1_000_000, amountUsd: '0.0000000205' },
+    { item: 'output', quantity: 7, unitPrice: 2_000_000, per: 1_000_000, amountUsd: '0.000000014' },
+  ]);
+  expect(receipt.total).toBe(nanoUsd(84));
+});
+
+test('images are counted by the piece', () => {
+  const receipt = receiptOf(row(IMAGE_PRICE, { kind: 'images', images: 3, charged: 3_000 }));
+  expect(receipt.lines).toEqual([
+    { item: 'image', quantity: 3, unitPrice: 1_000, per: 1, amountUsd: '0.000003' },
+  ]);
+});
+
+test('the public view tells who served, who counted, what was tried and what it cost', () => {
+  const attempts = JSON.stringify([
+    { upstream: 'a', result: 'failed', reason: 'timeout', durationMs: 400 },
+    { upstream: 'house', result: 'served', durationMs: 100 },
+  ]);
+  const view = receiptView(receiptOf(row(TOKEN_PRICE, { input_tokens: 10, charged: 10, attempts })));
+  expect(view).toMatchObject({
+    id: 'req_1',
+    backend: 'house',
+    usage: { source: 'upstream' },
+    charged_usd: '0.00000001',
+  });
+  expect(view.attempts).toEqual([
+    { backend: 'a', result: 'failed', reason: 'timeout', duration_ms: 400 },
+    { backend: 'house', result: 'served', reason: null, duration_ms: 100 },
+  ]);
+  expect(JSON.stringify(view)).not.toContain('acc_1');
+});
