@@ -48,6 +48,7 @@ describe('a whole answer', () => {
         cache_creation_input_tokens: 0,
         cache_read_input_tokens: 6,
         output_tokens: 4,
+        output_tokens_details: { thinking_tokens: 0 },
       },
     });
   });

@@ -52,6 +52,7 @@ export interface MessagesUsage {
   cache_creation_input_tokens: number;
   cache_read_input_tokens: number;
   output_tokens: number;
+  output_tokens_details: { thinking_tokens: number };
 }
 
 export function messagesUsage(tokens: Tokens): MessagesUsage {
@@ -60,6 +61,7 @@ export function messagesUsage(tokens: Tokens): MessagesUsage {
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: tokens.cached,
     output_tokens: tokens.output,
+    output_tokens_details: { thinking_tokens: tokens.reasoning },
   };
 }
 

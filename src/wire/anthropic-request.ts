@@ -135,4 +135,3 @@ export const countTokensRequestSchema = z.looseObject(conversationFields);
 
 export type MessagesRequest = z.infer<typeof messagesRequestSchema>;
 export type CountTokensRequest = z.infer<typeof countTokensRequestSchema>;
-export type MessagesTool = z.infer<typeof toolSchema>;

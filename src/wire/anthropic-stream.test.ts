@@ -156,6 +156,7 @@ describe('Messages stream', () => {
       completion_tokens: 5,
       total_tokens: 105,
       prompt_tokens_details: { cached_tokens: 90 },
+      completion_tokens_details: { reasoning_tokens: 3 },
     };
     const events = eventsOf([
       chunkOf({ content: 'hi' }),
@@ -172,6 +173,7 @@ describe('Messages stream', () => {
       cache_creation_input_tokens: 0,
       cache_read_input_tokens: 90,
       output_tokens: 5,
+      output_tokens_details: { thinking_tokens: 3 },
     });
   });
 

@@ -11,7 +11,7 @@ export interface ResponseContext {
   readonly request: ResponsesRequest;
 }
 
-export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
+type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
 
 /** The `response` object: on its own, or within the first and last events of a stream. */
 export interface ResponseObject {
@@ -58,7 +58,7 @@ export interface SummaryPart {
   text: string;
 }
 
-export interface ResponseUsage {
+interface ResponseUsage {
   input_tokens: number;
   input_tokens_details: { cached_tokens: number };
   output_tokens: number;
