@@ -115,11 +115,13 @@ export class UpstreamFailure extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly publicMessage: string | undefined;
+  /** It says nothing about the backend's health: it was asked for, or only this one request was turned away. */
+  readonly blameless: boolean;
 
   constructor(
     kind: FailureKind,
     message: string,
-    more: { status?: number; retryAfterMs?: number; publicMessage?: string; cause?: unknown } = {},
+    more: { status?: number; retryAfterMs?: number; publicMessage?: string; blameless?: boolean; cause?: unknown } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'UpstreamFailure';
@@ -127,6 +129,7 @@ export class UpstreamFailure extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.publicMessage = more.publicMessage;
+    this.blameless = more.blameless ?? kind === 'rejected';
   }
 
   /** A request the backend rejects as wrong would be rejected again; everything else may go better elsewhere. */

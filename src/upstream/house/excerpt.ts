@@ -1,0 +1,73 @@
+import type { Section } from './guides.ts';
+import { termsOf } from './terms.ts';
+
+/** The part of a section that answers best: all of it when it is short, else its lead and the blocks nearest to the question. */
+export function excerptOf(section: Section, question: string, characters: number): string {
+  if (section.body.length <= characters) return section.body;
+  const wanted = new Set(termsOf(question));
+  const blocks = blocksOf(section.body).map((text, place) => ({ text, place, worth: worthOf(text, wanted) }));
+  // The first block says what the section is about; without it the others hang in the air.
+  const [lead, ...others] = blocks;
+  if (!lead) return '';
+  const chosen = [lead];
+  let left = characters - lead.text.length;
+  for (const block of others.toSorted((a, b) => b.worth - a.worth || a.place - b.place)) {
+    const text = fit(block.text, wanted, left);
+    if (text === undefined) continue;
+    chosen.push({ ...block, text });
+    left -= text.length;
+  }
+  return chosen
+    .toSorted((a, b) => a.place - b.place)
+    .map((block) => block.text)
+    .join('\n\n');
+}
+
+/** The first sentence, in plain words, for a list of links. */
+export function leadOf(section: Section): string {
+  const prose = blocksOf(section.body).find((block) => !/^(```|\||[-*] |\d+\. )/.test(block)) ?? '';
+  const sentence = /^[^]*?[.:!?](?=\s|$)/.exec(prose.replaceAll('\n', ' '))?.[0] ?? prose;
+  return sentence
+    .replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')
+    .replace(/:$/, '.')
+    .slice(0, 160);
+}
+
+/** Paragraphs, lists, tables and code blocks; a code block is never torn apart. */
+export function blocksOf(body: string): string[] {
+  const blocks: string[] = [];
+  let current: string[] = [];
+  let fenced = false;
+  const close = (): void => {
+    if (current.length > 0) blocks.push(current.join('\n'));
+    current = [];
+  };
+  for (const line of body.split('\n')) {
+    if (line.startsWith('```')) {
+      if (!fenced) close();
+      fenced = !fenced;
+      current.push(line);
+      if (!fenced) close();
+    } else if (!fenced && line.trim() === '') close();
+    else current.push(line);
+  }
+  close();
+  return blocks;
+}
+
+/** A table keeps its head and the rows about the question; anything else fits or does not. */
+function fit(block: string, wanted: ReadonlySet<string>, room: number): string | undefined {
+  if (block.length <= room) return block;
+  if (!block.startsWith('|')) return undefined;
+  const [head = '', rule = '', ...rows] = block.split('\n');
+  const about = rows.filter((row) => worthOf(row, wanted) > 0);
+  const text = [head, rule, ...about].join('\n');
+  return about.length > 0 && text.length <= room ? text : undefined;
+}
+
+function worthOf(text: string, wanted: ReadonlySet<string>): number {
+  const terms = new Set(termsOf(text));
+  let shared = 0;
+  for (const term of wanted) if (terms.has(term)) shared++;
+  return shared;
+}

@@ -1,0 +1,5 @@
+/** Markdown imported as text: the bundler embeds it, so that a compiled binary carries its guides. */
+declare module '*.md' {
+  const text: string;
+  export default text;
+}
