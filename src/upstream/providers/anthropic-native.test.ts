@@ -125,7 +125,7 @@ describe('a Messages request to an Anthropic backend', () => {
     const { max_tokens: _, ...body } = BODY;
     const bytes = await upstream().countTokens?.(call({ body, maxTokens: Number.MAX_SAFE_INTEGER }));
     expect(new TextDecoder().decode(bytes)).toBe('{"input_tokens":42}');
-    expect(server.requests[0]?.path).toBe('/messages/count_tokens');
+    expect(server.requests[0]?.path).toBe('/v1/messages/count_tokens');
     expect(server.requests[0]?.body).toEqual({ ...body, model: wire.model });
   });
 

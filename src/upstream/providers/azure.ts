@@ -19,14 +19,13 @@ export const azure: Provider = {
   async open(access) {
     const { createAzure } = await import('@ai-sdk/azure');
     const { apiKey, headers, fetch, config } = access;
-    const apiVersion = config.options.get('api_version');
     const provider = createAzure({
       baseURL: addressOf(access),
       apiKey,
       headers,
       fetch,
-      ...(apiVersion !== undefined && { apiVersion }),
-      useDeploymentBasedUrls: config.options.get('deployment_urls') === 'true',
+      apiVersion: versionOf(config),
+      useDeploymentBasedUrls: byDeployment(config),
     });
     return {
       chat: (model) => provider.chat(model),
@@ -35,10 +34,13 @@ export const azure: Provider = {
     };
   },
   usage: openAiUsage,
-  check: (access) => ({
-    url: `${addressOf(access)}/models`,
-    headers: { 'api-key': access.apiKey, ...access.headers },
-  }),
+  check(access) {
+    const query = byDeployment(access.config) ? `?api-version=${versionOf(access.config)}` : '';
+    return {
+      url: `${addressOf(access)}/models${query}`,
+      headers: { 'api-key': access.apiKey, ...access.headers },
+    };
+  },
   requestOptions,
   fit: withOneCap,
   images: {
@@ -86,7 +88,16 @@ function needsResource(config: UpstreamConfig): string | undefined {
     : 'base_url or options.resource is not set';
 }
 
-/** The versioned address, so that package and check mean the same one. */
+/** The older form of the addresses, with the deployment in the path and a dated version in the query. */
+function byDeployment(config: UpstreamConfig): boolean {
+  return config.options.get('deployment_urls') === 'true';
+}
+
+function versionOf(config: UpstreamConfig): string {
+  return config.options.get('api_version') ?? (byDeployment(config) ? '2024-10-21' : 'v1');
+}
+
 function addressOf({ config }: Access): string {
-  return baseUrl(config, `https://${config.options.get('resource')}.openai.azure.com/openai/v1`);
+  const host = `https://${config.options.get('resource') ?? 'resource'}.openai.azure.com`;
+  return baseUrl(config, `${host}/openai${byDeployment(config) ? '' : '/v1'}`);
 }

@@ -9,6 +9,7 @@ import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
 /** Amazon Bedrock by its Converse API, with an API key or with the access key of an AWS user. */
 export const bedrock: Provider = {
   kind: 'bedrock',
+  framed: true,
   namespace: 'amazonBedrock',
   imageUrls: false,
   lateSystem: 'as_user',

@@ -7,14 +7,14 @@ const quiet = new AbortController().signal;
 
 describe('a body is bounded whatever the backend sends', () => {
   test.each([
-    ['text/event-stream', BODY_LIMITS.line, 'line'],
-    ['application/json', BODY_LIMITS.whole, 'body'],
+    ['lines', BODY_LIMITS.line, 'line'],
+    ['whole', BODY_LIMITS.whole, 'body'],
     ['error', BODY_LIMITS.error, 'body'],
-  ])(
+  ] as const)(
     '%s: more than its limit is a protocol failure, and the backend is cancelled',
-    async (type, limit, what) => {
+    async (shape, limit, what) => {
       const source = flood(new Uint8Array(1_048_576).fill(120));
-      const failure = await drain(boundedBody(source.stream, type, quiet));
+      const failure = await drain(boundedBody(source.stream, shape, quiet));
       expect(failure).toBeInstanceOf(UpstreamFailure);
       expect(failure).toMatchObject({ kind: 'protocol' });
       expect(String(failure)).toContain(what);
@@ -26,35 +26,34 @@ describe('a body is bounded whatever the backend sends', () => {
   test('a stream of any length passes while its lines are short', async () => {
     const line = new TextEncoder().encode(`data: ${'x'.repeat(1_000_000)}\n\n`);
     const source = flood(line, 20);
-    expect(await drain(boundedBody(source.stream, 'text/event-stream', quiet))).toBe(20 * line.length);
+    expect(await drain(boundedBody(source.stream, 'lines', quiet))).toBe(20 * line.length);
   });
 
   test('a line is bounded across pieces, and each line begins anew', async () => {
     const piece = new Uint8Array(BODY_LIMITS.line - 1).fill(120);
     const end = new TextEncoder().encode('\n');
     const whole = streamOf([piece, end, piece, end]);
-    expect(await drain(boundedBody(whole, 'text/event-stream', quiet))).toBe(2 * piece.length + 2);
+    expect(await drain(boundedBody(whole, 'lines', quiet))).toBe(2 * piece.length + 2);
     const tooLong = streamOf([piece, piece]);
-    expect(await drain(boundedBody(tooLong, 'text/event-stream', quiet))).toBeInstanceOf(UpstreamFailure);
+    expect(await drain(boundedBody(tooLong, 'lines', quiet))).toBeInstanceOf(UpstreamFailure);
   });
 
   test('frames pass cut at every byte, and one that claims too much is refused', async () => {
     const frames = encodeFrames(
       '{"messageStart":{"role":"assistant"}}\n{"messageStop":{"stopReason":"end_turn"}}\n',
     );
-    const type = 'application/vnd.amazon.eventstream';
     for (let cut = 1; cut < frames.length; cut++) {
       const pieces = streamOf([frames.slice(0, cut), frames.slice(cut)]);
-      expect(await drain(boundedBody(pieces, type, quiet))).toBe(frames.length);
+      expect(await drain(boundedBody(pieces, 'frames', quiet))).toBe(frames.length);
     }
     const huge = streamOf([new Uint8Array([0xff, 0xff]), new Uint8Array([0xff, 0xff])]);
-    expect(await drain(boundedBody(huge, type, quiet))).toBeInstanceOf(UpstreamFailure);
+    expect(await drain(boundedBody(huge, 'frames', quiet))).toBeInstanceOf(UpstreamFailure);
   });
 
   test('a connection that breaks is a failure, one that was aborted keeps its reason', async () => {
-    expect(await drain(boundedBody(broken(), 'application/json', quiet))).toMatchObject({ kind: 'protocol' });
+    expect(await drain(boundedBody(broken(), 'whole', quiet))).toMatchObject({ kind: 'protocol' });
     const reason = new UpstreamFailure('timeout', 'late');
-    expect(await drain(boundedBody(broken(), 'application/json', AbortSignal.abort(reason)))).toBe(reason);
+    expect(await drain(boundedBody(broken(), 'whole', AbortSignal.abort(reason)))).toBe(reason);
   });
 });
 

@@ -7,11 +7,11 @@ import { UpstreamFailure } from '../port.ts';
  */
 export function boundedBody(
   body: ReadableStream<Uint8Array>,
-  contentType: string,
+  shape: BodyShape,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  const check = checkFor(contentType);
+  const check = checkFor(shape);
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -37,14 +37,23 @@ export const BODY_LIMITS = {
   whole: 96 * 1024 * 1024,
   error: 256 * 1024,
   line: 8 * 1024 * 1024,
-  /** The largest message that the event stream format of AWS allows. */
+  /** The largest message that the framed format allows. */
   frame: 16 * 1024 * 1024,
 } as const;
 
-function checkFor(contentType: string): Check {
-  if (contentType.startsWith('text/event-stream')) return lineCheck();
-  if (contentType.startsWith('application/vnd.amazon.eventstream')) return frameCheck();
-  return totalCheck(contentType === 'error' ? BODY_LIMITS.error : BODY_LIMITS.whole);
+export type BodyShape = 'whole' | 'error' | 'lines' | 'frames';
+
+function checkFor(shape: BodyShape): Check {
+  switch (shape) {
+    case 'lines':
+      return lineCheck();
+    case 'frames':
+      return frameCheck();
+    case 'whole':
+    case 'error':
+      break;
+  }
+  return totalCheck(BODY_LIMITS[shape]);
 }
 
 function totalCheck(limit: number): Check {

@@ -17,6 +17,8 @@ export interface Provider {
   /** A system message in mid-conversation: kept, or sent as the user's words where the backend refuses it. */
   readonly lateSystem: 'kept' | 'as_user';
   readonly logitBias: boolean;
+  /** Its streams are length-prefixed frames and not lines. */
+  readonly framed?: boolean;
   /** What the configuration lacks, in words for the operator; undefined when it is complete. */
   problem(config: UpstreamConfig): string | undefined;
   /** Imports its package when it is first used: together they weigh 25 MB, and most installations need one or none. */
@@ -85,6 +87,9 @@ export function needsKey(config: UpstreamConfig): string | undefined {
   return config.apiKey ? undefined : 'api_key is not set';
 }
 
+/** The configured address, with the usual path where only a host was given: people leave out `/v1` as often as not. */
 export function baseUrl(config: UpstreamConfig, usual: string): string {
-  return (config.baseUrl ?? usual).replace(/\/+$/, '');
+  const url = new URL(config.baseUrl ?? usual);
+  if (url.pathname === '/') url.pathname = new URL(usual).pathname;
+  return url.href.replace(/\/+$/, '');
 }

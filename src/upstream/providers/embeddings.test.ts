@@ -134,7 +134,9 @@ function wireOf(kind: string): EmbeddingWire {
 }
 
 interface Answer {
-  readonly data: { readonly index: number; readonly embedding: unknown }[];
+  readonly object: string;
+  readonly model: string;
+  readonly data: { readonly object: string; readonly index: number; readonly embedding: unknown }[];
   readonly usage?: unknown;
 }
 

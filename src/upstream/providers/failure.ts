@@ -70,7 +70,7 @@ function waitMs(error: Error): number | undefined {
   return retryAfter(new Headers(error.responseHeaders)) ?? retryDelayInBody(error.responseBody);
 }
 
-/** Google's RPC status carries the delay in the body: `details: [{ retryDelay: "17s" }]`. */
+/** Backends with RPC errors put the delay into the body: `details: [{ retryDelay: "17s" }]`. */
 function retryDelayInBody(body: string | undefined): number | undefined {
   const error = body === undefined ? undefined : parseObject(body)?.error;
   if (!isObject(error) || !Array.isArray(error.details)) return undefined;

@@ -26,7 +26,7 @@ describe('images', () => {
     expectPngs({ images }, 2);
     expect(usage).toEqual({ input_tokens: 18, output_tokens: 2580, total_tokens: 2598 });
     expect(server.requests).toHaveLength(2);
-    expect(server.requests[0]?.path).toBe('/models/gemini-2.5-flash-image:generateContent');
+    expect(server.requests[0]?.path).toBe('/v1beta/models/gemini-2.5-flash-image:generateContent');
     expect(server.requests[0]?.body).toMatchObject({
       contents: [{ role: 'user', parts: [{ text: 'A fox' }] }],
       generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } },

@@ -91,6 +91,33 @@ describe('the way to the network', () => {
     }
   });
 
+  test('an address with a path of its own is taken as it is', async () => {
+    server.answer(async () => json(await readFixture('anthropic', 'text.json')));
+    const wire = wireOf('anthropic');
+    const upstream = makeProvider(wireConfig(wire, `${server.url}/proxy/claude/`));
+    await upstream?.chat({
+      model: wire.model,
+      request: REQUESTS.text,
+      signal: new AbortController().signal,
+      requestId: 'r',
+    });
+    expect(server.requests[0]?.path).toBe('/proxy/claude/messages');
+  });
+
+  test('Azure’s older addresses carry deployment and version', async () => {
+    server.answer(async () => json(await readFixture('azure', 'text.json')));
+    const wire = wireOf('azure');
+    const options = new Map([['deployment_urls', 'true']]);
+    const upstream = makeProvider({ ...wireConfig(wire, server.url), options });
+    const signal = new AbortController().signal;
+    await upstream?.chat({ model: 'my-gpt', request: REQUESTS.text, signal, requestId: 'r' });
+    await upstream?.check(signal);
+    expect(server.requests.map(({ path }) => path)).toEqual([
+      '/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21',
+      '/openai/models?api-version=2024-10-21',
+    ]);
+  });
+
   test('keys and addresses in the environment are never used', async () => {
     const names = [
       'ANTHROPIC_API_KEY',

@@ -1,6 +1,6 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { UpstreamFailure } from '../port.ts';
-import { boundedBody } from './body-bounds.ts';
+import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { parseObject } from './json.ts';
 import type { Limits, Provider } from './definition.ts';
 
@@ -27,7 +27,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
         `the backend redirects (${response.status}); redirects are not followed`,
       );
     }
-    return boundedResponse(response, call.signal);
+    return boundedResponse(response, provider, call.signal);
   };
   return Object.assign(send, { preconnect: fetch.preconnect });
 }
@@ -72,9 +72,19 @@ async function ask(url: string, init: BunFetchRequestInit, signal: AbortSignal):
   }
 }
 
-function boundedResponse(response: Response, signal: AbortSignal): Response {
+function boundedResponse(response: Response, provider: Provider, signal: AbortSignal): Response {
   const { status, statusText, headers } = response;
   if (!response.body) return response;
-  const type = status >= 400 ? 'error' : (headers.get('content-type') ?? '');
-  return new Response(boundedBody(response.body, type, signal), { status, statusText, headers });
+  return new Response(boundedBody(response.body, shapeOf(response, provider), signal), {
+    status,
+    statusText,
+    headers,
+  });
+}
+
+function shapeOf({ status, headers }: Response, provider: Provider): BodyShape {
+  if (status >= 400) return 'error';
+  const type = headers.get('content-type') ?? '';
+  if (type.startsWith('text/event-stream')) return 'lines';
+  return provider.framed && !type.startsWith('application/json') ? 'frames' : 'whole';
 }
