@@ -30,6 +30,13 @@ export function createSetup({ store, people, clock }: { store: Store; people: Pe
     done ||= await hasAdmin(store.db);
     return done;
   };
+  // Within a process they take turns, so that only the first of a flood has its password hashed.
+  let turn: Promise<unknown> = Promise.resolve();
+  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work);
+    turn = mine.catch(() => undefined);
+    return mine;
+  };
   return {
     needed: async () => !(await isDone()),
     async issue() {
@@ -47,17 +54,18 @@ export function createSetup({ store, people, clock }: { store: Store; people: Pe
       if (await isDone()) throw gone();
       return expiryOf(store.db, token, clock.now());
     },
-    async consume(token, person) {
-      if (await isDone()) throw gone();
-      // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
-      if ((await expiryOf(store.db, token, clock.now())) === undefined) throw wrongToken();
-      return people.create({ ...person, role: 'admin' }, async (tx) => {
-        await lockAdmins(tx, clock.now());
-        if (await hasAdmin(tx)) throw gone();
-        if ((await expiryOf(tx, token, clock.now())) === undefined) throw wrongToken();
-        await tx.deleteFrom('setting').where('key', 'like', 'setup_token:%').execute();
-      });
-    },
+    consume: (token, person) =>
+      oneByOne(async () => {
+        if (await isDone()) throw gone();
+        // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
+        if ((await expiryOf(store.db, token, clock.now())) === undefined) throw wrongToken();
+        return people.create({ ...person, role: 'admin' }, async (tx) => {
+          await lockAdmins(tx, clock.now());
+          if (await hasAdmin(tx)) throw gone();
+          if ((await expiryOf(tx, token, clock.now())) === undefined) throw wrongToken();
+          await tx.deleteFrom('setting').where('key', 'like', 'setup_token:%').execute();
+        });
+      }),
   };
 }
 

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AUTH_ROUTES } from '../identity/auth-routes.ts';
+import type { ConsoleRoute } from './contract.ts';
+import { testConsole, type Browser, type TestConsole } from './harness.ts';
+import { ROUTES, type Rule, type Who } from './routes.ts';
+
+let site: TestConsole;
+let who: Record<'nobody' | 'user' | 'other' | 'disabled' | 'admin', Browser>;
+
+beforeAll(async () => {
+  site = await testConsole();
+  const admin = await site.admin();
+  const disabled = await site.user('disabled@example.com');
+  await site.store.db
+    .updateTable('account')
+    .set({ status: 'disabled' })
+    .where('email', '=', 'disabled@example.com')
+    .execute();
+  who = {
+    nobody: site.browser(),
+    user: await site.user('user@example.com'),
+    other: await site.user('other@example.com'),
+    disabled,
+    admin,
+  };
+});
+afterAll(() => site.close());
+
+const routes = Object.entries(ROUTES) as [ConsoleRoute, Rule][];
+/** An id that nobody has: whoever may ask is told 404, whoever may not never gets that far. */
+const pathOf = (route: string): string =>
+  (route.split(' ')[1] ?? '').replaceAll(/\{\w+\}/g, 'nobody-has-this');
+const methodOf = (route: string): string => route.split(' ')[0] ?? '';
+
+/** What each kind of visitor must get from each kind of route; `in`: past the door, whatever is behind it. */
+const MATRIX: Record<Who, Record<keyof typeof who, 'in' | 401 | 403 | 404>> = {
+  public: { nobody: 'in', user: 'in', other: 'in', disabled: 'in', admin: 'in' },
+  setup: { nobody: 404, user: 404, other: 404, disabled: 404, admin: 404 },
+  user: { nobody: 401, user: 'in', other: 'in', disabled: 401, admin: 'in' },
+  admin: { nobody: 401, user: 403, other: 403, disabled: 401, admin: 'in' },
+};
+
+describe('every route lets in whom the table says, and nobody else', () => {
+  for (const [route, rule] of routes) {
+    test(route, async () => {
+      for (const [name, visitor] of Object.entries(who) as [keyof typeof who, Browser][]) {
+        const expected = MATRIX[rule.who][name];
+        const { status } = await visitor.call(methodOf(route), pathOf(route));
+        const got = status === 401 || status === 403 || (expected === 404 && status === 404) ? status : 'in';
+        expect([name, got]).toEqual([name, expected]);
+        expect(status).toBeLessThan(500);
+      }
+    });
+  }
+
+  test('an API token is no session', async () => {
+    const { token } = await who.user.must<{ token: string }>('POST', '/api/console/token');
+    const stranger = site.browser();
+    for (const headers of [
+      { authorization: `Bearer ${token}` },
+      { 'x-api-key': token },
+      { cookie: `tollgate.session_token=${token}` },
+    ]) {
+      expect((await stranger.call('GET', '/api/console/overview', undefined, headers)).status).toBe(401);
+    }
+    expect((await stranger.call('GET', `/api/console/overview?token=${token}`)).status).toBe(401);
+  });
+});
+
+describe('the table is complete', () => {
+  test('the server has no route that is not in it', () => {
+    const served = site.routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+    const listed = new Set<string>([
+      ...Object.keys(ROUTES),
+      'POST /api/auth/*',
+      'GET /api/auth/callback/{provider}',
+    ]);
+    expect(served.filter((route) => !listed.has(route))).toEqual([]);
+    expect(served).toHaveLength(listed.size);
+  });
+
+  test('nothing of the sign-in library is open but what is listed', async () => {
+    const hidden = ['sign-up/email/x', 'update-user', 'delete-user', 'change-email', 'get-session', 'list-sessions', 'reset-password',
+      'request-password-reset', 'set-password', 'link-social', 'unlink-account', 'refresh-token', 'get-access-token', 'verify-password',
+      'two-factor/get-totp-uri', 'two-factor/send-otp', 'two-factor/verify-otp', 'two-factor/view-backup-codes', 'constructor']; // prettier-ignore
+    for (const name of hidden) {
+      for (const method of ['GET', 'POST']) {
+        expect([name, (await who.admin.call(method, `/api/auth/${name}`)).status]).toEqual([name, 404]);
+      }
+    }
+    for (const name of Object.keys(AUTH_ROUTES))
+      expect((await who.admin.call('GET', `/api/auth/${name}`)).status).toBe(404);
+  });
+
+  test('every admin route that changes something is written to the audit log', () => {
+    const PREVIEW_ONLY: ConsoleRoute[] = ['POST /api/console/admin/catalog/propose'];
+    const silent = routes.filter(
+      ([route, rule]) => rule.who === 'admin' && !route.startsWith('GET') && rule.audit === undefined,
+    );
+    expect(silent.map(([route]) => route)).toEqual(PREVIEW_ONLY);
+  });
+
+  test('every answer says not to keep it, and where it may be used', async () => {
+    for (const path of [
+      '/api/console/session',
+      '/api/console/overview',
+      '/api/console/nothing',
+      '/api/auth/nothing',
+    ]) {
+      const { headers } = await who.nobody.call('GET', path);
+      expect(headers.get('cache-control')).toBe('no-store');
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('access-control-allow-origin')).toBeNull();
+    }
+  });
+});
+
+describe('what belongs to one account', () => {
+  test('is not found by another, whichever id is sent', async () => {
+    const id = await who.user.accountId();
+    await site.credit(id, 1);
+    const requestId = await site.charge(id);
+    const { items } = await who.user.must<{ items: { id: string }[] }>('GET', '/api/console/sessions');
+    for (const [method, path] of [
+      ['GET', `/api/console/requests/${requestId}`],
+      ['DELETE', `/api/console/sessions/${items[0]?.id}`],
+    ] as const) {
+      expect((await who.other.call(method, path)).status).toBe(404);
+    }
+    expect((await who.user.call('GET', '/api/console/overview')).status).toBe(200);
+  });
+
+  test('stays out of the lists and files of another, with filters and without', async () => {
+    const id = await who.user.accountId();
+    await site.credit(id, 1);
+    const requestId = await site.charge(id, { model: 'only-hers' });
+    const lists = [
+      'requests',
+      'requests.csv',
+      'entries',
+      'usage',
+      'usage.csv',
+      'images',
+      'overview',
+      'quickstart',
+    ];
+    for (const list of lists) {
+      const text = await (await who.other.raw('GET', `/api/console/${list}`)).text();
+      expect([list, text.includes(requestId) || text.includes('only-hers')]).toEqual([list, false]);
+    }
+    for (const query of [`account=${id}`, `accountId=${id}`, `account_id=${id}`]) {
+      expect((await who.other.call('GET', `/api/console/requests?${query}`)).status).toBe(400);
+    }
+  });
+});
+
+describe('a field that is not part of a form', () => {
+  const SMUGGLED = { role: 'admin', balance: 1e15, balanceUsd: '1000', held: 0, is_admin: true, status: 'active', token_hash: 'x', accountId: 'acc_overrun', userId: 'x', monthlyUsd: null }; // prettier-ignore
+
+  test('changes nothing on any route', async () => {
+    const id = await who.other.accountId();
+    const before = await site.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    const forms = routes
+      .filter(([route]) => /^(POST|PUT|PATCH)/.test(route))
+      .map(([route]) => [methodOf(route), pathOf(route)] as const);
+    const signIn = Object.keys(AUTH_ROUTES).map((name) => ['POST', `/api/auth/${name}`] as const);
+    const harmless = new Set([
+      '/api/auth/sign-out',
+      '/api/auth/revoke-sessions',
+      '/api/auth/revoke-other-sessions',
+    ]);
+    for (const [method, path] of [...forms, ...signIn]) {
+      if (harmless.has(path)) continue;
+      const { status } = await who.other.call(method, path, { ...SMUGGLED, name: 'x' });
+      expect([path, status >= 400 && status < 500]).toEqual([path, true]);
+    }
+    for (const [route] of routes.filter(
+      ([route, rule]) => rule.who === 'admin' && /^(POST|PUT|PATCH)/.test(route),
+    )) {
+      const path = (route.split(' ')[1] ?? '').replace('{id}', id);
+      const { status } = await who.admin.call(methodOf(route), path, SMUGGLED);
+      expect([path, status]).toEqual([path, 400]);
+    }
+    const after = await site.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+    expect(after).toEqual(before);
+  });
+
+  test('makes nobody an admin at sign-up', async () => {
+    const smuggler = site.browser();
+    const body = { email: 'smuggler@example.com', password: 'a perfectly fine phrase' };
+    expect((await smuggler.call('POST', '/api/auth/sign-up/email', { ...body, role: 'admin' })).status).toBe(
+      400,
+    );
+    await smuggler.must('POST', '/api/auth/sign-up/email', body);
+    expect((await smuggler.call('GET', '/api/console/admin/overview')).status).toBe(403);
+  });
+});
