@@ -4,15 +4,18 @@ import { builtinCatalog } from './catalog/builtin.ts';
 import type { CatalogSource } from './catalog/catalog.ts';
 import { openCatalog } from './catalog/source.ts';
 import { openStoredCatalog, type StoredCatalog } from './catalog/stored.ts';
+import { composeConsole, type ConsoleDoor } from './compose-console.ts';
 import type { Config } from './config.ts';
 import { Edge } from './http/edge.ts';
 import { healthRoutes } from './http/health.ts';
 import { ImageLinks } from './http/image-links.ts';
 import { messagesApi } from './http/messages-api.ts';
+import { makePlayground } from './http/playground.ts';
 import { publicApi } from './http/public-api.ts';
 import { Replays } from './http/replays.ts';
 import { Router } from './http/router.ts';
 import { startServer, type RunningServer } from './http/server.ts';
+import { makeSite, type WebFile } from './http/site.ts';
 import { readTls } from './http/tls.ts';
 import { v1Api } from './http/v1-api.ts';
 import { Accounts } from './identity/accounts.ts';
@@ -30,6 +33,8 @@ import { stderrLog, type Log } from './std/log.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Pool } from './upstream/pool.ts';
+import { openApiDocument } from './wire/openapi.ts';
+import llms from '../docs/llms.txt' with { type: 'text' };
 
 /** What the command line and the server both need: the store, its secret, its books. */
 export interface Services {
@@ -80,12 +85,13 @@ export async function startTollgate(config: Config, log: Log = stderrLog, clock:
     const catalog = await openAnyCatalog(services);
     const relay = makeRelay(services, catalog);
     const state = { draining: false };
-    const server = await openDoor(services, catalog, relay, state);
-    const sweeper = startChores(services);
+    const { server, door } = await openDoor(services, catalog, relay, state);
+    const sweeper = startChores(services, door);
+    const setup = await door.setup.issue();
     return {
       url: server.url,
       services,
-      setupLink: undefined,
+      setupLink: setup && `${server.url}/setup/${setup.token}`,
       stop: async (graceMs = config.graceMs) => {
         state.draining = true;
         server.drain();
@@ -93,6 +99,7 @@ export async function startTollgate(config: Config, log: Log = stderrLog, clock:
         await server.stop();
         await sweeper.stop();
         relay.running.stop();
+        await door.console.close();
         catalog.close();
         await closeServices(services);
       },
@@ -128,7 +135,12 @@ function makeRelay({ ledger: { ledger }, clock, log }: Services, catalog: Catalo
   };
 }
 
-async function openDoor(services: Services, catalog: CatalogSource, relay: Relay, state: { draining: boolean }): Promise<RunningServer> {
+async function openDoor(
+  services: Services,
+  catalog: CatalogSource,
+  relay: Relay,
+  state: { draining: boolean },
+): Promise<{ server: RunningServer; door: ConsoleDoor }> {
   const { config, store, secret, accounts, clock, log } = services;
   const pepper = secret.key('token pepper');
   const edge = new Edge(relay, {
@@ -139,7 +151,7 @@ async function openDoor(services: Services, catalog: CatalogSource, relay: Relay
   const links = new ImageLinks(makeImageStore(store.db, clock), secret.key('image links'), clock);
   const replays = new Replays(new AnswerBook(store, clock), edge);
   const router = new Router([
-    ...publicApi({ edge, links, store, replays, openApi: {} }),
+    ...publicApi({ edge, links, store, replays, openApi: openApiDocument() }),
     ...v1Api({ edge, links, replays }),
     ...messagesApi(edge, replays),
     ...healthRoutes({
@@ -148,8 +160,22 @@ async function openDoor(services: Services, catalog: CatalogSource, relay: Relay
       metrics: async () => '',
     }),
   ]);
+  const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+  const site = makeSite({ files: webFiles(log), console: (request, meta) => door.console.fetch(request, meta), llmsText: llms });
   const tls = await readTls(catalog.current().tls, config.dataDir);
-  return startServer({ host: config.host, port: config.port, tls, router, edge, clock, log, site: async () => undefined });
+  const server = startServer({ host: config.host, port: config.port, tls, router, edge, clock, log, site });
+  return { server, door };
+}
+
+/** The console's pages are bundled when the server starts; a binary brings them along. */
+async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
+  try {
+    const { buildWeb } = await import('../web/build.ts');
+    return await buildWeb({ minify: true });
+  } catch (error) {
+    log.error('the console could not be bundled', { error });
+    return new Map();
+  }
 }
 
 const STORE_PATIENCE_MS = 1_000;
@@ -161,7 +187,7 @@ async function answers(store: Store): Promise<boolean> {
   return await Promise.race([asked.then(() => true), Bun.sleep(STORE_PATIENCE_MS).then(() => false)]).catch(() => false);
 }
 
-function startChores({ ledger: { ledger }, store, clock, log }: Services): Sweeper {
+function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor): Sweeper {
   const images = makeImageStore(store.db, clock);
   const replies = new AnswerBook(store, clock);
   return new Sweeper(
@@ -169,6 +195,7 @@ function startChores({ ledger: { ledger }, store, clock, log }: Services): Sweep
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => replies.sweep() },
+      { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
     ],
     log,
   );

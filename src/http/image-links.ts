@@ -6,7 +6,6 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import type { ImageResponse } from '../wire/images.ts';
-import type { Exchange } from './edge.ts';
 import { baseHeaders, json, termHeaders } from './respond.ts';
 
 const LINK_LIFE_MS = 3_600_000;
@@ -57,19 +56,19 @@ export class ImageLinks {
 }
 
 /** An image answer in the public shape, as links or as base64, whatever the backend gave. */
-export async function answerImages(reply: ImageReply, call: ImageCall, exchange: Exchange, links: ImageLinks): Promise<Response> {
+export async function answerImages(reply: ImageReply, call: ImageCall, origin: string, links: ImageLinks): Promise<Response> {
   const inline = call.request.response_format === 'b64_json';
   const data = await Promise.all(
     reply.answer.images.map(async (image) => ({
       ...(inline
         ? { b64_json: Buffer.from(image.bytes).toString('base64') }
-        : { url: await links.publish(image, call, exchange.origin) }),
+        : { url: await links.publish(image, call, origin) }),
       ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
     })),
   );
   const created = Math.floor(Date.now() / 1000);
   const body: ImageResponse = { created, data, ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }) };
-  return json(body, exchange.requestId, termHeaders(reply.terms, reply.settled?.charged));
+  return json(body, call.requestId, termHeaders(reply.terms, reply.settled?.charged));
 }
 
 function gone(): Fault {

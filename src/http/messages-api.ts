@@ -11,7 +11,7 @@ import { streamResponse } from './chat-answer.ts';
 import type { Edge, Exchange } from './edge.ts';
 import { readJson } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { callOf } from './public-api.ts';
+import { callOf } from './public-calls.ts';
 import { json, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import type { Route } from './router.ts';

@@ -8,7 +8,7 @@ import { streamResponse } from './chat-answer.ts';
 import type { Edge, Exchange } from './edge.ts';
 import type { JsonBody } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { callOf } from './public-api.ts';
+import { callOf } from './public-calls.ts';
 import { json, termHeaders } from './respond.ts';
 import { wantedOf } from './v1-api.ts';
 

@@ -1,3 +1,5 @@
+import { PAGE_HEADERS, STRICT_TRANSPORT } from '../console/security.ts';
+import type { ConsoleMeta } from '../console/visit.ts';
 import type { Exchange } from './edge.ts';
 
 export interface WebFile {
@@ -8,48 +10,43 @@ export interface WebFile {
 }
 
 export interface SiteParts {
-  /** The bundled pages; a promise, so that the API need not wait for the bundler. */
+  /** The bundled pages, as a promise: the API need not wait for the bundler. */
   readonly files: Promise<ReadonlyMap<string, WebFile>>;
   /** The console's own API and sign-in, under /api/console and /api/auth. */
-  readonly console: (exchange: Exchange) => Promise<Response>;
-  /** Sent with every page. */
-  readonly policy: string;
+  readonly console: (request: Request, meta: ConsoleMeta) => Promise<Response>;
   readonly llmsText: string;
 }
 
-const PAGE_PATHS = /^\/($|sign-in|sign-up|setup\/|app($|\/)|admin($|\/)|docs($|\/)|models($|\/)|status$)/;
+/** Paths that are pages: the browser's router shows the right one. Anything else that is no file is a 404. */
+const PAGE_PATHS = /^\/(?:$|(?:sign-in|sign-up|setup|app|admin|docs)(?:$|\/))/;
+
+const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n';
 
 /** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
 export function makeSite(parts: SiteParts): (exchange: Exchange) => Promise<Response | undefined> {
   return async (exchange) => {
-    const { path, request } = exchange;
-    if (path.startsWith('/api/console/') || path.startsWith('/api/auth/')) return await parts.console(exchange);
+    const { path, request, requestId, origin, address } = exchange;
+    if (/^\/api\/(?:console|auth)\//.test(path)) return await parts.console(request, { requestId, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-    if (path === '/llms.txt') return text(parts.llmsText);
-    if (path === '/robots.txt') return text('User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n');
+    if (path === '/llms.txt') return plain(parts.llmsText);
+    if (path === '/robots.txt') return plain(ROBOTS);
     const files = await parts.files;
     const file = files.get(path) ?? (PAGE_PATHS.test(path) ? files.get('/index.html') : undefined);
-    return file && page(file, parts.policy, exchange);
+    return file && page(file, origin.startsWith('https:'));
   };
 }
 
-function page(file: WebFile, policy: string, exchange: Exchange): Response {
-  const secure = exchange.origin.startsWith('https:');
+function page(file: WebFile, secure: boolean): Response {
   return new Response(file.bytes, {
     headers: {
+      ...PAGE_HEADERS,
       'content-type': file.mime,
       'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-store',
-      'content-security-policy': policy,
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      'cross-origin-opener-policy': 'same-origin',
-      'permissions-policy': 'camera=(), microphone=(), geolocation=()',
-      'x-frame-options': 'DENY',
-      ...(secure ? { 'strict-transport-security': 'max-age=31536000' } : {}),
+      ...(secure ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
     },
   });
 }
 
-function text(words: string): Response {
-  return new Response(words, { headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' } });
+function plain(words: string): Response {
+  return new Response(words, { headers: { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' } });
 }

@@ -17,7 +17,7 @@ import { answerImages, type ImageLinks } from './image-links.ts';
 import { readJson, type JsonBody } from './json.ts';
 import { modelEntries } from './model-entries.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { callOf } from './public-api.ts';
+import { callOf } from './public-calls.ts';
 import { json, rateHeaders, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import { answerResponses, readResponses } from './responses-api.ts';
@@ -107,7 +107,7 @@ async function images(exchange: Exchange, { edge, links, replays }: V1Parts): Pr
     return { call: imageCall(exchange, caller, body, { request, edge }), body };
   });
   return await replays.once(exchange, { caller, text: body.text }, async (signal) =>
-    answerImages(await relayImages({ ...call, signal }, edge.parts), call, exchange, links),
+    answerImages(await relayImages({ ...call, signal }, edge.parts), call, exchange.origin, links),
   );
 }
 
@@ -118,7 +118,7 @@ async function edits(exchange: Exchange, { edge, links }: V1Parts): Promise<Resp
     const { request, size } = await readImageForm(exchange.request);
     return imageCall(exchange, caller, { size }, { request, edge });
   });
-  return answerImages(await relayImages(call, edge.parts), call, exchange, links);
+  return answerImages(await relayImages(call, edge.parts), call, exchange.origin, links);
 }
 
 function imageCall(

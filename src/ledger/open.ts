@@ -2,6 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Ledger } from './port.ts';
+import { openPostgresLedger } from './postgres.ts';
 import { SqliteLedger } from './sqlite.ts';
 
 export interface OpenLedger {
@@ -26,5 +27,7 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
     const ledger = new SqliteLedger({ backend, ...options });
     return { ledger, recover: () => ledger.recover(), close: () => ledger.close() };
   }
-  throw new Error('postgres comes next');
+  const ledger = openPostgresLedger(backend, options);
+  // Other nodes may be alive: only leases tell which holds are orphans.
+  return { ledger, recover: () => ledger.expire(), close: () => ledger.close() };
 }

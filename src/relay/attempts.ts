@@ -53,6 +53,7 @@ export async function firstAnswer<Answer>(
       attempts.push({ upstream: upstream.name, result: 'skipped', reason: 'resting', durationMs: 0 });
       continue;
     }
+    if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
     if (last && !(await mayTryAgain(parts.upstreams))) break;
     const tried = await tryOne({ upstream, model: modelAt(order.route.model, upstream.name), attempt, signal, streamed, parts });
     attempts.push(tried.record);
@@ -137,6 +138,17 @@ function report(parts: RelayParts, name: string, failure: UpstreamFailure, clien
   if (failure.kind === 'unauthorized') parts.log.error('upstream refused our key', detail);
   else parts.log.warn('upstream attempt failed', detail);
 }
+
+function isSame(attempts: readonly Attempt[], upstream: Upstream): boolean {
+  return attempts.at(-1)?.upstream === upstream.name;
+}
+
+/** The same backend is asked twice only where it never began to work: no connection, or too busy to take the call. */
+function isWorthRepeating({ kind, status }: UpstreamFailure): boolean {
+  return kind === 'connect' || status === BUSY;
+}
+
+const BUSY = 503;
 
 async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
   if (!pool.mayRetry()) return false;
