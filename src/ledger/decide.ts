@@ -36,7 +36,7 @@ export type Decision =
 /** A cap the balance cannot afford is lowered, but never below this: a shorter answer would be of no use. */
 export const OUTPUT_FLOOR = 256;
 /** Holds of running requests come back within seconds; there is no better guess. */
-const HOLD_RETRY_MS = 1_000;
+export const HOLD_RETRY_MS = 1_000;
 
 /**
  * The whole admission rule as a pure function. The order is fixed: status, rate, concurrency, money. The Postgres
@@ -125,6 +125,11 @@ function affordableCap(request: AdmissionRequest, available: NanoUsd): number | 
   return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output)
     ? Math.min(affordable, ceiling.output)
     : undefined;
+}
+
+/** The amounts of a request that do not depend on the account: the hold for its full cap, and the least of any use. */
+export function holdRange(request: AdmissionRequest): { readonly full: NanoUsd; readonly required: NanoUsd } {
+  return { full: holdFor(request, outputOf(request.ceiling)), required: cheapestUseful(request) };
 }
 
 function cheapestUseful(request: AdmissionRequest): NanoUsd {

@@ -70,7 +70,8 @@ function dearestInput(price: Price & { kind: 'tokens' }): number {
 }
 
 /** A worst case beyond any balance is as unaffordable as one just above it. */
+export const MAX_COST = nanoUsd(MAX_BALANCE * 8);
+
 function capped(amount: bigint): NanoUsd {
-  const limit = BigInt(MAX_BALANCE) * 8n;
-  return nanoUsd(Number(amount > limit ? limit : amount));
+  return amount > BigInt(MAX_COST) ? MAX_COST : nanoUsd(Number(amount));
 }

@@ -44,7 +44,7 @@ function isCount(value: number): boolean {
 
 /** The books of the operator's losses. Rounded down to what is left below its ceiling, so that no sum leaves 2^53. */
 export const OVERRUN_ACCOUNT = 'acc_overrun';
-const OVERRUN_CEILING = 8_000_000_000_000_000;
+export const OVERRUN_CEILING = 8_000_000_000_000_000;
 
 export function bookableOverrun(overrun: NanoUsd, bookedSoFar: number): NanoUsd {
   return nanoUsd(Math.min(overrun, Math.max(0, OVERRUN_CEILING - bookedSoFar)));

@@ -21,7 +21,7 @@ export const LEDGER_ADMIT = `
 CREATE FUNCTION ledger_admit(
   p_node text, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
   c_hash text[], c_account text[], c_last bigint[], c_shape bigint[], c_total bigint[],
-  s_images boolean[], s_endpoint text[], s_model text[], s_price text[], s_input_price bigint[],
+  s_images boolean[], s_lowerable boolean[], s_endpoint text[], s_model text[], s_price text[], s_input_price bigint[],
   s_output_price bigint[], s_per_minute bigint[], s_concurrent bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_caller bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[]
@@ -90,9 +90,9 @@ BEGIN
           WHEN v_open >= v_concurrent THEN 3
           WHEN v_hold <= v_free THEN 0 END;
         IF v_verdict IS NULL THEN
-          v_affordable := CASE WHEN v_is_images THEN -1 ELSE 0 END;
+          v_affordable := CASE WHEN s_lowerable[v_shape] THEN 0 ELSE -1 END;
           v_money := v_free::numeric * 1000000 - q_input[n]::numeric * s_input_price[v_shape];
-          IF NOT v_is_images AND v_money >= 0 THEN
+          IF s_lowerable[v_shape] AND v_money >= 0 THEN
             v_affordable := CASE WHEN s_output_price[v_shape] = 0 THEN p_max_count
               ELSE least(div(v_money, s_output_price[v_shape]), p_max_count) END::bigint / q_choices[n];
           END IF;

@@ -1,0 +1,253 @@
+import type { Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
+import type { PostgresBackend } from '../store/store.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  Caller,
+  Ending,
+  Ledger,
+  NewEntry,
+  Progress,
+  Settled,
+  Settlement,
+  Standing,
+  Verification,
+} from './port.ts';
+import { ADMIT, AdmissionBatch, type AdmitRow } from './postgres-admission.ts';
+import { callTogether, plainArray, textArray } from './postgres-batch.ts';
+import {
+  CLOSE,
+  closeValues,
+  EXPIRE,
+  expireValues,
+  settledOf,
+  settlementOf,
+  voidOf,
+  type ClosedRow,
+  type Closing,
+} from './postgres-closing.ts';
+import { Doubts } from './postgres-doubts.ts';
+import { Lane, unavailable } from './postgres-lane.ts';
+import { postEntry } from './postgres-posting.ts';
+import { PostgresReading } from './postgres-reading.ts';
+import { CallFailed, PostgresSession, type Statement } from './postgres-session.ts';
+import { NO_USAGE } from './price.ts';
+import { isUsage } from './settlement.ts';
+import type { Lease } from './sqlite-operations.ts';
+
+export function openPostgresLedger(
+  backend: Pick<PostgresBackend, 'url'>,
+  options: PostgresLedgerOptions,
+): PostgresLedger {
+  return new PostgresLedger(backend.url, options);
+}
+
+export interface PostgresLedgerOptions {
+  /** Names this process in the holds it makes; no two processes share one. */
+  readonly node: string;
+  readonly log: Log;
+  readonly leaseMs?: number | undefined;
+  /** Added to the database's clock, the only one that counts here. For tests. */
+  readonly clockOffsetMs?: (() => number) | undefined;
+}
+
+/**
+ * The ledger on Postgres, for any number of nodes. What arrives together travels together: one call of one function
+ * decides a batch inside the database, under the locks of the accounts concerned, on the database's clock.
+ */
+export class PostgresLedger implements Ledger {
+  readonly #log: Log;
+  readonly #lease: Lease;
+  readonly #offsetMs: () => number;
+  readonly #session: PostgresSession;
+  readonly #reading: PostgresReading;
+  readonly #doubts: Doubts;
+  readonly #admissions: readonly [Lane<AdmissionRequest, Admission>, Lane<AdmissionRequest, Admission>];
+  readonly #closings: Lane<Closing, Settled>;
+  readonly #callers: Lane<Caller, Identified>;
+
+  constructor(
+    url: string,
+    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0 }: PostgresLedgerOptions,
+  ) {
+    this.#log = log;
+    this.#lease = { node, leaseMs };
+    this.#offsetMs = clockOffsetMs;
+    this.#session = new PostgresSession(url, log);
+    this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
+    this.#doubts = new Doubts((ids) => this.#voidFound(ids));
+    this.#admissions = [this.#admissionLane(), this.#admissionLane()];
+    this.#closings = new Lane({ run: (closings) => this.#closeAll(closings), mostTogether: MOST_TOGETHER });
+    this.#callers = new Lane({ run: (callers) => this.#identifyAll(callers), mostTogether: MOST_TOGETHER });
+  }
+
+  admit(request: AdmissionRequest): Promise<Admission> {
+    return this.#admissions[laneOf(request.caller)].submit(request);
+  }
+
+  async settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
+    return this.#closings.submit(settlementOf(requestId, settlement));
+  }
+
+  void(requestId: RequestId, ending: Ending): Promise<Settled> {
+    return this.#closings.submit(voidOf(requestId, ending));
+  }
+
+  async renew(progress: readonly Progress[]): Promise<void> {
+    const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
+    for (let start = 0; start < latest.length; start += MOST_TOGETHER) {
+      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + MOST_TOGETHER)));
+    }
+  }
+
+  async expire(): Promise<number> {
+    for (let closed = 0; ;) {
+      const rows = await this.#call<ClosedRow>(EXPIRE, expireValues(EXPIRE_TOGETHER, this.#offsetUs()));
+      this.#reportOverruns(rows);
+      closed += rows.length;
+      if (rows.length < EXPIRE_TOGETHER) return closed;
+    }
+  }
+
+  async identify(caller: Caller): Promise<Standing | undefined> {
+    return (await this.#callers.submit(caller)).standing;
+  }
+
+  post(entry: NewEntry): ReturnType<Ledger['post']> {
+    return postEntry(this.#session, entry, this.#offsetUs());
+  }
+
+  async verify(): Promise<Verification> {
+    try {
+      return await this.#reading.verify();
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#doubts.close();
+    await Promise.all([this.#session.close(), this.#reading.close()]);
+  }
+
+  #admissionLane(): Lane<AdmissionRequest, Admission> {
+    return new Lane({
+      run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
+      // The client has already been told to come back: what was admitted too late is released.
+      onLate: ({ requestId }, answer) => {
+        if ('kind' in answer && answer.kind === 'admitted') this.#doubts.add(requestId);
+      },
+      mostTogether: MOST_TOGETHER,
+    });
+  }
+
+  async #admitAll(requests: readonly AdmissionRequest[]): Promise<readonly (Admission | Fault)[]> {
+    const batch = new AdmissionBatch(requests);
+    try {
+      const [row] = await this.#session.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
+      return row ? batch.admissions(row) : [];
+    } catch (error) {
+      if (!(error instanceof CallFailed) || error.outcome !== 'unknown') throw error;
+      return await this.#lookUp(requests, error);
+    }
+  }
+
+  /** The answer was lost on its way. The holds themselves tell what was decided, if they can be asked in time. */
+  async #lookUp(
+    requests: readonly AdmissionRequest[],
+    lost: CallFailed,
+  ): Promise<readonly (Admission | Fault)[]> {
+    const found = await this.#reading.found(requests).catch(() => []);
+    return requests.map((request, index) => {
+      const admission = found[index];
+      if (admission) return admission;
+      this.#doubts.add(request.requestId);
+      return unavailable(`it is not known whether the hold was written: ${lost.message}`, lost);
+    });
+  }
+
+  #closeAll(closings: readonly Closing[]): Promise<readonly (Settled | Fault)[]> {
+    return callTogether(closings, async (some) => {
+      const rows = await this.#closeRows(some);
+      return some.map(({ requestId }) => settledOf(rows.get(requestId), requestId));
+    });
+  }
+
+  async #closeRows(closings: readonly Closing[]): Promise<ReadonlyMap<string, ClosedRow>> {
+    const rows = await this.#session.call<ClosedRow>(CLOSE, closeValues(closings, this.#offsetUs()));
+    this.#reportOverruns(rows);
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  async #voidFound(ids: readonly RequestId[]): Promise<ReadonlySet<string>> {
+    const ending: Ending = { outcome: 'shed', errorCode: 'service_unavailable', attempts: [], durationMs: 0 };
+    const rows = await this.#closeRows(ids.map((id) => voidOf(id, ending)));
+    return new Set(rows.keys());
+  }
+
+  #identifyAll(callers: readonly Caller[]): Promise<readonly (Identified | Fault)[]> {
+    return callTogether(callers, async (some) => {
+      const standings = await this.#reading.standings(some);
+      return standings.map((standing) => ({ standing }));
+    });
+  }
+
+  #renewValues(progress: readonly Progress[]): unknown[] {
+    const believed = progress.map(({ requestId, delivered }) => {
+      if (isUsage(delivered)) return true;
+      this.#log.error('meter_refused', { requestId, delivered });
+      return false;
+    });
+    const meters = progress.map(({ delivered }, index) => (believed[index] ? delivered : NO_USAGE));
+    return [
+      this.#offsetUs(),
+      this.#lease.leaseMs,
+      textArray(progress.map(({ requestId }) => requestId)),
+      plainArray(believed),
+      plainArray(meters.map(({ input }) => input)),
+      plainArray(meters.map(({ cached }) => cached)),
+      plainArray(meters.map(({ output }) => output)),
+      plainArray(meters.map(({ reasoning }) => reasoning)),
+      plainArray(meters.map(({ images }) => images)),
+    ];
+  }
+
+  #reportOverruns(rows: readonly ClosedRow[]): void {
+    for (const { id, model, excess } of rows) {
+      if (excess > 0) this.#log.error('overrun', { requestId: id, model, overrunNanoUsd: excess });
+    }
+  }
+
+  async #call<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    try {
+      return await this.#session.call<Row>(statement, values);
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
+  }
+
+  #offsetUs(): number {
+    return Math.round(this.#offsetMs() * 1000);
+  }
+}
+
+interface Identified {
+  readonly standing: Standing | undefined;
+}
+
+const LEASE_MS = 120_000;
+const MOST_TOGETHER = 500;
+const EXPIRE_TOGETHER = 100;
+
+const RENEW: Statement = {
+  name: 'ledger_renew',
+  text: 'SELECT ledger_renew($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+};
+
+/** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */
+function laneOf(caller: Caller): 0 | 1 {
+  const text = caller.kind === 'token' ? caller.hash : caller.id;
+  return text.charCodeAt(text.length - 1) % 2 === 0 ? 0 : 1;
+}

@@ -1,0 +1,90 @@
+import type { LedgerHarness } from '../../src/ledger/contract-harness.ts';
+import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts';
+import { OVERRUN_ACCOUNT } from '../../src/ledger/settlement.ts';
+import { silentLog, type Log } from '../../src/std/log.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import { openStore, type PostgresBackend, type Store } from '../../src/store/store.ts';
+import { testPostgres } from './postgres.ts';
+
+export interface PostgresHarness extends LedgerHarness {
+  readonly backend: PostgresBackend;
+  ledger(): PostgresLedger;
+  /** Another node on the same database, with connections of its own. The test closes it. */
+  anotherNode(name: string): PostgresLedger;
+}
+
+const LEASE_MS = 120_000;
+/** The middle of some month, so that an hour forward is the same month and 32 days forward the next. */
+const START_MS = Date.UTC(2030, 4, 15, 12);
+
+/** Databases that a test has left as it found them: making one takes longer than most tests. */
+const spare: Store[] = [];
+
+/** A ledger on a Postgres database of its own. Its clock is the database's, moved by the test. */
+export async function postgresHarness(log: Log = silentLog): Promise<PostgresHarness> {
+  const store = spare.pop() ?? (await newStore());
+  const backend = postgresBackend(store);
+  let offsetMs = START_MS - Date.now();
+  let lives = 0;
+  let corrupted = false;
+  const open = (node: string) =>
+    openPostgresLedger(backend, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs });
+  let ledger = open(`life-${++lives}`);
+  return {
+    store,
+    backend,
+    leaseMs: LEASE_MS,
+    ledger: () => ledger,
+    anotherNode: open,
+    advance(ms) {
+      offsetMs += ms;
+      return Promise.resolve();
+    },
+    now: () => Promise.resolve(Date.now() + offsetMs),
+    async crash() {
+      await ledger.close();
+      ledger = open(`life-${++lives}`);
+      await ledger.expire();
+    },
+    async corrupt(statement) {
+      corrupted = true;
+      await corrupt(backend, statement);
+    },
+    reset: () => reset(backend),
+    async close() {
+      await ledger.close();
+      if (corrupted) return store.close();
+      await reset(backend);
+      spare.push(store);
+    },
+  };
+}
+
+async function newStore(): Promise<Store> {
+  const databaseUrl = await (await testPostgres()).freshDatabase();
+  return openStore({ dataDir: '', databaseUrl, log: silentLog, clock: systemClock });
+}
+
+export function postgresBackend(store: Store): PostgresBackend {
+  if (store.backend.kind !== 'postgres') throw new Error('expected a Postgres store');
+  return store.backend;
+}
+
+async function corrupt({ pool }: PostgresBackend, statement: string): Promise<void> {
+  const { rows } = await pool.query<{ drop: string }>(
+    `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop FROM pg_constraint
+      WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'request'::regclass)`,
+  );
+  for (const { drop } of rows) await pool.query(drop);
+  await pool.query('ALTER TABLE entry DISABLE TRIGGER USER');
+  await pool.query('DROP INDEX IF EXISTS entry_one_charge');
+  await pool.query(statement);
+}
+
+/** As a replica would, so that the append-only triggers look away. One transaction; emptying files would take longer. */
+async function reset({ pool }: PostgresBackend): Promise<void> {
+  const tables = ['entry', 'request', 'usage_day', 'answer', 'redeem_code'];
+  await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
+    ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}
+    DELETE FROM account WHERE id <> '${OVERRUN_ACCOUNT}'; UPDATE account SET balance = 0; COMMIT`);
+}
