@@ -53,7 +53,7 @@ function leanTo(section: Section, question: string): number {
   if (/[a-z]_[a-z]|\berrors?\b|\b[45]\d\d\b/i.test(question) && section.guide.slug === 'errors') return 1.25;
   const asked = new Set(termsOf(question));
   const onTopic = termsOf(section.guide.title).every((term) => asked.has(term)) ? 1.25 : 1;
-  const howTo = /\bhow\b|example|curl|code|snippet/i.test(question);
+  const howTo = /\bhow\b|example|curl|snippet/i.test(question);
   return onTopic * (howTo && section.body.includes('```') ? 1.3 : 1);
 }
 

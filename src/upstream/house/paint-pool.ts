@@ -118,6 +118,7 @@ export class PaintPool {
       this.#replace(painter, new UpstreamFailure('timeout', 'the picture took too long'));
     painter.timer = setTimeout(tooLong, this.#limits.patienceMs);
     painter.worker.ref();
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
     painter.worker.postMessage(job.order);
   }
 

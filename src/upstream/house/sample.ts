@@ -64,6 +64,11 @@ function sampleOfType(schema: object, place: Place): unknown {
   }
 }
 
+/** From here on only what is required is filled, so that a schema that refers to itself comes to an end. */
+function isDeep(place: Place): boolean {
+  return place.depth > MAX_DEPTH / 2;
+}
+
 function impliedType(schema: object): string | undefined {
   if ('properties' in schema || 'required' in schema) return 'object';
   return 'items' in schema ? 'array' : undefined;
@@ -74,8 +79,7 @@ function sampleObject(schema: object, place: Place): Record<string, unknown> {
   const required = field(schema, 'required');
   const names = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
   const must = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
-  // Near the bottom of a deep schema only what is required is filled, so that optional self-references end.
-  const wanted = place.depth > MAX_DEPTH / 2 ? must : [...new Set([...names, ...must])];
+  const wanted = isDeep(place) ? must : [...new Set([...names, ...must])];
   return Object.fromEntries(
     wanted.map((name) => [name, sample(field(properties, name) ?? { type: 'string' }, { ...place, name })]),
   );
@@ -84,7 +88,7 @@ function sampleObject(schema: object, place: Place): Record<string, unknown> {
 function sampleArray(schema: object, place: Place): unknown[] {
   const prefix = field(schema, 'prefixItems');
   const fixed = Array.isArray(prefix) ? prefix.map((item) => sample(item, place)) : [];
-  const least = numberOf(schema, 'minItems') ?? (fixed.length > 0 ? 0 : 1);
+  const least = numberOf(schema, 'minItems') ?? (fixed.length > 0 || isDeep(place) ? 0 : 1);
   const most = Math.min(numberOf(schema, 'maxItems') ?? MAX_ITEMS, MAX_ITEMS);
   const more = Math.max(0, Math.min(least, most) - fixed.length);
   const items = field(schema, 'items');

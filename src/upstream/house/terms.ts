@@ -30,7 +30,7 @@ const FILLERS =
   their them then there these they this those to up us use used using ve via want was we were what when where which who
   whom why will with would you your am any about also explain describe give show know work works working happen happens
   mean means tollgate hi hello hey thanks thank t don doesn isn let way ways possible exactly really much many more find
-  support supported too without see write available there's`);
+  exist exists support supported too without see write available there's`);
 
 /** What people say, and what the guides call it. */
 const SAME: ReadonlyMap<string, readonly string[]> = new Map(
