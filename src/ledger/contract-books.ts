@@ -189,6 +189,17 @@ const BREAKS: readonly {
     sql: `UPDATE request SET state = 'void' WHERE id = '{posted}'`,
   },
   {
+    what: 'a loss of the operator that no entry tells',
+    invariant: 'I4',
+    sql: `UPDATE request SET overrun = 5 WHERE id = '{posted}'`,
+  },
+  {
+    what: 'a loss of the operator that its request does not know',
+    invariant: 'I4',
+    sql: `INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
+      VALUES ('acc_overrun', 'overrun', 5, '{posted}', 'x', 'x', 1)`,
+  },
+  {
     what: 'a hold that nobody closes',
     invariant: 'I5',
     sql: `UPDATE request SET lease_until = 1 WHERE id = '{pending}'`,
