@@ -107,6 +107,8 @@ function open(path) {
   database = new Database(path, { readwrite: true, create: false });
   database.run('PRAGMA busy_timeout = 5000');
   database.run('PRAGMA synchronous = NORMAL');
+  // Reading everything meets each inner page of an index again and again; SQLite's own 2 MB would not keep them.
+  database.run('PRAGMA cache_size = -32000');
 }
 parentPort.on('message', ({ id, path, sql, parameters }) => {
   let rows = [];
