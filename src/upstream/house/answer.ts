@@ -34,7 +34,7 @@ const DEFAULT_MAX_TOKENS = 16_384;
 const LONGEST_WAIT_MS = 120_000;
 const encoder = new TextEncoder();
 
-export function usageOf({ call, reply }: Pick<Production, 'call' | 'reply'>): ChatUsage {
+function usageOf({ call, reply }: Pick<Production, 'call' | 'reply'>): ChatUsage {
   const prompt = tokenCount(promptText(call.request));
   const { all, reasoning } = replyTokens(reply);
   const choices = call.request.n ?? 1;

@@ -11,8 +11,8 @@ export interface Commands {
   readonly text: string;
 }
 
-export const MAX_SLOW_MS = 10_000;
-export const MAX_LONG_TOKENS = 100_000;
+const MAX_SLOW_MS = 10_000;
+const MAX_LONG_TOKENS = 100_000;
 const MAX_TOOL_CALLS = 32;
 
 export function parseCommands(message: string): Commands {

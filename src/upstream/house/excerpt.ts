@@ -34,7 +34,7 @@ export function leadOf(section: Section): string {
 }
 
 /** Paragraphs, lists, tables and code blocks; a code block is never torn apart. */
-export function blocksOf(body: string): string[] {
+function blocksOf(body: string): string[] {
   const blocks: string[] = [];
   let current: string[] = [];
   let fenced = false;

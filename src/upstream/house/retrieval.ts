@@ -12,7 +12,7 @@ export interface Hit {
 /** A question's terms with their weights: what was asked now weighs 1, what was said before less. */
 export type Query = ReadonlyMap<string, number>;
 
-export interface Index {
+interface Index {
   search(query: Query): Hit[];
 }
 
@@ -37,7 +37,7 @@ const TITLE_WEIGHT = 2;
 /** A synonym is a guess at what was meant. */
 const SYNONYM_WEIGHT = 0.85;
 
-export function makeIndex(sections: readonly Section[]): Index {
+function makeIndex(sections: readonly Section[]): Index {
   const entries = sections.map(makeEntry);
   const averageLength = entries.reduce((sum, entry) => sum + entry.length, 0) / Math.max(1, entries.length);
   const holders = new Map<string, number>();

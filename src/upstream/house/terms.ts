@@ -13,7 +13,7 @@ export function termsOf(text: string): string[] {
 }
 
 /** Cuts common English endings, so that "streams", "streaming" and "streamed" are one term. */
-export function stem(word: string): string {
+function stem(word: string): string {
   if (word.length < 4 || word.includes('_') || /\d/.test(word)) return word;
   const plain = word
     .replace(/ies$/, 'y')

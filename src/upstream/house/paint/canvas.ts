@@ -15,12 +15,7 @@ export function makeCanvas(width: number, height: number): Canvas {
   return { width, height, unit: Math.min(width, height), data: new Float32Array(width * height * 3) };
 }
 
-/** Lays `colour` over one pixel. Out of the picture is nowhere. */
-export function cover(canvas: Canvas, x: number, y: number, paint: { colour: Rgb; alpha: number }): void {
-  if (x < 0 || y < 0 || x >= canvas.width || y >= canvas.height) return;
-  blend(canvas.data, (y * canvas.width + x) * 3, paint.colour, paint.alpha);
-}
-
+/** Lays a colour over one pixel. */
 export function blend(data: Float32Array, at: number, colour: Rgb, alpha: number): void {
   const keep = 1 - alpha;
   data[at] = (data[at] ?? 0) * keep + colour[0] * alpha;

@@ -5,7 +5,7 @@ import { clamp01, smoothstep } from './noise.ts';
 import { between } from './random.ts';
 import type { Sun } from './sky.ts';
 
-export type LandKind = 'rock' | 'hill';
+type LandKind = 'rock' | 'hill';
 
 /** One layer of land: its crest per column, and how near it is (0 at the horizon, 1 at our feet). */
 export interface Ridge {

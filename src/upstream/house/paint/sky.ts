@@ -111,7 +111,7 @@ function box(sun: Sun) {
   };
 }
 
-export function paintStars(
+function paintStars(
   { canvas, random, noise }: Pick<Easel, 'canvas' | 'random' | 'noise'>,
   horizon: number,
 ): void {

@@ -7,7 +7,7 @@ import { mix } from './colour.ts';
 import { clamp01 } from './noise.ts';
 import { bell, between, type Random } from './random.ts';
 
-export interface Conifer {
+interface Conifer {
   readonly x: number;
   /** Row of the foot. */
   readonly foot: number;
@@ -19,7 +19,7 @@ export interface Conifer {
 }
 
 /** A spruce: drooping tiers that widen towards the ground, ragged on both sides in its own way. */
-export function paintConifer(canvas: Canvas, tree: Conifer, random: Random): void {
+function paintConifer(canvas: Canvas, tree: Conifer, random: Random): void {
   const tiers = Math.round(between(random, 9, 15));
   const wide = tree.tall * between(random, 0.15, 0.21);
   const droop = between(random, 0.25, 0.5);
