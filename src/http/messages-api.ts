@@ -1,5 +1,5 @@
 import { tokenFirst } from '../relay/admission.ts';
-import type { ChatCall } from '../relay/call.ts';
+import type { ChatCall, OwnRequest } from '../relay/call.ts';
 import { relayChat } from '../relay/relay.ts';
 import { countTokens } from '../std/tokens.ts';
 import { chatToMessages, messagesErrorBody } from '../wire/anthropic-answer.ts';
@@ -15,7 +15,7 @@ import { callOf } from './public-calls.ts';
 import { json, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import type { Route } from './router.ts';
-import { wantedOf } from './v1-api.ts';
+import { wantedOf } from './wanted.ts';
 
 /** Anthropic's paths. Errors are worded in that dialect too, because its clients read nothing else. */
 export function messagesApi(edge: Edge, replays: Replays): Route[] {
@@ -40,6 +40,7 @@ async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promi
       request: messagesToChat(asked),
       cap: 'lowered',
       encoder: (labels) => messagesEncoder(labels, countTokensOf(asked, countTokens)),
+      own: ownRequest(exchange.request.headers, body.value),
     };
     return { call, body };
   });
@@ -49,8 +50,14 @@ async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promi
 async function answer(call: ChatCall, edge: Edge): Promise<Response> {
   const reply = await relayChat(call, edge.parts);
   if (reply.kind === 'stream') return streamResponse(reply);
+  if (reply.untouched) return json(reply.text, call.requestId, termHeaders(reply.terms, reply.charged));
   const message = chatToMessages(reply.completion, { id: call.requestId, model: call.label });
   return json(message, call.requestId, termHeaders(reply.terms, reply.charged));
+}
+
+/** The request as it came, with the two headers that say which edition of the dialect it is. */
+function ownRequest(headers: Headers, body: Record<string, unknown>): OwnRequest {
+  return { body, version: headers.get('anthropic-version') ?? undefined, beta: headers.get('anthropic-beta') ?? undefined };
 }
 
 /** Free of charge: clients ask before they send, to know when a conversation grows too long. */

@@ -10,7 +10,7 @@ import type { JsonBody } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
 import { callOf } from './public-calls.ts';
 import { json, termHeaders } from './respond.ts';
-import { wantedOf } from './v1-api.ts';
+import { wantedOf } from './wanted.ts';
 
 /** A chat call that came as a Responses request and is answered as one. */
 export interface ResponsesCall extends ChatCall {

@@ -1,5 +1,3 @@
-import { findRoute } from '../catalog/find.ts';
-import type { EndpointType } from '../catalog/catalog.ts';
 import { rateOf, tokenFirst } from '../relay/admission.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
@@ -22,6 +20,7 @@ import { json, rateHeaders, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import { answerResponses, readResponses } from './responses-api.ts';
 import type { Route } from './router.ts';
+import { wantedOf } from './wanted.ts';
 
 export interface V1Parts {
   readonly edge: Edge;
@@ -40,12 +39,6 @@ export function v1Api(parts: V1Parts): Route[] {
     { method: 'POST', path: '/v1/responses', handle: (exchange) => responses(exchange, parts) },
     { method: 'POST', path: '/v1/embeddings', handle: (exchange) => embeddings(exchange, parts.edge) },
   ];
-}
-
-/** The endpoint code comes with the model's name, because these clients have no field for it. */
-export function wantedOf(edge: Edge, name: string, type: EndpointType): ChatCall['wanted'] {
-  const { endpoint, model } = findRoute(edge.parts.catalog(), name, type);
-  return { code: endpoint.code, model: model.id, type };
 }
 
 async function models(exchange: Exchange, edge: Edge): Promise<Response> {

@@ -26,7 +26,7 @@ export class NoAnswer extends Error {
   }
 }
 
-export type Try<Answer> = (upstream: Upstream, model: string, signal: AbortSignal) => Promise<Answer>;
+export type Try<Answer> = (upstream: Upstream, attempt: { model: string; signal: AbortSignal }) => Promise<Answer>;
 
 /** At most this many backends are asked for one request, whatever the catalog lists. */
 const MAX_ATTEMPTS = 4;
@@ -91,7 +91,7 @@ async function tryOne<Answer>({ upstream, model, attempt, signal, streamed, part
   // A whole answer has no first byte to show before it is finished.
   const limit = new AttemptLimit(signal, streamed ? firstByteMs : totalMs);
   try {
-    const answer = await attempt(upstream, model, limit.signal);
+    const answer = await attempt(upstream, { model, signal: limit.signal });
     parts.upstreams.report(upstream.name, { kind: 'ok', firstByteMs: parts.clock.now() - startedAt });
     return { kind: 'served', answer, record: record('served') };
   } catch (thrown) {

@@ -31,6 +31,14 @@ export interface Call<Request> {
 export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */
   readonly encoder: (labels: Labels) => ChatEncoder;
+  /** The request in the client's own dialect, for a backend that speaks it too: nothing is translated then. */
+  readonly own?: OwnRequest | undefined;
+}
+
+export interface OwnRequest {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly version?: string | undefined;
+  readonly beta?: string | undefined;
 }
 
 export type ImageCall = Call<ImageRequest>;
@@ -79,5 +87,14 @@ export interface Terms {
 }
 
 export type ChatReply =
-  | { readonly kind: 'whole'; readonly terms: Terms; readonly text: string; readonly completion: ChatCompletion; readonly charged: NanoUsd | undefined }
+  | {
+      readonly kind: 'whole';
+      readonly terms: Terms;
+      readonly text: string;
+      readonly completion: ChatCompletion;
+      /** `text` is the backend's own answer in the client's own dialect. */
+      readonly untouched: boolean;
+      /** `undefined`: the store is away, the charge will follow. */
+      readonly charged: NanoUsd | undefined;
+    }
   | { readonly kind: 'stream'; readonly terms: Terms; readonly body: ReadableStream<Uint8Array> };

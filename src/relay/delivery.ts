@@ -5,9 +5,9 @@ import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usageChunk, type ChatEncoder } from '../wire/chat-stream.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
-import type { Labels } from './call.ts';
+import type { ChatCall, Labels } from './call.ts';
 import { usageOf, type Measured, type Meter } from './meter.ts';
-import type { DataEvent, EventStream } from './opening.ts';
+import type { DataEvent, EventSource, Opened } from './opening.ts';
 import type { RunningRequest } from './running.ts';
 
 /** How a stream ended, for the books. */
@@ -18,17 +18,19 @@ export interface StreamEnd {
 }
 
 export interface DeliveryOptions {
-  readonly requestId: RequestId;
-  readonly events: EventStream;
-  readonly labels: Labels;
-  readonly encoder: (labels: Labels) => ChatEncoder;
   readonly meter: Meter;
   readonly clock: Clock;
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
-  /** A backend that sends far beyond its cap is cut: no answer of this cap is that large. */
-  readonly maxBytes: number;
+  /** What the hold covers, in tokens. */
+  readonly outputCap: number;
   /** Called exactly once. The stream's last words wait for it, so an answer that ended is an answer in the books. */
   onEnd(end: StreamEnd): Promise<unknown>;
+}
+
+interface Route {
+  readonly labels: Labels;
+  readonly events: EventSource;
+  readonly encoder: ChatEncoder;
 }
 
 const KEEP_ALIVE_MS = 15_000;
@@ -41,7 +43,8 @@ const STALLED_READER_MS = 60_000;
 export class Delivery implements RunningRequest {
   readonly requestId: RequestId;
   readonly #o: DeliveryOptions;
-  readonly #encoder: ChatEncoder;
+  readonly #route: Route;
+  readonly #maxBytes: number;
   readonly #startedAt: number;
   readonly #utf8 = new TextEncoder();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -51,18 +54,23 @@ export class Delivery implements RunningRequest {
   #sawDone = false;
   #ended = false;
 
-  constructor(options: DeliveryOptions) {
+  private constructor(requestId: RequestId, route: Route, options: DeliveryOptions) {
+    this.requestId = requestId;
+    this.#route = route;
     this.#o = options;
-    this.#encoder = options.encoder(options.labels);
-    this.requestId = options.requestId;
+    // A backend that sends far beyond its cap is cut: no answer of that many tokens is as large, with all the words of
+    // the format around each of them.
+    this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
     this.#startedAt = options.clock.now();
     this.#lastReadAt = this.#startedAt;
     this.#lastWriteAt = this.#startedAt;
   }
 
-  /** No answer of this many tokens is as large as this, with all the words of the format around each of them. */
-  static maxBytes(outputTokens: number): number {
-    return 1_048_576 + outputTokens * 1_024;
+  static of(call: ChatCall, stream: Opened & { kind: 'stream' }, options: DeliveryOptions): Delivery {
+    const labels = { id: call.requestId, model: call.label };
+    const usual = call.encoder(labels);
+    const encoder = stream.encoder?.(usual) ?? usual;
+    return new Delivery(call.requestId, { labels, events: stream.events, encoder }, options);
   }
 
   body(): ReadableStream<Uint8Array> {
@@ -99,7 +107,7 @@ export class Delivery implements RunningRequest {
     this.#waitingForBackend = true;
     try {
       while (!this.#ended) {
-        const events = await this.#o.events.next();
+        const events = await this.#route.events.next();
         this.#lastReadAt = this.#o.clock.now();
         if (this.#ended) return;
         if (!events) return await this.#backendEnded();
@@ -120,7 +128,7 @@ export class Delivery implements RunningRequest {
       switch (event.kind) {
         case 'chunk':
           this.#o.meter.observe(event.chunk);
-          text += this.#encoder.chunk(data, event.chunk);
+          text += this.#route.encoder.chunk(data, event.chunk);
           break;
         case 'done':
           this.#sawDone = true;
@@ -133,7 +141,7 @@ export class Delivery implements RunningRequest {
       }
     }
     if (text !== '') this.#write(text);
-    if (this.#o.events.bytesRead > this.#o.maxBytes) await this.#end('cut_short', runaway());
+    if (this.#route.events.bytesRead > this.#maxBytes) await this.#end('cut_short', runaway());
     else if (this.#sawDone) await this.#backendEnded();
     return text !== '' || this.#ended;
   }
@@ -151,12 +159,12 @@ export class Delivery implements RunningRequest {
   async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#o.events.cancel();
+    this.#route.events.cancel();
     const { meter } = this.#o;
     const measured = outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
     await this.#o.onEnd({ outcome, measured, fault });
-    if (outcome === 'completed') this.#write(this.#missingUsage(measured) + this.#encoder.done());
-    else if (fault) this.#write(this.#encoder.error(fault));
+    if (outcome === 'completed') this.#write(this.#missingUsage(measured) + this.#route.encoder.done());
+    else if (fault) this.#write(this.#route.encoder.error(fault));
     this.#closeBody();
   }
 
@@ -164,8 +172,8 @@ export class Delivery implements RunningRequest {
   #missingUsage(measured: Measured): string {
     const usage = usageOf(measured);
     if (!usage) return '';
-    const chunk = usageChunk(this.#o.labels, usage, this.#startedAt);
-    return this.#encoder.chunk(JSON.stringify(chunk), chunk);
+    const chunk = usageChunk(this.#route.labels, usage, this.#startedAt);
+    return this.#route.encoder.chunk(JSON.stringify(chunk), chunk);
   }
 
   #write(text: string): void {

@@ -25,9 +25,9 @@ export async function relayEmbeddings(call: Call<EmbeddingRequest>, parts: Relay
   const terms = termsOf(call, order, await admit(call, order, parts));
   const errand = new Errand(call, parts);
   const served = await errand.orRelease(call.signal, () =>
-    firstAnswer(order, { signal: errand.signal, streamed: false }, parts, async (upstream, model, signal) => {
+    firstAnswer(order, { signal: errand.signal, streamed: false }, parts, async (upstream, attempt) => {
       if (!upstream.embed) throw new UpstreamFailure('rejected', 'no embeddings', { publicMessage: 'This backend has no embeddings.' });
-      return parse(await upstream.embed({ model, request: call.request, signal, requestId: call.requestId }));
+      return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
     }),
   );
   const measured = measure(served.answer, call.request);

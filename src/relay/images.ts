@@ -22,8 +22,8 @@ export async function relayImages(call: ImageCall, parts: RelayParts): Promise<I
   const errand = new Errand(call, parts);
   const { size, count } = order;
   const served = await errand.orRelease(call.signal, () =>
-    firstAnswer(order, { signal: errand.signal, streamed: false }, parts, (upstream, model, signal) =>
-      upstream.images({ model, request: call.request, size, signal, requestId: call.requestId }),
+    firstAnswer(order, { signal: errand.signal, streamed: false }, parts, (upstream, attempt) =>
+      upstream.images({ ...attempt, request: call.request, size, requestId: call.requestId }),
     ),
   );
   const images = served.answer.images.slice(0, count);

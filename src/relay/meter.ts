@@ -40,13 +40,14 @@ export class Meter {
     if (this.#text.length > BLOCK) this.#countBlock();
   }
 
-  observeWhole(completion: ChatCompletion): void {
+  observeWhole(completion: ChatCompletion): Measured {
     this.#reported = readUsage(completion.usage);
     this.delivered = true;
     for (const choice of completion.choices) {
       if (choice.finish_reason) this.finishReason = choice.finish_reason;
       this.#text += messageText(choice.message);
     }
+    return this.measure();
   }
 
   /** The backend's count when the answer is whole; ours when it is not, or when the backend gave none that can be true. */

@@ -1,12 +1,32 @@
 import { UpstreamFailure, type ChatAnswer } from '../upstream/port.ts';
-import { readCompletion, readStreamEvent, type StreamEvent } from '../wire/chat-stream.ts';
+import { readCompletion, readStreamEvent, type ChatEncoder, type StreamEvent } from '../wire/chat-stream.ts';
 import type { ChatChunk, ChatCompletion } from '../wire/chat.ts';
 import { SseReader } from '../wire/sse.ts';
 
 /** An answer that has shown to be one: nothing of it has reached the client yet. */
 export type Opened =
-  | { readonly kind: 'whole'; readonly text: string; readonly completion: ChatCompletion }
-  | { readonly kind: 'stream'; readonly events: EventStream };
+  | {
+      readonly kind: 'whole';
+      readonly text: string;
+      readonly completion: ChatCompletion;
+      /** The text is in the client's own dialect already. */
+      readonly untouched?: boolean;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly events: EventSource;
+      /** How its events reach the client, where that is not for the client's dialect to say. */
+      readonly encoder?: (otherwise: ChatEncoder) => ChatEncoder;
+    };
+
+/** Where a delivery reads from, only as fast as it asks. */
+export interface EventSource {
+  /** The next events, at least one; `undefined` at the end. */
+  next(): Promise<DataEvent[] | undefined>;
+  /** Aborts the backend and frees the connection. */
+  cancel(): void;
+  readonly bytesRead: number;
+}
 
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
 export async function open(answer: ChatAnswer, signal: AbortSignal): Promise<Opened> {
@@ -26,7 +46,7 @@ export interface DataEvent {
 const SECOND_LOOK_MS = 200;
 
 /** A backend's stream as events, read only as fast as somebody asks for them. */
-export class EventStream {
+export class EventStream implements EventSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #sse = new SseReader();
   #ahead: DataEvent[] = [];

@@ -1,11 +1,12 @@
 import { presentCompletion } from '../wire/completion.ts';
 import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
+import { ask } from './asking.ts';
 import { firstAnswer, type Served } from './attempts.ts';
 import type { ChatCall, ChatReply, RelayParts, Terms } from './call.ts';
 import { Delivery } from './delivery.ts';
 import { Errand } from './errand.ts';
 import { Meter, usageOf } from './meter.ts';
-import { open, type EventStream, type Opened } from './opening.ts';
+import type { Opened } from './opening.ts';
 import { readChatOrder, withCap } from './order.ts';
 
 /**
@@ -23,14 +24,12 @@ export async function relayChat(call: ChatCall, parts: RelayParts): Promise<Chat
   const errand = new Errand(call, parts);
   const request = withCap(call.request, admitted.output);
   // A stream's client that leaves is not written for any more; a whole answer is paid work and is waited for.
-  const signal = streamed ? call.signal : errand.signal;
+  const patience = { signal: streamed ? call.signal : errand.signal, streamed };
   const served = await errand.orRelease(call.signal, () =>
-    firstAnswer(order, { signal, streamed }, parts, async (upstream, model, attemptSignal) =>
-      open(await upstream.chat({ model, request, signal: attemptSignal, requestId: call.requestId }), attemptSignal),
-    ),
+    firstAnswer(order, patience, parts, (upstream, attempt) => ask(call, request, upstream, attempt)),
   );
   const story = { call, terms, errand, served, meter: new Meter(request), parts };
-  return served.answer.kind === 'stream' ? carry(story, served.answer.events) : await hand(story, served.answer);
+  return served.answer.kind === 'stream' ? carry(story, served.answer) : await hand(story, served.answer);
 }
 
 interface Story {
@@ -43,26 +42,21 @@ interface Story {
 }
 
 /** A whole answer: measured, charged, then given. */
-async function hand({ call, terms, errand, served, meter }: Story, whole: Extract<Opened, { kind: 'whole' }>): Promise<ChatReply> {
-  meter.observeWhole(whole.completion);
-  const measured = meter.measure();
+async function hand({ call, terms, errand, served, meter }: Story, whole: Opened & { kind: 'whole' }): Promise<ChatReply> {
+  const measured = meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
-  const completion = presentCompletion(whole, { id: call.requestId, model: call.label }, usageOf(measured));
-  return { kind: 'whole', terms, ...completion, charged: settled?.charged };
+  const shown = presentCompletion(whole, { id: call.requestId, model: call.label }, usageOf(measured));
+  return { kind: 'whole', terms, ...shown, charged: settled?.charged };
 }
 
 /** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
-function carry({ call, terms, errand, served, meter, parts }: Story, events: EventStream): ChatReply {
-  const delivery = new Delivery({
-    requestId: call.requestId,
-    events,
+function carry({ call, terms, errand, served, meter, parts }: Story, stream: Opened & { kind: 'stream' }): ChatReply {
+  const delivery = Delivery.of(call, stream, {
     meter,
     clock: parts.clock,
-    labels: { id: call.requestId, model: call.label },
-    encoder: call.encoder,
     limits: parts.upstreams.timeouts(served.upstream),
-    maxBytes: Delivery.maxBytes(terms.outputCap),
+    outputCap: terms.outputCap,
     onEnd: (end) => errand.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.running.add(delivery);

@@ -27,20 +27,8 @@ export function messagesToChat(request: MessagesRequest): ChatRequest {
     }),
     ...toolFields(request),
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-    [ORIGINAL]: request,
   };
 }
-
-/**
- * The request as the client sent it, for a backend that speaks this dialect itself: cache control, thinking signatures
- * and server tools are still there. `model` and `max_tokens` of the canonical request take precedence. The key is a
- * symbol, so it survives a spread and never reaches JSON: a backend that does not ask for it cannot leak it.
- */
-export function originalMessages(chat: ChatRequest): MessagesRequest | undefined {
-  return (chat as { [ORIGINAL]?: MessagesRequest })[ORIGINAL];
-}
-
-const ORIGINAL: unique symbol = Symbol('messages request');
 
 /** Backends cap `user` at 64 characters; agents put whole session records here, which are nobody else's business. */
 const MAX_USER_LENGTH = 64;

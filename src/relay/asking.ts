@@ -1,0 +1,98 @@
+import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream/port.ts';
+import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason } from '../wire/chat.ts';
+import type { ChatEncoder } from '../wire/chat-stream.ts';
+import type { ChatCall } from './call.ts';
+import { open, type DataEvent, type EventSource, type Opened } from './opening.ts';
+
+/** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
+export async function ask(call: ChatCall, request: ChatRequest, upstream: Upstream, attempt: { model: string; signal: AbortSignal }): Promise<Opened> {
+  const { requestId, own } = call;
+  if (!own || !upstream.messages) {
+    return await open(await upstream.chat({ ...attempt, request, requestId }), attempt.signal);
+  }
+  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
+  return await openOwn(await upstream.messages({ ...attempt, ...own, maxTokens, requestId }));
+}
+
+/** An answer that passes untouched: the client gets the backend's bytes, the meter gets what was read in them. */
+async function openOwn(answer: MessagesAnswer): Promise<Opened> {
+  if (answer.kind === 'whole') {
+    return { kind: 'whole', text: new TextDecoder().decode(answer.body), completion: completionOf(answer), untouched: true };
+  }
+  return { kind: 'stream', events: await UntouchedStream.open(answer), encoder: untouchedEncoder };
+}
+
+/** Raw text goes out as it came; only an end that the backend did not manage itself needs words of ours. */
+function untouchedEncoder(otherwise: ChatEncoder): ChatEncoder {
+  return { chunk: (data) => data, error: (fault) => otherwise.error(fault), done: () => '' };
+}
+
+class UntouchedStream implements EventSource {
+  readonly #answer: MessagesAnswer & { kind: 'stream' };
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  #first: DataEvent[] | undefined;
+  #ended = false;
+  bytesRead = 0;
+
+  private constructor(answer: MessagesAnswer & { kind: 'stream' }) {
+    this.#answer = answer;
+    this.#reader = answer.body.getReader();
+  }
+
+  static async open(answer: MessagesAnswer & { kind: 'stream' }): Promise<UntouchedStream> {
+    const stream = new UntouchedStream(answer);
+    stream.#first = await stream.#read();
+    if (!stream.#first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
+    return stream;
+  }
+
+  async next(): Promise<DataEvent[] | undefined> {
+    const first = this.#first;
+    this.#first = undefined;
+    return first ?? (await this.#read());
+  }
+
+  cancel(): void {
+    // A stream that already failed cannot be cancelled, which is as good.
+    void this.#reader.cancel().catch(() => undefined);
+  }
+
+  async #read(): Promise<DataEvent[] | undefined> {
+    if (this.#ended) return undefined;
+    const { done, value } = await this.#reader.read();
+    if (done) return undefined;
+    this.bytesRead += value.byteLength;
+    const data = this.#decoder.decode(value, { stream: true });
+    const { ended, failed, ...reading } = this.#answer.reading();
+    this.#ended = ended;
+    // The error event itself is the backend's own, so the client is told in ours, as it would be in any dialect.
+    if (failed) return [{ data: '', event: { kind: 'error', message: 'error in the stream' } }];
+    return [{ data, event: { kind: 'chunk', chunk: chunkOf(reading) } }];
+  }
+}
+
+type Reading = Pick<ReturnType<MessagesAnswer['reading']>, 'text' | 'usage' | 'stopReason'>;
+
+function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
+  return {
+    ...NAMELESS,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta: { content: text }, finish_reason: finishOf(stopReason) }],
+    usage,
+  };
+}
+
+function completionOf(answer: MessagesAnswer): ChatCompletion {
+  const { text, usage, stopReason } = answer.reading();
+  const message = { role: 'assistant', content: text } as const;
+  return { ...NAMELESS, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishOf(stopReason) }], usage };
+}
+
+/** For the meter only, which looks at no names. */
+const NAMELESS = { id: '', created: 0, model: '' };
+
+function finishOf(stopReason: string | undefined): FinishReason | null {
+  if (stopReason === undefined) return null;
+  return stopReason === 'max_tokens' ? 'length' : stopReason === 'tool_use' ? 'tool_calls' : 'stop';
+}
