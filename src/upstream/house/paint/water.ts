@@ -43,11 +43,13 @@ function copyTinted(
   const from = (top * canvas.width + Math.round(x)) * 3;
   const below = Math.min(source.row - 1, top + 1) * canvas.width * 3 + Math.round(x) * 3;
   const part = y - top;
+  const brightest = Math.max(canvas.data[from] ?? 0, canvas.data[from + 1] ?? 0, canvas.data[from + 2] ?? 0);
+  // The sun's mirror image is dimmed as a whole: cutting its channels one by one would change its colour.
+  const dim = (brightest > 1 ? 1 / brightest : 1) * (1 - tint.share);
   for (let channel = 0; channel < 3; channel++) {
     const mirrored =
       (canvas.data[from + channel] ?? 0) * (1 - part) + (canvas.data[below + channel] ?? 0) * part;
-    canvas.data[at + channel] =
-      Math.min(1.2, mirrored) * (1 - tint.share) + (tint.deep[channel] ?? 0) * tint.share;
+    canvas.data[at + channel] = mirrored * dim + (tint.deep[channel] ?? 0) * tint.share;
   }
 }
 
