@@ -25,6 +25,8 @@ const KEPT_MS = 24 * 3_600_000;
 /** A key whose owner is silent for this long may be taken over. Renewed while the owner works. */
 const LEASE_MS = 60_000;
 const MOST_PER_ACCOUNT = 1_000;
+/** What is larger is not kept; its key is free again. */
+const MOST_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
 
 /** Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. */
@@ -38,7 +40,12 @@ export class AnswerBook {
   }
 
   /** One insert decides who starts; everybody else reads what is there. */
-  async begin({ accountId, key, requestId, bodyHash }: AnswerKey & { readonly bodyHash: string }): Promise<Begun> {
+  async begin({
+    accountId,
+    key,
+    requestId,
+    bodyHash,
+  }: AnswerKey & { readonly bodyHash: string }): Promise<Begun> {
     const now = this.#clock.now();
     const inserted = await this.#store.db
       .insertInto('answer')
@@ -60,15 +67,22 @@ export class AnswerBook {
 
   /** Keeps the lease while the work goes on. */
   async renew({ accountId, key, requestId }: AnswerKey): Promise<void> {
-    await this.#own(accountId, key, requestId).set({ lease_until: this.#clock.now() + LEASE_MS }).execute();
+    await this.#own(accountId, key, requestId)
+      .set({ lease_until: this.#clock.now() + LEASE_MS })
+      .execute();
   }
 
-  async finish(answer: AnswerKey & { status: number; headers: Record<string, string>; body: Uint8Array }): Promise<void> {
+  async finish(
+    answer: AnswerKey & { status: number; headers: Record<string, string>; body: Uint8Array },
+  ): Promise<void> {
     const { accountId, key, requestId, status, headers, body } = answer;
+    if (body.byteLength > MOST_BYTES) return await this.drop(answer);
     await this.#own(accountId, key, requestId)
       .set({ state: 'done', status, headers: JSON.stringify(headers), body: Buffer.from(body) })
       .execute();
     await this.#trim(accountId);
+    // Who has seen the answer may ask for it again after a power cut.
+    await this.#store.durable();
   }
 
   /** The work failed, or its answer is too large to keep: the key is free again. */
@@ -94,7 +108,10 @@ export class AnswerBook {
     return old.length;
   }
 
-  async #found({ accountId, key, requestId, bodyHash }: AnswerKey & { bodyHash: string }, now: number): Promise<Begun> {
+  async #found(
+    { accountId, key, requestId, bodyHash }: AnswerKey & { bodyHash: string },
+    now: number,
+  ): Promise<Begun> {
     const row = await this.#store.db
       .selectFrom('answer')
       .selectAll()
@@ -109,7 +126,9 @@ export class AnswerBook {
     }
     if (row.body_hash !== bodyHash) return { kind: 'reused' };
     if (row.state === 'done') return replay(row);
-    return row.lease_until < now && (await this.#takeOver(accountId, key, requestId, now)) ? { kind: 'started' } : { kind: 'running' };
+    return row.lease_until < now && (await this.#takeOver(accountId, key, requestId, now))
+      ? { kind: 'started' }
+      : { kind: 'running' };
   }
 
   async #takeOver(accountId: AccountId, key: string, requestId: RequestId, now: number): Promise<boolean> {
@@ -147,7 +166,11 @@ export class AnswerBook {
   }
 
   async #remove(accountId: string, key: string): Promise<void> {
-    await this.#store.db.deleteFrom('answer').where('account_id', '=', accountId).where('idempotency_key', '=', key).execute();
+    await this.#store.db
+      .deleteFrom('answer')
+      .where('account_id', '=', accountId)
+      .where('idempotency_key', '=', key)
+      .execute();
   }
 }
 

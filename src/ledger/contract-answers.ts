@@ -136,6 +136,15 @@ function boundCases(check: Check): void {
     expect(await desk.kindOf('new')).toBe('replay');
   });
 
+  check('an answer too large to keep frees its key', async (harness) => {
+    const desk = new Desk(harness);
+    const most = 8 * 1_048_576;
+    await desk.finish(await desk.start('large'), new Uint8Array(most).fill(7));
+    expect(await desk.kindOf('large')).toBe('replay');
+    await desk.finish(await desk.start('larger'), new Uint8Array(most + 1));
+    expect(await desk.kindOf('larger')).toBe('started');
+  });
+
   check('an account keeps a thousand answers, the newest', async (harness) => {
     const desk = new Desk(harness);
     const rows = Array.from({ length: 1_000 }, (_, n) => ({

@@ -46,7 +46,9 @@ export class Wal {
     try {
       descriptor = this.#current();
     } catch (error) {
-      waiting.reject(error);
+      // No WAL: nothing was written since the last one was copied into the database.
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') waiting.resolve();
+      else waiting.reject(error);
       return;
     }
     this.#syncing = true;
