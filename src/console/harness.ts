@@ -8,6 +8,7 @@ import { Accounts } from '../identity/accounts.ts';
 import { makeAuth, type Auth } from '../identity/auth.ts';
 import { makePasswords } from '../identity/auth-password.ts';
 import { createSetup, type Setup } from '../identity/auth-setup.ts';
+import { RedeemCodes } from '../ledger/codes.ts';
 import { openLedger } from '../ledger/open.ts';
 import type { Ledger } from '../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../ledger/price.ts';
@@ -17,8 +18,7 @@ import { silentLog } from '../std/log.ts';
 import { nanoUsd } from '../std/money.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { consoleApp, makeConsole, type Console } from './app.ts';
-import { makeReader } from '../activity/reader.ts';
-import type { Codes } from './codes.ts';
+import type { Reader } from '../activity/reader.ts';
 import type { BackendHealth, ConsoleParts } from './parts.ts';
 import type { PlaygroundCall, PlaygroundRelay } from './playground.ts';
 
@@ -48,7 +48,7 @@ export interface TestConsole {
 }
 
 export const PASSWORD = 'a perfectly fine phrase';
-const PEPPER = new Uint8Array(32).fill(7);
+const KEY = new Uint8Array(32).fill(7);
 const SECRET = '0f4c1f0e9d7b5a3c2e1d0f4c1f0e9d7b5a3c2e1d';
 export const PRICE: Price = {
   kind: 'tokens',
@@ -57,24 +57,49 @@ export const PRICE: Price = {
   output: 2_000_000_000,
 };
 
-export async function testConsole(
-  options: { databaseUrl?: string; codes?: Codes } = {},
-): Promise<TestConsole> {
+export async function testConsole(options: { databaseUrl?: string } = {}): Promise<TestConsole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
   let ahead = 0;
   const clock: Clock = { now: () => Date.now() + ahead };
   const store = await openStore({ dataDir, databaseUrl: options.databaseUrl, log: silentLog, clock });
   const books = openLedger(store, { node: 'test', clock, log: silentLog });
-  const { ledger } = books;
-  const auth = makeAuth({
+  const catalog = await openTestCatalog(store, clock);
+  const parts = partsOf(store, books.ledger, catalog, clock);
+  const app = makeConsole(parts);
+  const server = serve(app, clock);
+  const url = `http://localhost:${server.port}`;
+  let addresses = 0;
+  const browser = (address = `10.9.${Math.floor(++addresses / 250)}.${addresses % 250}`) =>
+    new Browser(url, address);
+  return {
+    url,
     store,
-    secret: SECRET,
+    ledger: books.ledger,
+    auth: parts.auth,
+    setup: parts.setup,
+    catalog,
     clock,
-    log: silentLog,
-    passwords: makePasswords({ parallel: 2, queue: 500 }),
-  });
-  const setup = createSetup({ store, people: auth.people, clock });
-  const catalog = await openStoredCatalog({
+    routes: consoleApp({ ...parts, reader: idleReader }).routes,
+    advance: (ms) => void (ahead += ms),
+    browser,
+    ...actors(parts, browser),
+    charge: (accountId, more) => charge(books.ledger, clock, accountId as AccountId, more),
+    async close() {
+      await server.stop(true);
+      await app.close();
+      catalog.close();
+      await books.close();
+      await store.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** For an app whose routes are only listed. */
+const idleReader: Reader = { all: () => Promise.resolve([]), close: () => Promise.resolve() };
+
+function openTestCatalog(store: Store, clock: Clock): Promise<StoredCatalog> {
+  return openStoredCatalog({
     db: store.db,
     durable: () => store.durable(),
     sealingKey: deriveSealingKey(SECRET),
@@ -83,13 +108,18 @@ export async function testConsole(
     log: silentLog,
     clock,
   });
-  const parts: ConsoleParts = {
+}
+
+function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Clock): ConsoleParts {
+  const passwords = makePasswords({ parallel: 2, queue: 500 });
+  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords });
+  return {
     store,
     ledger,
     auth,
-    setup,
-    accounts: new Accounts({ store, ledger, pepper: PEPPER, clock }),
-    codes: options.codes ?? NO_CODES,
+    setup: createSetup({ store, people: auth.people, clock }),
+    accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
+    codes: new RedeemCodes({ store, key: KEY, clock }),
     catalog,
     catalogEditor: catalog,
     backends: restingNever(catalog),
@@ -98,59 +128,25 @@ export async function testConsole(
     log: silentLog,
     version: 'test',
   };
-  const app = makeConsole(parts);
-  const server = serve(app, clock);
-  const url = `http://localhost:${server.port}`;
-  let addresses = 0;
-  const browser = (address = `10.9.${Math.floor(++addresses / 250)}.${addresses % 250}`): Browser =>
-    new Browser(url, address);
-  const signUp = async (email: string): Promise<Browser> => {
-    const visitor = browser();
-    await visitor.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD });
-    return visitor;
-  };
-  const reader = makeReader(store);
+}
+
+function actors(parts: ConsoleParts, browser: () => Browser): Pick<TestConsole, 'admin' | 'user' | 'credit'> {
   return {
-    url,
-    store,
-    ledger,
-    auth,
-    setup,
-    catalog,
-    clock,
-    routes: consoleApp({ ...parts, reader }).routes,
-    advance: (ms) => void (ahead += ms),
-    browser,
-    user: signUp,
-    async admin() {
-      const issued = await setup.issue();
+    async user(email) {
       const visitor = browser();
-      await visitor.must('POST', '/api/console/setup', {
-        token: issued?.token,
-        email: 'admin@example.com',
-        password: PASSWORD,
-      });
+      await visitor.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD });
+      return visitor;
+    },
+    async admin() {
+      const issued = await parts.setup.issue();
+      const visitor = browser();
+      const person = { email: 'admin@example.com', password: PASSWORD };
+      await visitor.must('POST', '/api/console/setup', { token: issued?.token, ...person });
       return visitor;
     },
     async credit(accountId, usd) {
-      const amount = usd * 1_000_000_000;
-      await ledger.post({
-        accountId: accountId as AccountId,
-        kind: 'credit',
-        amount,
-        cause: 'test',
-        actor: 'test',
-      });
-    },
-    charge: (accountId, more) => charge(ledger, clock, accountId as AccountId, more),
-    async close() {
-      await server.stop(true);
-      await reader.close();
-      await app.close();
-      catalog.close();
-      await books.close();
-      await store.close();
-      rmSync(dataDir, { recursive: true, force: true });
+      const entry = { kind: 'credit', amount: usd * 1_000_000_000, cause: 'test', actor: 'test' } as const;
+      await parts.ledger.post({ accountId: accountId as AccountId, ...entry });
     },
   };
 }
@@ -349,12 +345,9 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
   } as const;
   return {
     list: () =>
-      [...catalog.current().upstreams.values()].map(({ name, kind }) => ({ name, kind, ...healthy })),
+      [...catalog.current().upstreams.values()].map(({ name, kind }) =>
+        Object.assign({ name, kind }, healthy),
+      ),
     test: () => Promise.resolve({ ok: true, detail: 'answered', latencyMs: 1 }),
   };
 }
-
-const NO_CODES: Codes = {
-  redeem: () => Promise.resolve(undefined),
-  make: () => Promise.reject(new Error('no codes in this test')),
-};

@@ -12,12 +12,16 @@ beforeAll(async () => {
 afterAll(() => site.close());
 
 type ErrorReply = { error: { code: string; message: string; param: string | null } };
+const names = (headers: Headers) => [...headers.keys()].toSorted();
 const signIn = (browser: Browser, email: string, password = PASSWORD) =>
   browser.call<ErrorReply & { twoFactorRedirect: boolean }>('POST', '/api/auth/sign-in/email', {
     email,
     password,
   });
-const DAY = 86_400_000;
+
+const alive = async (browser: Browser) => (await browser.call('GET', '/api/console/overview')).status === 200;
+const signUp = (body: Record<string, unknown>) =>
+  site.browser().call<ErrorReply>('POST', '/api/auth/sign-up/email', { password: PASSWORD, ...body });
 
 describe('signing in', () => {
   test('tells nobody whether an address is known', async () => {
@@ -27,7 +31,6 @@ describe('signing in', () => {
     expect(wrong.status).toBe(401);
     expect(unknown.status).toBe(wrong.status);
     expect(unknown.body).toEqual(wrong.body);
-    const names = (headers: Headers) => [...headers.keys()].toSorted();
     expect(names(unknown.headers)).toEqual(names(wrong.headers));
   });
 
@@ -166,9 +169,6 @@ describe('guessing', () => {
 });
 
 describe('a session ends', () => {
-  const alive = async (browser: Browser) =>
-    (await browser.call('GET', '/api/console/overview')).status === 200;
-
   test('with signing out, everywhere with signing out everywhere', async () => {
     const first = await site.user('leaver@example.com');
     const second = site.browser();
@@ -244,9 +244,6 @@ describe('what is sensitive', () => {
 });
 
 describe('who may sign up', () => {
-  const signUp = (body: Record<string, unknown>) =>
-    site.browser().call<ErrorReply>('POST', '/api/auth/sign-up/email', { password: PASSWORD, ...body });
-
   test('is an admin’s to decide: open, by invite, or nobody', async () => {
     await admin.must('POST', '/api/console/confirm', { password: PASSWORD });
     await admin.must('PATCH', '/api/console/admin/settings', { signUp: 'closed' });
@@ -311,7 +308,7 @@ describe('a second factor', () => {
 /** RFC 6238 with the usual six digits and thirty seconds. */
 function totp(uri: string): string {
   const secret = new URL(uri).searchParams.get('secret') ?? '';
-  const bits = [...secret]
+  const bits = Array.from(secret)
     .map((sign) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(sign).toString(2).padStart(5, '0'))
     .join('');
   const key = Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);

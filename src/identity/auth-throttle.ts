@@ -113,28 +113,32 @@ export function addressKey(address: string): string {
   return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, '')).join(':');
 }
 
-/** Forgets what was not touched for longest when it is full. */
+/**
+ * Remembers at least the last `max / 2` keys that were touched and never more than `max`. Two generations instead of
+ * an order of use: dropping the oldest key of a large Map one by one makes each look for it pass all those dropped before.
+ */
 class BoundedMap<Value> {
-  readonly #entries = new Map<string, Value>();
-  readonly #max: number;
+  readonly #half: number;
+  #young = new Map<string, Value>();
+  #old = new Map<string, Value>();
 
   constructor(max: number) {
-    this.#max = max;
+    this.#half = Math.ceil(max / 2);
   }
 
   get(key: string): Value | undefined {
-    return this.#entries.get(key);
+    return this.#young.get(key) ?? this.#old.get(key);
   }
 
   set(key: string, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#max) return;
-    const oldest = this.#entries.keys().next();
-    if (!oldest.done) this.#entries.delete(oldest.value);
+    this.#young.set(key, value);
+    if (this.#young.size < this.#half) return;
+    this.#old = this.#young;
+    this.#young = new Map();
   }
 
   delete(key: string): void {
-    this.#entries.delete(key);
+    this.#young.delete(key);
+    this.#old.delete(key);
   }
 }

@@ -44,7 +44,7 @@ export interface SignedInUser {
 
 /** First run: POST /api/console/setup. Answers with a session cookie; 404 once an admin exists. */
 export interface SetupBody {
-  /** From the link that the server printed: `/setup?token=…`. */
+  /** From the link that the server printed: `/setup/{token}`. */
   token: string;
   email: string;
   password: string;
