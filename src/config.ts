@@ -12,6 +12,8 @@ export interface Config {
   readonly secret: string | undefined;
   /** How long streams may go on after SIGTERM. */
   readonly graceMs: number;
+  /** How long a hold outlives the node that made it; renewed several times within. */
+  readonly leaseMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -23,10 +25,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     catalogPath: given ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined),
     dataDir: present(env['TOLLGATE_DATA']) ?? './data',
     host: present(env['TOLLGATE_HOST']) ?? '127.0.0.1',
-    port: integer(env, 'TOLLGATE_PORT', 8700, 65_535),
+    port: integer(env, 'TOLLGATE_PORT', 8700, [0, 65_535]),
     databaseUrl: present(env['DATABASE_URL']),
     secret: present(env['TOLLGATE_SECRET']),
-    graceMs: integer(env, 'TOLLGATE_GRACE_SECONDS', 60, 86_400) * 1000,
+    graceMs: integer(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
+    leaseMs: integer(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
     env,
   };
 }
@@ -35,10 +38,10 @@ function present(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value;
 }
 
-function integer(env: Config['env'], name: string, otherwise: number, most: number): number {
+function integer(env: Config['env'], name: string, otherwise: number, [least, most]: readonly [number, number]): number {
   const text = present(env[name]);
   if (text === undefined) return otherwise;
   const value = Number(text);
-  if (Number.isInteger(value) && value >= 0 && value <= most) return value;
-  throw new StartRefused(`${name} must be a whole number from 0 to ${most}, not '${text}'.`);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new StartRefused(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }

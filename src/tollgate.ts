@@ -53,7 +53,7 @@ export async function openServices(config: Config, log: Log, clock: Clock): Prom
   try {
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({ given: config.secret, dataDir, shared, db: store.db, now: clock.now() });
-    const ledger = openLedger(store, { node: `${hostname()}-${randomPart(8)}`, clock, log });
+    const ledger = openLedger(store, { node: `${hostname()}-${randomPart(8)}`, clock, log, leaseMs: config.leaseMs });
     const accounts = new Accounts({ store, ledger: ledger.ledger, pepper: secret.key('token pepper'), clock });
     return { config, clock, log, store, secret, ledger, accounts };
   } catch (error) {
@@ -121,7 +121,7 @@ interface Relay extends RelayParts {
   readonly upstreams: Pool;
 }
 
-function makeRelay({ ledger: { ledger }, clock, log }: Services, catalog: CatalogSource): Relay {
+function makeRelay({ config, ledger: { ledger }, clock, log }: Services, catalog: CatalogSource): Relay {
   const upstreams = new Pool(catalog.current(), clock);
   catalog.onChange((next) => upstreams.use(next));
   return {
@@ -129,7 +129,7 @@ function makeRelay({ ledger: { ledger }, clock, log }: Services, catalog: Catalo
     catalog: () => catalog.current(),
     upstreams,
     closing: new Closing(ledger, log),
-    running: new Running(ledger, clock, log),
+    running: new Running({ ledger, clock, log, leaseMs: config.leaseMs }),
     clock,
     log,
   };

@@ -17,8 +17,17 @@ export interface RunningRequest {
 }
 
 const TICK_MS = 250;
+/** A lease is renewed at least this often, and so often that one or two renewals may fail. */
 const RENEW_MS = 10_000;
+const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
+
+export interface RunningOptions {
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly leaseMs: number;
+}
 
 /** Everything between admission and settlement on this node: renews leases, watches deadlines, and can be drained. */
 export class Running {
@@ -27,13 +36,15 @@ export class Running {
   readonly #log: Log;
   readonly #requests = new Map<RequestId, RunningRequest>();
   readonly #timer: Timer;
+  readonly #renewMs: number;
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor(ledger: Ledger, clock: Clock, log: Log) {
+  constructor({ ledger, clock, log, leaseMs }: RunningOptions) {
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
+    this.#renewMs = Math.min(RENEW_MS, leaseMs / RENEWALS_PER_LEASE);
     this.#renewedAt = clock.now();
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
@@ -69,7 +80,7 @@ export class Running {
   #tick(): void {
     const nowMs = this.#clock.now();
     for (const request of this.#requests.values()) request.tick(nowMs);
-    if (nowMs - this.#renewedAt < RENEW_MS) return;
+    if (nowMs - this.#renewedAt < this.#renewMs) return;
     this.#renewedAt = nowMs;
     void this.#renew();
   }

@@ -32,6 +32,29 @@ export function openPool(url: string, log: Log): Pool {
   return pool;
 }
 
+const START_ATTEMPTS = 15;
+const START_PAUSE_MS = 250;
+/** What Postgres says while it starts or has no connection free. */
+const NOT_YET: ReadonlySet<unknown> = new Set(['57P03', '53300']);
+
+/** At the start nobody waits for an answer yet, so a database that is slow, busy or still starting is given time. */
+export async function reach(pool: Pool): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      (await pool.connect()).release();
+      return;
+    } catch (error) {
+      if (attempt === START_ATTEMPTS || !mayCome(error)) throw error;
+      await Bun.sleep(START_PAUSE_MS);
+    }
+  }
+}
+
+function mayCome(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return NOT_YET.has('code' in error ? error.code : undefined) || /timeout/i.test(error.message);
+}
+
 const INT8 = 20;
 const NUMERIC = 1700;
 

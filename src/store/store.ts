@@ -10,7 +10,7 @@ import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { FolderClaim } from './folder-claim.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
-import { openPool } from './postgres-pool.ts';
+import { openPool, reach } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
 import { SideThread } from './side-thread.ts';
 import { Wal } from './wal.ts';
@@ -112,6 +112,7 @@ function pendingFrames(connection: Database): number {
 async function openPostgresStore({ log, clock }: StoreOptions, url: string): Promise<Store> {
   const pool = openPool(url, log);
   try {
+    await reach(pool);
     await migratePostgres(pool, clock);
   } catch (error) {
     await pool.end();
