@@ -214,18 +214,11 @@ export function firstRequest(db: Kysely<Schema>, accountId: string) {
 }
 
 /** How many requests are running on all nodes: those that hold money right now. */
-export async function runningRequests({
-  db,
-  reader,
-}: {
-  db: Kysely<Schema>;
-  reader: Reader;
-}): Promise<number> {
-  const [row] = await reader.all(
-    db
-      .selectFrom('request')
-      .select(sql<number>`count(*)`.as('running'))
-      .where(isRunning),
-  );
-  return row?.running ?? 0;
+export async function runningRequests(db: Kysely<Schema>): Promise<number> {
+  const { running } = await db
+    .selectFrom('request')
+    .select(sql<number>`count(*)`.as('running'))
+    .where(isRunning)
+    .executeTakeFirstOrThrow();
+  return running;
 }

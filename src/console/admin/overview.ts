@@ -47,7 +47,7 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     usageRows(at, EVERYBODY, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     accountTotals(at),
     topSpenders(at, now, TOP),
-    runningRequests(at),
+    runningRequests(at.db),
     at.db.selectFrom('account').select('balance').where('id', '=', OVERRUN_ACCOUNT).executeTakeFirst(),
   ]);
   const spend = spendOf(rows, now);
