@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { freePort, launch } from '../harness/process.ts';
+import { PORTKEY_VERSION } from '../harness/tools.ts';
+import type { Contender, Ground } from './contender.ts';
+
+/** Bun allows 256 calls at once unless told otherwise; a gateway that waits for itself would not be a fair measure. */
+const MANY_CALLS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65000' };
+
+/** The bare Bun forwarder, which every ratio is taken to. */
+export async function startBunForwarder({
+  backend,
+  folder,
+}: Pick<Ground, 'backend' | 'folder'>): Promise<Contender> {
+  const script = join(import.meta.dir, 'bun-forwarder.ts');
+  return await forwarder({
+    name: 'bare Bun forwarder',
+    version: `Bun ${Bun.version}`,
+    folder,
+    env: MANY_CALLS,
+    command: (port) => [process.execPath, script, String(port), backend],
+  });
+}
+
+export async function startNodeForwarder({ tools, backend, folder }: Ground): Promise<Contender | undefined> {
+  const { node } = tools;
+  if (node === undefined) return undefined;
+  const script = join(import.meta.dir, 'node-forwarder.ts');
+  const undici = (await import('undici/package.json')) as { readonly version: string };
+  return await forwarder({
+    name: 'bare Node + undici forwarder',
+    version: `Node ${nodeVersion(node)}, undici ${undici.version}`,
+    folder,
+    env: { NODE_ENV: 'production' },
+    command: (port) => [node, script, String(port), backend],
+  });
+}
+
+export async function startPortkey({ tools, backend, folder }: Ground): Promise<Contender | undefined> {
+  const { node, portkey } = tools;
+  if (node === undefined || portkey === undefined) return undefined;
+  return await forwarder({
+    name: "Portkey's gateway",
+    version: `@portkey-ai/gateway ${PORTKEY_VERSION} on Node ${nodeVersion(node)}`,
+    folder,
+    // It refuses backends on loopback unless they are named.
+    env: { NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' },
+    command: (port) => [node, portkey, `--port=${port}`, '--headless'],
+    headers: {
+      authorization: 'Bearer sk-backend',
+      'x-portkey-provider': 'openai',
+      'x-portkey-custom-host': backend,
+    },
+  });
+}
+
+interface Forwarder {
+  readonly name: string;
+  readonly version: string;
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly command: (port: number) => readonly string[];
+}
+
+async function forwarder({
+  name,
+  version,
+  folder,
+  env,
+  headers = {},
+  command,
+}: Forwarder): Promise<Contender> {
+  const port = await freePort();
+  const { pid, stop } = await launch({ name, command: command(port), env, folder, port });
+  const urls = [`http://127.0.0.1:${port}/v1/chat/completions`];
+  return { name, version, pids: [pid], databasePids: [], urls, headers: [headers], stop };
+}
+
+function nodeVersion(node: string): string {
+  return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim().replace(/^v/, '');
+}

@@ -1,0 +1,67 @@
+import { plansFor, type Case } from '../cases.ts';
+import type { Contender } from '../contenders/contender.ts';
+import { generate, generateWithWrk } from './generate.ts';
+import { usageOf } from './usage.ts';
+
+/** One slice of load on one contender. A unit is a request, or a chunk of a stream. */
+export interface Sample {
+  readonly cpuUsPerUnit: number;
+  readonly databaseUsPerUnit: number;
+  readonly unitsPerSecond: number;
+  readonly errors: number;
+  readonly rssBytes: number;
+  readonly complaint: string | undefined;
+}
+
+export interface Delay {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly errors: number;
+}
+
+export interface LoadTools {
+  readonly wrk: string | undefined;
+  readonly folder: string;
+}
+
+/** CPU and throughput with every connection busy. */
+export async function saturate(
+  one: Case,
+  contender: Contender,
+  seconds: number,
+  tools: LoadTools,
+): Promise<Sample> {
+  const plans = plansFor(one, contender, { seconds });
+  const before = both(contender);
+  const result =
+    one.streamed || tools.wrk === undefined
+      ? await generate(plans)
+      : await generateWithWrk(tools.wrk, tools.folder, plans);
+  const after = both(contender);
+  const units = one.streamed ? result.events : result.requests;
+  return {
+    cpuUsPerUnit: (after.own.cpuUs - before.own.cpuUs) / units,
+    databaseUsPerUnit: (after.database.cpuUs - before.database.cpuUs) / units,
+    unitsPerSecond: units / result.seconds,
+    errors: result.errors,
+    rssBytes: after.own.rssBytes,
+    complaint: result.complaint,
+  };
+}
+
+/** Latency at a rate that leaves the contender idle most of the time. */
+export async function delayAt(
+  ratePerSecond: number,
+  one: Case,
+  contender: Contender,
+  seconds: number,
+): Promise<Delay> {
+  const { p50Ms, p99Ms, errors } = await generate(plansFor(one, contender, { seconds, ratePerSecond }));
+  return { p50Ms, p99Ms, errors };
+}
+
+function both({ pids, databasePids }: Contender) {
+  return { own: usageOf(pids), database: databasePids.length === 0 ? NOTHING : usageOf(databasePids) };
+}
+
+const NOTHING = { cpuUs: 0, rssBytes: 0, descriptors: 0 };

@@ -1,0 +1,119 @@
+import type { Socket } from 'bun';
+import { ResponseReader } from './response-reader.ts';
+
+export interface Exchanged {
+  readonly status: number;
+  readonly events: number;
+  readonly bytes: number;
+  readonly firstByteMs: number;
+  readonly totalMs: number;
+}
+
+/** One keep-alive connection to a server under test, with at most one request on it at a time. */
+export class Connection {
+  readonly #host: { readonly hostname: string; readonly port: number };
+  #reader = new ResponseReader();
+  #socket: Socket | undefined;
+  #unsent: Uint8Array | undefined;
+  #sentAt = 0;
+  #firstByteAt = 0;
+  #waiting: PromiseWithResolvers<Exchanged> | undefined;
+  /** Called for each arrival of bytes, for clients that measure or misbehave in the middle of an answer. */
+  onBytes: ((events: number) => void) | undefined;
+
+  constructor(url: string) {
+    const { hostname, port } = new URL(url);
+    this.#host = { hostname, port: Number(port) };
+  }
+
+  async send(request: Uint8Array): Promise<Exchanged> {
+    const socket = this.#socket ?? (await this.#connect());
+    const waiting = Promise.withResolvers<Exchanged>();
+    this.#waiting = waiting;
+    this.#reader.begin();
+    this.#firstByteAt = 0;
+    this.#sentAt = performance.now();
+    this.#write(socket, request);
+    return await waiting.promise;
+  }
+
+  /** Stops reading: the server's socket fills up. */
+  pause(): void {
+    this.#socket?.pause();
+  }
+
+  resume(): void {
+    this.#socket?.resume();
+  }
+
+  /** Leaves without a word, as a client does whose process ends. */
+  abort(): void {
+    this.#socket?.terminate();
+    this.#lost(new Error('aborted by the client'));
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== undefined;
+  }
+
+  async #connect(): Promise<Socket> {
+    this.#reader = new ResponseReader();
+    const ended = (socket: Socket, error: Error): void => {
+      // An old socket may end when the next one is already in use.
+      if (socket === this.#socket) this.#lost(error);
+    };
+    return await Bun.connect({
+      ...this.#host,
+      socket: {
+        open: (socket) => void (this.#socket = socket),
+        data: (socket, bytes) => {
+          if (socket === this.#socket) this.#received(bytes);
+        },
+        drain: (socket) => {
+          const unsent = this.#unsent;
+          this.#unsent = undefined;
+          if (unsent) this.#write(socket, unsent);
+        },
+        close: (socket) => ended(socket, new Error('closed by the server')),
+        error: (socket, error) => ended(socket, error),
+      },
+    });
+  }
+
+  #write(socket: Socket, bytes: Uint8Array): void {
+    const sent = Math.max(0, socket.write(bytes));
+    if (sent < bytes.length) this.#unsent = bytes.subarray(sent);
+  }
+
+  #received(bytes: Uint8Array): void {
+    const now = performance.now();
+    if (this.#firstByteAt === 0) this.#firstByteAt = now;
+    const reader = this.#reader;
+    const complete = reader.push(bytes);
+    this.onBytes?.(reader.events);
+    if (!complete) return;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (reader.closes) this.#drop();
+    waiting?.resolve({
+      status: reader.status,
+      events: reader.events,
+      bytes: reader.bodyBytes,
+      firstByteMs: this.#firstByteAt - this.#sentAt,
+      totalMs: now - this.#sentAt,
+    });
+  }
+
+  #drop(): void {
+    this.#socket?.end();
+    this.#socket = undefined;
+  }
+
+  #lost(error: Error): void {
+    this.#socket = undefined;
+    this.#unsent = undefined;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(error);
+  }
+}
