@@ -9,8 +9,8 @@ import { testPostgres } from './postgres.ts';
 export interface PostgresHarness extends LedgerHarness {
   readonly backend: PostgresBackend;
   ledger(): PostgresLedger;
-  /** Another node on the same database, with connections of its own. The test closes it. */
-  anotherNode(name: string): PostgresLedger;
+  /** Another node on the same database, with connections of its own or by another way. The test closes it. */
+  anotherNode(name: string, url?: string): PostgresLedger;
 }
 
 const LEASE_MS = 120_000;
@@ -27,8 +27,8 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   let offsetMs = START_MS - Date.now();
   let lives = 0;
   let corrupted = false;
-  const open = (node: string) =>
-    openPostgresLedger(backend, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs });
+  const open = (node: string, url = backend.url) =>
+    openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs });
   let ledger = open(`life-${++lives}`);
   return {
     store,

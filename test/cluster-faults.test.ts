@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { accountRow, addAccount, ask, used, type TestAccount } from '../src/ledger/contract-harness.ts';
+import type { AdmissionRequest } from '../src/ledger/port.ts';
+import { openPostgresLedger, type PostgresLedger } from '../src/ledger/postgres.ts';
+import { systemClock } from '../src/std/clock.ts';
+import { Fault } from '../src/std/fault.ts';
+import type { AccountId, RequestId, TokenHash } from '../src/std/ids.ts';
+import { silentLog } from '../src/std/log.ts';
+import { openStore, type Store } from '../src/store/store.ts';
+import { postgresBackend, postgresHarness, type PostgresHarness } from './support/postgres-ledger.ts';
+import { startPostgres, type TestPostgres } from './support/postgres.ts';
+import { startReplyCutter } from './support/reply-cutter.ts';
+
+const PATIENCE_MS = 120_000;
+
+describe('a connection that breaks', () => {
+  let harness: PostgresHarness;
+  beforeAll(async () => {
+    harness = await postgresHarness();
+  }, PATIENCE_MS);
+  afterAll(() => harness.close(), PATIENCE_MS);
+
+  test(
+    'B9: a lost reply to an admission is looked up by id: it was admitted, once, and says so',
+    async () => {
+      const cutter = await startReplyCutter(Number(new URL(harness.backend.url).port));
+      const url = harness.backend.url.replace(/:\d+\//, `:${cutter.port}/`);
+      const node = harness.anotherNode('cut', url);
+      const account = await addAccount(harness, 100 * 2_100);
+      await node.admit(ask(account));
+      for (let round = 0; round < 20; round++) {
+        const lost = cutter.loseNextReply();
+        const requests = [ask(account), ask(account)];
+        const answers = await Promise.all(requests.map((request) => outcomeOf(node.admit(request))));
+        await lost;
+        expect(answers).toEqual(['admitted', 'admitted']);
+      }
+      expect(await accountRow(harness, account)).toMatchObject({ open_holds: 41, held: 41 * 2_100 });
+      expect((await node.verify()).breaches).toEqual([]);
+      await node.close();
+      await cutter.close();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'a lost reply to a settlement or a credit charges and credits once',
+    async () => {
+      const cutter = await startReplyCutter(Number(new URL(harness.backend.url).port));
+      const url = harness.backend.url.replace(/:\d+\//, `:${cutter.port}/`);
+      const node = harness.anotherNode('cut', url);
+      const account = await addAccount(harness, 2_100);
+      const request = ask(account);
+      await node.admit(request);
+      await node.identify({ kind: 'token', hash: account.hash });
+      const lostSettlement = cutter.loseNextReply();
+      expect(await outcomeOf(node.settle(request.requestId, used({ output: 50 })))).toBe(
+        'service_unavailable',
+      );
+      await lostSettlement;
+      expect(await node.settle(request.requestId, used({ output: 50 }))).toMatchObject({
+        state: 'posted',
+        charged: 100,
+      });
+      const lostCredit = cutter.loseNextReply();
+      const { balance } = await node.post({
+        accountId: account.id,
+        kind: 'credit',
+        amount: 7,
+        cause: 'x',
+        actor: 'x',
+      });
+      await lostCredit;
+      expect(Number(balance)).toBe(2_007);
+      expect((await node.verify()).breaches).toEqual([]);
+      await node.close();
+      await cutter.close();
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'B9: backends killed under load leave no double hold and no hold that nobody knows of',
+    async () => {
+      const nodes = ['a', 'b', 'c'].map((name) => harness.anotherNode(name));
+      const account = await addAccount(harness, 900_000_000_000);
+      const admitted = new Set<RequestId>();
+      let [running, tried, failed] = [true, 0, 0];
+      const work = async (node: PostgresLedger): Promise<void> => {
+        while (running) {
+          const request = ask(account);
+          tried++;
+          const outcome = await outcomeOf(node.admit(request));
+          if (outcome === 'admitted') admitted.add(request.requestId);
+          else failed++;
+          expect(['admitted', 'service_unavailable']).toContain(outcome);
+        }
+      };
+      const workers = Promise.all(nodes.flatMap((node) => Array.from({ length: 20 }, () => work(node))));
+      for (let round = 0; round < 40; round++) {
+        await harness.backend.pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate ledger' AND state = 'active'
+            AND datname = current_database()`,
+        );
+        await Bun.sleep(20);
+      }
+      running = false;
+      await workers;
+      await untilTrue(async () => (await pendingIds(harness.store, account)).length === admitted.size);
+      expect(new Set(await pendingIds(harness.store, account))).toEqual(new Set<string>(admitted));
+      expect(await accountRow(harness, account)).toMatchObject({
+        open_holds: admitted.size,
+        held: admitted.size * 2_100,
+      });
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+      expect(tried).toBeGreaterThan(admitted.size);
+      expect(failed).toBe(tried - admitted.size);
+      await Promise.all(nodes.map((node) => node.close()));
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'one request that the database cannot store fails alone; those beside it do not notice',
+    async () => {
+      const account = await addAccount(harness, 100 * 2_100);
+      const requests = Array.from({ length: 40 }, () => ask(account));
+      const twin: AdmissionRequest = {
+        ...ask(account),
+        requestId: (requests[3] as AdmissionRequest).requestId,
+      };
+      const odd = ask(account, { client: 'a\0b"c\\d\uD800{,}' });
+      const outcomes = await Promise.all(
+        [...requests, odd, twin].map((one) => outcomeOf(harness.ledger().admit(one))),
+      );
+      expect(outcomes.filter((outcome) => outcome === 'internal_error').length).toBeGreaterThanOrEqual(1);
+      expect(outcomes.slice(0, 3)).toEqual(['admitted', 'admitted', 'admitted']);
+      expect(outcomes.filter((outcome) => outcome === 'admitted')).toHaveLength(41);
+      const row = await harness.store.db
+        .selectFrom('request')
+        .select('client')
+        .where('id', '=', odd.requestId)
+        .executeTakeFirstOrThrow();
+      expect(row.client).toBe('a\uFFFDb"c\\d\uFFFD{,}');
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+describe('a database that goes away', () => {
+  let server: TestPostgres;
+  let store: Store;
+  let nodes: PostgresLedger[];
+  let account: TestAccount;
+
+  beforeAll(async () => {
+    server = await startPostgres({ fsync: false });
+    store = await openStore({
+      dataDir: '',
+      databaseUrl: await server.freshDatabase(),
+      log: silentLog,
+      clock: systemClock,
+    });
+    nodes = ['a', 'b', 'c'].map((node) =>
+      openPostgresLedger(postgresBackend(store), { node, log: silentLog }),
+    );
+    account = { id: 'acc_outage' as AccountId, hash: 'outage' as TokenHash };
+    await store.db
+      .insertInto('account')
+      .values({ id: account.id, email: 'o@example.com', token_hash: account.hash, created_at: 1 })
+      .execute();
+    await nodes[0]?.post({
+      accountId: account.id,
+      kind: 'credit',
+      amount: 900_000_000_000,
+      cause: 'x',
+      actor: 'x',
+    });
+  }, PATIENCE_MS);
+  afterAll(async () => {
+    await Promise.all(nodes.map((node) => node.close()));
+    await store.close();
+    await server.stop();
+  }, PATIENCE_MS);
+
+  for (const mode of ['fast', 'immediate'] as const) {
+    test(
+      `B8: stopped (${mode}) under load, it is service_unavailable within a second, and it recovers by itself`,
+      async () => {
+        const load = startLoad(nodes, account);
+        await untilTrue(() => Promise.resolve(load.closed > 200));
+        await server.stopServer(mode);
+        const failedBefore = load.failed;
+        await Bun.sleep(3_000);
+        expect(load.failed).toBeGreaterThan(failedBefore);
+        await server.startServer();
+        const back = performance.now();
+        await load.nextSuccess();
+        expect(performance.now() - back).toBeLessThan(3_000);
+        await load.stop();
+        expect([...load.outcomes].toSorted()).toEqual(['admitted', 'service_unavailable']);
+        expect(load.slowestMs).toBeLessThan(1_000);
+        await untilTrue(async () => (await pendingIds(store, account)).length === 0);
+        expect(await nodes[0]?.verify()).toMatchObject({ breaches: [] });
+      },
+      PATIENCE_MS,
+    );
+  }
+
+  test(
+    'while it is away every question says so, with when to come back',
+    async () => {
+      await server.stopServer();
+      const [node] = nodes;
+      if (!node) throw new Error('there are no nodes');
+      const request = ask(account);
+      const questions = [
+        () => node.admit(request),
+        () => node.settle(request.requestId, used({ output: 1 })),
+        () => node.void(request.requestId, used({})),
+        () => node.renew([{ requestId: request.requestId, delivered: used({}).usage }]),
+        () => node.expire(),
+        () => node.identify({ kind: 'token', hash: account.hash }),
+        () => node.post({ accountId: account.id, kind: 'credit', amount: 1, cause: 'x', actor: 'x' }),
+        () => node.verify(),
+      ];
+      for (const question of questions) {
+        const thrown = await question().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        expect(thrown).toBeInstanceOf(Fault);
+        expect(thrown).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
+      }
+      await server.startServer();
+      await untilTrue(async () => (await outcomeOf(node.admit(ask(account)))) === 'admitted');
+    },
+    PATIENCE_MS,
+  );
+});
+
+/** Requests from all nodes, each closed by another node than it came from, and closed again until it is. */
+function startLoad(nodes: readonly PostgresLedger[], account: TestAccount) {
+  let running = true;
+  let onSuccess: (() => void) | undefined;
+  const load = {
+    outcomes: new Set<string>(),
+    closed: 0,
+    failed: 0,
+    slowestMs: 0,
+    nextSuccess: () => new Promise<void>((resolve) => (onSuccess = resolve)),
+    async stop() {
+      running = false;
+      await Promise.all(workers);
+    },
+  };
+  const timed = async (call: Promise<unknown>): Promise<string> => {
+    const began = performance.now();
+    const outcome = await outcomeOf(call);
+    load.slowestMs = Math.max(load.slowestMs, performance.now() - began);
+    return outcome;
+  };
+  const work = async (index: number): Promise<void> => {
+    const [node, other] = [nodes[index % nodes.length], nodes[(index + 1) % nodes.length]];
+    while (running && node && other) {
+      const request = ask(account);
+      const outcome = await timed(node.admit(request));
+      load.outcomes.add(outcome);
+      if (outcome !== 'admitted') {
+        load.failed++;
+        await Bun.sleep(5);
+        continue;
+      }
+      onSuccess?.();
+      while ((await timed(other.settle(request.requestId, used({ output: 1 })))) !== 'settled')
+        await Bun.sleep(20);
+      load.closed++;
+    }
+  };
+  const workers = Array.from({ length: 60 }, (_, index) => work(index));
+  return load;
+}
+
+async function outcomeOf(call: Promise<unknown>): Promise<string> {
+  try {
+    const answer = (await call) as { kind?: string; reason?: string };
+    return answer.reason ?? answer.kind ?? 'settled';
+  } catch (error) {
+    return error instanceof Fault ? error.code : String(error);
+  }
+}
+
+async function pendingIds(store: Store, { id }: TestAccount): Promise<string[]> {
+  const rows = await store.db
+    .selectFrom('request')
+    .select('id')
+    .where('account_id', '=', id)
+    .where('state', '=', 'pending')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+async function untilTrue(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(50);
+}
