@@ -10,7 +10,10 @@ const STEPS: readonly { readonly name: string; readonly command: readonly string
 for (const { name, command } of STEPS) {
   console.log(`── ${name}`);
   const path = `${process.cwd()}/node_modules/.bin:${process.env['PATH'] ?? ''}`;
-  const child = Bun.spawnSync([...command], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, PATH: path } });
+  const child = Bun.spawnSync([...command], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, PATH: path },
+  });
   if (child.exitCode === 0) continue;
   console.error(`✗ ${name}`);
   if (name !== 'tests') console.log('0 passed, 1 failed');

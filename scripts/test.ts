@@ -46,7 +46,14 @@ function runGroup(name: string, paths: readonly string[]): Count {
   const report = join(folder, `${name}.xml`);
   const startedAt = performance.now();
   const child = Bun.spawnSync(
-    [process.execPath, 'test', `--timeout=${TEST_TIMEOUT_MS}`, '--reporter=junit', `--reporter-outfile=${report}`, ...paths.map((path) => `./${path}`)],
+    [
+      process.execPath,
+      'test',
+      `--timeout=${TEST_TIMEOUT_MS}`,
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+      ...paths.map((path) => `./${path}`),
+    ],
     {
       stdio: ['ignore', 'inherit', 'inherit'],
       timeout: GROUP_TIMEOUT_MS,
@@ -57,7 +64,9 @@ function runGroup(name: string, paths: readonly string[]): Count {
   const count = readReport(report);
   // A process that died, or failed outside a test, must not pass for a quiet success.
   if (child.exitCode !== 0 && count.failed === 0) count.failed = 1;
-  console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+  console.log(
+    `${name}: ${count.passed} passed, ${count.failed} failed in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`,
+  );
   return count;
 }
 

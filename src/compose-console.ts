@@ -16,7 +16,12 @@ export interface ConsoleDoor {
 }
 
 /** The console with its sign-in, on the services that the API has too. */
-export function composeConsole(services: Services, catalog: CatalogSource, pool: Pool, playground: PlaygroundRelay): ConsoleDoor {
+export function composeConsole(
+  services: Services,
+  catalog: CatalogSource,
+  pool: Pool,
+  playground: PlaygroundRelay,
+): ConsoleDoor {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
     store,
@@ -44,7 +49,10 @@ export function composeConsole(services: Services, catalog: CatalogSource, pool:
   return { console, auth, setup };
 }
 
-function socialLogin(env: Services['config']['env'], provider: string): { clientId: string; clientSecret: string } | undefined {
+function socialLogin(
+  env: Services['config']['env'],
+  provider: string,
+): { clientId: string; clientSecret: string } | undefined {
   const clientId = env[`TOLLGATE_${provider}_CLIENT_ID`];
   const clientSecret = env[`TOLLGATE_${provider}_CLIENT_SECRET`];
   return clientId && clientSecret ? { clientId, clientSecret } : undefined;

@@ -38,7 +38,12 @@ function present(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value;
 }
 
-function integer(env: Config['env'], name: string, otherwise: number, [least, most]: readonly [number, number]): number {
+function integer(
+  env: Config['env'],
+  name: string,
+  otherwise: number,
+  [least, most]: readonly [number, number],
+): number {
   const text = present(env[name]);
   if (text === undefined) return otherwise;
   const value = Number(text);

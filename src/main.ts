@@ -23,7 +23,12 @@ async function runCommand(): Promise<number> {
         const services = await openServices(readConfig(process.env), stderrLog, systemClock);
         try {
           const { store, accounts, secret } = services;
-          return await work({ store, accounts, ledger: services.ledger.ledger, codesKey: secret.key('codes') });
+          return await work({
+            store,
+            accounts,
+            ledger: services.ledger.ledger,
+            codesKey: secret.key('codes'),
+          });
         } finally {
           await closeServices(services);
         }

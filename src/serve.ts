@@ -61,5 +61,7 @@ function greet({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): 
 }
 
 function definedOnly(env: Env): Record<string, string> {
-  return Object.fromEntries(Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])));
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
 }

@@ -52,9 +52,25 @@ export async function openServices(config: Config, log: Log, clock: Clock): Prom
   const store = await openStore({ dataDir, databaseUrl, log, clock });
   try {
     const shared = databaseUrl !== undefined;
-    const secret = await openSecret({ given: config.secret, dataDir, shared, db: store.db, now: clock.now() });
-    const ledger = openLedger(store, { node: `${hostname()}-${randomPart(8)}`, clock, log, leaseMs: config.leaseMs });
-    const accounts = new Accounts({ store, ledger: ledger.ledger, pepper: secret.key('token pepper'), clock });
+    const secret = await openSecret({
+      given: config.secret,
+      dataDir,
+      shared,
+      db: store.db,
+      now: clock.now(),
+    });
+    const ledger = openLedger(store, {
+      node: `${hostname()}-${randomPart(8)}`,
+      clock,
+      log,
+      leaseMs: config.leaseMs,
+    });
+    const accounts = new Accounts({
+      store,
+      ledger: ledger.ledger,
+      pepper: secret.key('token pepper'),
+      clock,
+    });
     return { config, clock, log, store, secret, ledger, accounts };
   } catch (error) {
     await store.close();
@@ -78,7 +94,11 @@ export interface Tollgate {
 }
 
 /** The composition root: config → store → parts → server → sweepers; stopping goes the other way. */
-export async function startTollgate(config: Config, log: Log = stderrLog, clock: Clock = systemClock): Promise<Tollgate> {
+export async function startTollgate(
+  config: Config,
+  log: Log = stderrLog,
+  clock: Clock = systemClock,
+): Promise<Tollgate> {
   const services = await openServices(config, log, clock);
   try {
     await services.ledger.recover();
@@ -111,10 +131,21 @@ export async function startTollgate(config: Config, log: Log = stderrLog, clock:
 }
 
 /** The operator's file, if there is one; otherwise the store's, which the console edits. */
-async function openAnyCatalog({ config, store, secret, log, clock }: Services): Promise<CatalogSource | StoredCatalog> {
+async function openAnyCatalog({
+  config,
+  store,
+  secret,
+  log,
+  clock,
+}: Services): Promise<CatalogSource | StoredCatalog> {
   const shared = { builtin: builtinCatalog, env: config.env, log, clock };
   if (config.catalogPath !== undefined) return openCatalog({ path: config.catalogPath, ...shared });
-  return await openStoredCatalog({ db: store.db, durable: () => store.durable(), sealingKey: secret.key('provider keys'), ...shared });
+  return await openStoredCatalog({
+    db: store.db,
+    durable: () => store.durable(),
+    sealingKey: secret.key('provider keys'),
+    ...shared,
+  });
 }
 
 interface Relay extends RelayParts {
@@ -146,7 +177,10 @@ async function openDoor(
   const edge = new Edge(relay, {
     hashToken: (token) => hashToken(token, pepper),
     trustedProxies: catalog.current().trustedProxies ?? [],
-    onExposed: (hash) => void accounts.markExposed(hash).catch((error: unknown) => log.error('exposed token not marked', { error })),
+    onExposed: (hash) =>
+      void accounts
+        .markExposed(hash)
+        .catch((error: unknown) => log.error('exposed token not marked', { error })),
   });
   const links = new ImageLinks(makeImageStore(store.db, clock), secret.key('image links'), clock);
   const replays = new Replays(new AnswerBook(store, clock), edge);
@@ -161,7 +195,11 @@ async function openDoor(
     }),
   ]);
   const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
-  const site = makeSite({ files: webFiles(log), console: (request, meta) => door.console.fetch(request, meta), llmsText: llms });
+  const site = makeSite({
+    files: webFiles(log),
+    console: (request, meta) => door.console.fetch(request, meta),
+    llmsText: llms,
+  });
   const tls = await readTls(catalog.current().tls, config.dataDir);
   const server = startServer({ host: config.host, port: config.port, tls, router, edge, clock, log, site });
   return { server, door };
@@ -184,7 +222,9 @@ async function answers(store: Store): Promise<boolean> {
   const asked = store.db.selectFrom('setting').select('key').limit(1).execute();
   // A late failure is one that nobody waits for any more.
   asked.catch(() => undefined);
-  return await Promise.race([asked.then(() => true), Bun.sleep(STORE_PATIENCE_MS).then(() => false)]).catch(() => false);
+  return await Promise.race([asked.then(() => true), Bun.sleep(STORE_PATIENCE_MS).then(() => false)]).catch(
+    () => false,
+  );
 }
 
 function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor): Sweeper {
@@ -204,7 +244,9 @@ function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth
 /** Running requests may finish within the grace; the rest are told, measured and closed. */
 async function drain({ running, closing }: Relay, graceMs: number): Promise<void> {
   if (!(await running.idle(graceMs))) {
-    running.cutAll(new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }));
+    running.cutAll(
+      new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
+    );
     await running.idle(CUT_MS);
   }
   await closing.drained(CUT_MS);

@@ -3,7 +3,14 @@ import { makePeople } from '../identity/auth-people.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
-import { textFlag, UsageError, type CliContext, type CliServices, type Command, type CommandInput } from './command.ts';
+import {
+  textFlag,
+  UsageError,
+  type CliContext,
+  type CliServices,
+  type Command,
+  type CommandInput,
+} from './command.ts';
 
 const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
@@ -12,11 +19,23 @@ export const accountCommands: readonly Command[] = [
     name: 'account create',
     usage: 'EMAIL [--balance USD] [--password P] [--admin] [--json]',
     about: 'make an account and show its token, once',
-    flags: { ...JSON_FLAG, balance: { type: 'string' }, password: { type: 'string' }, admin: { type: 'boolean' } },
+    flags: {
+      ...JSON_FLAG,
+      balance: { type: 'string' },
+      password: { type: 'string' },
+      admin: { type: 'boolean' },
+    },
     least: 1,
     run: create,
   },
-  { name: 'account show', usage: 'EMAIL [--json]', about: 'balance, holds, limits', flags: JSON_FLAG, least: 1, run: show },
+  {
+    name: 'account show',
+    usage: 'EMAIL [--json]',
+    about: 'balance, holds, limits',
+    flags: JSON_FLAG,
+    least: 1,
+    run: show,
+  },
   { name: 'account list', usage: '[--json]', about: 'all accounts', flags: JSON_FLAG, least: 0, run: list },
   {
     name: 'account credit',
@@ -56,8 +75,22 @@ export const accountCommands: readonly Command[] = [
     least: 2,
     run: password,
   },
-  { name: 'account disable', usage: 'EMAIL [--json]', about: 'refuse its token', flags: JSON_FLAG, least: 1, run: (input, context) => setStatus(input, context, 'disabled') },
-  { name: 'account enable', usage: 'EMAIL [--json]', about: 'accept its token again', flags: JSON_FLAG, least: 1, run: (input, context) => setStatus(input, context, 'active') },
+  {
+    name: 'account disable',
+    usage: 'EMAIL [--json]',
+    about: 'refuse its token',
+    flags: JSON_FLAG,
+    least: 1,
+    run: (input, context) => setStatus(input, context, 'disabled'),
+  },
+  {
+    name: 'account enable',
+    usage: 'EMAIL [--json]',
+    about: 'accept its token again',
+    flags: JSON_FLAG,
+    least: 1,
+    run: (input, context) => setStatus(input, context, 'active'),
+  },
 ];
 
 async function create(input: CommandInput, context: CliContext): Promise<number> {
@@ -69,7 +102,12 @@ async function create(input: CommandInput, context: CliContext): Promise<number>
     const chosen = textFlag(input, 'password');
     if (chosen !== undefined) await peopleOf(services, context).setPassword(account.id, chosen);
     const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
-    tell(input, context, result, [`account ${account.email}`, `balance $${formatUsd(balance)}`, `token   ${token}`, 'The token is shown only now.']);
+    tell(input, context, result, [
+      `account ${account.email}`,
+      `balance $${formatUsd(balance)}`,
+      `token   ${token}`,
+      'The token is shown only now.',
+    ]);
     return 0;
   });
 }
@@ -78,18 +116,25 @@ async function show(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     const view = accountView(account);
-    tell(input, context, view, Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${value ?? '–'}`));
+    tell(
+      input,
+      context,
+      view,
+      Object.entries(view).map(([key, value]) => `${key.padEnd(18)} ${value ?? '–'}`),
+    );
     return 0;
   });
 }
 
 async function list(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async ({ accounts }) => {
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const page = await accounts.list(after);
       for (const account of page) {
         const { balance } = moneyOf(account);
-        tell(input, context, accountView(account), [`${account.email}  $${formatUsd(balance)}  ${account.status}  ${account.role}`]);
+        tell(input, context, accountView(account), [
+          `${account.email}  $${formatUsd(balance)}  ${account.status}  ${account.role}`,
+        ]);
       }
       const last = page.at(-1);
       if (!last || page.length < 100) return 0;
@@ -104,8 +149,15 @@ async function credit(input: CommandInput, context: CliContext): Promise<number>
   return await context.withServices(async ({ accounts, ledger }) => {
     const account = await accounts.require(email);
     const kind = input.flags['refund'] === true ? 'refund' : 'credit';
-    const cause = textFlag(input, 'reason') ?? (kind === 'refund' ? 'refund by the operator' : 'credit by the operator');
-    const { balance } = await ledger.post({ accountId: account.id as AccountId, kind, amount: given, cause, actor: 'cli' });
+    const cause =
+      textFlag(input, 'reason') ?? (kind === 'refund' ? 'refund by the operator' : 'credit by the operator');
+    const { balance } = await ledger.post({
+      accountId: account.id as AccountId,
+      kind,
+      amount: given,
+      cause,
+      actor: 'cli',
+    });
     tell(input, context, { account: account.id, email: account.email, balance_usd: toUsdNumber(balance) }, [
       `${account.email} now has $${formatUsd(balance)}`,
     ]);
@@ -117,7 +169,10 @@ async function replaceToken(input: CommandInput, context: CliContext): Promise<n
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     const token = await accounts.replaceToken(account.id as AccountId);
-    tell(input, context, { account: account.id, email: account.email, token }, [token, 'The old token is refused from now on; this one is shown only now.']);
+    tell(input, context, { account: account.id, email: account.email, token }, [
+      token,
+      'The old token is refused from now on; this one is shown only now.',
+    ]);
     return 0;
   });
 }
@@ -141,16 +196,24 @@ async function password(input: CommandInput, context: CliContext): Promise<numbe
   return await context.withServices(async (services) => {
     const account = await services.accounts.require(email);
     await peopleOf(services, context).setPassword(account.id, chosen);
-    tell(input, context, { account: account.id, email: account.email }, [`${account.email} can sign in with the new password`]);
+    tell(input, context, { account: account.id, email: account.email }, [
+      `${account.email} can sign in with the new password`,
+    ]);
     return 0;
   });
 }
 
-async function setStatus(input: CommandInput, context: CliContext, status: 'active' | 'disabled'): Promise<number> {
+async function setStatus(
+  input: CommandInput,
+  context: CliContext,
+  status: 'active' | 'disabled',
+): Promise<number> {
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     await accounts.setStatus(account.id as AccountId, status);
-    tell(input, context, { account: account.id, email: account.email, status }, [`${account.email} is ${status}`]);
+    tell(input, context, { account: account.id, email: account.email, status }, [
+      `${account.email} is ${status}`,
+    ]);
     return 0;
   });
 }
@@ -195,7 +258,8 @@ function countFlag(input: CommandInput, name: string): number | null | undefined
   if (text === undefined) return undefined;
   if (text === 'default') return null;
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 1_000_000) throw new UsageError(`--${name} takes a whole number from 1 to 1,000,000, or 'default'.`);
+  if (!Number.isInteger(value) || value < 1 || value > 1_000_000)
+    throw new UsageError(`--${name} takes a whole number from 1 to 1,000,000, or 'default'.`);
   return value;
 }
 

@@ -21,7 +21,8 @@ async function verify(input: CommandInput, context: CliContext): Promise<number>
       context.print(JSON.stringify({ ok, checked, breaches }));
     } else {
       context.print(`${checked.accounts} accounts, ${checked.entries} entries, ${checked.requests} requests`);
-      for (const { invariant, subject, detail } of breaches) context.print(`${invariant} ${subject}: ${detail}`);
+      for (const { invariant, subject, detail } of breaches)
+        context.print(`${invariant} ${subject}: ${detail}`);
       context.print(ok ? 'The books are right.' : `${breaches.length} breaches`);
     }
     return ok ? 0 : 1;

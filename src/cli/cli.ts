@@ -8,18 +8,33 @@ import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type Command } from './command.ts';
 import { doctorCommand } from './doctor.ts';
 
-export const COMMANDS: readonly Command[] = [...accountCommands, ...bookCommands, ...catalogCommands, doctorCommand];
+export const COMMANDS: readonly Command[] = [
+  ...accountCommands,
+  ...bookCommands,
+  ...catalogCommands,
+  doctorCommand,
+];
 
 /** Runs one command; returns the exit code. What the user did wrong is a line on standard error, never a stack. */
-export async function runCli(argv: readonly string[], context: CliContext, complain: (line: string) => void): Promise<number> {
+export async function runCli(
+  argv: readonly string[],
+  context: CliContext,
+  complain: (line: string) => void,
+): Promise<number> {
   const command = COMMANDS.find(({ name }) => argv.slice(0, name.split(' ').length).join(' ') === name);
   if (!command) {
-    complain(argv.length === 0 || isHelp(argv[0]) ? help() : `There is no command '${argv.join(' ')}'.\n\n${help()}`);
+    complain(
+      argv.length === 0 || isHelp(argv[0]) ? help() : `There is no command '${argv.join(' ')}'.\n\n${help()}`,
+    );
     return isHelp(argv[0]) ? 0 : 2;
   }
   try {
     const args = argv.slice(command.name.split(' ').length);
-    const { values, positionals } = parseArgs({ args: [...args], options: command.flags, allowPositionals: true });
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: command.flags,
+      allowPositionals: true,
+    });
     if (positionals.length < command.least) throw new UsageError('Something is missing.');
     return await command.run({ arguments: positionals, flags: values }, context);
   } catch (thrown) {
@@ -32,7 +47,9 @@ export async function runCli(argv: readonly string[], context: CliContext, compl
 
 export function help(): string {
   const serve = { name: 'serve', usage: '', about: 'run the server' };
-  const lines = [serve, ...COMMANDS].map(({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`);
+  const lines = [serve, ...COMMANDS].map(
+    ({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`,
+  );
   return `tollgate: one API in front of many AI backends, that never spends money it does not have\n\n${lines.join('\n')}`;
 }
 
@@ -42,6 +59,12 @@ function isHelp(word: string | undefined): boolean {
 
 /** The message of an error that was foreseen; `undefined` for one that was not. */
 function wordsOf(thrown: unknown): string | undefined {
-  if (thrown instanceof UsageError || thrown instanceof Fault || thrown instanceof StartRefused || thrown instanceof Refusal) return thrown.message;
+  if (
+    thrown instanceof UsageError ||
+    thrown instanceof Fault ||
+    thrown instanceof StartRefused ||
+    thrown instanceof Refusal
+  )
+    return thrown.message;
   return thrown instanceof TypeError && 'code' in thrown ? thrown.message : undefined;
 }

@@ -37,11 +37,21 @@ function checkCatalog(context: CliContext): Catalog | undefined {
   const given = context.env['TOLLGATE_CONFIG'];
   const path = given ?? (existsSync('tollgate.yaml') ? 'tollgate.yaml' : undefined);
   try {
-    const source = openCatalog({ path, builtin: builtinCatalog, env: context.env, log: silentLog, clock: context.clock });
+    const source = openCatalog({
+      path,
+      builtin: builtinCatalog,
+      env: context.env,
+      log: silentLog,
+      clock: context.clock,
+    });
     const catalog = source.current();
     source.close();
     const models = [...catalog.endpoints.values()].reduce((sum, endpoint) => sum + endpoint.models.length, 0);
-    say(context, true, `catalog: ${path ?? 'built-in, or the console’s'}, ${catalog.endpoints.size} endpoints, ${models} models`);
+    say(
+      context,
+      true,
+      `catalog: ${path ?? 'built-in, or the console’s'}, ${catalog.endpoints.size} endpoints, ${models} models`,
+    );
     return catalog;
   } catch (thrown) {
     const words = thrown instanceof Error ? thrown.message : String(thrown);
@@ -56,7 +66,11 @@ async function checkStore(context: CliContext): Promise<boolean> {
     return await context.withServices(async ({ ledger, store }) => {
       const { checked, breaches } = await ledger.verify();
       const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
-      return say(context, breaches.length === 0, `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} breaches of the books`);
+      return say(
+        context,
+        breaches.length === 0,
+        `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} breaches of the books`,
+      );
     });
   } catch (thrown) {
     return say(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
@@ -67,19 +81,33 @@ function checkTls({ tls }: Catalog, context: CliContext): boolean {
   if (tls === undefined) {
     const host = context.env['TOLLGATE_HOST'] ?? '127.0.0.1';
     const local = host === '127.0.0.1' || host === '::1' || host === 'localhost';
-    return say(context, true, local ? 'tls: off, which is right on loopback' : `tls: off; on ${host} only a trusted proxy that says https is served`);
+    return say(
+      context,
+      true,
+      local
+        ? 'tls: off, which is right on loopback'
+        : `tls: off; on ${host} only a trusted proxy that says https is served`,
+    );
   }
   if (tls.kind === 'self-signed') return say(context, true, 'tls: self-signed, made at first start');
   const missing = [tls.cert, tls.key].filter((file) => !existsSync(file));
-  return say(context, missing.length === 0, missing.length === 0 ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}`);
+  return say(
+    context,
+    missing.length === 0,
+    missing.length === 0 ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}`,
+  );
 }
 
 async function checkBackends(catalog: Catalog, context: CliContext): Promise<boolean> {
   const pool = new Pool(catalog, context.clock);
   const results = await Promise.all(
-    [...catalog.upstreams.keys()].map(async (name) => ({ name, health: await pool.test(name, AbortSignal.timeout(PATIENCE_MS)) })),
+    [...catalog.upstreams.keys()].map(async (name) => ({
+      name,
+      health: await pool.test(name, AbortSignal.timeout(PATIENCE_MS)),
+    })),
   );
-  for (const { name, health } of results) say(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
+  for (const { name, health } of results)
+    say(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
   return results.every(({ health }) => health.ok);
 }
 

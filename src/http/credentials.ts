@@ -12,9 +12,15 @@ export function tokenOf(request: Request): string | undefined {
   const { headers } = request;
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
-  const query = request.url.includes('token=') ? (new URL(request.url).searchParams.getAll('token') ?? []) : NONE;
+  const query = request.url.includes('token=')
+    ? (new URL(request.url).searchParams.getAll('token') ?? [])
+    : NONE;
   if (authorization === null && query.length === 0) return apiKey ?? undefined;
-  const shown = [...(authorization === null ? [] : [bearer(authorization)]), ...(apiKey === null ? [] : [apiKey]), ...query];
+  const shown = [
+    ...(authorization === null ? [] : [bearer(authorization)]),
+    ...(apiKey === null ? [] : [apiKey]),
+    ...query,
+  ];
   if (new Set(shown).size > 1) throw invalid('Two different tokens were sent. Send one.');
   return shown[0];
 }

@@ -61,14 +61,20 @@ export class Edge {
   /** The client behind trusted proxies: the last forwarded address that is not a proxy of ours. */
   clientAddress(peer: string, request: Request): string {
     if (!this.#isTrusted(peer)) return peer;
-    const forwarded = request.headers.get('x-forwarded-for')?.split(',').map((one) => one.trim()) ?? [];
+    const forwarded =
+      request.headers
+        .get('x-forwarded-for')
+        ?.split(',')
+        .map((one) => one.trim()) ?? [];
     return forwarded.findLast((address) => !this.#isTrusted(address)) ?? peer;
   }
 
   /** https as the client sees it: our own TLS, or the word of a proxy that the operator trusts. */
   isSecure(peer: string, request: Request): boolean {
     if (request.url.startsWith('https:')) return true;
-    return this.#isTrusted(peer) && request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim() === 'https';
+    return (
+      this.#isTrusted(peer) && request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim() === 'https'
+    );
   }
 
   /**

@@ -12,7 +12,11 @@ export function healthRoutes(health: Health): Route[] {
   return [
     { method: 'GET', path: '/healthz', handle: async () => plain('ok') },
     { method: 'GET', path: '/readyz', handle: async () => await ready(health) },
-    { method: 'GET', path: '/metrics', handle: async () => plain(await health.metrics(), 200, 'text/plain; version=0.0.4') },
+    {
+      method: 'GET',
+      path: '/metrics',
+      handle: async () => plain(await health.metrics(), 200, 'text/plain; version=0.0.4'),
+    },
   ];
 }
 
@@ -22,5 +26,8 @@ async function ready(health: Health): Promise<Response> {
 }
 
 function plain(text: string, status = 200, type = 'text/plain'): Response {
-  return new Response(`${text}\n`, { status, headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } });
+  return new Response(`${text}\n`, {
+    status,
+    headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' },
+  });
 }

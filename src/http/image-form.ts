@@ -12,7 +12,8 @@ export async function readImageForm(request: Request): Promise<{ request: ImageR
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
   if (image.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
-  if (image.length > MAX_IMAGES) throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
+  if (image.length > MAX_IMAGES)
+    throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
   const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
   const fields = parseBody(imageRequestSchema, textFields(form)) as ImageRequest;
   return {

@@ -56,7 +56,12 @@ export class ImageLinks {
 }
 
 /** An image answer in the public shape, as links or as base64, whatever the backend gave. */
-export async function answerImages(reply: ImageReply, call: ImageCall, origin: string, links: ImageLinks): Promise<Response> {
+export async function answerImages(
+  reply: ImageReply,
+  call: ImageCall,
+  origin: string,
+  links: ImageLinks,
+): Promise<Response> {
   const inline = call.request.response_format === 'b64_json';
   const data = await Promise.all(
     reply.answer.images.map(async (image) => ({
@@ -67,7 +72,11 @@ export async function answerImages(reply: ImageReply, call: ImageCall, origin: s
     })),
   );
   const created = Math.floor(Date.now() / 1000);
-  const body: ImageResponse = { created, data, ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }) };
+  const body: ImageResponse = {
+    created,
+    data,
+    ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
+  };
   return json(body, call.requestId, termHeaders(reply.terms, reply.settled?.charged));
 }
 

@@ -20,7 +20,11 @@ export async function readJson(request: Request): Promise<JsonBody> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Fault('invalid_json', 'The body must be a JSON object.');
   }
-  return { value: value as Record<string, unknown>, text, size: { bytes: bytes.byteLength, characters: text.length } };
+  return {
+    value: value as Record<string, unknown>,
+    text,
+    size: { bytes: bytes.byteLength, characters: text.length },
+  };
 }
 
 /** The whole body, or a refusal as soon as it is known to be too large. */
@@ -90,7 +94,8 @@ function refuseDepth(text: string): void {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
     else if (code === 123 || code === 91) {
-      if (++depth > MAX_DEPTH) throw new Fault('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+      if (++depth > MAX_DEPTH)
+        throw new Fault('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (code === 125 || code === 93) depth--;
   }
 }

@@ -6,6 +6,7 @@ import { chatToMessages, messagesErrorBody } from '../wire/anthropic-answer.ts';
 import { countTokensOf } from '../wire/anthropic-count.ts';
 import { countTokensRequestSchema, messagesRequestSchema } from '../wire/anthropic-request.ts';
 import { messagesEncoder } from '../wire/anthropic-stream.ts';
+import { withoutThread } from '../wire/anthropic-thread.ts';
 import { messagesToChat } from '../wire/anthropic.ts';
 import { streamResponse } from './chat-answer.ts';
 import type { Edge, Exchange } from './edge.ts';
@@ -22,7 +23,12 @@ export function messagesApi(edge: Edge, replays: Replays): Route[] {
   const faults = messagesErrorBody;
   return [
     { method: 'POST', path: '/v1/messages', faults, handle: (exchange) => messages(exchange, edge, replays) },
-    { method: 'POST', path: '/v1/messages/count_tokens', faults, handle: (exchange) => count(exchange, edge) },
+    {
+      method: 'POST',
+      path: '/v1/messages/count_tokens',
+      faults,
+      handle: (exchange) => count(exchange, edge),
+    },
     // A client that only wants to know whether somebody is there.
     { method: 'GET', path: '/api/hello', handle: async ({ requestId }) => json({ ok: true }, requestId) },
   ];
@@ -32,7 +38,8 @@ async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promi
   const caller = edge.caller(exchange);
   const { call, body } = await tokenFirst({ caller, rate: 'chat' }, edge.parts, async () => {
     const body = await readJson(exchange.request);
-    const asked = parseBody(messagesRequestSchema, withoutNulls(body.value));
+    const own = withoutThread(body.value);
+    const asked = parseBody(messagesRequestSchema, withoutNulls(own));
     const call: ChatCall = {
       ...callOf(exchange, caller, body),
       wanted: wantedOf(edge, asked.model, 'chat_completion'),
@@ -40,11 +47,13 @@ async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promi
       request: messagesToChat(asked),
       cap: 'lowered',
       encoder: (labels) => messagesEncoder(labels, countTokensOf(asked, countTokens)),
-      own: ownRequest(exchange.request.headers, body.value),
+      own: ownRequest(exchange.request.headers, own),
     };
     return { call, body };
   });
-  return await replays.once(exchange, { caller, text: body.text }, (signal) => answer({ ...call, signal }, edge));
+  return await replays.once(exchange, { caller, text: body.text }, (signal) =>
+    answer({ ...call, signal }, edge),
+  );
 }
 
 async function answer(call: ChatCall, edge: Edge): Promise<Response> {
@@ -57,7 +66,11 @@ async function answer(call: ChatCall, edge: Edge): Promise<Response> {
 
 /** The request as it came, with the two headers that say which edition of the dialect it is. */
 function ownRequest(headers: Headers, body: Record<string, unknown>): OwnRequest {
-  return { body, version: headers.get('anthropic-version') ?? undefined, beta: headers.get('anthropic-beta') ?? undefined };
+  return {
+    body,
+    version: headers.get('anthropic-version') ?? undefined,
+    beta: headers.get('anthropic-beta') ?? undefined,
+  };
 }
 
 /** Free of charge: clients ask before they send, to know when a conversation grows too long. */

@@ -19,7 +19,10 @@ export function modelEntries(catalog: Catalog): ModelEntry[] {
     kind: endpoint.type,
     contextTokens: model.contextTokens,
     maxOutput: model.maxOutput,
-    price: model.price.kind === 'tokens' ? model.price : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
+    price:
+      model.price.kind === 'tokens'
+        ? model.price
+        : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
     vision: model.vision,
     tools: model.tools,
     reasoning: model.reasoning,

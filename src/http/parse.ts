@@ -26,6 +26,8 @@ export function withoutNulls(value: Record<string, unknown>): Record<string, unk
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {
   let here: unknown = value;
-  for (const key of path) here = typeof here === 'object' && here !== null ? (here as Record<PropertyKey, unknown>)[key] : undefined;
+  for (const key of path)
+    here =
+      typeof here === 'object' && here !== null ? (here as Record<PropertyKey, unknown>)[key] : undefined;
   return here;
 }

@@ -32,9 +32,22 @@ export function publicApi(parts: PublicApiParts): Route[] {
     { method: 'GET', path: `${prefix}/models`, handle: (exchange) => listEndpoints(exchange, edge) },
     { method: 'GET', path: `${prefix}/endpoints/*/models`, handle: (exchange) => listModels(exchange, edge) },
     { method: 'GET', path: `${prefix}/account`, handle: (exchange) => account(exchange, edge) },
-    { method: 'GET', path: `${prefix}/requests/*`, handle: (exchange) => answerReceipt(exchange, edge, parts.store) },
-    { method: 'GET', path: `${prefix}/openapi.json`, handle: async ({ requestId }) => json(parts.openApi, requestId) },
-    { method: 'GET', path: `${prefix}/images/*`, handle: ({ request, requestId, parameters }) => parts.links.serve(request, requestId, parameters[0] ?? '') },
+    {
+      method: 'GET',
+      path: `${prefix}/requests/*`,
+      handle: (exchange) => answerReceipt(exchange, edge, parts.store),
+    },
+    {
+      method: 'GET',
+      path: `${prefix}/openapi.json`,
+      handle: async ({ requestId }) => json(parts.openApi, requestId),
+    },
+    {
+      method: 'GET',
+      path: `${prefix}/images/*`,
+      handle: ({ request, requestId, parameters }) =>
+        parts.links.serve(request, requestId, parameters[0] ?? ''),
+    },
   ];
 }
 
@@ -44,7 +57,9 @@ async function chat(exchange: Exchange, { edge, replays }: PublicApiParts): Prom
     const body = await readJson(exchange.request);
     return { call: publicChatCall(callOf(exchange, caller, body), body.value), body };
   });
-  return await replays.once(exchange, { caller, text: body.text }, (signal) => answerChat({ ...call, signal }, edge.parts));
+  return await replays.once(exchange, { caller, text: body.text }, (signal) =>
+    answerChat({ ...call, signal }, edge.parts),
+  );
 }
 
 async function images(exchange: Exchange, { edge, links, replays }: PublicApiParts): Promise<Response> {
@@ -82,7 +97,11 @@ async function listModels(exchange: Exchange, edge: Edge): Promise<Response> {
     throw new Fault('unknown_endpoint', `There is no endpoint '${code.slice(0, 100)}'.`, { param: 'code' });
   }
   const kind = endpoint.type === 'image_generation' ? 'images' : 'chat';
-  return json(endpoint.models.map(modelEntry), exchange.requestId, rateHeaders(rateOf(standing, kind, edge.parts)));
+  return json(
+    endpoint.models.map(modelEntry),
+    exchange.requestId,
+    rateHeaders(rateOf(standing, kind, edge.parts)),
+  );
 }
 
 function isPublic(endpoint: Endpoint): boolean {

@@ -42,7 +42,10 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
 }
 
 /** `endpoint` and `endpoint_code` are two names of one field. */
-function selectorOf(body: Record<string, unknown>): { selector: string | undefined; rest: Record<string, unknown> } {
+function selectorOf(body: Record<string, unknown>): {
+  selector: string | undefined;
+  rest: Record<string, unknown>;
+} {
   const { endpoint, endpoint_code: code, ...rest } = body;
   for (const [param, value] of Object.entries({ endpoint, endpoint_code: code })) {
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
@@ -50,7 +53,9 @@ function selectorOf(body: Record<string, unknown>): { selector: string | undefin
     }
   }
   if (endpoint !== undefined && code !== undefined && endpoint !== code) {
-    throw new Fault('invalid_field', 'endpoint and endpoint_code name different endpoints.', { param: 'endpoint_code' });
+    throw new Fault('invalid_field', 'endpoint and endpoint_code name different endpoints.', {
+      param: 'endpoint_code',
+    });
   }
   return { selector: (endpoint ?? code) as string | undefined, rest };
 }

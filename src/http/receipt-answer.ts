@@ -15,5 +15,9 @@ export async function answerReceipt(exchange: Exchange, edge: Edge, store: Store
     .where('account_id', '=', standing.accountId)
     .executeTakeFirst();
   if (!row) throw new Fault('not_found', 'There is no such request on this account.');
-  return json(receiptView(receiptOf(row)), exchange.requestId, rateHeaders(rateOf(standing, 'chat', edge.parts)));
+  return json(
+    receiptView(receiptOf(row)),
+    exchange.requestId,
+    rateHeaders(rateOf(standing, 'chat', edge.parts)),
+  );
 }

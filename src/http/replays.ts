@@ -28,11 +28,17 @@ export class Replays {
     this.#edge = edge;
   }
 
-  async once(exchange: Exchange, asked: Asked, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+  async once(
+    exchange: Exchange,
+    asked: Asked,
+    work: (signal: AbortSignal) => Promise<Response>,
+  ): Promise<Response> {
     const key = exchange.request.headers.get('idempotency-key');
     if (key === null) return await work(exchange.signal);
     if (key === '' || key.length > MAX_KEY) {
-      throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, { param: 'Idempotency-Key' });
+      throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, {
+        param: 'Idempotency-Key',
+      });
     }
     const { accountId } = await this.#edge.standing(asked.caller);
     const bodyHash = createHash('sha256').update(exchange.path).update('\n').update(asked.text).digest('hex');
@@ -48,9 +54,14 @@ export class Replays {
         case 'started':
           return await this.#doOnce(claim, work);
         case 'replay':
-          return new Response(begun.body, { status: begun.status, headers: { ...begun.headers, 'idempotent-replayed': 'true' } });
+          return new Response(begun.body, {
+            status: begun.status,
+            headers: { ...begun.headers, 'idempotent-replayed': 'true' },
+          });
         case 'reused':
-          throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', { param: 'Idempotency-Key' });
+          throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
+            param: 'Idempotency-Key',
+          });
         case 'running':
           if (waitedMs > WAIT_MS.total || exchange.signal.aborted) throw stillRunning();
           await Bun.sleep(pauseMs);
@@ -131,5 +142,7 @@ function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | un
 }
 
 function stillRunning(): Fault {
-  return new Fault('service_unavailable', 'The first request with this Idempotency-Key is still running.', { retryAfterMs: 2_000 });
+  return new Fault('service_unavailable', 'The first request with this Idempotency-Key is still running.', {
+    retryAfterMs: 2_000,
+  });
 }

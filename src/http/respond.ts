@@ -30,10 +30,20 @@ export function json(value: unknown, requestId: string, more: HeaderMap = {}, st
 }
 
 /** The one place where a fault becomes a response. What is ours to mend is logged; a client's mistake is not news. */
-export function faultResponse(thrown: unknown, requestId: string, log: Log, shape: FaultShape = faultBody): Response {
+export function faultResponse(
+  thrown: unknown,
+  requestId: string,
+  log: Log,
+  shape: FaultShape = faultBody,
+): Response {
   const fault = asFault(thrown);
   if (fault.status >= 500) {
-    log.error('request failed', { request: requestId, code: fault.code, detail: fault.detail, cause: fault.cause });
+    log.error('request failed', {
+      request: requestId,
+      code: fault.code,
+      detail: fault.detail,
+      cause: fault.cause,
+    });
   }
   const rate = fault instanceof Refusal && fault.rate ? rateHeaders(fault.rate) : {};
   return json(shape(fault, requestId), requestId, { ...rate, ...retryHeaders(fault) }, fault.status);

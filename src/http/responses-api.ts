@@ -17,7 +17,12 @@ export interface ResponsesCall extends ChatCall {
   readonly responses: ResponsesRequest;
 }
 
-export function readResponses(exchange: Exchange, caller: ReturnType<Edge['caller']>, body: JsonBody, edge: Edge): ResponsesCall {
+export function readResponses(
+  exchange: Exchange,
+  caller: ReturnType<Edge['caller']>,
+  body: JsonBody,
+  edge: Edge,
+): ResponsesCall {
   const asked = parseBody(responsesRequestSchema, withoutNulls(body.value));
   return {
     ...callOf(exchange, caller, body),

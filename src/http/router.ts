@@ -63,7 +63,9 @@ export function pathOf(url: string): string {
 function patternOf(path: string): RegExp {
   const source = path
     .split('/')
-    .map((segment) => (segment === '**' ? '(.+)' : segment === '*' ? '([^/]+)' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&')))
+    .map((segment) =>
+      segment === '**' ? '(.+)' : segment === '*' ? '([^/]+)' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&'),
+    )
     .join('/');
   return new RegExp(`^${source}$`);
 }

@@ -68,11 +68,15 @@ class Door {
     this.#draining = true;
   }
 
-  hotRoutes(): Record<string, Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>> {
+  hotRoutes(): Record<
+    string,
+    Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>
+  > {
     const table: ReturnType<Door['hotRoutes']> = {};
     for (const route of this.#o.router.routes) {
       if (route.path.includes('*')) continue;
-      (table[route.path] ??= {})[route.method] = (request, server) => this.#handle(route, [], request, server);
+      (table[route.path] ??= {})[route.method] = (request, server) =>
+        this.#handle(route, [], request, server);
     }
     return table;
   }
@@ -82,7 +86,12 @@ class Door {
     const found = this.#o.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
     if (found.kind === 'wrong method' && request.method === 'OPTIONS') return preflight(found.allowed);
-    return await this.#handle(this.#elsewhere(found.kind === 'wrong method' ? found.allowed : undefined), [], request, server);
+    return await this.#handle(
+      this.#elsewhere(found.kind === 'wrong method' ? found.allowed : undefined),
+      [],
+      request,
+      server,
+    );
   }
 
   #elsewhere(allowed: readonly string[] | undefined): Route {
@@ -98,7 +107,12 @@ class Door {
     };
   }
 
-  async #handle(route: Route, parameters: readonly string[], request: Request, server: Server<unknown>): Promise<Response> {
+  async #handle(
+    route: Route,
+    parameters: readonly string[],
+    request: Request,
+    server: Server<unknown>,
+  ): Promise<Response> {
     const requestId = newRequestId(this.#o.clock.now());
     try {
       const exchange = this.#exchange(request, server, requestId, parameters);
@@ -111,7 +125,12 @@ class Door {
     }
   }
 
-  #exchange(request: Request, server: Server<unknown>, requestId: Exchange['requestId'], parameters: readonly string[]): Exchange {
+  #exchange(
+    request: Request,
+    server: Server<unknown>,
+    requestId: Exchange['requestId'],
+    parameters: readonly string[],
+  ): Exchange {
     const { edge } = this.#o;
     const peer = server.requestIP(request)?.address ?? '';
     edge.requireSecure(peer, request);

@@ -26,7 +26,8 @@ const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\
 export function makeSite(parts: SiteParts): (exchange: Exchange) => Promise<Response | undefined> {
   return async (exchange) => {
     const { path, request, requestId, origin, address } = exchange;
-    if (/^\/api\/(?:console|auth)\//.test(path)) return await parts.console(request, { requestId, origin, address });
+    if (/^\/api\/(?:console|auth)\//.test(path))
+      return await parts.console(request, { requestId, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
     if (path === '/llms.txt') return plain(parts.llmsText);
     if (path === '/robots.txt') return plain(ROBOTS);

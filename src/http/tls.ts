@@ -38,7 +38,9 @@ async function selfSigned(names: readonly string[]): Promise<TlsPair> {
   const keys = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
   const from = new Date();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('hex').replace(/^./, '1'),
+    serialNumber: Buffer.from(crypto.getRandomValues(new Uint8Array(16)))
+      .toString('hex')
+      .replace(/^./, '1'),
     name: 'CN=Tollgate self-signed',
     notBefore: from,
     notAfter: new Date(from.getTime() + YEARS * 365 * 86_400_000),
@@ -47,7 +49,10 @@ async function selfSigned(names: readonly string[]): Promise<TlsPair> {
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.SubjectAlternativeNameExtension(
-        names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? ('ip' as const) : ('dns' as const), value })),
+        names.map((value) => ({
+          type: /^[\d.]+$|:/.test(value) ? ('ip' as const) : ('dns' as const),
+          value,
+        })),
       ),
     ],
   });

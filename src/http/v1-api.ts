@@ -71,7 +71,12 @@ async function chat(exchange: Exchange, parts: V1Parts): Promise<Response> {
   return await parts.replays.once(exchange, { caller, text: body.text }, answer);
 }
 
-function chatCall(exchange: Exchange, caller: ReturnType<Edge['caller']>, body: JsonBody, edge: Edge): ChatCall {
+function chatCall(
+  exchange: Exchange,
+  caller: ReturnType<Edge['caller']>,
+  body: JsonBody,
+  edge: Edge,
+): ChatCall {
   const request = parseBody(chatRequestSchema, withoutNulls(body.value)) as ChatRequest;
   return {
     ...callOf(exchange, caller, body),
@@ -89,7 +94,9 @@ async function responses(exchange: Exchange, { edge, replays }: V1Parts): Promis
     const body = await readJson(exchange.request);
     return { call: readResponses(exchange, caller, body, edge), body };
   });
-  return await replays.once(exchange, { caller, text: body.text }, (signal) => answerResponses({ ...call, signal }, edge.parts));
+  return await replays.once(exchange, { caller, text: body.text }, (signal) =>
+    answerResponses({ ...call, signal }, edge.parts),
+  );
 }
 
 async function images(exchange: Exchange, { edge, links, replays }: V1Parts): Promise<Response> {
@@ -121,7 +128,13 @@ function imageCall(
   { request, edge }: { request: ImageRequest; edge: Edge },
 ) {
   const wanted = wantedOf(edge, request.model, 'image_generation');
-  return { ...callOf(exchange, caller, body), wanted, label: request.model, request, cap: 'lowered' as const };
+  return {
+    ...callOf(exchange, caller, body),
+    wanted,
+    label: request.model,
+    request,
+    cap: 'lowered' as const,
+  };
 }
 
 async function embeddings(exchange: Exchange, edge: Edge): Promise<Response> {
@@ -130,7 +143,13 @@ async function embeddings(exchange: Exchange, edge: Edge): Promise<Response> {
     const body = await readJson(exchange.request);
     const request = parseBody(embeddingRequestSchema, withoutNulls(body.value)) as EmbeddingRequest;
     const wanted = wantedOf(edge, request.model, 'embedding');
-    return { ...callOf(exchange, caller, body), wanted, label: request.model, request, cap: 'lowered' as const };
+    return {
+      ...callOf(exchange, caller, body),
+      wanted,
+      label: request.model,
+      request,
+      cap: 'lowered' as const,
+    };
   });
   const reply = await relayEmbeddings(call, edge.parts);
   return json(reply.text, exchange.requestId, termHeaders(reply.terms, reply.charged));

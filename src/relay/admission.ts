@@ -20,7 +20,12 @@ export class Refusal extends Fault {
 }
 
 /** Asks the ledger; a refusal is thrown as the fault the client will see. */
-export async function admit(call: Call<unknown>, order: Order, parts: RelayParts, streamed = false): Promise<Admitted> {
+export async function admit(
+  call: Call<unknown>,
+  order: Order,
+  parts: RelayParts,
+  streamed = false,
+): Promise<Admitted> {
   const { endpoint, model } = order.route;
   const admission = await parts.ledger.admit({
     requestId: call.requestId,
@@ -42,7 +47,11 @@ export async function admit(call: Call<unknown>, order: Order, parts: RelayParts
  * A bad token is told so whatever else is wrong with the request. A good request learns it from the admission; one that
  * fails before that asks here, so that only wrong requests pay for the extra look.
  */
-export async function tokenFirst<T>(asking: Asking, parts: RelayParts, work: () => T | Promise<T>): Promise<T> {
+export async function tokenFirst<T>(
+  asking: Asking,
+  parts: RelayParts,
+  work: () => T | Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -75,7 +84,8 @@ export function rateKindOf(type: EndpointType): RateKind {
 }
 
 export function termsOf(call: Call<unknown>, order: Order, admitted: Admitted): Terms {
-  const { output: asked, choices } = order.ceiling.kind === 'tokens' ? order.ceiling : { output: 0, choices: 0 };
+  const { output: asked, choices } =
+    order.ceiling.kind === 'tokens' ? order.ceiling : { output: 0, choices: 0 };
   return {
     requestId: call.requestId,
     endpoint: order.route.endpoint.code,
@@ -100,7 +110,9 @@ function refusalFault(refused: Refused): Fault {
     case 'rate_limit_exceeded':
       return new Fault(reason, 'Too many requests. Wait and retry.', { retryAfterMs });
     case 'concurrency_limit_exceeded':
-      return new Fault(reason, 'Too many requests at once. Wait for one to finish and retry.', { retryAfterMs });
+      return new Fault(reason, 'Too many requests at once. Wait for one to finish and retry.', {
+        retryAfterMs,
+      });
     case 'insufficient_balance':
     case 'limit_reached':
     case 'funds_on_hold':
@@ -113,7 +125,8 @@ const MONEY_WORDS = {
   insufficient_balance: 'The balance is used up. Top it up to go on',
   limit_reached: "The account's monthly limit is reached",
   funds_on_hold: 'The balance is on hold for requests that are still running. Retry when they have finished',
-  request_exceeds_balance: 'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
+  request_exceeds_balance:
+    'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
 } as const;
 
 function paymentFault(refused: Refused, words: string): Fault {

@@ -5,7 +5,12 @@ import type { ChatCall } from './call.ts';
 import { open, type DataEvent, type EventSource, type Opened } from './opening.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
-export async function ask(call: ChatCall, request: ChatRequest, upstream: Upstream, attempt: { model: string; signal: AbortSignal }): Promise<Opened> {
+export async function ask(
+  call: ChatCall,
+  request: ChatRequest,
+  upstream: Upstream,
+  attempt: { model: string; signal: AbortSignal },
+): Promise<Opened> {
   const { requestId, own } = call;
   if (!own || !upstream.messages) {
     return await open(await upstream.chat({ ...attempt, request, requestId }), attempt.signal);
@@ -17,7 +22,12 @@ export async function ask(call: ChatCall, request: ChatRequest, upstream: Upstre
 /** An answer that passes untouched: the client gets the backend's bytes, the meter gets what was read in them. */
 async function openOwn(answer: MessagesAnswer): Promise<Opened> {
   if (answer.kind === 'whole') {
-    return { kind: 'whole', text: new TextDecoder().decode(answer.body), completion: completionOf(answer), untouched: true };
+    return {
+      kind: 'whole',
+      text: new TextDecoder().decode(answer.body),
+      completion: completionOf(answer),
+      untouched: true,
+    };
   }
   return { kind: 'stream', events: await UntouchedStream.open(answer), encoder: untouchedEncoder };
 }
@@ -86,7 +96,12 @@ function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
 function completionOf(answer: MessagesAnswer): ChatCompletion {
   const { text, usage, stopReason } = answer.reading();
   const message = { role: 'assistant', content: text } as const;
-  return { ...NAMELESS, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: finishOf(stopReason) }], usage };
+  return {
+    ...NAMELESS,
+    object: 'chat.completion',
+    choices: [{ index: 0, message, finish_reason: finishOf(stopReason) }],
+    usage,
+  };
 }
 
 /** For the meter only, which looks at no names. */

@@ -26,7 +26,10 @@ export class NoAnswer extends Error {
   }
 }
 
-export type Try<Answer> = (upstream: Upstream, attempt: { model: string; signal: AbortSignal }) => Promise<Answer>;
+export type Try<Answer> = (
+  upstream: Upstream,
+  attempt: { model: string; signal: AbortSignal },
+) => Promise<Answer>;
 
 /** At most this many backends are asked for one request, whatever the catalog lists. */
 const MAX_ATTEMPTS = 4;
@@ -55,10 +58,22 @@ export async function firstAnswer<Answer>(
     }
     if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
     if (last && !(await mayTryAgain(parts.upstreams))) break;
-    const tried = await tryOne({ upstream, model: modelAt(order.route.model, upstream.name), attempt, signal, streamed, parts });
+    const tried = await tryOne({
+      upstream,
+      model: modelAt(order.route.model, upstream.name),
+      attempt,
+      signal,
+      streamed,
+      parts,
+    });
     attempts.push(tried.record);
     if (tried.kind === 'served') {
-      return { answer: tried.answer, upstream: upstream.name, attempts, firstByteMs: parts.clock.now() - startedAt };
+      return {
+        answer: tried.answer,
+        upstream: upstream.name,
+        attempts,
+        firstByteMs: parts.clock.now() - startedAt,
+      };
     }
     last = tried.failure;
     if (!last.retryable || signal.aborted) break;
@@ -79,7 +94,14 @@ type Tried<Answer> =
   | { kind: 'served'; answer: Answer; record: Attempt }
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
-async function tryOne<Answer>({ upstream, model, attempt, signal, streamed, parts }: OneTry<Answer>): Promise<Tried<Answer>> {
+async function tryOne<Answer>({
+  upstream,
+  model,
+  attempt,
+  signal,
+  streamed,
+  parts,
+}: OneTry<Answer>): Promise<Tried<Answer>> {
   const startedAt = parts.clock.now();
   const record = (result: Attempt['result'], reason?: string): Attempt => ({
     upstream: upstream.name,
@@ -129,7 +151,7 @@ class AttemptLimit {
 
 /** A client that left, and a request that was wrong, say nothing about the backend's health. */
 function report(parts: RelayParts, name: string, failure: UpstreamFailure, client: AbortSignal): void {
-  if (client.aborted || failure.kind === 'rejected') {
+  if (client.aborted || failure.blameless) {
     parts.upstreams.report(name, { kind: 'neutral' });
     return;
   }
@@ -179,7 +201,9 @@ function modelAt(model: Model, upstream: string): string {
 
 function asFailure(thrown: unknown): UpstreamFailure {
   if (thrown instanceof UpstreamFailure) return thrown;
-  return new UpstreamFailure('connect', thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
+  return new UpstreamFailure('connect', thrown instanceof Error ? thrown.message : String(thrown), {
+    cause: thrown,
+  });
 }
 
 const AGAIN_LATER_MS = 2_000;
@@ -197,9 +221,15 @@ function faultOf(failure: UpstreamFailure | undefined, restMs: number): Fault {
   }
   const retryAfterMs = failure.retryAfterMs ?? AGAIN_LATER_MS;
   if (failure.kind === 'timeout') {
-    return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', { ...options, retryAfterMs });
+    return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', {
+      ...options,
+      retryAfterMs,
+    });
   }
-  return new Fault('upstream_error', 'The backend could not answer. Retry later.', { ...options, retryAfterMs });
+  return new Fault('upstream_error', 'The backend could not answer. Retry later.', {
+    ...options,
+    retryAfterMs,
+  });
 }
 
 function isTooLong(words: string): boolean {

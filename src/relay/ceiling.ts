@@ -13,9 +13,13 @@ export function inputCeiling(request: ChatRequest, size: BodySize, contextTokens
   const bound = text + (size.bytes - size.characters) + attached.tokens;
   // Ordinary text has four characters a token: half the bound beyond the window cannot fit into it.
   if ((bound - attached.tokens) / 2 > contextTokens) {
-    throw new Fault('context_length_exceeded', `The messages do not fit into the model's ${contextTokens} tokens.`, {
-      param: 'messages',
-    });
+    throw new Fault(
+      'context_length_exceeded',
+      `The messages do not fit into the model's ${contextTokens} tokens.`,
+      {
+        param: 'messages',
+      },
+    );
   }
   return Math.min(bound, contextTokens);
 }

@@ -63,7 +63,9 @@ export class Closing {
     while (this.#waiting.size > 0) {
       await Bun.sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      const results = await Promise.allSettled([...this.#waiting.values()].map((close) => this.#closeWaiting(close)));
+      const results = await Promise.allSettled(
+        [...this.#waiting.values()].map((close) => this.#closeWaiting(close)),
+      );
       if (results.some((result) => result.status === 'fulfilled')) pauseMs = FIRST_PAUSE_MS;
     }
   }

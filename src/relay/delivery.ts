@@ -90,12 +90,14 @@ export class Delivery implements RunningRequest {
 
   tick(nowMs: number): void {
     if (this.#ended) return;
-    if (nowMs - this.#startedAt > this.#o.limits.totalMs) return this.cut(timeout('The answer took too long and was cut.'));
+    if (nowMs - this.#startedAt > this.#o.limits.totalMs)
+      return this.cut(timeout('The answer took too long and was cut.'));
     if (!this.#waitingForBackend) {
       if (nowMs - this.#lastWriteAt > STALLED_READER_MS) void this.#clientLeft();
       return;
     }
-    if (nowMs - this.#lastReadAt > this.#o.limits.idleMs) return this.cut(timeout('The backend fell silent and was cut off.'));
+    if (nowMs - this.#lastReadAt > this.#o.limits.idleMs)
+      return this.cut(timeout('The backend fell silent and was cut off.'));
     if (nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
   }
 
@@ -136,7 +138,10 @@ export class Delivery implements RunningRequest {
         case 'error':
         case 'garbage':
           if (text !== '') this.#write(text);
-          await this.#end('upstream_failed', broken(event.kind === 'error' ? event.message : 'not a chat chunk'));
+          await this.#end(
+            'upstream_failed',
+            broken(event.kind === 'error' ? event.message : 'not a chat chunk'),
+          );
           return true;
       }
     }
@@ -161,7 +166,8 @@ export class Delivery implements RunningRequest {
     this.#ended = true;
     this.#route.events.cancel();
     const { meter } = this.#o;
-    const measured = outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
+    const measured =
+      outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
     await this.#o.onEnd({ outcome, measured, fault });
     if (outcome === 'completed') this.#write(this.#missingUsage(measured) + this.#route.encoder.done());
     else if (fault) this.#write(this.#route.encoder.error(fault));

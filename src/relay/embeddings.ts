@@ -20,18 +20,28 @@ export interface EmbeddingReply {
 }
 
 /** One embeddings call: the same story, with nothing to pay for but the input. */
-export async function relayEmbeddings(call: Call<EmbeddingRequest>, parts: RelayParts): Promise<EmbeddingReply> {
+export async function relayEmbeddings(
+  call: Call<EmbeddingRequest>,
+  parts: RelayParts,
+): Promise<EmbeddingReply> {
   const order = await tokenFirst(askingOf(call), parts, () => readOrder(call, parts));
   const terms = termsOf(call, order, await admit(call, order, parts));
   const errand = new Errand(call, parts);
   const served = await errand.orRelease(call.signal, () =>
     firstAnswer(order, { signal: errand.signal, streamed: false }, parts, async (upstream, attempt) => {
-      if (!upstream.embed) throw new UpstreamFailure('rejected', 'no embeddings', { publicMessage: 'This backend has no embeddings.' });
+      if (!upstream.embed)
+        throw new UpstreamFailure('rejected', 'no embeddings', {
+          publicMessage: 'This backend has no embeddings.',
+        });
       return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
     }),
   );
   const measured = measure(served.answer, call.request);
-  const settled = await errand.settle({ ...served, outcome: call.signal.aborted ? 'client_left' : 'completed', measured });
+  const settled = await errand.settle({
+    ...served,
+    outcome: call.signal.aborted ? 'client_left' : 'completed',
+    measured,
+  });
   return { terms, text: JSON.stringify({ ...served.answer, model: call.label }), charged: settled?.charged };
 }
 
@@ -40,9 +50,16 @@ function readOrder(call: Call<EmbeddingRequest>, parts: RelayParts): Order {
   const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
   const text = input.every((item) => typeof item === 'string');
   // Text has at most a token for two characters, and a token given as a number is one token.
-  const tokens = text ? Math.ceil(call.size.characters / 2) + call.size.bytes - call.size.characters : input.flat().length;
-  if (tokens > MAX_INPUT_TOKENS) throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
-  return { route, ceiling: { kind: 'tokens', input: tokens, output: 0, choices: 1 }, price: priceFor(route.model) };
+  const tokens = text
+    ? Math.ceil(call.size.characters / 2) + call.size.bytes - call.size.characters
+    : input.flat().length;
+  if (tokens > MAX_INPUT_TOKENS)
+    throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
+  return {
+    route,
+    ceiling: { kind: 'tokens', input: tokens, output: 0, choices: 1 },
+    price: priceFor(route.model),
+  };
 }
 
 const MAX_INPUT_TOKENS = 20_000_000;
@@ -50,7 +67,8 @@ const MAX_INPUT_TOKENS = 20_000_000;
 function parse(body: Uint8Array): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    if (typeof value === 'object' && value !== null && 'data' in value) return value as Record<string, unknown>;
+    if (typeof value === 'object' && value !== null && 'data' in value)
+      return value as Record<string, unknown>;
   } catch (cause) {
     throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
   }
@@ -62,6 +80,8 @@ function measure(answer: Record<string, unknown>, request: EmbeddingRequest): Me
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
   if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };
   const input = Array.isArray(request.input) ? request.input : [request.input];
-  const tokens = input.flat().reduce<number>((sum, item) => sum + (typeof item === 'string' ? countTokens(item) : 1), 0);
+  const tokens = input
+    .flat()
+    .reduce<number>((sum, item) => sum + (typeof item === 'string' ? countTokens(item) : 1), 0);
   return { usage: { ...NO_USAGE, input: tokens }, source: 'counted' };
 }

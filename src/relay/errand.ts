@@ -67,7 +67,11 @@ export class Errand implements RunningRequest {
   async settle(finish: Finish): Promise<Settled | undefined> {
     this.#parts.running.remove(this.requestId);
     const { measured, fault, ...story } = finish;
-    const ending = { ...story, errorCode: fault?.code, durationMs: this.#parts.clock.now() - this.#startedAt };
+    const ending = {
+      ...story,
+      errorCode: fault?.code,
+      durationMs: this.#parts.clock.now() - this.#startedAt,
+    };
     const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
     return await this.#parts.closing.close(
       nothing

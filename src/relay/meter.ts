@@ -1,7 +1,15 @@
 import { MAX_COUNT, NO_USAGE, type Usage } from '../ledger/price.ts';
 import type { UsageSource } from '../ledger/port.ts';
 import { countTokens } from '../std/tokens.ts';
-import type { AssistantMessage, ChatChunk, ChatCompletion, ChatDelta, ChatMessage, ChatRequest, ChatUsage } from '../wire/chat.ts';
+import type {
+  AssistantMessage,
+  ChatChunk,
+  ChatCompletion,
+  ChatDelta,
+  ChatMessage,
+  ChatRequest,
+  ChatUsage,
+} from '../wire/chat.ts';
 
 export interface Measured {
   readonly usage: Usage;
@@ -52,7 +60,9 @@ export class Meter {
 
   /** The backend's count when the answer is whole; ours when it is not, or when the backend gave none that can be true. */
   measure(): Measured {
-    return this.#reported ? { usage: this.#reported, source: 'upstream' } : { usage: this.counted(), source: 'counted' };
+    return this.#reported
+      ? { usage: this.#reported, source: 'upstream' }
+      : { usage: this.counted(), source: 'counted' };
   }
 
   /** What has been delivered so far by our own count. Nothing delivered costs nothing. */
@@ -75,7 +85,8 @@ export class Meter {
  */
 export function readUsage(raw: unknown): Usage | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } = raw as Record<string, unknown>;
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
+    raw as Record<string, unknown>;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
   const cached = detail(prompt_tokens_details, 'cached_tokens');
   const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
@@ -111,7 +122,8 @@ function detail(details: unknown, key: string): number {
 function deltaText(delta: ChatDelta | undefined): string {
   if (!delta) return '';
   let text = (delta.content ?? '') + (delta.reasoning_content ?? '') + (delta.refusal ?? '');
-  for (const call of delta.tool_calls ?? []) text += (call.function?.name ?? '') + (call.function?.arguments ?? '');
+  for (const call of delta.tool_calls ?? [])
+    text += (call.function?.name ?? '') + (call.function?.arguments ?? '');
   return text;
 }
 
@@ -133,7 +145,9 @@ function countMessage(message: ChatMessage): number {
   const calls = message.tool_calls ? countTokens(JSON.stringify(message.tool_calls)) : 0;
   if (!Array.isArray(message.content)) return TOKENS_PER_MESSAGE + calls + countTokens(message.content ?? '');
   const parts = message.content.reduce(
-    (sum, part) => sum + (part.type === 'text' ? countTokens(part.text) : part.type === 'image_url' ? TOKENS_PER_IMAGE : 0),
+    (sum, part) =>
+      sum +
+      (part.type === 'text' ? countTokens(part.text) : part.type === 'image_url' ? TOKENS_PER_IMAGE : 0),
     0,
   );
   return TOKENS_PER_MESSAGE + calls + parts;

@@ -30,7 +30,8 @@ export interface EventSource {
 
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
 export async function open(answer: ChatAnswer, signal: AbortSignal): Promise<Opened> {
-  if (answer.kind === 'stream') return { kind: 'stream', events: await EventStream.open(answer.body, signal) };
+  if (answer.kind === 'stream')
+    return { kind: 'stream', events: await EventStream.open(answer.body, signal) };
   const text = decodeUtf8(answer.body);
   const completion = readCompletion(text);
   if (!completion) throw new UpstreamFailure('protocol', 'the answer is not a chat completion');
@@ -99,7 +100,10 @@ export class EventStream implements EventSource {
     this.#pending = this.#read();
     // Observed here as well, so that a failure while nobody waits is not an unhandled one.
     this.#pending.catch(() => undefined);
-    const second = await Promise.race([this.#pending, Bun.sleep(SECOND_LOOK_MS).then(() => 'later' as const)]);
+    const second = await Promise.race([
+      this.#pending,
+      Bun.sleep(SECOND_LOOK_MS).then(() => 'later' as const),
+    ]);
     if (second === 'later') return;
     this.#pending = undefined;
     if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
@@ -108,8 +112,10 @@ export class EventStream implements EventSource {
 
   #take(events: DataEvent[]): void {
     for (const { event } of events) {
-      if (event.kind === 'error') throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
-      if (event.kind === 'garbage') throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
+      if (event.kind === 'error')
+        throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
+      if (event.kind === 'garbage')
+        throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
       if (event.kind === 'chunk' && isContent(event.chunk)) break;
     }
     this.#ahead.push(...events);

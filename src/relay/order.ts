@@ -38,7 +38,13 @@ export function readImageOrder(call: ImageCall, parts: RelayParts): ImageOrder {
   const route = resolve(parts.catalog(), call.wanted);
   const size = imageSize(call, route);
   const count = call.request.n ?? 1;
-  return { route, size, count, ceiling: { kind: 'images', images: count }, price: priceFor(route.model, size) };
+  return {
+    route,
+    size,
+    count,
+    ceiling: { kind: 'images', images: count },
+    price: priceFor(route.model, size),
+  };
 }
 
 /** The request as the backend gets it: the cap that the hold covers is always in it, so that the bound is true. */

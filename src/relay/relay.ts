@@ -42,7 +42,10 @@ interface Story {
 }
 
 /** A whole answer: measured, charged, then given. */
-async function hand({ call, terms, errand, served, meter }: Story, whole: Opened & { kind: 'whole' }): Promise<ChatReply> {
+async function hand(
+  { call, terms, errand, served, meter }: Story,
+  whole: Opened & { kind: 'whole' },
+): Promise<ChatReply> {
   const measured = meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
@@ -51,7 +54,10 @@ async function hand({ call, terms, errand, served, meter }: Story, whole: Opened
 }
 
 /** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
-function carry({ call, terms, errand, served, meter, parts }: Story, stream: Opened & { kind: 'stream' }): ChatReply {
+function carry(
+  { call, terms, errand, served, meter, parts }: Story,
+  stream: Opened & { kind: 'stream' },
+): ChatReply {
   const delivery = Delivery.of(call, stream, {
     meter,
     clock: parts.clock,

@@ -1,6 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-const loopback = listOf([['127.0.0.0', 8], ['::1', 128]]);
+const loopback = listOf([
+  ['127.0.0.0', 8],
+  ['::1', 128],
+]);
 
 /** Everything that is not the public internet: private, loopback, link-local, shared, documentation, multicast, mapped. */
 const notPublic = listOf([

@@ -14,7 +14,8 @@ export async function readBounded(response: Response, maxBytes: number): Promise
   let total = 0;
   for await (const chunk of response.body ?? []) {
     total += chunk.byteLength;
-    if (total > maxBytes) throw new UpstreamFailure('protocol', `an answer of more than ${maxBytes} bytes is too large`);
+    if (total > maxBytes)
+      throw new UpstreamFailure('protocol', `an answer of more than ${maxBytes} bytes is too large`);
     chunks.push(chunk);
   }
   return chunks.length === 1 && chunks[0] ? new Uint8Array(chunks[0]) : new Uint8Array(Buffer.concat(chunks));
@@ -73,7 +74,8 @@ async function errorWords(response: Response): Promise<string> {
   }
   try {
     const parsed = JSON.parse(text) as { error?: { message?: unknown } | string; message?: unknown };
-    const message = typeof parsed.error === 'object' ? parsed.error.message : (parsed.error ?? parsed.message);
+    const message =
+      typeof parsed.error === 'object' ? parsed.error.message : (parsed.error ?? parsed.message);
     return typeof message === 'string' ? message : text.slice(0, 500);
   } catch {
     // HTML or plain text: for the log only.

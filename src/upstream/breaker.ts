@@ -39,7 +39,9 @@ export function failed(state: BreakerState, now: number, cooldownMs?: number): B
   if (state.kind !== 'closed') return opened(state, now);
   const next = remember(state, now, false);
   const failures = next.recent.filter(({ ok }) => !ok).length;
-  return failures >= MIN_FAILURES && failures >= next.recent.length * FAILURE_SHARE ? opened(next, now) : next;
+  return failures >= MIN_FAILURES && failures >= next.recent.length * FAILURE_SHARE
+    ? opened(next, now)
+    : next;
 }
 
 /** A probe that proved nothing (the client left) gives its place to the next one. */
@@ -55,6 +57,8 @@ function opened(state: BreakerState, now: number): BreakerState {
 function remember(state: BreakerState, now: number, ok: boolean): BreakerState {
   // The common case, one success after another, keeps no history worth copying.
   if (ok && state.recent.length === 0) return state;
-  const recent = [...state.recent.filter(({ at }) => now - at < WINDOW_MS), { at: now, ok }].slice(-MAX_RECENT);
+  const recent = [...state.recent.filter(({ at }) => now - at < WINDOW_MS), { at: now, ok }].slice(
+    -MAX_RECENT,
+  );
   return { ...state, recent };
 }

@@ -21,17 +21,23 @@ export async function collectImages(text: string, backend: URL, signal: AbortSig
 function parse(text: string): { data: Record<string, unknown>[]; usage: unknown } {
   try {
     const { data, usage } = JSON.parse(text) as { data?: unknown; usage?: unknown };
-    if (Array.isArray(data)) return { data: data.filter((item) => typeof item === 'object' && item !== null), usage };
+    if (Array.isArray(data))
+      return { data: data.filter((item) => typeof item === 'object' && item !== null), usage };
   } catch (cause) {
     throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
   }
   throw new UpstreamFailure('protocol', 'the answer has no data');
 }
 
-async function imageBytes(item: Record<string, unknown>, backend: URL, signal: AbortSignal): Promise<Uint8Array | undefined> {
+async function imageBytes(
+  item: Record<string, unknown>,
+  backend: URL,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
   if (typeof item['b64_json'] === 'string') return Buffer.from(item['b64_json'], 'base64');
   if (typeof item['url'] !== 'string') return undefined;
-  if (item['url'].startsWith('data:')) return Buffer.from(item['url'].slice(item['url'].indexOf(',') + 1), 'base64');
+  if (item['url'].startsWith('data:'))
+    return Buffer.from(item['url'].slice(item['url'].indexOf(',') + 1), 'base64');
   return await download(new URL(item['url'], backend), backend, signal);
 }
 

@@ -51,10 +51,13 @@ class OpenAiUpstream implements Upstream {
 
   async chat(call: ChatCall): Promise<ChatAnswer> {
     const response = await this.#post('/chat/completions', this.#chatBody(call), call.signal);
-    if (call.request.stream !== true) return { kind: 'whole', body: await readBounded(response, MAX_ANSWER_BYTES) };
+    if (call.request.stream !== true)
+      return { kind: 'whole', body: await readBounded(response, MAX_ANSWER_BYTES) };
     if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) {
       await response.body?.cancel();
-      throw new UpstreamFailure('protocol', 'asked for a stream, got something else', { status: response.status });
+      throw new UpstreamFailure('protocol', 'asked for a stream, got something else', {
+        status: response.status,
+      });
     }
     return { kind: 'stream', body: response.body };
   }
@@ -76,7 +79,11 @@ class OpenAiUpstream implements Upstream {
     const startedAt = performance.now();
     const response = await this.#send('/models', { method: 'GET', signal });
     await response.body?.cancel();
-    return { ok: true, detail: 'reachable, key accepted', latencyMs: Math.round(performance.now() - startedAt) };
+    return {
+      ok: true,
+      detail: 'reachable, key accepted',
+      latencyMs: Math.round(performance.now() - startedAt),
+    };
   }
 
   #chatBody({ model, request }: ChatCall): string {
@@ -105,7 +112,8 @@ class OpenAiUpstream implements Upstream {
     for (const [key, value] of Object.entries({ ...fields, model, size })) {
       if (value !== undefined) form.set(key, String(value));
     }
-    for (const one of image ?? []) form.append(image?.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
+    for (const one of image ?? [])
+      form.append(image?.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
     if (mask) form.set('mask', asFile(mask), 'mask.png');
     return form;
   }
@@ -121,7 +129,12 @@ class OpenAiUpstream implements Upstream {
 
   /** A redirect is an error: following one would hand the key to a stranger. */
   async #send(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
-    const options: BunFetchRequestInit = { headers: this.#headers, ...init, redirect: 'manual', timeout: false };
+    const options: BunFetchRequestInit = {
+      headers: this.#headers,
+      ...init,
+      redirect: 'manual',
+      timeout: false,
+    };
     let response: Response;
     try {
       response = await fetch(this.#base + path, options);

@@ -103,7 +103,10 @@ export class Pool implements UpstreamPool {
       failures: member.failures,
       lastFailure: member.lastFailure,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
-      restsUntil: member.breaker.kind === 'open' && member.breaker.openUntil > now ? member.breaker.openUntil : undefined,
+      restsUntil:
+        member.breaker.kind === 'open' && member.breaker.openUntil > now
+          ? member.breaker.openUntil
+          : undefined,
     }));
   }
 

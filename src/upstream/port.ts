@@ -104,7 +104,14 @@ export interface MessagesReading {
   readonly failed: boolean;
 }
 
-export type FailureKind = 'connect' | 'timeout' | 'rate_limited' | 'unauthorized' | 'rejected' | 'server' | 'protocol';
+export type FailureKind =
+  | 'connect'
+  | 'timeout'
+  | 'rate_limited'
+  | 'unauthorized'
+  | 'rejected'
+  | 'server'
+  | 'protocol';
 
 /**
  * Why an attempt failed. `message` is for the log: a backend's own words may hold its keys, so they never reach the
@@ -121,7 +128,13 @@ export class UpstreamFailure extends Error {
   constructor(
     kind: FailureKind,
     message: string,
-    more: { status?: number; retryAfterMs?: number; publicMessage?: string; blameless?: boolean; cause?: unknown } = {},
+    more: {
+      status?: number;
+      retryAfterMs?: number;
+      publicMessage?: string;
+      blameless?: boolean;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'UpstreamFailure';

@@ -52,7 +52,8 @@ test('the console pages know the server only by its contract', async () => {
 
 test('no file imports itself through others', async () => {
   const graph = new Map<string, string[]>();
-  for (const { from, to } of await importsIn(SRC, 'values')) graph.set(from, [...(graph.get(from) ?? []), to]);
+  for (const { from, to } of await importsIn(SRC, 'values'))
+    graph.set(from, [...(graph.get(from) ?? []), to]);
   expect(cycleIn(graph)).toEqual([]);
 });
 
@@ -62,7 +63,8 @@ test('the request path stays a story of under 70 lines', async () => {
 });
 
 test('the request path names no provider, no SQL and no HTTP', async () => {
-  const words = /\b(anthropic|openai|gemini|bedrock|azure|mistral|cohere|sqlite|postgres|select|fetch|headers)\b/i;
+  const words =
+    /\b(anthropic|openai|gemini|bedrock|azure|mistral|cohere|sqlite|postgres|select|fetch|headers)\b/i;
   for await (const file of new Glob('relay/*.ts').scan(SRC)) {
     if (file.endsWith('.test.ts')) continue;
     const code = (await Bun.file(join(SRC, file)).text()).replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
@@ -76,7 +78,10 @@ function isAllowed(from: string, to: string): boolean {
   if (!from.includes('/')) return true;
   if (folder === topFolder(to)) return true;
   const allowed = MAY_IMPORT[folder];
-  return allowed !== undefined && allowed.some((entry) => to === entry || (!entry.includes('/') && topFolder(to) === entry));
+  return (
+    allowed !== undefined &&
+    allowed.some((entry) => to === entry || (!entry.includes('/') && topFolder(to) === entry))
+  );
 }
 
 function topFolder(path: string): string {

@@ -1,7 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { countTokens } from '../../src/std/tokens.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
-import { chunk, completion, DONE, eventStream, openStream, ScriptedBackend, streamed, usage, usageEvent } from '../support/scripted-backend.ts';
+import {
+  chunk,
+  completion,
+  DONE,
+  eventStream,
+  openStream,
+  ScriptedBackend,
+  streamed,
+  usage,
+  usageEvent,
+} from '../support/scripted-backend.ts';
 
 /** Every way a stream can end, and what it costs then. Input 1 USD, output 2 USD per million tokens. */
 
@@ -56,14 +66,21 @@ async function charged(account: TestAccount) {
   return rows[0]!;
 }
 
-const errorEvents = (text: string): string[] => text.split('\n\n').filter((event) => event.startsWith('data: {"error"'));
+const errorEvents = (text: string): string[] =>
+  text.split('\n\n').filter((event) => event.startsWith('data: {"error"'));
 
 test('a whole stream: the backend’s own usage, to the nano-dollar', async () => {
   backend.script(() => streamed(['Hello', ' world'], { prompt: 11, completion: 2 }));
   const account = await gateway.account('1');
   const text = await (await gateway.chat(account.token, { stream: true })).text();
   expect(text).toEndWith('data: [DONE]\n\n');
-  expect(await charged(account)).toMatchObject({ charged: nano(11, 2), usage_source: 'upstream', outcome: 'completed', state: 'posted', finish_reason: 'stop' });
+  expect(await charged(account)).toMatchObject({
+    charged: nano(11, 2),
+    usage_source: 'upstream',
+    outcome: 'completed',
+    state: 'posted',
+    finish_reason: 'stop',
+  });
 });
 
 test('usage is asked of the backend always and shown only to who asked', async () => {
@@ -72,16 +89,24 @@ test('usage is asked of the backend always and shown only to who asked', async (
   const hidden = await (await gateway.chat(account.token, { stream: true })).text();
   expect(backend.calls.at(-1)?.body['stream_options']).toEqual({ include_usage: true });
   expect(hidden).not.toContain('prompt_tokens');
-  const shown = await (await gateway.chat(account.token, { stream: true, stream_options: { include_usage: true } })).text();
+  const shown = await (
+    await gateway.chat(account.token, { stream: true, stream_options: { include_usage: true } })
+  ).text();
   expect(shown).toContain('"prompt_tokens":1');
 });
 
 test('a backend without usage: counted, flagged, and told to who asked', async () => {
   backend.script(() => streamed(['one', ' two', ' three']));
   const account = await gateway.account('1');
-  const text = await (await gateway.chat(account.token, { stream: true, stream_options: { include_usage: true } })).text();
+  const text = await (
+    await gateway.chat(account.token, { stream: true, stream_options: { include_usage: true } })
+  ).text();
   expect(text).toContain('"completion_tokens":3');
-  expect(await charged(account)).toMatchObject({ charged: nano(INPUT, 3), usage_source: 'counted', outcome: 'completed' });
+  expect(await charged(account)).toMatchObject({
+    charged: nano(INPUT, 3),
+    usage_source: 'counted',
+    outcome: 'completed',
+  });
 });
 
 /** A chat whose stream the test feeds by hand, opened up to its first words. */
@@ -105,7 +130,12 @@ describe('the client leaves', () => {
     await client.until('" three"');
     await client.leave();
     await stream.cancelled;
-    expect(await charged(account)).toMatchObject({ charged: nano(INPUT, 3), usage_source: 'counted', outcome: 'client_left', state: 'posted' });
+    expect(await charged(account)).toMatchObject({
+      charged: nano(INPUT, 3),
+      usage_source: 'counted',
+      outcome: 'client_left',
+      state: 'posted',
+    });
   });
 
   test('before the first word: the backend is aborted, nothing is charged', async () => {
@@ -136,7 +166,11 @@ describe('the client leaves', () => {
     leaving.abort();
     await expect(pending).rejects.toThrow();
     gate.resolve();
-    expect(await charged(account)).toMatchObject({ charged: nano(5, 1), usage_source: 'upstream', state: 'posted' });
+    expect(await charged(account)).toMatchObject({
+      charged: nano(5, 1),
+      usage_source: 'upstream',
+      state: 'posted',
+    });
   });
 
   test('after each number of words from 0 to 20: never free once a word arrived, never more than delivered', async () => {
@@ -164,8 +198,15 @@ describe('the backend fails', () => {
     expect(errorEvents(text)).toHaveLength(1);
     expect(text).not.toContain('[DONE]');
     expect(text).not.toContain('half');
-    expect(JSON.parse(errorEvents(text)[0]!.slice(6))).toMatchObject({ error: { code: 'upstream_error', type: 'server_error' } });
-    expect(await charged(account)).toMatchObject({ charged: nano(INPUT, 1), usage_source: 'counted', outcome: 'upstream_failed', error_code: 'upstream_error' });
+    expect(JSON.parse(errorEvents(text)[0]!.slice(6))).toMatchObject({
+      error: { code: 'upstream_error', type: 'server_error' },
+    });
+    expect(await charged(account)).toMatchObject({
+      charged: nano(INPUT, 1),
+      usage_source: 'counted',
+      outcome: 'upstream_failed',
+      error_code: 'upstream_error',
+    });
   });
 
   test('by ending without a finish: an error event, never a clean end', async () => {
@@ -227,7 +268,9 @@ describe('the backend fails', () => {
 
 describe('a backend that sends too much', () => {
   const endless = (text: string) =>
-    new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new TextEncoder().encode(text)) });
+    new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(text)),
+    });
 
   test('an endless stream is cut, and costs no more than its hold', async () => {
     const filler = chunk({ content: 'x'.repeat(5_000) });
@@ -241,12 +284,18 @@ describe('a backend that sends too much', () => {
   });
 
   test('a line without an end is cut at a megabyte', async () => {
-    backend.script(() => eventStream(new Blob([chunk({ content: 'a' })]).stream().pipeThrough(new TransformStream<Uint8Array, Uint8Array>({
-      transform: (bytes, controller) => controller.enqueue(bytes),
-      flush: (controller) => {
-        controller.enqueue(new TextEncoder().encode(`data: ${'x'.repeat(3_000_000)}`));
-      },
-    }))));
+    backend.script(() =>
+      eventStream(
+        new Blob([chunk({ content: 'a' })]).stream().pipeThrough(
+          new TransformStream<Uint8Array, Uint8Array>({
+            transform: (bytes, controller) => controller.enqueue(bytes),
+            flush: (controller) => {
+              controller.enqueue(new TextEncoder().encode(`data: ${'x'.repeat(3_000_000)}`));
+            },
+          }),
+        ),
+      ),
+    );
     const account = await gateway.account('1');
     const text = await (await gateway.chat(account.token, { stream: true })).text();
     expect(errorEvents(text)).toHaveLength(1);
@@ -278,7 +327,13 @@ test('a disabled account is refused at once while its stream goes on', async () 
 
 describe('bytes', () => {
   const said = ['Grüße', ' 世界', ' 🚪', ' "quoted"', ' \\\n'];
-  const original = [chunk({ role: 'assistant', content: '' }), ...said.map((word) => chunk({ content: word })), chunk({}, 'stop'), usageEvent(9, 5), DONE].join('');
+  const original = [
+    chunk({ role: 'assistant', content: '' }),
+    ...said.map((word) => chunk({ content: word })),
+    chunk({}, 'stop'),
+    usageEvent(9, 5),
+    DONE,
+  ].join('');
 
   const variants: [string, string][] = [
     ['LF', original],
@@ -298,12 +353,19 @@ describe('bytes', () => {
     const strip = (all: string): string => all.replace(/req_\w+/g, 'ID');
     expect(strip(varied)).toBe(strip(plain));
     expect(varied).not.toContain('\ufffd');
-    for (const row of await gateway.requests(account)) expect(row).toMatchObject({ charged: nano(9, 5), usage_source: 'upstream' });
+    for (const row of await gateway.requests(account))
+      expect(row).toMatchObject({ charged: nano(9, 5), usage_source: 'upstream' });
   });
 
   test('id and model are ours, everything else is the backend’s', async () => {
     const account = await gateway.account('1');
-    backend.script(() => eventStream(chunk({ content: 'x', vendor: { deep: [1] } }, null, { system_fingerprint: 'fp_1' }) + chunk({}, 'stop') + DONE));
+    backend.script(() =>
+      eventStream(
+        chunk({ content: 'x', vendor: { deep: [1] } }, null, { system_fingerprint: 'fp_1' }) +
+          chunk({}, 'stop') +
+          DONE,
+      ),
+    );
     const response = await gateway.chat(account.token, { stream: true });
     const text = await response.text();
     expect(text).toContain(`"id":"${response.headers.get('x-request-id')}"`);

@@ -32,7 +32,9 @@ describe('a burst on a balance for exactly 100', () => {
     for (let round = 0; round < 20; round++) {
       const account = await gateway.account('0.0002');
       const before = backend.calls.length;
-      const counts = await statuses(Array.from({ length: 500 }, () => gateway.chat(account.token, { max_tokens: 1 })));
+      const counts = await statuses(
+        Array.from({ length: 500 }, () => gateway.chat(account.token, { max_tokens: 1 })),
+      );
       expect(counts).toEqual({ 200: 100, 402: 400 });
       expect(backend.calls.length - before).toBe(100);
       expect(await gateway.money(account)).toEqual({ balance: 0 as never, held: 0 as never, open: 0 });
@@ -44,7 +46,9 @@ describe('a burst on a balance for exactly 100', () => {
     backend.script(() => streamed(['x'], { prompt: 1, completion: 1 }));
     const account = await gateway.account('0.0002');
     const before = backend.calls.length;
-    const counts = await statuses(Array.from({ length: 500 }, () => gateway.chat(account.token, { max_tokens: 1, stream: true })));
+    const counts = await statuses(
+      Array.from({ length: 500 }, () => gateway.chat(account.token, { max_tokens: 1, stream: true })),
+    );
     expect(counts).toEqual({ 200: 100, 402: 400 });
     expect(backend.calls.length - before).toBe(100);
     expect(await gateway.money(account)).toEqual({ balance: 0 as never, held: 0 as never, open: 0 });
@@ -55,7 +59,11 @@ describe('a burst on a balance for exactly 100', () => {
     for (let round = 0; round < 20; round++) {
       const account = await gateway.account('4');
       const before = backend.calls.length;
-      const counts = await statuses(Array.from({ length: 500 }, () => gateway.image(account.token, { n: 4, response_format: 'b64_json' })));
+      const counts = await statuses(
+        Array.from({ length: 500 }, () =>
+          gateway.image(account.token, { n: 4, response_format: 'b64_json' }),
+        ),
+      );
       expect(counts).toEqual({ 200: 100, 402: 400 });
       expect(backend.calls.length - before).toBe(100);
       expect(await gateway.money(account)).toEqual({ balance: 0 as never, held: 0 as never, open: 0 });
@@ -70,7 +78,11 @@ describe('what is charged', () => {
     const account = await gateway.account('1');
     const response = await gateway.chat(account.token, { max_tokens: 1000 });
     expect(response.headers.get('x-tollgate-cost')).toBe('0.000014');
-    expect(await gateway.money(account)).toEqual({ balance: 999_986_000 as never, held: 0 as never, open: 0 });
+    expect(await gateway.money(account)).toEqual({
+      balance: 999_986_000 as never,
+      held: 0 as never,
+      open: 0,
+    });
   });
 
   test('a backend that claims ten times its cap: the hold is charged, the rest is the operator’s loss, with an alarm', async () => {
@@ -85,8 +97,14 @@ describe('what is charged', () => {
   });
 
   test.each([
-    ['negative', usage(-5, -5)], ['NaN as null', { prompt_tokens: null, completion_tokens: null }], ['text', { prompt_tokens: '12', completion_tokens: '3' }],
-    ['a fraction', usage(1.5, 2.5)], ['beyond 2^53', usage(2 ** 53 + 2, 1)], ['missing', undefined], ['half missing', { completion_tokens: 3 }], ['a list', []],
+    ['negative', usage(-5, -5)],
+    ['NaN as null', { prompt_tokens: null, completion_tokens: null }],
+    ['text', { prompt_tokens: '12', completion_tokens: '3' }],
+    ['a fraction', usage(1.5, 2.5)],
+    ['beyond 2^53', usage(2 ** 53 + 2, 1)],
+    ['missing', undefined],
+    ['half missing', { completion_tokens: 3 }],
+    ['a list', []],
   ])('usage that is %s is ignored and counted by us: no credit, no 500', async (_, hostile) => {
     backend.script(() => completion('one two three four', hostile));
     const account = await gateway.account('1');
@@ -99,7 +117,13 @@ describe('what is charged', () => {
   });
 
   test('usage of 1e400 is no number at all', async () => {
-    backend.script(() => new Response('{"id":"x","object":"chat.completion","created":1,"model":"b","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1e400,"completion_tokens":1e400,"total_tokens":1}}', { headers: { 'content-type': 'application/json' } }));
+    backend.script(
+      () =>
+        new Response(
+          '{"id":"x","object":"chat.completion","created":1,"model":"b","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1e400,"completion_tokens":1e400,"total_tokens":1}}',
+          { headers: { 'content-type': 'application/json' } },
+        ),
+    );
     const account = await gateway.account('1');
     expect((await gateway.chat(account.token, { max_tokens: 10 })).status).toBe(200);
     expect((await gateway.requests(account))[0]).toMatchObject({ usage_source: 'counted', output_tokens: 1 });
@@ -126,7 +150,11 @@ describe('what is charged', () => {
     const account = await gateway.account('0.0005');
     const response = await gateway.chat(account.token, { max_tokens: 50_000 });
     expect(response.status).toBe(402);
-    expect(((await response.json()) as { error: unknown }).error).toMatchObject({ reason: 'request_exceeds_balance', available_usd: 0.0005, required_usd: 0.000512 });
+    expect(((await response.json()) as { error: unknown }).error).toMatchObject({
+      reason: 'request_exceeds_balance',
+      available_usd: 0.0005,
+      required_usd: 0.000512,
+    });
   });
 
   test('money on hold is told apart from money that is gone', async () => {
@@ -151,7 +179,11 @@ describe('what is charged', () => {
     const account = await gateway.account('1');
     for (const raw of ['-1', '0', '1e400', '9007199254740993', '"10"', '1.5', 'true', '[]']) {
       const body = `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":${raw}}`;
-      const response = await gateway.fetch('/api/public/v1/chat/completions', { method: 'POST', token: account.token, body });
+      const response = await gateway.fetch('/api/public/v1/chat/completions', {
+        method: 'POST',
+        token: account.token,
+        body,
+      });
       expect({ raw, status: response.status }).toEqual({ raw, status: 400 });
     }
     expect(await gateway.requests(account)).toEqual([]);
@@ -169,7 +201,11 @@ describe('Idempotency-Key', () => {
     const account = await gateway.account('1');
     const before = backend.calls.length;
     const init = key();
-    const texts = await Promise.all(Array.from({ length: 50 }, async () => (await gateway.chat(account.token, { max_tokens: 1 }, init)).text()));
+    const texts = await Promise.all(
+      Array.from({ length: 50 }, async () =>
+        (await gateway.chat(account.token, { max_tokens: 1 }, init)).text(),
+      ),
+    );
     expect(new Set(texts).size).toBe(1);
     expect(backend.calls.length - before).toBe(1);
     expect(await gateway.requests(account)).toHaveLength(1);

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
-import { chunk, completion, eventStream, ScriptedBackend, streamed, usage } from '../support/scripted-backend.ts';
+import {
+  chunk,
+  completion,
+  eventStream,
+  ScriptedBackend,
+  streamed,
+  usage,
+} from '../support/scripted-backend.ts';
 
 /** Which backend is asked, when another one is, and what the client hears when none can. */
 
@@ -12,7 +19,10 @@ const TIMEOUTS = 'timeouts: { first_byte_ms: 400, idle_ms: 2000, total_ms: 4000 
 
 async function start(count: number, endpoint?: string): Promise<void> {
   backends = Array.from({ length: count }, () => new ScriptedBackend());
-  const yaml = catalogFor(backends.map(({ baseUrl }) => baseUrl), { upstream: TIMEOUTS, ...(endpoint ? { endpoint } : {}) });
+  const yaml = catalogFor(
+    backends.map(({ baseUrl }) => baseUrl),
+    { upstream: TIMEOUTS, ...(endpoint ? { endpoint } : {}) },
+  );
   gateway = await Gateway.start({ yaml });
   account = await gateway.account('100');
 }
@@ -28,7 +38,10 @@ afterEach(async () => {
 });
 
 const ok = (): Response => completion('ok', usage(1, 1));
-const fails = (status: number, headers: Record<string, string> = {}) => () => new Response('{"error":{"message":"no"}}', { status, headers });
+const fails =
+  (status: number, headers: Record<string, string> = {}) =>
+  () =>
+    new Response('{"error":{"message":"no"}}', { status, headers });
 const calls = (): number[] => backends.map(({ calls: made }) => made.length);
 const lastReceipt = async () => (await gateway.requests(account)).at(-1)!;
 
@@ -55,19 +68,30 @@ describe('order and weights', () => {
 });
 
 describe('falling over', () => {
-  test.each([500, 502, 503, 429, 401, 404])('a %i goes to the next backend; the receipt tells the story; one charge', async (status) => {
-    await start(2);
-    backends[0]!.script(fails(status));
-    backends[1]!.script(ok);
-    expect((await gateway.chat(account.token)).status).toBe(200);
-    const receipt = await lastReceipt();
-    expect(receipt).toMatchObject({ upstream: 'b1', charged: 3_000, state: 'posted' });
-    expect(JSON.parse(receipt.attempts!)).toMatchObject([{ upstream: 'b0', result: 'failed' }, { upstream: 'b1', result: 'served' }]);
-  });
+  test.each([500, 502, 503, 429, 401, 404])(
+    'a %i goes to the next backend; the receipt tells the story; one charge',
+    async (status) => {
+      await start(2);
+      backends[0]!.script(fails(status));
+      backends[1]!.script(ok);
+      expect((await gateway.chat(account.token)).status).toBe(200);
+      const receipt = await lastReceipt();
+      expect(receipt).toMatchObject({ upstream: 'b1', charged: 3_000, state: 'posted' });
+      expect(JSON.parse(receipt.attempts!)).toMatchObject([
+        { upstream: 'b0', result: 'failed' },
+        { upstream: 'b1', result: 'served' },
+      ]);
+    },
+  );
 
   test('a 400 is the client’s: no other backend is asked, its words are scrubbed, nothing is charged', async () => {
     await start(2);
-    backends[0]!.script(() => Response.json({ error: { message: 'bad tool in https://internal.host/x with key sk-abcdefgh12345678' } }, { status: 400 }));
+    backends[0]!.script(() =>
+      Response.json(
+        { error: { message: 'bad tool in https://internal.host/x with key sk-abcdefgh12345678' } },
+        { status: 400 },
+      ),
+    );
     backends[1]!.script(ok);
     const response = await gateway.chat(account.token);
     expect(response.status).toBe(400);
@@ -98,7 +122,9 @@ describe('falling over', () => {
 
   test('also when a chunk without content came before the error', async () => {
     await start(2);
-    backends[0]!.script(() => eventStream(`${chunk({ role: 'assistant', content: '' })}data: {"error":{"message":"overloaded"}}\n\n`));
+    backends[0]!.script(() =>
+      eventStream(`${chunk({ role: 'assistant', content: '' })}data: {"error":{"message":"overloaded"}}\n\n`),
+    );
     backends[1]!.script(() => streamed(['fine'], { prompt: 1, completion: 1 }));
     const text = await (await gateway.chat(account.token, { stream: true })).text();
     expect(text).toContain('fine');
@@ -155,22 +181,39 @@ describe('falling over', () => {
 });
 
 describe('no backend can', () => {
-  test.each([[500, 'upstream_error'], [429, 'upstream_error'], [401, 'upstream_error'], [504, 'upstream_timeout']])('all answer %i: 500 %s with Retry-After, never our 401 or 429, nothing charged', async (status, code) => {
-    await start(2);
-    for (const backend of backends) backend.script(fails(status));
-    const response = await gateway.chat(account.token);
-    expect(response.status).toBe(500);
-    expect(((await response.json()) as { error: { code: string } }).error.code).toBe(code);
-    expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect(await lastReceipt()).toMatchObject({ charged: 0, state: 'void', outcome: 'upstream_failed' });
-  });
+  test.each([
+    [500, 'upstream_error'],
+    [429, 'upstream_error'],
+    [401, 'upstream_error'],
+    [504, 'upstream_timeout'],
+  ])(
+    'all answer %i: 500 %s with Retry-After, never our 401 or 429, nothing charged',
+    async (status, code) => {
+      await start(2);
+      for (const backend of backends) backend.script(fails(status));
+      const response = await gateway.chat(account.token);
+      expect(response.status).toBe(500);
+      expect(((await response.json()) as { error: { code: string } }).error.code).toBe(code);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(await lastReceipt()).toMatchObject({ charged: 0, state: 'void', outcome: 'upstream_failed' });
+    },
+  );
 
   test('a backend’s refusal of our key raises an alarm and is not echoed', async () => {
     await start(1);
-    backends[0]!.script(() => Response.json({ error: { message: 'Incorrect API key provided: sk-secretsecret1234' } }, { status: 401 }));
+    backends[0]!.script(() =>
+      Response.json(
+        { error: { message: 'Incorrect API key provided: sk-secretsecret1234' } },
+        { status: 401 },
+      ),
+    );
     const response = await gateway.chat(account.token);
     expect(await response.text()).not.toContain('secretsecret');
-    expect(gateway.log.some((line) => line.includes('upstream refused our key') && line.includes('"level":"error"'))).toBe(true);
+    expect(
+      gateway.log.some(
+        (line) => line.includes('upstream refused our key') && line.includes('"level":"error"'),
+      ),
+    ).toBe(true);
     expect(gateway.log.join('')).not.toContain('secretsecret');
   });
 });
@@ -217,10 +260,34 @@ describe('what reaches a backend', () => {
   test('an allow-list of headers, the operator’s key, and never the client’s token', async () => {
     await start(1);
     backends[0]!.script(ok);
-    await gateway.chat(account.token, {}, { headers: { cookie: 'session=1', 'x-forwarded-for': '1.2.3.4', 'x-custom': 'y', 'openai-organization': 'org-x' } });
+    await gateway.chat(
+      account.token,
+      {},
+      {
+        headers: {
+          cookie: 'session=1',
+          'x-forwarded-for': '1.2.3.4',
+          'x-custom': 'y',
+          'openai-organization': 'org-x',
+        },
+      },
+    );
     const [call] = backends[0]!.calls;
     const names = [...call!.headers.keys()].sort();
-    expect(names.filter((name) => !['accept', 'accept-encoding', 'connection', 'content-length', 'content-type', 'host', 'user-agent'].includes(name))).toEqual([]);
+    expect(
+      names.filter(
+        (name) =>
+          ![
+            'accept',
+            'accept-encoding',
+            'connection',
+            'content-length',
+            'content-type',
+            'host',
+            'user-agent',
+          ].includes(name),
+      ),
+    ).toEqual([]);
     expect(call!.text + JSON.stringify([...call!.headers])).not.toContain(account.token);
   });
 
@@ -246,6 +313,10 @@ describe('what reaches a backend', () => {
     await gateway.chat(account.token, { ...fields, user: null, stop: null });
     const { model, messages, max_tokens, ...rest } = backends[0]!.calls[0]!.body;
     expect(rest).toEqual(fields);
-    expect({ model, messages, max_tokens }).toEqual({ model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 16_384 });
+    expect({ model, messages, max_tokens }).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'hi' }],
+      max_tokens: 16_384,
+    });
   });
 });

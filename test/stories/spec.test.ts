@@ -26,7 +26,10 @@ const image = (more: Json = {}, token: string | undefined = account.token) =>
 
 describe('2.1 endpoints', () => {
   test('all eight codes are listed with their fields', async () => {
-    const { success, data } = (await body(await gateway.fetch('/api/public/v1/models'))) as { success: boolean; data: Json[] };
+    const { success, data } = (await body(await gateway.fetch('/api/public/v1/models'))) as {
+      success: boolean;
+      data: Json[];
+    };
     expect(success).toBe(true);
     expect(data.map(({ endpoint }) => endpoint).sort()).toEqual([...ALL_CODES].sort());
     for (const entry of data) {
@@ -41,7 +44,9 @@ describe('2.1 endpoints', () => {
   });
 
   test.each(CHAT_CODES)('%s answers a chat with every model it lists', async (code) => {
-    const models = (await (await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token })).json()) as Json[];
+    const models = (await (
+      await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token })
+    ).json()) as Json[];
     expect(models.length).toBeGreaterThan(0);
     for (const { model } of models) {
       const response = await chat({ endpoint: code, model, max_tokens: 20 });
@@ -51,17 +56,25 @@ describe('2.1 endpoints', () => {
   });
 
   test.each(IMAGE_CODES)('%s answers with an image that is one', async (code) => {
-    const [first] = (await (await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token })).json()) as Json[];
+    const [first] = (await (
+      await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token })
+    ).json()) as Json[];
     const response = await image({ endpoint_code: code, model: first?.['model'] });
     expect(response.status).toBe(200);
     const { data } = (await body(response)) as { data: { url: string }[] };
     const picture = await fetch(data[0]?.url ?? '');
     expect(picture.headers.get('content-type')).toBe('image/png');
-    expect(Buffer.from(await picture.arrayBuffer()).subarray(1, 4).toString()).toBe('PNG');
+    expect(
+      Buffer.from(await picture.arrayBuffer())
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
   });
 
   test('partner_chat without a key lists no model and says which variable to set', async () => {
-    const listed = await gateway.fetch('/api/public/v1/endpoints/partner_chat/models', { token: account.token });
+    const listed = await gateway.fetch('/api/public/v1/endpoints/partner_chat/models', {
+      token: account.token,
+    });
     expect(await listed.json()).toEqual([]);
     const response = await chat({ endpoint: 'partner_chat', model: 'any' });
     expect(response.status).toBe(400);
@@ -73,7 +86,9 @@ describe('2.1 endpoints', () => {
 
 describe('2.2 model entries', () => {
   test('an endpoint lists its models with id, name and the list they come from', async () => {
-    const response = await gateway.fetch('/api/public/v1/endpoints/svc_chat/models', { token: account.token });
+    const response = await gateway.fetch('/api/public/v1/endpoints/svc_chat/models', {
+      token: account.token,
+    });
     expect(response.status).toBe(200);
     const models = (await response.json()) as Json[];
     for (const model of models) {
@@ -85,8 +100,11 @@ describe('2.2 model entries', () => {
   test('several lists exist, so that source_table means something', async () => {
     const lists = new Set<string>();
     for (const code of ALL_CODES) {
-      const response = await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token });
-      for (const { source_table } of (await response.json()) as { source_table: string }[]) lists.add(source_table);
+      const response = await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, {
+        token: account.token,
+      });
+      for (const { source_table } of (await response.json()) as { source_table: string }[])
+        lists.add(source_table);
     }
     expect(lists.size).toBeGreaterThan(2);
   });
@@ -127,13 +145,26 @@ describe('2.3–2.5 chat', () => {
   test.each([['endpoint'], ['model'], ['messages']])('%s is required', async (field) => {
     const response = await chat({ [field]: undefined });
     expect(response.status).toBe(400);
-    expect(await errorOf(response)).toMatchObject({ code: 'missing_field', param: field, type: 'invalid_request_error' });
+    expect(await errorOf(response)).toMatchObject({
+      code: 'missing_field',
+      param: field,
+      type: 'invalid_request_error',
+    });
   });
 
   test('temperature and max_tokens are optional and bounded', async () => {
     expect((await chat({ temperature: 0 })).status).toBe(200);
     expect((await chat({ temperature: 2, max_tokens: 1 })).status).toBe(200);
-    for (const wrong of [{ temperature: 2.1 }, { temperature: -1 }, { temperature: 'hot' }, { max_tokens: 0 }, { max_tokens: -1 }, { max_tokens: 1.5 }, { max_tokens: 2 ** 53 }, { max_tokens: '10' }]) {
+    for (const wrong of [
+      { temperature: 2.1 },
+      { temperature: -1 },
+      { temperature: 'hot' },
+      { max_tokens: 0 },
+      { max_tokens: -1 },
+      { max_tokens: 1.5 },
+      { max_tokens: 2 ** 53 },
+      { max_tokens: '10' },
+    ]) {
       const response = await chat(wrong);
       expect({ wrong, status: response.status }).toEqual({ wrong, status: 400 });
       expect(await errorOf(response)).toMatchObject({ code: 'invalid_field', param: Object.keys(wrong)[0] });
@@ -141,15 +172,27 @@ describe('2.3–2.5 chat', () => {
   });
 
   test('max_tokens caps the answer', async () => {
-    const answer = await body(await chat({ messages: [{ role: 'user', content: '/long 50' }], max_tokens: 3 }));
+    const answer = await body(
+      await chat({ messages: [{ role: 'user', content: '/long 50' }], max_tokens: 3 }),
+    );
     expect((answer['usage'] as Record<string, number>)['completion_tokens']).toBeLessThanOrEqual(3);
     expect((answer['choices'] as Json[])[0]?.['finish_reason']).toBe('length');
   });
 
   test.each([
-    [{ top_p: 1.1 }], [{ frequency_penalty: 3 }], [{ presence_penalty: -3 }], [{ n: 0 }], [{ n: 9 }], [{ stop: ['a', 'b', 'c', 'd', 'e'] }],
-    [{ stream: 'yes' }], [{ messages: [] }], [{ messages: 'hi' }], [{ messages: [{ role: 'robot', content: 'x' }] }],
-    [{ messages: [{ role: 'user' }] }], [{ messages: [{ role: 'user', content: null }] }], [{ messages: [{ role: 'user', content: [{ type: 'smell' }] }] }],
+    [{ top_p: 1.1 }],
+    [{ frequency_penalty: 3 }],
+    [{ presence_penalty: -3 }],
+    [{ n: 0 }],
+    [{ n: 9 }],
+    [{ stop: ['a', 'b', 'c', 'd', 'e'] }],
+    [{ stream: 'yes' }],
+    [{ messages: [] }],
+    [{ messages: 'hi' }],
+    [{ messages: [{ role: 'robot', content: 'x' }] }],
+    [{ messages: [{ role: 'user' }] }],
+    [{ messages: [{ role: 'user', content: null }] }],
+    [{ messages: [{ role: 'user', content: [{ type: 'smell' }] }] }],
     [{ max_tokens: 10_000_000 }],
   ])('%j is refused as invalid_field or missing_field', async (wrong) => {
     const response = await chat(wrong);
@@ -159,18 +202,34 @@ describe('2.3–2.5 chat', () => {
 
   test.each(['system', 'developer', 'user', 'assistant', 'tool'])('role %s is taken', async (role) => {
     const extra = role === 'tool' ? { tool_call_id: 'call_1' } : {};
-    const messages = [{ role, content: 'words', ...extra }, { role: 'user', content: 'hello' }];
+    const messages = [
+      { role, content: 'words', ...extra },
+      { role: 'user', content: 'hello' },
+    ];
     expect((await chat({ messages })).status).toBe(200);
   });
 
   test('content may be parts, null with tool_calls, and null fields are absent ones', async () => {
-    const parts = [{ type: 'text', text: 'look' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }];
+    const parts = [
+      { type: 'text', text: 'look' },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+    ];
     const calls = [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }];
     expect((await chat({ messages: [{ role: 'user', content: parts }] })).status).toBe(200);
     expect(
-      (await chat({ messages: [{ role: 'user', content: 'x' }, { role: 'assistant', content: null, tool_calls: calls }, { role: 'tool', tool_call_id: 'c1', content: '5' }] })).status,
+      (
+        await chat({
+          messages: [
+            { role: 'user', content: 'x' },
+            { role: 'assistant', content: null, tool_calls: calls },
+            { role: 'tool', tool_call_id: 'c1', content: '5' },
+          ],
+        })
+      ).status,
     ).toBe(200);
-    expect((await chat({ temperature: null, max_tokens: null, stop: null, n: null, stream: null })).status).toBe(200);
+    expect(
+      (await chat({ temperature: null, max_tokens: null, stop: null, n: null, stream: null })).status,
+    ).toBe(200);
   });
 
   test('unknown fields are no mistake', async () => {
@@ -194,7 +253,10 @@ describe('2.3–2.5 chat', () => {
 describe('streaming', () => {
   test('chunks, then [DONE]; usage only for those who ask', async () => {
     const plain = await (await chat({ stream: true })).text();
-    const events = plain.split('\n\n').filter((event) => event.startsWith('data: ')).map((event) => event.slice(6));
+    const events = plain
+      .split('\n\n')
+      .filter((event) => event.startsWith('data: '))
+      .map((event) => event.slice(6));
     expect(events.at(-1)).toBe('[DONE]');
     const chunks = events.slice(0, -1).map((event) => JSON.parse(event) as Json);
     for (const chunk of chunks) expect(chunk['object']).toBe('chat.completion.chunk');
@@ -206,7 +268,11 @@ describe('streaming', () => {
     const asked = await chat({ stream: true, stream_options: { include_usage: true } });
     expect(asked.headers.get('content-type')).toStartWith('text/event-stream');
     expect(asked.headers.get('x-accel-buffering')).toBe('no');
-    const last = (await asked.text()).split('\n\n').filter((event) => event.startsWith('data: {')).at(-1) ?? '';
+    const last =
+      (await asked.text())
+        .split('\n\n')
+        .filter((event) => event.startsWith('data: {'))
+        .at(-1) ?? '';
     const usage = JSON.parse(last.slice(6)) as Json;
     expect(usage['choices']).toEqual([]);
     expect((usage['usage'] as Json)['total_tokens']).toBeInteger();
@@ -224,15 +290,25 @@ describe('2.6 images', () => {
   });
 
   test('n images in the size that was asked for', async () => {
-    const { data } = (await body(await image({ n: 2, size: '512x512', response_format: 'b64_json' }))) as { data: { b64_json: string }[] };
+    const { data } = (await body(await image({ n: 2, size: '512x512', response_format: 'b64_json' }))) as {
+      data: { b64_json: string }[];
+    };
     expect(data).toHaveLength(2);
     const png = Buffer.from(data[0]?.b64_json ?? '', 'base64');
     expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([512, 512]);
   });
 
   test.each([
-    [{ prompt: undefined }, 'prompt'], [{ model: undefined }, 'model'], [{ prompt: '' }, 'prompt'], [{ prompt: 'x'.repeat(32_001) }, 'prompt'],
-    [{ n: 0 }, 'n'], [{ n: 11 }, 'n'], [{ n: 1.5 }, 'n'], [{ size: '10x10' }, 'size'], [{ size: '1024×1024' }, 'size'], [{ size: 'big' }, 'size'],
+    [{ prompt: undefined }, 'prompt'],
+    [{ model: undefined }, 'model'],
+    [{ prompt: '' }, 'prompt'],
+    [{ prompt: 'x'.repeat(32_001) }, 'prompt'],
+    [{ n: 0 }, 'n'],
+    [{ n: 11 }, 'n'],
+    [{ n: 1.5 }, 'n'],
+    [{ size: '10x10' }, 'size'],
+    [{ size: '1024×1024' }, 'size'],
+    [{ size: 'big' }, 'size'],
     [{ response_format: 'gif' }, 'response_format'],
   ])('%# is refused with its param', async (wrong, param) => {
     const response = await image(wrong as Json);
@@ -293,8 +369,12 @@ describe('5 authentication', () => {
 
   test('two tokens that differ are refused, two that agree are one', async () => {
     const path = '/api/public/v1/account';
-    expect((await gateway.fetch(path, { token: account.token, headers: { 'x-api-key': account.token } })).status).toBe(200);
-    expect((await gateway.fetch(path, { token: account.token, headers: { 'x-api-key': 'sk-other' } })).status).toBe(401);
+    expect(
+      (await gateway.fetch(path, { token: account.token, headers: { 'x-api-key': account.token } })).status,
+    ).toBe(200);
+    expect(
+      (await gateway.fetch(path, { token: account.token, headers: { 'x-api-key': 'sk-other' } })).status,
+    ).toBe(401);
     expect((await gateway.fetch(`${path}?token=sk-other`, { token: account.token })).status).toBe(401);
   });
 
@@ -321,7 +401,12 @@ describe('7 errors', () => {
     const poor = await gateway.account('0');
     const response = await chat({}, poor.token);
     expect(response.status).toBe(402);
-    expect(await errorOf(response)).toMatchObject({ code: 'payment_required', type: 'insufficient_quota', reason: 'insufficient_balance', available_usd: 0 });
+    expect(await errorOf(response)).toMatchObject({
+      code: 'payment_required',
+      type: 'insufficient_quota',
+      reason: 'insufficient_balance',
+      available_usd: 0,
+    });
     expect(response.headers.get('retry-after')).toBeNull();
     expect(response.headers.get('x-should-retry')).toBe('false');
   });
@@ -363,8 +448,18 @@ describe('7 errors', () => {
     const id = response.headers.get('x-request-id') ?? '';
     expect((await body(response))['id']).toBe(id);
     const receipt = await gateway.fetch(`/api/public/v1/requests/${id}`, { token: account.token });
-    expect(await receipt.json()).toMatchObject({ id, state: 'posted', endpoint: 'svc_chat', model: 'house-echo', usage: { source: 'upstream' } });
-    for (const other of [await chat({ messages: [] }), await chat({}, 'sk-x'), await gateway.fetch('/nope')]) {
+    expect(await receipt.json()).toMatchObject({
+      id,
+      state: 'posted',
+      endpoint: 'svc_chat',
+      model: 'house-echo',
+      usage: { source: 'upstream' },
+    });
+    for (const other of [
+      await chat({ messages: [] }),
+      await chat({}, 'sk-x'),
+      await gateway.fetch('/nope'),
+    ]) {
       expect(other.headers.get('x-request-id')).toStartWith('req_');
     }
   });
@@ -379,7 +474,11 @@ describe('7 errors', () => {
 describe('8 limits and headers', () => {
   test('rate-limit headers in both dialects, on good and bad answers alike', async () => {
     const owner = await gateway.account('5', { chat: 600 });
-    for (const response of [await chat({}, owner.token), await chat({ messages: [] }, owner.token), await gateway.fetch('/api/public/v1/account', { token: owner.token })]) {
+    for (const response of [
+      await chat({}, owner.token),
+      await chat({ messages: [] }, owner.token),
+      await gateway.fetch('/api/public/v1/account', { token: owner.token }),
+    ]) {
       expect(response.headers.get('x-ratelimit-limit-requests')).toBe('600');
       expect(Number(response.headers.get('x-ratelimit-remaining-requests'))).toBeLessThanOrEqual(600);
       expect(response.headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+(\.\d+)?(ms|s|m\d+s)$/);
@@ -401,13 +500,28 @@ describe('8 limits and headers', () => {
     const { accounts } = gateway.tollgate.services;
     const { token } = await accounts.create('defaults@example.com', { actor: 'test' });
     const view = await body(await gateway.fetch('/api/public/v1/account', { token }));
-    expect(view['limits']).toEqual({ chat_per_minute: 600, images_per_minute: 60, concurrent: 50, monthly_usd: null });
+    expect(view['limits']).toEqual({
+      chat_per_minute: 600,
+      images_per_minute: 60,
+      concurrent: 50,
+      monthly_usd: null,
+    });
   });
 
   test('openapi.json is OpenAPI 3.1 and names every operation', async () => {
-    const document = (await body(await gateway.fetch('/api/public/v1/openapi.json'))) as { openapi: string; paths: Json };
+    const document = (await body(await gateway.fetch('/api/public/v1/openapi.json'))) as {
+      openapi: string;
+      paths: Json;
+    };
     expect(document.openapi).toStartWith('3.1');
-    for (const path of ['/chat/completions', '/images/generations', '/endpoints/{code}/models', '/models', '/account', '/requests/{id}']) {
+    for (const path of [
+      '/chat/completions',
+      '/images/generations',
+      '/endpoints/{code}/models',
+      '/models',
+      '/account',
+      '/requests/{id}',
+    ]) {
       expect(Object.keys(document.paths).some((known) => known.endsWith(path))).toBe(true);
     }
   });
@@ -420,7 +534,10 @@ describe('transport', () => {
   });
 
   test('browsers may ask from anywhere', async () => {
-    const preflight = await gateway.fetch('/api/public/v1/chat/completions', { method: 'OPTIONS', headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' } });
+    const preflight = await gateway.fetch('/api/public/v1/chat/completions', {
+      method: 'OPTIONS',
+      headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
+    });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
     expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
@@ -432,7 +549,9 @@ describe('transport', () => {
       gateway.fetch('/api/public/v1/chat/completions', { method: 'POST', token: account.token, body: raw });
     expect((await errorOf(await send('x'.repeat(20 * 1_048_576 + 1))))['code']).toBe('request_too_large');
     expect((await errorOf(await send('['.repeat(100_000))))['code']).toBe('invalid_json');
-    expect((await errorOf(await send(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]))))['code']).toBe('invalid_json');
+    expect((await errorOf(await send(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]))))['code']).toBe(
+      'invalid_json',
+    );
     expect((await errorOf(await send('[1]')))['code']).toBe('invalid_json');
   });
 

@@ -47,7 +47,10 @@ export class Gateway {
   }
 
   /** An account with dollars on it, and with limits wide enough not to be in the way. */
-  async account(usd: string, limits: { chat?: number; images?: number; concurrent?: number } = {}): Promise<TestAccount> {
+  async account(
+    usd: string,
+    limits: { chat?: number; images?: number; concurrent?: number } = {},
+  ): Promise<TestAccount> {
     const email = `user${++this.#accounts}@example.com`;
     const balance = parseUsd(usd) ?? nanoUsd(0);
     const { accounts } = this.tollgate.services;
@@ -67,11 +70,20 @@ export class Gateway {
   }
 
   async receipt(requestId: string) {
-    return await this.tollgate.services.store.db.selectFrom('request').selectAll().where('id', '=', requestId).executeTakeFirstOrThrow();
+    return await this.tollgate.services.store.db
+      .selectFrom('request')
+      .selectAll()
+      .where('id', '=', requestId)
+      .executeTakeFirstOrThrow();
   }
 
   async requests(account: TestAccount) {
-    return await this.tollgate.services.store.db.selectFrom('request').selectAll().where('account_id', '=', account.id).orderBy('id').execute();
+    return await this.tollgate.services.store.db
+      .selectFrom('request')
+      .selectAll()
+      .where('account_id', '=', account.id)
+      .orderBy('id')
+      .execute();
   }
 
   /** Resolves once no hold of the account is open. */
@@ -102,22 +114,39 @@ export class Gateway {
   post(path: string, token: string | undefined, body: unknown, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set('content-type', 'application/json');
-    return this.fetch(path, { method: 'POST', body: JSON.stringify(body), ...init, headers, ...(token === undefined ? {} : { token }) });
+    return this.fetch(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      ...init,
+      headers,
+      ...(token === undefined ? {} : { token }),
+    });
   }
 
-  chat(token: string | undefined, body: Record<string, unknown> = {}, init: RequestInit = {}): Promise<Response> {
+  chat(
+    token: string | undefined,
+    body: Record<string, unknown> = {},
+    init: RequestInit = {},
+  ): Promise<Response> {
     const whole = { endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body };
     return this.post('/api/public/v1/chat/completions', token, whole, init);
   }
 
-  image(token: string | undefined, body: Record<string, unknown> = {}, init: RequestInit = {}): Promise<Response> {
+  image(
+    token: string | undefined,
+    body: Record<string, unknown> = {},
+    init: RequestInit = {},
+  ): Promise<Response> {
     const whole = { endpoint_code: 'svc_tgter', model: 'p', prompt: 'a gate', ...body };
     return this.post('/api/public/v1/images/generations', token, whole, init);
   }
 }
 
 /** A catalog with one chat model `m` and one image model `p` on scripted backends. */
-export function catalogFor(baseUrls: readonly string[], more: { prices?: string; upstream?: string; endpoint?: string; extra?: string } = {}): string {
+export function catalogFor(
+  baseUrls: readonly string[],
+  more: { prices?: string; upstream?: string; endpoint?: string; extra?: string } = {},
+): string {
   const names = baseUrls.map((_, index) => `b${index}`);
   const prices = more.prices ?? 'input: 1, output: 2';
   return `
@@ -138,7 +167,9 @@ function configFor(folder: string, options: GatewayOptions) {
   const env: Record<string, string> = {
     TOLLGATE_DATA: join(folder, 'data'),
     TOLLGATE_PORT: '0',
-    ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl, TOLLGATE_SECRET: 'a secret for tests only' }),
+    ...(options.databaseUrl === undefined
+      ? {}
+      : { DATABASE_URL: options.databaseUrl, TOLLGATE_SECRET: 'a secret for tests only' }),
     ...options.env,
   };
   if (options.yaml !== undefined) {

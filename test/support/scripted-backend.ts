@@ -8,7 +8,12 @@ export class ScriptedBackend {
   mostRunning = 0;
 
   constructor() {
-    this.#server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: (request) => this.#answer(request) });
+    this.#server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      idleTimeout: 0,
+      fetch: (request) => this.#answer(request),
+    });
   }
 
   get baseUrl(): string {
@@ -81,7 +86,11 @@ export const usage = (prompt: number, completionTokens: number) => ({
 });
 
 /** One chunk as text of an event. */
-export function chunk(delta: Record<string, unknown>, finish: string | null = null, extra: Record<string, unknown> = {}): string {
+export function chunk(
+  delta: Record<string, unknown>,
+  finish: string | null = null,
+  extra: Record<string, unknown> = {},
+): string {
   const choices = [{ index: 0, delta, finish_reason: finish }];
   return `data: ${JSON.stringify({ id: 'chatcmpl-backend', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'backend-model', choices, ...extra })}\n\n`;
 }
@@ -93,7 +102,10 @@ export function usageEvent(prompt: number, completionTokens: number): string {
 export const DONE = 'data: [DONE]\n\n';
 
 /** A whole stream: the words as one chunk each, then finish, usage and the end. */
-export function streamed(words: readonly string[], counts?: { prompt: number; completion: number }): Response {
+export function streamed(
+  words: readonly string[],
+  counts?: { prompt: number; completion: number },
+): Response {
   const events = [
     chunk({ role: 'assistant', content: '' }),
     ...words.map((word) => chunk({ content: word })),
@@ -109,7 +121,13 @@ export function eventStream(body: string | ReadableStream<Uint8Array> | Uint8Arr
 }
 
 /** A stream that a test feeds by hand. */
-export function openStream(): { response: Response; send(text: string): void; end(): void; fail(): void; cancelled: Promise<void> } {
+export function openStream(): {
+  response: Response;
+  send(text: string): void;
+  end(): void;
+  fail(): void;
+  cancelled: Promise<void>;
+} {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const gone = Promise.withResolvers<void>();
   const body = new ReadableStream<Uint8Array>({
@@ -130,5 +148,8 @@ export const PIXEL_BASE64 =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 export function images(count: number): Response {
-  return Response.json({ created: 1_700_000_000, data: Array.from({ length: count }, () => ({ b64_json: PIXEL_BASE64 })) });
+  return Response.json({
+    created: 1_700_000_000,
+    data: Array.from({ length: count }, () => ({ b64_json: PIXEL_BASE64 })),
+  });
 }

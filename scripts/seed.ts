@@ -1,0 +1,76 @@
+/**
+ * Fills a store with requests that look like months of traffic, with books that `tollgate verify` accepts: for looking at
+ * the console under load and for measuring it. The first account made half of the requests.
+ *
+ *   bun scripts/seed.ts [--requests 1000000] [--accounts 200] [--days 90] [--data ./data] [--password PHRASE]
+ *
+ * With DATABASE_URL set it fills Postgres. With --password, seed-0@example.com (the busy account) and
+ * seed-admin@example.com (an admin) can sign in with it.
+ */
+import { parseArgs } from 'node:util';
+import { makePasswords } from '../src/identity/auth-password.ts';
+import { makePeople } from '../src/identity/auth-people.ts';
+import { systemClock } from '../src/std/clock.ts';
+import { stderrLog } from '../src/std/log.ts';
+import { openStore, type Store } from '../src/store/store.ts';
+import { bulkWriter } from './seed/bulk.ts';
+import { Traffic } from './seed/traffic.ts';
+
+const BATCH = 20_000;
+
+export interface SeedOptions {
+  readonly requests: number;
+  readonly accounts: number;
+  readonly days: number;
+  readonly now: number;
+}
+
+/** Writes everything in time order, so that ids and their indexes grow at one end. */
+export async function seed(
+  store: Store,
+  options: SeedOptions,
+): Promise<{ busyAccount: string; seconds: number }> {
+  const startedAt = performance.now();
+  const traffic = new Traffic(options);
+  const write = bulkWriter(store);
+  await write.insert('account', traffic.accountRows());
+  for (let made = 0; made < options.requests; made += BATCH) {
+    const { requests, charges } = traffic.next(Math.min(BATCH, options.requests - made));
+    await write.insert('request', requests);
+    await write.insert('entry', charges);
+  }
+  await write.insert('entry', traffic.openingCredits());
+  await write.insert('usage_day', traffic.usageRows());
+  await write.run(traffic.balanceUpdates());
+  await write.finish();
+  return { busyAccount: traffic.busyAccount, seconds: (performance.now() - startedAt) / 1000 };
+}
+
+async function letSignIn(store: Store, busyAccount: string, password: string): Promise<void> {
+  const people = makePeople({ store, passwords: makePasswords(), clock: systemClock });
+  await people.setPassword(busyAccount, password);
+  await people.create({ email: 'seed-admin@example.com', password, role: 'admin' });
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      requests: { type: 'string', default: '1000000' },
+      accounts: { type: 'string', default: '200' },
+      days: { type: 'string', default: '90' },
+      data: { type: 'string', default: process.env['TOLLGATE_DATA'] ?? './data' },
+      password: { type: 'string' },
+    },
+  });
+  const databaseUrl = process.env['DATABASE_URL'];
+  const store = await openStore({ dataDir: values.data, databaseUrl, log: stderrLog, clock: systemClock });
+  const counts = {
+    requests: Number(values.requests),
+    accounts: Number(values.accounts),
+    days: Number(values.days),
+  };
+  const { busyAccount, seconds } = await seed(store, { ...counts, now: Date.now() });
+  if (values.password !== undefined) await letSignIn(store, busyAccount, values.password);
+  await store.close();
+  console.log(`${counts.requests} requests of ${counts.accounts} accounts in ${seconds.toFixed(1)} s`);
+}

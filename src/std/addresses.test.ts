@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test';
+import { addressMatcher, isLoopback, isPrivateAddress } from './addresses.ts';
+
+test.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s is this machine', (address) => {
+  expect(isLoopback(address)).toBe(true);
+});
+
+test.each([
+  '10.0.0.1',
+  '172.16.5.4',
+  '172.31.255.255',
+  '192.168.1.1',
+  '169.254.169.254',
+  '0.0.0.0',
+  '100.64.0.1',
+  '::1',
+  '::',
+  'fd00:ec2::254',
+  'fe80::1',
+  '64:ff9b::a00:1',
+  '::ffff:10.0.0.1',
+  '2002:a00:1::',
+  '255.255.255.255',
+  'not-an-address',
+  '',
+])('%s is not the public internet', (address) => {
+  expect(isPrivateAddress(address)).toBe(true);
+});
+
+test.each(['8.8.8.8', '172.32.0.1', '1.1.1.1', '2606:4700::1111'])('%s is', (address) => {
+  expect(isPrivateAddress(address)).toBe(false);
+});
+
+test('a proxy is trusted by address or by range, in both families, and nothing else is', () => {
+  const trusted = addressMatcher(['10.1.0.0/16', '192.0.2.7', 'fd00::/8']);
+  for (const address of ['10.1.2.3', '192.0.2.7', '::ffff:10.1.2.3', 'fd12::1'])
+    expect(trusted(address)).toBe(true);
+  for (const address of ['10.2.0.1', '192.0.2.8', 'fe80::1', 'x']) expect(trusted(address)).toBe(false);
+});

@@ -1,0 +1,58 @@
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { countTokens as vocabulary } from 'gpt-tokenizer/encoding/o200k_base';
+import { countTokens } from './tokens.ts';
+
+const SAMPLES: [string, string][] = [
+  [
+    'prose',
+    'It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of foolishness, it was the epoch of belief.',
+  ],
+  [
+    'code',
+    'export function add(a: number, b: number): number {\n  // sums two numbers\n  return a + b;\n}\n\nconst total = [1, 2, 3].reduce(add, 0);\nconsole.log(`total: ${total}`);\n'.repeat(
+      3,
+    ),
+  ],
+  [
+    'JSON',
+    JSON.stringify(
+      {
+        name: 'tollgate',
+        version: '0.1.0',
+        private: true,
+        list: [1, 22, 333],
+        nested: { key: 'value', flag: false },
+      },
+      null,
+      2,
+    ),
+  ],
+  [
+    'German',
+    'Die Geschwindigkeit der Verarbeitung hängt von mehreren Faktoren ab, insbesondere von der Größe der Anfrage und der Auslastung des Servers. Das ist nicht überraschend.',
+  ],
+  ['Chinese', '今天天气很好，我们去公园散步吧。你觉得怎么样？我想吃冰淇淋，但是有点冷。'],
+  ['Russian', 'Сегодня хорошая погода, пойдём гулять в парк. Что ты об этом думаешь?'],
+];
+
+test.each(SAMPLES)('%s is counted within fifteen per cent of a common vocabulary', (_, text) => {
+  const ratio = countTokens(text) / vocabulary(text);
+  expect(ratio).toBeGreaterThan(0.85);
+  expect(ratio).toBeLessThan(1.15);
+});
+
+test('nothing is nothing, and no text counts more tokens than it has bytes', () => {
+  expect(countTokens('')).toBe(0);
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => countTokens(text) <= Buffer.byteLength(text)),
+  );
+});
+
+test('counting in two blocks differs from counting at once by at most one token', () => {
+  const words = SAMPLES[0]![1];
+  for (let cut = 0; cut <= words.length; cut++) {
+    const apart = countTokens(words.slice(0, cut)) + countTokens(words.slice(cut));
+    expect(Math.abs(apart - countTokens(words))).toBeLessThanOrEqual(1);
+  }
+});

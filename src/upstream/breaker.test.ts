@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test';
+import { ask, CLOSED, failed, succeeded, undecided } from './breaker.ts';
+
+const broken = (now: number) =>
+  Array.from({ length: 5 }).reduce<typeof CLOSED>((state) => failed(state, now), CLOSED);
+
+test('a few failures among many successes do not open it', () => {
+  let state = CLOSED;
+  for (let round = 0; round < 100; round++) {
+    state = round % 10 === 0 ? failed(state, round) : succeeded(state, round);
+    expect(state.kind).toBe('closed');
+  }
+});
+
+test('five failures in a row open it; it then rests, and one probe is let through', () => {
+  const state = broken(1_000);
+  expect(state.kind).toBe('open');
+  expect(ask(state, 1_500).waitMs).toBe(1_500);
+  const probe = ask(state, 3_000);
+  expect(probe.waitMs).toBe(0);
+  expect(ask(probe.state, 3_001).waitMs).toBeGreaterThan(0);
+});
+
+test('a good probe closes it, a bad one opens it for twice as long, up to a minute', () => {
+  let state = broken(0);
+  expect(succeeded(ask(state, 10_000).state, 10_000)).toEqual(CLOSED);
+  let now = 0;
+  const rests: number[] = [];
+  for (let round = 0; round < 8; round++) {
+    now = state.openUntil;
+    state = failed(ask(state, now).state, now);
+    rests.push(state.openUntil - now);
+  }
+  expect(rests).toEqual([4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
+});
+
+test('a probe that proves nothing gives its place to the next', () => {
+  const probing = ask(broken(0), 10_000).state;
+  expect(ask(undecided(probing, 10_001), 10_002).waitMs).toBe(0);
+});
+
+test('a backend that says when to come back is left alone until then', () => {
+  expect(ask(failed(CLOSED, 0, 30_000), 29_999).waitMs).toBe(1);
+  expect(ask(failed(CLOSED, 0, 30_000), 30_000).waitMs).toBe(0);
+});
+
+test('failures long ago are forgotten', () => {
+  let state = CLOSED;
+  for (let round = 0; round < 20; round++) state = failed(state, round * 11_000);
+  expect(state.kind).toBe('closed');
+});
