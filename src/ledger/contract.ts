@@ -8,8 +8,6 @@ import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
 import { settlementCases } from './contract-settlement.ts';
 
-export type { LedgerHarness, MakeHarness } from './contract-harness.ts';
-
 /** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
 export function ledgerContract(name: string, makeHarness: MakeHarness): void {
   describe(`${name} keeps the ledger's contract`, () => {

@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Insertable, Selectable } from 'kysely';
+import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { AuthSchema } from './schema-auth.ts';
 
 /**
@@ -208,4 +208,3 @@ export interface ImageTable {
 }
 
 export type AccountRow = Selectable<AccountTable>;
-export type NewRequestRow = Insertable<RequestTable>;
