@@ -1,0 +1,51 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { Suspense, useEffect } from 'react';
+import { useLocation } from 'wouter';
+import { makeQueryClient } from './lib/query.ts';
+import { useFreshStart, useSession } from './lib/session.ts';
+import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
+import { Routes } from './Routes.tsx';
+import { ConfirmProvider } from './shell/ConfirmProvider.tsx';
+import { ErrorBoundary } from './shell/ErrorBoundary.tsx';
+import { Splash } from './shell/Splash.tsx';
+import { ErrorState } from './ui/States.tsx';
+import { Toasts } from './ui/Toast.tsx';
+
+const client = makeQueryClient();
+
+export function App() {
+  return (
+    <QueryClientProvider client={client}>
+      <ConfirmProvider>
+        <ErrorBoundary>
+          <Gate />
+        </ErrorBoundary>
+      </ConfirmProvider>
+      <Toasts />
+    </QueryClientProvider>
+  );
+}
+
+/** Everything begins with the question who is there, and whether this server was ever set up. */
+function Gate() {
+  const session = useSession();
+  useFreshStart();
+  const [location] = useLocation();
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, [location]);
+  if (session.error && !session.data) {
+    return (
+      <div className="mx-auto max-w-2xl px-4 py-24">
+        <ErrorState error={session.error} onRetry={() => void session.refetch()} />
+      </div>
+    );
+  }
+  if (!session.data) return <Splash />;
+  if (session.data.setupNeeded && !/^\/(setup|docs)\b/.test(location)) return <SetupNeeded />;
+  return (
+    <Suspense fallback={<Splash />}>
+      <Routes session={session.data} />
+    </Suspense>
+  );
+}

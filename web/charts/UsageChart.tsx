@@ -1,0 +1,68 @@
+import { useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Segments } from '../ui/Segments.tsx';
+import { Table, type Column } from '../ui/Table.tsx';
+import { StackedBars, Swatch, type Bar, type Series } from './StackedBars.tsx';
+
+interface UsageChartProps {
+  readonly label: string;
+  readonly series: readonly Series[];
+  readonly bars: readonly Bar[];
+  readonly formatTick: (value: number) => string;
+  readonly onOpen?: ((bar: Bar) => void) | undefined;
+}
+
+/** The drawing with its legend, or the same figures as a table. */
+export function UsageChart({ label, series, bars, formatTick, onOpen }: UsageChartProps) {
+  const [view, setView] = useState<'chart' | 'table'>('chart');
+  const { t } = useTranslation();
+  return (
+    <div>
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
+        <Legend series={series} />
+        <Segments
+          label={t('common.view')}
+          value={view}
+          onChange={setView}
+          options={[
+            { value: 'chart', label: t('common.chart') },
+            { value: 'table', label: t('common.table') },
+          ]}
+        />
+      </div>
+      {view === 'chart' ? (
+        <StackedBars label={label} series={series} bars={bars} formatTick={formatTick} onOpen={onOpen} />
+      ) : (
+        <BarsTable label={label} series={series} bars={bars} />
+      )}
+    </div>
+  );
+}
+
+function Legend({ series }: { series: readonly Series[] }): ReactNode {
+  return (
+    <ul className="flex min-w-0 flex-1 flex-wrap gap-x-4 gap-y-1 text-sm text-ink-2">
+      {series.map((item) => (
+        <li key={item.id} className="flex min-w-0 items-center gap-1.5">
+          <Swatch colour={item.colour} />
+          <span className="truncate">{item.label}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function BarsTable({ label, series, bars }: Pick<UsageChartProps, 'label' | 'series' | 'bars'>) {
+  const { t } = useTranslation();
+  const columns: Column<Bar>[] = [
+    { id: 'day', header: t('charts.day'), card: 'title', cell: (bar) => bar.longLabel },
+    ...series.map((item): Column<Bar> => ({
+      id: item.id,
+      header: item.label,
+      align: 'right',
+      cell: (bar) => bar.parts.find((part) => part.series === item.id)?.text ?? '–',
+    })),
+    { id: 'total', header: t('charts.total'), align: 'right', card: 'aside', cell: (bar) => bar.total },
+  ];
+  return <Table label={label} columns={columns} rows={bars.toReversed()} rowKey={(bar) => bar.id} />;
+}

@@ -1,0 +1,5 @@
+declare module '*.css';
+declare module '*.md' {
+  const text: string;
+  export default text;
+}

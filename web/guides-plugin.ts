@@ -1,0 +1,65 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BunPlugin } from 'bun';
+
+/** The order of a first reading; a guide not named here comes after these, by name. */
+const READING_ORDER = [
+  'getting-started',
+  'tokens-and-sign-in',
+  'chat',
+  'streaming',
+  'images',
+  'models-and-endpoints',
+  'clients',
+  'money',
+  'limits-and-headers',
+  'errors',
+  'idempotency',
+  'house-models',
+  'self-hosting',
+];
+
+/** Makes `virtual:guides` of the markdown files under docs/, each a chunk that is loaded when it is opened. */
+export function guidesPlugin(docs: string): BunPlugin {
+  return {
+    name: 'guides',
+    setup(build) {
+      build.onResolve({ filter: /^virtual:guides$/ }, () => ({ path: 'guides', namespace: 'guides' }));
+      build.onLoad({ filter: /.*/, namespace: 'guides' }, async () => {
+        const entries = [
+          ...(await list(docs, 'guides', 'guide', '')),
+          ...(await list(docs, 'clients', 'clients', 'client-')),
+        ];
+        return { contents: `export const guides = [\n${entries.join(',\n')}\n];`, loader: 'js' };
+      });
+    },
+  };
+}
+
+async function list(docs: string, group: string, folder: string, prefix: string): Promise<string[]> {
+  const path = join(docs, folder);
+  const names = (await readdir(path).catch(() => [])).filter(
+    (name) => name.endsWith('.md') && name !== 'README.md',
+  );
+  const slugs = names
+    .map((name) => name.slice(0, -3))
+    .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  return await Promise.all(
+    slugs.map(async (slug) => {
+      const file = join(path, `${slug}.md`);
+      const title = /^# (.+)$/m.exec(await Bun.file(file).text())?.[1] ?? slug;
+      const fields = [
+        `slug: ${JSON.stringify(prefix + slug)}`,
+        `group: ${JSON.stringify(group)}`,
+        `title: ${JSON.stringify(title)}`,
+        `load: () => import(${JSON.stringify(file)})`,
+      ];
+      return `{ ${fields.join(', ')} }`;
+    }),
+  );
+}
+
+function rank(slug: string): number {
+  const index = READING_ORDER.indexOf(slug);
+  return index === -1 ? READING_ORDER.length : index;
+}

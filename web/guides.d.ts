@@ -1,0 +1,9 @@
+declare module 'virtual:guides' {
+  export interface Guide {
+    readonly slug: string;
+    readonly group: 'guides' | 'clients';
+    readonly title: string;
+    readonly load: () => Promise<{ default: string }>;
+  }
+  export const guides: readonly Guide[];
+}

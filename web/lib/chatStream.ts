@@ -1,0 +1,71 @@
+import type {
+  ErrorBody,
+  PlaygroundChatBody,
+  PlaygroundChunk,
+  PlaygroundReceipt,
+} from '../../src/console/contract.ts';
+import { ApiError, call, send } from './api.ts';
+import { readEvents } from './eventStream.ts';
+
+export type ChatPart =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'finish'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'receipt'; readonly receipt: PlaygroundReceipt };
+
+const ROUTE = 'POST /api/console/playground/chat';
+const PATH = '/api/console/playground/chat';
+
+interface StreamOptions {
+  readonly body: PlaygroundChatBody;
+  readonly signal: AbortSignal;
+  /** Known as soon as the answer begins, so that a stopped one can still be looked up. */
+  readonly onRequestId?: (id: string) => void;
+}
+
+/** One answer of the playground, piece by piece. It runs on the session; no token is in the browser. */
+export async function* streamChat({ body, signal, onRequestId }: StreamOptions): AsyncGenerator<ChatPart> {
+  const response = await send(ROUTE, PATH, body, signal);
+  const requestId = response.headers.get('x-request-id');
+  if (requestId) onRequestId?.(requestId);
+  if (!response.body) throw new ApiError(response.status, 'internal_error', 'The answer has no body.');
+  for await (const { event, data } of readEvents(response.body)) {
+    if (data === '[DONE]') continue;
+    const message: unknown = JSON.parse(data);
+    // The event's name and shape tell which of the contract's messages this is.
+    if (event === 'tollgate') yield { kind: 'receipt', receipt: message as PlaygroundReceipt };
+    else if (isError(message)) yield { kind: 'failed', message: message.error.message };
+    else yield* partsOf(message as PlaygroundChunk);
+  }
+}
+
+function* partsOf(chunk: PlaygroundChunk): Generator<ChatPart> {
+  const choice = chunk.choices[0];
+  if (!choice) return;
+  const { reasoning_content: reasoning, content, refusal } = choice.delta;
+  if (reasoning) yield { kind: 'reasoning', text: reasoning };
+  if (content) yield { kind: 'text', text: content };
+  if (refusal) yield { kind: 'text', text: refusal };
+  if (choice.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
+}
+
+/** After a stop the stream is gone; the receipt settles a moment later and is asked for. */
+export async function settledReceipt(requestId: string): Promise<PlaygroundReceipt | undefined> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt));
+    try {
+      const receipt = await call('GET /api/console/requests/{id}', { params: { id: requestId } });
+      if (receipt.state !== 'pending') {
+        return { ...receipt, requestId: receipt.id, costUsd: receipt.chargedUsd, balanceUsd: '0' };
+      }
+    } catch {
+      return undefined; // Without a receipt the answer is shown without its price; the log has it.
+    }
+  }
+  return undefined;
+}
+
+function isError(message: unknown): message is ErrorBody {
+  return typeof message === 'object' && message !== null && 'error' in message;
+}

@@ -1,0 +1,10 @@
+import { createContext, useContext } from 'react';
+
+/** Runs an action; when the server asks for a fresh confirmation, asks the person for the password and runs it again. */
+export type Confirmed = <Result>(act: () => Promise<Result>) => Promise<Result>;
+
+export const ConfirmedContext = createContext<Confirmed>(async (act) => await act());
+
+export function useConfirmed(): Confirmed {
+  return useContext(ConfirmedContext);
+}

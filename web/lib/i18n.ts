@@ -1,0 +1,52 @@
+import { createInstance } from 'i18next';
+import { initReactI18next } from 'react-i18next';
+import type { Strings } from '../locales/en/index.ts';
+import { readStored, writeStored } from './storage.ts';
+
+export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
+export type Language = keyof typeof LANGUAGES;
+
+declare module 'i18next' {
+  interface CustomTypeOptions {
+    resources: { translation: Strings };
+    returnNull: false;
+  }
+}
+
+const KEY = 'tollgate.language';
+const i18next = createInstance();
+
+/** Only the language in use is loaded; the other one is a chunk of its own. */
+const LOADERS: Record<Language, () => Promise<Strings>> = {
+  en: async () => (await import('../locales/en/index.ts')).en,
+  de: async () => (await import('../locales/de/index.ts')).de,
+};
+
+export async function startI18n(): Promise<void> {
+  const language = preferredLanguage();
+  await i18next.use(initReactI18next).init({
+    lng: language,
+    fallbackLng: false,
+    resources: { [language]: { translation: await LOADERS[language]() } },
+    interpolation: { escapeValue: false },
+  });
+  document.documentElement.lang = language;
+}
+
+export async function chooseLanguage(language: Language): Promise<void> {
+  if (!i18next.hasResourceBundle(language, 'translation')) {
+    i18next.addResourceBundle(language, 'translation', await LOADERS[language]());
+  }
+  writeStored(KEY, language);
+  await i18next.changeLanguage(language);
+  document.documentElement.lang = language;
+}
+
+function preferredLanguage(): Language {
+  const stored = readStored(KEY);
+  for (const wanted of [stored, ...navigator.languages]) {
+    const base = wanted?.slice(0, 2);
+    if (base === 'en' || base === 'de') return base;
+  }
+  return 'en';
+}

@@ -1,0 +1,103 @@
+import type { Usd } from '../../src/console/contract.ts';
+
+/** Amounts arrive as exact decimal text and reach the screen without ever being a float. */
+export function formatUsd(amount: Usd, language: string, options: UsdOptions = {}): string {
+  return formatter(language, options).format(literal(amount));
+}
+
+/** The same text in pieces: to the cent, the digits beyond it (shown quieter), and what follows them. */
+export function usdParts(
+  amount: Usd,
+  language: string,
+  sign = false,
+): { main: string; fine: string; tail: string } {
+  let main = '';
+  let fine = '';
+  let tail = '';
+  for (const { type, value } of formatter(language, { sign }).formatToParts(literal(amount))) {
+    if (type === 'fraction') {
+      main += value.slice(0, 2);
+      fine = value.slice(2);
+    } else if (fine === '') main += value;
+    else tail += value;
+  }
+  return { main, fine, tail };
+}
+
+export interface UsdOptions {
+  /** Fewer digits where space is scarce (axes, legends); never where an amount is owed. */
+  readonly digits?: number;
+  readonly sign?: boolean;
+  /** Another currency's code, for amounts already converted. */
+  readonly currency?: string;
+}
+
+/** An amount in the operator's display currency, exact; rounding is left to the formatter. */
+export function convert(amount: Usd, perUsd: string): string {
+  const left = scaled(amount);
+  const right = scaled(perUsd);
+  return unscaled(left.digits * right.digits, left.places + right.places);
+}
+
+/** The sum of two amounts, exact. */
+export function addUsd(left: Usd, right: Usd): Usd {
+  const a = scaled(left);
+  const b = scaled(right);
+  const places = Math.max(a.places, b.places, 2);
+  return unscaled(
+    a.digits * 10n ** BigInt(places - a.places) + b.digits * 10n ** BigInt(places - b.places),
+    places,
+  );
+}
+
+/** Reads what a person typed as dollars; both decimal marks are understood. Undefined if it is no amount. */
+export function parseUsd(text: string): Usd | undefined {
+  const match = /^(-?)\$?\s*(\d{1,7})(?:[.,](\d{1,9}))?\s*\$?$/.exec(text.trim());
+  if (!match) return undefined;
+  return `${match[1] ?? ''}${match[2] ?? ''}.${(match[3] ?? '').padEnd(2, '0')}`;
+}
+
+/** For charts and comparisons only: never shown, never sent. */
+export function approximate(amount: Usd): number {
+  return Number(amount);
+}
+
+/** Quantity × amount as exact text, e.g. images × price each. */
+export function multiply(amount: Usd, quantity: number): Usd {
+  return convert(amount, String(quantity));
+}
+
+function scaled(decimal: string): { digits: bigint; places: number } {
+  const [whole = '0', fraction = ''] = decimal.split('.');
+  return { digits: BigInt(whole + fraction), places: fraction.length };
+}
+
+function unscaled(digits: bigint, places: number): string {
+  const text = (digits < 0n ? -digits : digits).toString().padStart(places + 1, '0');
+  const fraction = places > 0 ? `.${text.slice(text.length - places)}` : '';
+  return `${digits < 0n ? '-' : ''}${text.slice(0, text.length - places)}${fraction}`;
+}
+
+/** Intl formats decimal text exactly; anything else must not reach it. */
+function literal(amount: string): `${number}` {
+  return (/^-?\d+(\.\d+)?$/.test(amount) ? amount : '0') as `${number}`;
+}
+
+const formatters = new Map<string, Intl.NumberFormat>();
+
+function formatter(language: string, { digits, sign, currency = 'USD' }: UsdOptions): Intl.NumberFormat {
+  const key = `${language}/${digits ?? ''}/${sign ?? ''}/${currency}`;
+  let found = formatters.get(key);
+  if (!found) {
+    found = new Intl.NumberFormat(language, {
+      style: 'currency',
+      currency,
+      currencyDisplay: 'narrowSymbol',
+      minimumFractionDigits: Math.min(2, digits ?? 2),
+      maximumFractionDigits: digits ?? 15,
+      ...(sign ? { signDisplay: 'exceptZero' as const } : {}),
+    });
+    formatters.set(key, found);
+  }
+  return found;
+}

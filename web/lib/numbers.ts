@@ -1,0 +1,44 @@
+const formatters = new Map<string, Intl.NumberFormat>();
+
+function formatter(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = language + JSON.stringify(options);
+  let found = formatters.get(key);
+  if (!found) {
+    found = new Intl.NumberFormat(language, options);
+    formatters.set(key, found);
+  }
+  return found;
+}
+
+export function formatCount(value: number, language: string): string {
+  return formatter(language, { maximumFractionDigits: 0 }).format(value);
+}
+
+/** 128,000 → 128K; for windows, axes and chips. */
+export function formatCompact(value: number, language: string): string {
+  return formatter(language, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+}
+
+export function formatPercent(share: number, language: string): string {
+  return formatter(language, {
+    style: 'percent',
+    maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0,
+  }).format(share);
+}
+
+/** 84 ms, 1.24 s, 3 min 12 s: three digits at most, because nobody compares more. */
+export function formatDuration(milliseconds: number, language: string): string {
+  if (milliseconds < 1000)
+    return `${formatter(language, { maximumFractionDigits: 0 }).format(milliseconds)} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 60)
+    return `${formatter(language, { maximumFractionDigits: seconds < 10 ? 2 : 1 }).format(seconds)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export function formatBytes(bytes: number, language: string): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024)
+    return `${formatter(language, { maximumFractionDigits: 0 }).format(bytes / 1024)} kB`;
+  return `${formatter(language, { maximumFractionDigits: 1 }).format(bytes / 1024 / 1024)} MB`;
+}

@@ -1,0 +1,33 @@
+import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiError } from './api.ts';
+
+const SESSION_KEY = ['GET /api/console/session', null] as const;
+
+/** Reads are retried once when the network failed; a refusal is an answer and is shown as one. */
+export function makeQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        // The session ended elsewhere: asking again brings up the sign-in page with the way back.
+        if (error instanceof ApiError && error.code === 'unauthenticated') void refreshSession(client);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        refetchOnWindowFocus: false,
+        retry: (failures, error) => failures < 1 && error instanceof ApiError && error.code === 'network',
+      },
+    },
+  });
+  return client;
+}
+
+export async function refreshSession(client: QueryClient): Promise<void> {
+  await client.invalidateQueries({ queryKey: SESSION_KEY });
+}
+
+/** Nothing of one account may be seen by the next: loading the page anew forgets all that was in memory. */
+export function leaveAll(): void {
+  location.assign('/sign-in');
+}

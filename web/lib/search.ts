@@ -1,0 +1,34 @@
+import { useLocation, useSearch } from 'wouter';
+
+export type SearchState = Readonly<Record<string, string>>;
+
+/** Filters live in the address: they survive a reload and can be sent to somebody. Empty values are left out. */
+export function useSearchState(): [
+  state: SearchState,
+  change: (next: Record<string, string | undefined>) => void,
+] {
+  const search = useSearch();
+  const [location, navigate] = useLocation();
+  const state = Object.fromEntries(new URLSearchParams(search));
+  const change = (next: Record<string, string | undefined>): void => {
+    const merged = Object.entries({ ...state, ...next }).filter((pair): pair is [string, string] =>
+      Boolean(pair[1]),
+    );
+    const text = new URLSearchParams(merged).toString();
+    navigate(text ? `${location}?${text}` : location, { replace: true });
+  };
+  return [state, change];
+}
+
+/** One of the listed values, or the first of them. */
+export function oneOf<Value extends string>(
+  wanted: string | undefined,
+  values: readonly [Value, ...Value[]],
+): Value {
+  return values.find((value) => value === wanted) ?? values[0];
+}
+
+export function hrefWith(path: string, query: Record<string, string | undefined>): string {
+  const pairs = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]));
+  return pairs.length > 0 ? `${path}?${new URLSearchParams(pairs)}` : path;
+}

@@ -1,0 +1,38 @@
+import { useEffect, useRef } from 'react';
+import type { SessionState, SignedInUser } from '../../src/console/contract.ts';
+import { callAuth, useApi } from './api.ts';
+import { leaveAll } from './query.ts';
+
+const FRESH_MS = 60_000;
+
+export function useSession() {
+  return useApi('GET /api/console/session', undefined, { staleTime: FRESH_MS });
+}
+
+/** Inside pages that are only shown to somebody signed in. */
+export function useUser(): SignedInUser {
+  const user = useSession().data?.user;
+  if (!user) throw new Error('a page for signed-in people was shown without a session');
+  return user;
+}
+
+export function useSite(): SessionState['site'] | undefined {
+  return useSession().data?.site;
+}
+
+/** Leaves, and forgets everything that was shown. */
+export async function signOut(): Promise<void> {
+  await callAuth('POST /api/auth/sign-out', {});
+  leaveAll();
+}
+
+/** Somebody else signed in on this tab: what the one before left in memory must go. */
+export function useFreshStart(): void {
+  const accountId = useSession().data?.user?.accountId;
+  const before = useRef(accountId);
+  useEffect(() => {
+    if (accountId === undefined) return;
+    if (before.current !== undefined && before.current !== accountId) location.reload();
+    before.current = accountId;
+  }, [accountId]);
+}

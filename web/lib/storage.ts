@@ -1,0 +1,17 @@
+/** Browsers may forbid storage altogether; a preference that cannot be kept is not worth an error. */
+export function readStored(key: string): string | undefined {
+  try {
+    return localStorage.getItem(key) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function writeStored(key: string, value: string | undefined): void {
+  try {
+    if (value === undefined) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
+  } catch {
+    // Full or forbidden: the choice lasts for this page only.
+  }
+}

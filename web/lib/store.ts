@@ -1,0 +1,35 @@
+/** A value that outlives the components which show it; made for `useSyncExternalStore`. */
+export interface Store<Value extends object> {
+  readonly get: () => Value;
+  /** With `soon`, listeners hear of it together with what follows in the next moment. */
+  readonly change: (next: Partial<Value>, soon?: boolean) => void;
+  readonly subscribe: (listener: () => void) => () => void;
+}
+
+const SOON_MS = 40;
+
+export function makeStore<Value extends object>(initial: Value): Store<Value> {
+  let value = initial;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    for (const listener of listeners) listener();
+  };
+  return {
+    get: () => value,
+    change: (next, soon = false) => {
+      value = { ...value, ...next };
+      // Tokens come faster than a screen is drawn; a burst of them is shown together.
+      if (!soon) tell();
+      else timer ??= setTimeout(tell, SOON_MS);
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+  };
+}

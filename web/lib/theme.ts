@@ -1,0 +1,41 @@
+import { useSyncExternalStore } from 'react';
+import { readStored, writeStored } from './storage.ts';
+
+export type ThemeChoice = 'system' | 'light' | 'dark';
+
+const KEY = 'tollgate.theme';
+const listeners = new Set<() => void>();
+const system = matchMedia('(prefers-color-scheme: dark)');
+
+system.addEventListener('change', () => apply());
+
+export function useTheme(): { choice: ThemeChoice; dark: boolean; choose: (choice: ThemeChoice) => void } {
+  const choice = useSyncExternalStore(subscribe, currentChoice);
+  const dark = useSyncExternalStore(subscribe, isDark);
+  return { choice, dark, choose: chooseTheme };
+}
+
+export function chooseTheme(choice: ThemeChoice): void {
+  writeStored(KEY, choice === 'system' ? undefined : choice);
+  apply();
+}
+
+function apply(): void {
+  document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
+  for (const listener of listeners) listener();
+}
+
+function currentChoice(): ThemeChoice {
+  const stored = readStored(KEY);
+  return stored === 'light' || stored === 'dark' ? stored : 'system';
+}
+
+function isDark(): boolean {
+  const choice = currentChoice();
+  return choice === 'dark' || (choice === 'system' && system.matches);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

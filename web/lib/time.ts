@@ -1,0 +1,54 @@
+const DAY_MS = 86_400_000;
+
+export type TimeStyle = 'full' | 'short' | 'date' | 'clock';
+
+const STYLES: Record<TimeStyle, Intl.DateTimeFormatOptions> = {
+  full: { dateStyle: 'medium', timeStyle: 'medium' },
+  short: { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
+  date: { dateStyle: 'medium' },
+  clock: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
+};
+
+/** In the reader's own zone; pair it with {@link utcText} in a title. */
+export function formatTime(at: number, language: string, style: TimeStyle): string {
+  return new Intl.DateTimeFormat(language, STYLES[style]).format(at);
+}
+
+export function utcText(at: number): string {
+  return `${new Date(at).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
+}
+
+/** "3 minutes ago", up to a week; older moments are better told by their date. */
+export function formatRelative(at: number, now: number, language: string): string {
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const seconds = Math.round((at - now) / 1000);
+  const distance = Math.abs(seconds);
+  if (distance < 45) return relative.format(0, 'second');
+  if (distance < 3600) return relative.format(Math.round(seconds / 60), 'minute');
+  if (distance < 86_400) return relative.format(Math.round(seconds / 3600), 'hour');
+  if (distance < 7 * 86_400) return relative.format(Math.round(seconds / 86_400), 'day');
+  return formatTime(at, language, 'date');
+}
+
+/** Rollups are kept by UTC day; a day's name must not shift with the reader's zone. */
+export function formatUtcDay(
+  day: string | number,
+  language: string,
+  style: 'short' | 'long' = 'short',
+): string {
+  const at = typeof day === 'number' ? day * DAY_MS : Date.parse(`${day}T00:00:00Z`);
+  const options: Intl.DateTimeFormatOptions =
+    style === 'short'
+      ? { month: 'short', day: 'numeric' }
+      : { weekday: 'short', month: 'long', day: 'numeric', year: 'numeric' };
+  return new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' }).format(at);
+}
+
+export function utcDayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** `YYYY-MM-DD`, `days` before or after another. */
+export function shiftDay(day: string, days: number): string {
+  return utcDayOf(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS);
+}

@@ -1,0 +1,12 @@
+import { account } from './account.ts';
+import { admin } from './admin.ts';
+import { docs } from './docs.ts';
+import { entry } from './entry.ts';
+import { frame } from './frame.ts';
+import { playground } from './playground.ts';
+import { records } from './records.ts';
+
+/** English is the reference: the shape of every other language is this one, and the compiler keeps it so. */
+export const en = { ...frame, ...entry, ...account, ...records, ...playground, ...docs, ...admin };
+
+export type Strings = typeof en;

@@ -1,0 +1,15 @@
+import './styles/index.css';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './App.tsx';
+import { startI18n } from './lib/i18n.ts';
+
+const root = document.getElementById('root');
+if (!root) throw new Error('the page has no root element');
+
+await startI18n();
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,37 @@
+import { useTranslation } from 'react-i18next';
+import { Button } from '../../ui/Button.tsx';
+import { CopyButton } from '../../ui/Copy.tsx';
+import { Dialog } from '../../ui/Dialog.tsx';
+
+interface SecretDialogProps {
+  readonly title: string;
+  readonly lead: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+}
+
+/** Something that is shown once and must be passed on. */
+export function SecretDialog({ title, lead, secret, onClose }: SecretDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Dialog
+      open
+      insistent
+      title={title}
+      onClose={onClose}
+      footer={
+        <>
+          <CopyButton small={false} text={secret} />
+          <Button kind="primary" onClick={onClose}>
+            {t('common.done')}
+          </Button>
+        </>
+      }
+    >
+      <p className="mb-3 text-ink-2">{lead}</p>
+      <code className="block rounded-md border border-accent bg-accent-soft p-4 break-all select-all">
+        {secret}
+      </code>
+    </Dialog>
+  );
+}

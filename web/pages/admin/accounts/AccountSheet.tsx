@@ -1,0 +1,118 @@
+import { useTranslation } from 'react-i18next';
+import { Link } from 'wouter';
+import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
+import { Badge } from '../../../ui/Badge.tsx';
+import { CopyText } from '../../../ui/Copy.tsx';
+import { Dialog } from '../../../ui/Dialog.tsx';
+import { Money } from '../../../ui/Money.tsx';
+import { Loaded, Skeleton } from '../../../ui/States.tsx';
+import { Time } from '../../../ui/Time.tsx';
+import { RequestStatus } from '../../requests/RequestStatus.tsx';
+import { AccessActions } from './AccessActions.tsx';
+import { LimitsForm } from './LimitsForm.tsx';
+import { MoneyForm } from './MoneyForm.tsx';
+
+/** Everything about one account, and what can be done to it, without leaving the list. */
+export function AccountSheet({ id, onClose }: { id: string | undefined; onClose: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Dialog open={id !== undefined} onClose={onClose} kind="sheet" title={t('accounts.detail')}>
+      {id ? <Body id={id} /> : null}
+    </Dialog>
+  );
+}
+
+function Body({ id }: { id: string }) {
+  const detail = useApi('GET /api/console/admin/accounts/{id}', { params: { id } });
+  return (
+    <Loaded query={detail} skeleton={<Skeleton className="h-96 w-full" />}>
+      {(account) => (
+        <div className="flex flex-col gap-7">
+          <Facts account={account} />
+          <MoneyForm account={account} />
+          <LimitsForm account={account} key={JSON.stringify(account.limits)} />
+          <AccessActions account={account} />
+          <Latest account={account} />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Facts({ account }: { account: AdminAccountDetail }) {
+  const { t } = useTranslation();
+  return (
+    <section>
+      <div className="flex flex-wrap items-center gap-2">
+        <h3 className="min-w-0 truncate text-lg font-semibold">{account.email}</h3>
+        {account.role === 'admin' ? <Badge tone="good">{t('accounts.admin')}</Badge> : null}
+        <Badge tone={account.status === 'active' ? 'neutral' : 'bad'}>
+          {t(`accounts.${account.status}`)}
+        </Badge>
+        {account.hasSignIn ? null : <Badge>{t('accounts.noSignIn')}</Badge>}
+      </div>
+      <CopyText text={account.id} className="text-xs" />
+      <dl className="mt-4 grid grid-cols-2 gap-px overflow-hidden rounded-md border border-line bg-line sm:grid-cols-4">
+        {[
+          { label: t('accounts.balance'), value: <Money usd={account.balanceUsd} /> },
+          { label: t('accounts.held'), value: <Money usd={account.heldUsd} /> },
+          { label: t('common.today'), value: <Money usd={account.spend.todayUsd} /> },
+          { label: t('common.days30'), value: <Money usd={account.spend.days30Usd} /> },
+        ].map(({ label, value }) => (
+          <div key={label} className="min-w-0 bg-surface px-3 py-2.5">
+            <dt className="text-xs text-ink-3">{label}</dt>
+            <dd className="truncate font-medium">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <p className="mt-3 flex flex-wrap gap-x-4 text-sm text-ink-3">
+        <span>
+          {t('accounts.twoFactor')}: {account.twoFactor ? t('accounts.on') : t('accounts.off')}
+        </span>
+        <span>
+          {t('accounts.sessions')}: {account.sessions}
+        </span>
+        <span>
+          {t('accounts.created')}: <Time at={account.createdAt} style="date" />
+        </span>
+      </p>
+    </section>
+  );
+}
+
+function Latest({ account }: { account: AdminAccountDetail }) {
+  const { t } = useTranslation();
+  return (
+    <section>
+      <div className="mb-2 flex items-baseline justify-between">
+        <h3 className="font-semibold">{t('accounts.latest')}</h3>
+        <Link href={`/admin/requests?account=${account.id}`} className="text-sm text-accent hover:underline">
+          {t('accounts.allRequests')}
+        </Link>
+      </div>
+      <ul className="divide-y divide-line border-y border-line text-sm">
+        {account.latest.map((row) => (
+          <li key={row.id} className="flex items-center gap-3 py-2">
+            <Time at={row.at} />
+            <span className="min-w-0 flex-1 truncate">{row.model}</span>
+            <RequestStatus request={row} />
+            <Money usd={row.chargedUsd} plain />
+          </li>
+        ))}
+      </ul>
+      <h3 className="mt-6 mb-2 font-semibold">{t('accounts.entries')}</h3>
+      <ul className="divide-y divide-line border-y border-line text-sm">
+        {account.entries.map((entry) => (
+          <li key={entry.id} className="flex items-center gap-3 py-2">
+            <Time at={entry.at} />
+            <span className="min-w-0 flex-1 truncate" title={entry.cause}>
+              {t(`billing.kinds.${entry.kind}`)} <span className="text-ink-3">{entry.cause}</span>
+            </span>
+            <Money usd={entry.amountUsd} sign plain />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

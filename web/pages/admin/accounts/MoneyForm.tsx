@@ -1,0 +1,106 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
+import { call } from '../../../lib/api.ts';
+import { useForm } from '../../../lib/form.ts';
+import { formatUsd, parseUsd } from '../../../lib/money.ts';
+import { randomKey } from '../../../lib/random.ts';
+import { Button } from '../../../ui/Button.tsx';
+import { TextField } from '../../../ui/Field.tsx';
+import { Segments } from '../../../ui/Segments.tsx';
+import { FormError } from '../../../ui/States.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+import { ACCOUNT_READS } from './refresh.ts';
+import { Form } from '../../../ui/Form.tsx';
+
+const KINDS = ['credit', 'refund', 'adjust'] as const;
+type Kind = (typeof KINDS)[number];
+
+const EMPTY = { amount: '', cause: '', requestId: '' };
+
+/** Credit, refund, adjust: one form, because they differ only in sign and in what they refer to. */
+export function MoneyForm({ account }: { account: AdminAccountDetail }) {
+  const { t } = useTranslation();
+  const [kind, setKind] = useState<Kind>('credit');
+  return (
+    <section>
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+        <h3 className="font-semibold">{t('accounts.money')}</h3>
+        <Segments
+          label={t('accounts.money')}
+          value={kind}
+          onChange={setKind}
+          options={KINDS.map((value) => ({ value, label: t(`accounts.${value}`) }))}
+        />
+      </div>
+      <Booking key={kind} kind={kind} accountId={account.id} />
+    </section>
+  );
+}
+
+function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
+  const { t, i18n } = useTranslation();
+  const { values, field, reset } = useForm(EMPTY);
+  // The key makes a form sent twice count once; a new one is made after each booking.
+  const [once, setOnce] = useState(randomKey);
+  const amountUsd = parseUsd(values.amount);
+  const wrong =
+    values.amount !== '' && (amountUsd === undefined || (kind !== 'adjust' && amountUsd.startsWith('-')));
+  const book = useAction(
+    async () => {
+      const requestId = values.requestId.trim();
+      const body = {
+        amountUsd: amountUsd ?? '0',
+        cause: values.cause.trim(),
+        once,
+        ...(requestId ? { requestId } : {}),
+      };
+      return await call(ROUTES[kind], { params: { id: accountId }, body });
+    },
+    {
+      refresh: ACCOUNT_READS,
+      onDone: ({ balanceUsd }) => {
+        toast(t('accounts.booked', { balance: formatUsd(balanceUsd, i18n.language) }));
+        reset();
+        setOnce(randomKey());
+      },
+    },
+  );
+  const amountError = wrong ? t('settings.badAmount') : undefined;
+  return (
+    <Form className="flex flex-col gap-3" onSubmit={() => !wrong && book.mutate()}>
+      <p className="text-sm text-ink-3">{t(`accounts.${kind}Hint`)}</p>
+      <div className="grid gap-3 sm:grid-cols-[10rem_1fr]">
+        <TextField
+          label={t('accounts.amount')}
+          inputMode="decimal"
+          required
+          placeholder="10.00"
+          error={amountError}
+          {...field('amount')}
+        />
+        <TextField
+          label={t('accounts.cause')}
+          hint={t('accounts.causeHint')}
+          required
+          maxLength={200}
+          {...field('cause')}
+        />
+      </div>
+      {kind === 'refund' ? (
+        <TextField label={t('accounts.requestId')} className="font-mono" {...field('requestId')} />
+      ) : null}
+      <FormError error={book.error} />
+      <Button type="submit" kind="primary" small busy={book.isPending} className="self-start">
+        {t(`accounts.${kind}`)}
+      </Button>
+    </Form>
+  );
+}
+
+const ROUTES = {
+  credit: 'POST /api/console/admin/accounts/{id}/credit',
+  refund: 'POST /api/console/admin/accounts/{id}/refund',
+  adjust: 'POST /api/console/admin/accounts/{id}/adjust',
+} as const;

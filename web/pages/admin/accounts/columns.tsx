@@ -1,0 +1,62 @@
+import type { TFunction } from 'i18next';
+import type { AdminAccount } from '../../../../src/console/contract.ts';
+import { Badge } from '../../../ui/Badge.tsx';
+import { Money } from '../../../ui/Money.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { Time } from '../../../ui/Time.tsx';
+
+export function accountColumns(t: TFunction): Column<AdminAccount>[] {
+  return [
+    {
+      id: 'email',
+      header: t('accounts.email'),
+      card: 'title',
+      cell: (row) => (
+        <span className="flex min-w-0 flex-wrap items-center gap-2">
+          <span className="truncate font-medium">{row.email}</span>
+          {row.role === 'admin' ? <Badge tone="good">{t('accounts.admin')}</Badge> : null}
+          {row.status === 'disabled' ? <Badge tone="bad">{t('accounts.disabled')}</Badge> : null}
+        </span>
+      ),
+    },
+    {
+      id: 'balance',
+      header: t('accounts.balance'),
+      align: 'right',
+      card: 'aside',
+      cell: (row) => <Money usd={row.balanceUsd} />,
+    },
+    {
+      id: 'held',
+      header: t('accounts.held'),
+      align: 'right',
+      cell: (row) => (row.openHolds > 0 ? <Money usd={row.heldUsd} /> : <Nothing />),
+    },
+    {
+      id: 'month',
+      header: t('accounts.month'),
+      align: 'right',
+      cell: (row) => <Money usd={row.monthSpentUsd} />,
+    },
+    {
+      id: 'token',
+      header: t('accounts.token'),
+      cell: (row) =>
+        row.tokenHint ? (
+          <span className="inline-flex items-center gap-2">
+            <code className="text-xs">{row.tokenHint}</code>
+            {row.tokenExposedAt ? <Badge tone="bad">{t('accounts.exposed')}</Badge> : null}
+          </span>
+        ) : (
+          <Nothing />
+        ),
+    },
+    {
+      id: 'created',
+      header: t('accounts.created'),
+      align: 'right',
+      cell: (row) => <Time at={row.createdAt} style="date" />,
+    },
+  ];
+}

@@ -1,0 +1,7 @@
+/** What any action on an account makes stale. */
+export const ACCOUNT_READS = [
+  'GET /api/console/admin/accounts',
+  'GET /api/console/admin/accounts/{id}',
+  'GET /api/console/admin/entries',
+  'GET /api/console/overview',
+] as const;

@@ -1,0 +1,75 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminCatalog } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
+import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { Page } from '../../../ui/Card.tsx';
+import { Code } from '../../../ui/Code.tsx';
+import { Loaded, Skeleton } from '../../../ui/States.tsx';
+import { Tabs } from '../../../ui/Tabs.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+import { CatalogEditor } from './CatalogEditor.tsx';
+import { CatalogHistory } from './CatalogHistory.tsx';
+import { CatalogOverview } from './CatalogOverview.tsx';
+import { ProviderKeys } from './ProviderKeys.tsx';
+
+export default function CatalogPage() {
+  const { t } = useTranslation();
+  const catalog = useApi('GET /api/console/admin/catalog', undefined, { staleTime: Infinity });
+  return (
+    <Page wide title={t('catalog.title')} lead={t('catalog.lead')}>
+      <Loaded query={catalog} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+        {(data) => <Views catalog={data} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Views({ catalog }: { catalog: AdminCatalog }) {
+  const { t } = useTranslation();
+  const [state, change] = useSearchState();
+  const { source } = catalog;
+  const [draft, setDraft] = useState(catalog.yaml);
+  const view = oneOf(
+    state['view'],
+    source.editable ? ['overview', 'edit', 'history', 'keys'] : ['overview', 'edit'],
+  );
+  const tabs = (
+    source.editable ? (['overview', 'edit', 'history', 'keys'] as const) : (['overview', 'edit'] as const)
+  ).map((value) => ({
+    value,
+    label: value === 'edit' && !source.editable ? 'YAML' : t(`catalog.${value}`),
+  }));
+  return (
+    <>
+      {source.kind === 'file' ? (
+        <p className="rounded-md border border-line bg-sunken px-4 py-3">
+          {t('catalog.fileNote', { path: source.path ?? '' })}
+        </p>
+      ) : null}
+      {source.error ? (
+        <div role="alert" className="rounded-md border border-bad-line bg-bad-soft px-4 py-3 text-bad">
+          <p className="font-medium">{t('catalog.error')}</p>
+          <pre className="mt-1 text-sm whitespace-pre-wrap">{source.error}</pre>
+        </div>
+      ) : null}
+      <Tabs label={t('catalog.tab')} value={view} onChange={(next) => change({ view: next })} tabs={tabs}>
+        {view === 'overview' ? <CatalogOverview catalog={catalog} /> : null}
+        {view === 'edit' && source.editable ? (
+          <CatalogEditor catalog={catalog} draft={draft} onDraft={setDraft} />
+        ) : null}
+        {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
+        {view === 'history' ? (
+          <CatalogHistory
+            onRestore={(version) => {
+              setDraft(version.yaml);
+              change({ view: 'edit' });
+              toast(t('catalog.restored', { revision: version.revision }));
+            }}
+          />
+        ) : null}
+        {view === 'keys' ? <ProviderKeys /> : null}
+      </Tabs>
+    </>
+  );
+}

@@ -1,0 +1,54 @@
+import { useTranslation } from 'react-i18next';
+import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
+import { Badge, type Tone } from '../../../ui/Badge.tsx';
+
+const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
+  added: 'good',
+  removed: 'bad',
+  changed: 'warn',
+};
+
+/** What is wrong with a draft, or what would change if it were published. */
+export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
+  const { t } = useTranslation();
+  if (!proposal.ok) {
+    return (
+      <div role="alert">
+        <h3 className="mb-2 font-semibold text-bad">
+          {t('catalog.problems', { count: proposal.problems.length })}
+        </h3>
+        <ul className="divide-y divide-line rounded-md border border-bad-line">
+          {proposal.problems.map((problem) => (
+            <li key={`${problem.line}:${problem.column}:${problem.message}`} className="px-3 py-2 text-sm">
+              {problem.line === null ? null : (
+                <span className="mr-2 font-medium text-bad">{t('catalog.line', { line: problem.line })}</span>
+              )}
+              {problem.path ? <code className="mr-2 text-xs text-ink-3">{problem.path}</code> : null}
+              {problem.message}
+            </li>
+          ))}
+        </ul>
+      </div>
+    );
+  }
+  return (
+    <div role="status">
+      <h3 className="mb-2 font-semibold">{t('catalog.changes')}</h3>
+      {proposal.changes.length === 0 ? <p className="text-ink-3">{t('catalog.noChanges')}</p> : null}
+      <ul className="divide-y divide-line border-y border-line">
+        {proposal.changes.map((change) => (
+          <li key={`${change.kind}:${change.subject}`} className="py-2 text-sm">
+            <span className="flex flex-wrap items-center gap-2">
+              <Badge tone={TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
+              <code className="break-all">{change.subject}</code>
+            </span>
+            {change.before ? (
+              <p className="mt-1 break-words text-ink-3 line-through">{change.before}</p>
+            ) : null}
+            {change.after ? <p className="mt-1 break-words">{change.after}</p> : null}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,157 @@
+import type { TFunction } from 'i18next';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import Download from 'lucide-react/icons/download';
+import { Link } from 'wouter';
+import type { AdminRequestRow } from '../../../../src/console/contract.ts';
+import { urlOf, useApi } from '../../../lib/api.ts';
+import { usePages } from '../../../lib/pages.ts';
+import { useSearchState } from '../../../lib/search.ts';
+import { formatTime } from '../../../lib/time.ts';
+import { Button } from '../../../ui/Button.tsx';
+import { Card, Page } from '../../../ui/Card.tsx';
+import { Dialog } from '../../../ui/Dialog.tsx';
+import { Money } from '../../../ui/Money.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
+import { Pager } from '../../../ui/Pager.tsx';
+import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
+import { Switch } from '../../../ui/Switch.tsx';
+import { Table, type Column } from '../../../ui/Table.tsx';
+import { requestColumns } from '../../requests/columns.tsx';
+import { filterQuery, RequestFilters } from '../../requests/RequestFilters.tsx';
+import { ReceiptView } from '../../requests/ReceiptView.tsx';
+
+const LIVE_MS = 3000;
+
+export default function AdminRequestsPage() {
+  const { t } = useTranslation();
+  const [state, change] = useSearchState();
+  const [live, setLive] = useState(false);
+  const query = filterQuery(state);
+  return (
+    <Page
+      wide
+      title={t('nav.adminRequests')}
+      actions={
+        <>
+          <Switch label={t('requests.live')} checked={live} onChange={setLive} />
+          <a
+            href={urlOf('GET /api/console/admin/requests.csv', { query })}
+            download
+            className="inline-flex h-8 items-center gap-2 rounded-md border border-line bg-surface px-3 text-sm font-medium hover:bg-hover"
+          >
+            <Download size={14} aria-hidden />
+            {t('requests.export')}
+          </a>
+        </>
+      }
+    >
+      <RequestFilters state={state} change={change} />
+      {state['account'] ? (
+        <p className="-mt-2 flex items-center gap-2 text-sm text-ink-3">
+          {t('requests.account')}: <code>{state['account']}</code>
+          <Button small kind="ghost" onClick={() => change({ account: undefined })}>
+            {t('common.clear')}
+          </Button>
+        </p>
+      ) : null}
+      <RequestList query={query} live={live} onOpen={(id) => change({ id })} />
+      <AdminReceipt id={state['id']} onClose={() => change({ id: undefined })} />
+    </Page>
+  );
+}
+
+function RequestList({
+  query,
+  live,
+  onOpen,
+}: {
+  query: Record<string, string | undefined>;
+  live: boolean;
+  onOpen: (id: string) => void;
+}) {
+  const { t, i18n } = useTranslation();
+  const pages = usePages('GET /api/console/admin/requests', {
+    query,
+    refetchInterval: live ? LIVE_MS : false,
+  });
+  if (pages.error && !pages.data)
+    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
+  if (!pages.data) return <SkeletonRows rows={10} />;
+  const rows = pages.data.pages.flatMap((page) => page.items);
+  const searchedTo = pages.data.pages.at(-1)?.searchedTo;
+  const filtered = Object.values(query).some(Boolean);
+  return (
+    <Card flush>
+      {rows.length === 0 ? (
+        <Empty title={filtered ? t('requests.emptyFiltered') : t('requests.empty')} />
+      ) : (
+        <Table
+          label={t('nav.adminRequests')}
+          columns={columns(t)}
+          rows={rows}
+          rowKey={(row) => row.id}
+          rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
+          onOpen={(row) => onOpen(row.id)}
+        />
+      )}
+      <Pager
+        pages={pages}
+        note={
+          filtered && searchedTo
+            ? t('requests.searched', { when: formatTime(searchedTo, i18n.language, 'short') })
+            : null
+        }
+      />
+    </Card>
+  );
+}
+
+function columns(t: TFunction): Column<AdminRequestRow>[] {
+  const [time, ...rest] = requestColumns(t);
+  const account: Column<AdminRequestRow> = {
+    id: 'account',
+    header: t('requests.account'),
+    cell: (row) => (
+      <Link
+        href={`/admin/accounts?id=${row.accountId}`}
+        className="block max-w-44 truncate hover:text-accent hover:underline"
+        title={row.email}
+      >
+        {row.email}
+      </Link>
+    ),
+  };
+  const backend: Column<AdminRequestRow> = {
+    id: 'backend',
+    header: t('requests.backend'),
+    cell: (row) => (row.upstream ? <code className="text-xs">{row.upstream}</code> : <Nothing />),
+  };
+  return [...(time ? [time] : []), account, ...rest, backend];
+}
+
+function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => void }) {
+  const { t } = useTranslation();
+  const receipt = useApi(
+    'GET /api/console/admin/requests/{id}',
+    { params: { id: id ?? '' } },
+    { enabled: id !== undefined },
+  );
+  return (
+    <Dialog open={id !== undefined} onClose={onClose} kind="sheet" title={t('receipt.title')}>
+      <Loaded query={receipt} skeleton={<Skeleton className="h-96 w-full" />}>
+        {(data) => (
+          <ReceiptView
+            receipt={data}
+            more={[
+              { label: t('requests.account'), value: data.email },
+              { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },
+              { label: t('receipt.node'), value: <code className="text-xs">{data.node}</code> },
+              { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain /> },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

@@ -1,0 +1,108 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminSettings, SignUpMode } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
+import { call, useApi } from '../../../lib/api.ts';
+import { useForm } from '../../../lib/form.ts';
+import { Button } from '../../../ui/Button.tsx';
+import { Card, Page } from '../../../ui/Card.tsx';
+import { Field, Textarea, TextField } from '../../../ui/Field.tsx';
+import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+import { Form } from '../../../ui/Form.tsx';
+
+const MODES: readonly SignUpMode[] = ['open', 'invite', 'closed'];
+
+export default function AdminSettingsPage() {
+  const { t } = useTranslation();
+  const settings = useApi('GET /api/console/admin/settings', undefined, { staleTime: Infinity });
+  return (
+    <Page title={t('adminSettings.title')}>
+      <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+        {(data) => <SettingsForm settings={data} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function SettingsForm({ settings }: { settings: AdminSettings }) {
+  const { t } = useTranslation();
+  const [signUp, setSignUp] = useState(settings.signUp);
+  const { values, field } = useForm({
+    siteName: settings.siteName,
+    topUpHint: settings.topUpHint,
+    code: settings.currency.code,
+    perUsd: settings.currency.perUsd,
+  });
+  const perUsd = values.perUsd.trim().replace(',', '.');
+  const wrongRate = !/^\d{1,9}(\.\d{1,9})?$/.test(perUsd);
+  const save = useAction(
+    async () => {
+      const currency = { code: values.code.trim().toUpperCase(), perUsd };
+      const body = { siteName: values.siteName.trim(), topUpHint: values.topUpHint, signUp, currency };
+      return await call('PATCH /api/console/admin/settings', { body });
+    },
+    {
+      refresh: ['GET /api/console/admin/settings', 'GET /api/console/session'],
+      onDone: () => toast(t('common.saved')),
+    },
+  );
+  return (
+    <Form className="flex flex-col gap-5" onSubmit={() => !wrongRate && save.mutate()}>
+      <Card title={t('adminSettings.site')}>
+        <div className="flex max-w-xl flex-col gap-4">
+          <TextField label={t('adminSettings.siteName')} required maxLength={60} {...field('siteName')} />
+          <Field label={t('adminSettings.topUpHint')} hint={t('adminSettings.topUpHintHint')}>
+            {(ids) => <Textarea {...ids} rows={3} maxLength={1000} {...field('topUpHint')} />}
+          </Field>
+        </div>
+      </Card>
+      <Card title={t('adminSettings.signUp')}>
+        <SignUpChoice value={signUp} onChange={setSignUp} />
+      </Card>
+      <Card title={t('adminSettings.currency')} hint={t('adminSettings.currencyHint')}>
+        <div className="grid max-w-xl grid-cols-2 gap-3">
+          <TextField
+            label={t('adminSettings.code')}
+            required
+            pattern="[A-Za-z]{3}"
+            maxLength={3}
+            {...field('code')}
+          />
+          <TextField
+            label={t('adminSettings.rate')}
+            inputMode="decimal"
+            required
+            error={wrongRate ? t('adminSettings.badRate') : undefined}
+            {...field('perUsd')}
+          />
+        </div>
+      </Card>
+      <FormError error={save.error} />
+      <Button type="submit" kind="primary" busy={save.isPending} disabled={wrongRate} className="self-start">
+        {t('common.save')}
+      </Button>
+    </Form>
+  );
+}
+
+function SignUpChoice({ value, onChange }: { value: SignUpMode; onChange: (mode: SignUpMode) => void }) {
+  const { t } = useTranslation();
+  return (
+    <fieldset className="flex flex-col gap-2.5">
+      <legend className="sr-only">{t('adminSettings.signUp')}</legend>
+      {MODES.map((mode) => (
+        <label key={mode} className="inline-flex cursor-pointer items-center gap-2.5">
+          <input
+            type="radio"
+            name="sign-up"
+            className="size-4 accent-accent"
+            checked={value === mode}
+            onChange={() => onChange(mode)}
+          />
+          {t(`adminSettings.${mode}`)}
+        </label>
+      ))}
+    </fieldset>
+  );
+}

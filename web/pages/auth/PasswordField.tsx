@@ -1,0 +1,30 @@
+import type { ChangeEvent } from 'react';
+import { useTranslation } from 'react-i18next';
+import { TextField } from '../../ui/Field.tsx';
+
+interface PasswordFieldProps {
+  readonly value: string;
+  readonly onChange: (event: ChangeEvent<HTMLInputElement>) => void;
+  readonly label?: string;
+  readonly error?: string | undefined;
+}
+
+/** A password that is being chosen: the rules are the server's, told before it is sent. */
+export function NewPasswordField({ value, onChange, label, error }: PasswordFieldProps) {
+  const { t } = useTranslation();
+  return (
+    <TextField
+      label={label ?? t('auth.newPassword')}
+      hint={t('auth.passwordHint')}
+      error={error}
+      type="password"
+      name="password"
+      autoComplete="new-password"
+      minLength={8}
+      maxLength={128}
+      required
+      value={value}
+      onChange={onChange}
+    />
+  );
+}

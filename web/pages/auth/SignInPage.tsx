@@ -1,0 +1,89 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link, useSearch } from 'wouter';
+import { callAuth } from '../../lib/api.ts';
+import { useAction } from '../../lib/action.ts';
+import { refreshSession } from '../../lib/query.ts';
+import { useSession } from '../../lib/session.ts';
+import { Button } from '../../ui/Button.tsx';
+import { Check, TextField } from '../../ui/Field.tsx';
+import { FormError } from '../../ui/States.tsx';
+import { AuthFrame } from './AuthFrame.tsx';
+import { SecondFactor } from './SecondFactor.tsx';
+import { SocialButtons } from './SocialButtons.tsx';
+import { Form } from '../../ui/Form.tsx';
+
+export default function SignInPage() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const session = useSession().data;
+  const search = useSearch();
+  const [needsCode, setNeedsCode] = useState(false);
+  // A session makes this page redirect to where the person was going.
+  const entered = (): void => void refreshSession(client);
+  if (needsCode) return <SecondFactor onDone={entered} onStartOver={() => setNeedsCode(false)} />;
+  const signUpHref = search ? `/sign-up?${search}` : '/sign-up';
+  return (
+    <AuthFrame
+      title={t('auth.signInTitle')}
+      lead={t('auth.signInLead')}
+      footer={
+        session?.signUp === 'closed' ? null : (
+          <>
+            {t('auth.noAccount')}{' '}
+            <Link href={signUpHref} className="text-accent underline underline-offset-2">
+              {t('auth.signUp')}
+            </Link>
+          </>
+        )
+      }
+    >
+      <SocialButtons providers={session?.socialProviders ?? []} failed={search.includes('error=')} />
+      <PasswordForm onDone={(code) => (code ? setNeedsCode(true) : entered())} />
+    </AuthFrame>
+  );
+}
+
+function PasswordForm({ onDone }: { onDone: (needsCode: boolean) => void }) {
+  const { t } = useTranslation();
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const [rememberMe, setRememberMe] = useState(true);
+  const signIn = useAction(
+    async () => await callAuth('POST /api/auth/sign-in/email', { email: email.trim(), password, rememberMe }),
+    { onDone: (answer) => onDone(answer.twoFactorRedirect) },
+  );
+  return (
+    <Form onSubmit={() => signIn.mutate()}>
+      <TextField
+        label={t('auth.email')}
+        type="email"
+        name="email"
+        autoComplete="username"
+        autoFocus
+        required
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <TextField
+        label={t('auth.password')}
+        type="password"
+        name="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <Check
+        label={t('auth.remember')}
+        checked={rememberMe}
+        onChange={(event) => setRememberMe(event.target.checked)}
+      />
+      <FormError error={signIn.error} />
+      <Button type="submit" kind="primary" busy={signIn.isPending} className="mt-1">
+        {t('auth.signIn')}
+      </Button>
+    </Form>
+  );
+}

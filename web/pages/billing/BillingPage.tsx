@@ -1,0 +1,99 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useApi } from '../../lib/api.ts';
+import { useSite } from '../../lib/session.ts';
+import { usePages } from '../../lib/pages.ts';
+import { Card, Page } from '../../ui/Card.tsx';
+import { Converted, Money } from '../../ui/Money.tsx';
+import { Pager } from '../../ui/Pager.tsx';
+import { Segments } from '../../ui/Segments.tsx';
+import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
+import { Table } from '../../ui/Table.tsx';
+import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
+import { entryColumns } from './columns.tsx';
+import { Redeem } from './Redeem.tsx';
+
+export default function BillingPage() {
+  const { t } = useTranslation();
+  const overview = useApi('GET /api/console/overview').data;
+  const site = useSite();
+  return (
+    <Page title={t('billing.title')} lead={t('billing.lead')}>
+      <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
+        <Card>
+          <dl className="flex h-full flex-col justify-between gap-4">
+            <div>
+              <dt className="text-sm text-ink-3">{t('billing.available')}</dt>
+              <dd className="text-2xl font-semibold tracking-tight">
+                {overview ? <Money usd={overview.availableUsd} /> : '…'}
+              </dd>
+              {overview ? <Converted usd={overview.availableUsd} /> : null}
+            </div>
+            <div className="flex gap-8 text-sm">
+              <div>
+                <dt className="text-ink-3">{t('billing.balance')}</dt>
+                <dd>{overview ? <Money usd={overview.balanceUsd} /> : '…'}</dd>
+              </div>
+              <div>
+                <dt className="text-ink-3">{t('billing.held')}</dt>
+                <dd>{overview ? <Money usd={overview.heldUsd} /> : '…'}</dd>
+              </div>
+            </div>
+          </dl>
+        </Card>
+        <Card title={t('billing.redeem')}>
+          <Redeem />
+          <div className="mt-5 border-t border-line pt-4 text-sm">
+            <p className="font-medium">{t('billing.howTo')}</p>
+            <p className="whitespace-pre-line text-ink-2">{site?.topUpHint || t('billing.howToDefault')}</p>
+          </div>
+        </Card>
+      </div>
+      <Entries />
+    </Page>
+  );
+}
+
+function Entries() {
+  const { t } = useTranslation();
+  const [kind, setKind] = useState<'all' | 'money'>('all');
+  const [open, setOpen] = useState<string>();
+  const pages = usePages('GET /api/console/entries', { query: { kind } });
+  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Card
+      flush
+      title={t('billing.entries')}
+      hint={t('billing.entriesHint')}
+      actions={
+        <Segments
+          label={t('billing.show')}
+          value={kind}
+          onChange={setKind}
+          options={[
+            { value: 'all', label: t('billing.all') },
+            { value: 'money', label: t('billing.money') },
+          ]}
+        />
+      }
+    >
+      {pages.error && !pages.data ? (
+        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
+      ) : null}
+      {pages.isPending ? <SkeletonRows /> : null}
+      {pages.data && rows.length === 0 ? (
+        <Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>
+      ) : null}
+      {rows.length > 0 ? (
+        <Table
+          label={t('billing.entries')}
+          columns={entryColumns(t, setOpen)}
+          rows={rows}
+          rowKey={(row) => row.id}
+        />
+      ) : null}
+      <Pager pages={pages} />
+      <ReceiptSheet id={open} onClose={() => setOpen(undefined)} />
+    </Card>
+  );
+}

@@ -1,0 +1,50 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAction } from '../../lib/action.ts';
+import { call } from '../../lib/api.ts';
+import { formatUsd } from '../../lib/money.ts';
+import { Button } from '../../ui/Button.tsx';
+import { TextField } from '../../ui/Field.tsx';
+import { Form } from '../../ui/Form.tsx';
+
+export function Redeem() {
+  const { t, i18n } = useTranslation();
+  const [code, setCode] = useState('');
+  const redeem = useAction(
+    async () => await call('POST /api/console/redeem', { body: { code: code.trim() } }),
+    {
+      refresh: ['GET /api/console/overview', 'GET /api/console/entries'],
+      onDone: () => setCode(''),
+    },
+  );
+  return (
+    <Form onSubmit={() => redeem.mutate()}>
+      <div className="flex items-start gap-2">
+        <TextField
+          label={t('billing.code')}
+          hideLabel
+          required
+          placeholder={t('billing.codePlaceholder')}
+          autoComplete="off"
+          spellCheck={false}
+          className="font-mono"
+          fieldClassName="flex-1"
+          value={code}
+          error={redeem.error?.message}
+          onChange={(event) => setCode(event.target.value)}
+        />
+        <Button type="submit" kind="primary" busy={redeem.isPending} disabled={code.trim() === ''}>
+          {t('billing.redeemGo')}
+        </Button>
+      </div>
+      <p role="status" className="mt-2 text-accent">
+        {redeem.data
+          ? t('billing.redeemed', {
+              amount: formatUsd(redeem.data.amountUsd, i18n.language),
+              balance: formatUsd(redeem.data.balanceUsd, i18n.language),
+            })
+          : ''}
+      </p>
+    </Form>
+  );
+}

@@ -1,0 +1,59 @@
+import type { TFunction } from 'i18next';
+import type { Entry } from '../../../src/console/contract.ts';
+import { Badge, type Tone } from '../../ui/Badge.tsx';
+import { Money } from '../../ui/Money.tsx';
+import type { Column } from '../../ui/Table.tsx';
+import { Time } from '../../ui/Time.tsx';
+
+const TONES: Record<Entry['kind'], Tone> = {
+  credit: 'good',
+  refund: 'good',
+  charge: 'neutral',
+  adjustment: 'warn',
+  overrun: 'bad',
+};
+
+/** Lines of the ledger; a charge leads to the receipt it comes from. */
+export function entryColumns(t: TFunction, onReceipt: (requestId: string) => void): Column<Entry>[] {
+  return [
+    { id: 'time', header: t('billing.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'kind',
+      header: t('billing.kind'),
+      card: 'title',
+      cell: (row) => <Badge tone={TONES[row.kind]}>{t(`billing.kinds.${row.kind}`)}</Badge>,
+    },
+    {
+      id: 'cause',
+      header: t('billing.cause'),
+      cell: (row) => {
+        const { requestId } = row;
+        return requestId ? (
+          <button
+            type="button"
+            onClick={() => onReceipt(requestId)}
+            className="max-w-full truncate font-mono text-xs text-accent underline-offset-2 hover:underline"
+          >
+            {requestId}
+          </button>
+        ) : (
+          <span className="break-words">{row.cause}</span>
+        );
+      },
+    },
+    {
+      id: 'amount',
+      header: t('billing.amount'),
+      align: 'right',
+      card: 'aside',
+      cell: (row) => (
+        <Money
+          usd={row.amountUsd}
+          sign
+          plain
+          className={row.amountUsd.startsWith('-') ? '' : 'font-medium text-accent'}
+        />
+      ),
+    },
+  ];
+}

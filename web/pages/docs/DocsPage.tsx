@@ -1,0 +1,104 @@
+import { useTranslation } from 'react-i18next';
+import { Link, useLocation, useParams } from 'wouter';
+import { guides } from 'virtual:guides';
+import { classes } from '../../lib/classes.ts';
+import { PublicShell } from '../../shell/PublicShell.tsx';
+import { SelectField } from '../../ui/Field.tsx';
+import { GuideView } from './GuideView.tsx';
+import { Reference } from './Reference.tsx';
+
+const API = 'reference';
+const FIRST = 'getting-started';
+
+/** Guides and the reference, for people with and without an account. */
+export default function DocsPage() {
+  const { page, part } = useParams<{ page?: string; part?: string }>();
+  const current = page ?? FIRST;
+  return (
+    <PublicShell>
+      <div className="mx-auto grid max-w-[76rem] gap-x-12 px-4 py-8 sm:px-8 lg:grid-cols-[13rem_minmax(0,1fr)] lg:py-10">
+        <MobileNav current={current} />
+        <aside className="hidden lg:block">
+          <div className="thin-scroll sticky top-20 max-h-[calc(100dvh-6rem)] overflow-y-auto pb-8">
+            <DesktopNav current={current} />
+          </div>
+        </aside>
+        <div className="min-w-0">
+          {current === API ? <Reference part={part} /> : <GuideView slug={current} part={part} />}
+        </div>
+      </div>
+    </PublicShell>
+  );
+}
+
+function DesktopNav({ current }: { current: string }) {
+  const { t } = useTranslation();
+  return (
+    <nav aria-label={t('docs.title')} className="flex flex-col gap-6">
+      <NavGroup
+        title={t('docs.guides')}
+        current={current}
+        items={guides.filter((guide) => guide.group === 'guides')}
+      />
+      <NavGroup title={t('docs.reference')} current={current} items={[{ slug: API, title: t('docs.api') }]} />
+      <NavGroup
+        title={t('docs.clients')}
+        current={current}
+        items={guides.filter((guide) => guide.group === 'clients')}
+      />
+    </nav>
+  );
+}
+
+interface NavGroupProps {
+  readonly title: string;
+  readonly current: string;
+  readonly items: readonly { readonly slug: string; readonly title: string }[];
+}
+
+function NavGroup({ title, current, items }: NavGroupProps) {
+  if (items.length === 0) return null;
+  return (
+    <div>
+      <p className="pb-1.5 text-xs font-medium text-ink-3">{title}</p>
+      <ul className="border-l border-line">
+        {items.map(({ slug, title: name }) => (
+          <li key={slug}>
+            <Link
+              href={slug === FIRST ? '/docs' : `/docs/${slug}`}
+              aria-current={slug === current ? 'page' : undefined}
+              className={classes(
+                '-ml-px block border-l-2 py-1 pl-3 transition-colors hover:text-ink',
+                slug === current ? 'border-accent font-medium text-ink' : 'border-transparent text-ink-2',
+              )}
+            >
+              {name}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function MobileNav({ current }: { current: string }) {
+  const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  return (
+    <div className="mb-6 lg:hidden">
+      <SelectField
+        label={t('docs.page')}
+        hideLabel
+        value={current}
+        onChange={(event) => navigate(`/docs/${event.target.value}`)}
+      >
+        {guides.map((guide) => (
+          <option key={guide.slug} value={guide.slug}>
+            {guide.title}
+          </option>
+        ))}
+        <option value={API}>{t('docs.api')}</option>
+      </SelectField>
+    </div>
+  );
+}

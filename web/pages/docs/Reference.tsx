@@ -1,0 +1,132 @@
+import { useEffect } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { send, type ApiError } from '../../lib/api.ts';
+import { Badge } from '../../ui/Badge.tsx';
+import { Code } from '../../ui/Code.tsx';
+import { Loaded, Skeleton } from '../../ui/States.tsx';
+import {
+  endpointsOf,
+  isPublic,
+  resolve,
+  type ApiDocument,
+  type ApiResponse,
+  type Endpoint,
+  type Parameter,
+} from './openapi.ts';
+import { SchemaTable } from './SchemaTable.tsx';
+import { TryIt } from './TryIt.tsx';
+
+const PATH = '/api/public/v1/openapi.json';
+
+/** The public API, drawn from the document that the server itself gives out. */
+export function Reference({ part }: { part: string | undefined }) {
+  const { t } = useTranslation();
+  const document = useQuery<ApiDocument, ApiError>({
+    queryKey: ['openapi'],
+    // Ours, and tested on the server's side: its shape is known.
+    queryFn: async ({ signal }) =>
+      (await (await send('GET ', PATH, undefined, signal)).json()) as ApiDocument,
+    staleTime: Infinity,
+  });
+  useEffect(() => {
+    if (document.data && part) globalThis.document.getElementById(part)?.scrollIntoView();
+  }, [document.data, part]);
+  return (
+    <>
+      <h1 className="text-2xl font-semibold tracking-tight">{t('docs.api')}</h1>
+      <p className="mt-1 mb-8 text-lg text-ink-2">
+        {t('docs.apiLead', { base: `${location.origin}/api/public/v1` })}
+      </p>
+      <Loaded query={document} skeleton={<Skeleton className="h-96 w-full" />}>
+        {(data) => (
+          <div className="flex flex-col gap-14">
+            {endpointsOf(data).map((endpoint) => (
+              <OperationView key={endpoint.operation.operationId} document={data} endpoint={endpoint} />
+            ))}
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function OperationView({ document, endpoint }: { document: ApiDocument; endpoint: Endpoint }) {
+  const { t } = useTranslation();
+  const { operation, method, path } = endpoint;
+  const parameters = (operation.parameters ?? []).map((parameter) => resolve<Parameter>(document, parameter));
+  const body = operation.requestBody?.content['application/json'];
+  return (
+    <section id={operation.operationId} className="scroll-mt-20 border-t border-line pt-8">
+      <h2 className="text-xl font-semibold tracking-tight">{operation.summary}</h2>
+      <p className="mt-2 flex flex-wrap items-center gap-2">
+        <Badge tone={method === 'GET' ? 'neutral' : 'good'} mono>
+          {method}
+        </Badge>
+        <code className="text-sm break-all">{path}</code>
+        {isPublic(operation) ? <Badge>{t('docs.noToken')}</Badge> : null}
+      </p>
+      {operation.description ? <p className="mt-3 max-w-[68ch] text-ink-2">{operation.description}</p> : null}
+      {parameters.length > 0 ? (
+        <SchemaTable
+          title={t('docs.parameters')}
+          document={document}
+          rows={parameters.map(({ name, schema, required, description }) => ({
+            name,
+            schema: { ...schema, ...(description ? { description } : {}) },
+            required: required === true,
+          }))}
+        />
+      ) : null}
+      {body?.schema ? <SchemaTable title={t('docs.body')} document={document} schema={body.schema} /> : null}
+      <Answers document={document} responses={operation.responses} />
+      <TryIt
+        endpoint={endpoint}
+        parameters={parameters}
+        example={Object.values(body?.examples ?? {})[0]?.value}
+      />
+    </section>
+  );
+}
+
+function Answers({
+  document,
+  responses,
+}: {
+  document: ApiDocument;
+  responses: Endpoint['operation']['responses'];
+}) {
+  const { t } = useTranslation();
+  const all = Object.entries(responses).map(([status, given]) => ({
+    status,
+    response: resolve<ApiResponse>(document, given),
+  }));
+  const content = all.find(({ status }) => status === '200')?.response.content?.['application/json'];
+  const example = Object.values(content?.examples ?? {})[0]?.value;
+  return (
+    <>
+      {content?.schema ? (
+        <SchemaTable title={t('docs.answer')} document={document} schema={content.schema} />
+      ) : null}
+      {example === undefined ? null : (
+        <Code
+          className="mt-4"
+          label={t('docs.example')}
+          caption={t('docs.example')}
+          code={JSON.stringify(example, null, 2)}
+        />
+      )}
+      <h3 className="mt-6 mb-2 font-semibold">{t('docs.answers')}</h3>
+      <ul className="flex flex-col gap-1.5">
+        {all.map(({ status, response }) => (
+          <li key={status} className="flex items-baseline gap-3">
+            <Badge tone={status === '200' ? 'good' : 'neutral'} mono>
+              {status}
+            </Badge>
+            <span className="text-ink-2">{response.description}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

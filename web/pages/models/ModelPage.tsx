@@ -1,0 +1,154 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, useParams } from 'wouter';
+import type { ModelItem } from '../../../src/console/contract.ts';
+import { useApi } from '../../lib/api.ts';
+import { formatCount } from '../../lib/numbers.ts';
+import { LinkButton } from '../../ui/Button.tsx';
+import { Card, Page } from '../../ui/Card.tsx';
+import { Code } from '../../ui/Code.tsx';
+import { CopyText } from '../../ui/Copy.tsx';
+import { Price } from '../../ui/Money.tsx';
+import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
+import { curlCommand } from '../requests/curl.ts';
+import { Abilities } from './columns.tsx';
+import { ModelUse } from './ModelUse.tsx';
+import { tryHref } from './ModelsPage.tsx';
+
+export default function ModelPage() {
+  const { t } = useTranslation();
+  const params = useParams<{ endpoint: string; model: string }>();
+  const endpoint = decodeURIComponent(params.endpoint);
+  const id = decodeURIComponent(params.model);
+  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
+  return (
+    <Loaded query={catalog} skeleton={<Skeleton className="m-8 h-96" />}>
+      {({ models }) => {
+        const model = models.find((item) => item.endpoint === endpoint && item.model === id);
+        return model ? (
+          <Detail model={model} />
+        ) : (
+          <Empty
+            title={t('models.unknown')}
+            action={<LinkButton href="/app/models">{t('nav.models')}</LinkButton>}
+          >
+            {t('models.unknownLead')}
+          </Empty>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Detail({ model }: { model: ModelItem }) {
+  const { t } = useTranslation();
+  return (
+    <Page
+      title={model.displayName}
+      lead={
+        <span className="flex flex-wrap items-center gap-x-3">
+          <Link href="/app/models" className="text-accent underline-offset-2 hover:underline">
+            {t('nav.models')}
+          </Link>
+          <CopyText text={`${model.endpoint}/${model.model}`} />
+        </span>
+      }
+      actions={
+        model.unavailable ? null : (
+          <LinkButton kind="primary" href={tryHref(model)}>
+            {t('models.try')}
+          </LinkButton>
+        )
+      }
+    >
+      {model.unavailable ? (
+        <p className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
+          {model.unavailable}
+        </p>
+      ) : null}
+      <div className="grid items-start gap-5 lg:grid-cols-2">
+        <Card title={t('models.prices')}>
+          <Prices model={model} />
+        </Card>
+        <Card title={t('models.facts')}>
+          <Facts model={model} />
+        </Card>
+      </div>
+      <ModelUse model={model} />
+      <Card title={t('models.example')}>
+        <Code label={t('models.example')} code={example(model)} />
+      </Card>
+    </Page>
+  );
+}
+
+function Prices({ model }: { model: ModelItem }) {
+  const { t } = useTranslation();
+  if (model.free) return <p className="text-lg text-accent">{t('common.free')}</p>;
+  const rows: { label: string; usd: string }[] =
+    model.price.kind === 'tokens'
+      ? [
+          { label: t('models.input'), usd: model.price.inputUsd },
+          { label: t('models.cached'), usd: model.price.cachedInputUsd },
+          { label: t('models.output'), usd: model.price.outputUsd },
+        ]
+      : model.price.bySize.map(({ size, imageUsd }) => ({ label: size, usd: imageUsd }));
+  return (
+    <>
+      <dl className="flex flex-col gap-2">
+        {rows.map(({ label, usd }) => (
+          <div key={label} className="flex items-baseline gap-2">
+            <dt className="leader flex flex-1 items-baseline gap-2">{label}</dt>
+            <dd className="text-lg">
+              <Price usd={usd} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p className="mt-3 text-sm text-ink-3">
+        {model.price.kind === 'tokens' ? t('models.perMillion') : t('models.perImage')}
+      </p>
+    </>
+  );
+}
+
+function Facts({ model }: { model: ModelItem }) {
+  const { t, i18n } = useTranslation();
+  const tokens = (count: number): string =>
+    t('models.tokens', { count: formatCount(count, i18n.language) as unknown as number });
+  const facts: { label: string; value: ReactNode }[] = [
+    { label: t('models.endpoint'), value: `${model.endpointName} (${model.endpoint})` },
+    ...(model.type === 'image_generation'
+      ? [{ label: t('models.sizes'), value: model.sizes.join(', ') }]
+      : [
+          { label: t('models.context'), value: tokens(model.contextTokens) },
+          { label: t('models.maxOutput'), value: tokens(model.maxOutput) },
+        ]),
+    { label: t('models.abilities'), value: <Abilities model={model} t={t} /> },
+    { label: t('models.list'), value: <code className="text-sm">{model.list}</code> },
+  ];
+  return (
+    <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2">
+      {facts.map(({ label, value }) => (
+        <div key={label} className="contents">
+          <dt className="text-ink-3">{label}</dt>
+          <dd className="min-w-0 break-words">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function example(model: ModelItem): string {
+  const images = model.type === 'image_generation';
+  const body = images
+    ? {
+        endpoint_code: model.endpoint,
+        model: model.model,
+        prompt: 'a toll gate at dawn',
+        size: model.sizes[0],
+      }
+    : { endpoint: model.endpoint, model: model.model, messages: [{ role: 'user', content: 'Hello!' }] };
+  const path = images ? 'images/generations' : 'chat/completions';
+  return curlCommand(`${location.origin}/api/public/v1/${path}`, body, '$TOLLGATE_TOKEN');
+}

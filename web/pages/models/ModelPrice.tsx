@@ -1,0 +1,44 @@
+import { useTranslation } from 'react-i18next';
+import type { ModelItem } from '../../../src/console/contract.ts';
+import { Price } from '../../ui/Money.tsx';
+import { Nothing } from '../../ui/Numbers.tsx';
+
+/** One cell of a price list. A free model says so; a kind of price that a model does not have is a dash, not zero. */
+export function ModelPriceCell({ model, part }: { model: ModelItem; part: 'input' | 'cached' | 'output' }) {
+  const { t } = useTranslation();
+  if (model.free)
+    return part === 'input' ? <span className="text-accent">{t('common.free')}</span> : <Nothing />;
+  if (model.price.kind === 'images') return part === 'output' ? <ImagePrice model={model} /> : <Nothing />;
+  if (part === 'input') return <Price usd={model.price.inputUsd} />;
+  if (part === 'cached') return <Price usd={model.price.cachedInputUsd} />;
+  return <Price usd={model.price.outputUsd} />;
+}
+
+export function ImagePrice({ model }: { model: ModelItem }) {
+  const { t } = useTranslation();
+  if (model.price.kind !== 'images') return null;
+  const prices = [...new Set(model.price.bySize.map((entry) => entry.imageUsd))].sort(
+    (a, b) => Number(a) - Number(b),
+  );
+  const [lowest] = prices;
+  const highest = prices.at(-1);
+  if (!lowest || !highest) return <Nothing />;
+  return (
+    <span className="whitespace-nowrap">
+      <Price usd={lowest} />
+      {highest === lowest ? null : (
+        <>
+          –<Price usd={highest} />
+        </>
+      )}{' '}
+      <span className="text-ink-3">{t('models.perImage')}</span>
+    </span>
+  );
+}
+
+/** The dollars one image costs at a size, for the price before the click. */
+export function imagePriceAt(model: ModelItem, size: string): string | undefined {
+  if (model.free) return '0.00';
+  if (model.price.kind !== 'images') return undefined;
+  return model.price.bySize.find((entry) => entry.size === size)?.imageUsd;
+}

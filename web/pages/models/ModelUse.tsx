@@ -1,0 +1,51 @@
+import { useTranslation } from 'react-i18next';
+import { Link } from 'wouter';
+import type { ModelItem } from '../../../src/console/contract.ts';
+import { daysBetween } from '../../charts/byModel.ts';
+import { Sparkline } from '../../charts/Sparkline.tsx';
+import { useApi } from '../../lib/api.ts';
+import { approximate, formatUsd } from '../../lib/money.ts';
+import { hrefWith } from '../../lib/search.ts';
+import { Card } from '../../ui/Card.tsx';
+import { Loaded, Skeleton } from '../../ui/States.tsx';
+
+/** How much this account used the model lately, as a line of requests per day. */
+export function ModelUse({ model }: { model: ModelItem }) {
+  const { t, i18n } = useTranslation();
+  const usage = useApi('GET /api/console/usage', undefined, { staleTime: 60_000 });
+  return (
+    <Card
+      title={t('models.yourUse')}
+      actions={
+        <Link
+          href={hrefWith('/app/requests', { endpoint: model.endpoint, model: model.model })}
+          className="text-sm text-accent underline-offset-2 hover:underline"
+        >
+          {t('models.log')}
+        </Link>
+      }
+    >
+      <Loaded query={usage} skeleton={<Skeleton className="h-10 w-full" />}>
+        {({ rows, from, to }) => {
+          const own = rows.filter((row) => row.endpoint === model.endpoint && row.model === model.model);
+          if (own.length === 0) return <p className="text-ink-3">{t('models.yourUseNone')}</p>;
+          const count = own.reduce((sum, row) => sum + row.requests, 0);
+          const spent = own.reduce((sum, row) => sum + approximate(row.chargedUsd), 0);
+          const line = t('models.yourUseLine', {
+            count,
+            spent: formatUsd(spent.toFixed(9), i18n.language, { digits: 6 }),
+          });
+          const values = daysBetween(from, to).map(
+            (day) => own.find((row) => row.day === day)?.requests ?? 0,
+          );
+          return (
+            <>
+              <p className="mb-2 tabular-nums">{line}</p>
+              <Sparkline values={values} label={line} height={48} />
+            </>
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}

@@ -1,0 +1,73 @@
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'wouter';
+import type { ModelItem, ModelList } from '../../../src/console/contract.ts';
+import { useApi } from '../../lib/api.ts';
+import { useSearchState } from '../../lib/search.ts';
+import { LinkButton } from '../../ui/Button.tsx';
+import { Card, Page } from '../../ui/Card.tsx';
+import { Empty, Loaded, SkeletonRows } from '../../ui/States.tsx';
+import { Table } from '../../ui/Table.tsx';
+import { modelColumns, modelHref } from './columns.tsx';
+import { filterModels } from './filter.ts';
+import { ModelFilters } from './ModelFilters.tsx';
+
+export default function ModelsPage() {
+  const { t } = useTranslation();
+  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
+  return (
+    <Page wide title={t('models.title')} lead={t('models.lead')}>
+      <Loaded query={catalog} skeleton={<SkeletonRows rows={8} />}>
+        {(data) =>
+          data.models.length === 0 ? (
+            <Card>
+              <Empty title={t('models.nothing')}>{t('models.nothingLead')}</Empty>
+            </Card>
+          ) : (
+            <Shown catalog={data} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Shown({ catalog }: { catalog: ModelList }) {
+  const { t } = useTranslation();
+  const [, navigate] = useLocation();
+  const [state, change] = useSearchState();
+  const models = filterModels(catalog.models, state);
+  const status = new Map(catalog.endpoints.map((endpoint) => [endpoint.endpoint, endpoint.status]));
+  const actions = (model: ModelItem) =>
+    model.unavailable ? null : (
+      <LinkButton small href={tryHref(model)}>
+        {t('models.try')}
+      </LinkButton>
+    );
+  return (
+    <>
+      <ModelFilters catalog={catalog} state={state} change={change} />
+      <p className="-mb-2 text-sm text-ink-3" role="status">
+        {t('models.count', { count: models.length })}
+      </p>
+      <Card flush>
+        {models.length === 0 ? (
+          <Empty title={t('models.empty')}>{t('models.emptyLead')}</Empty>
+        ) : (
+          <Table
+            label={t('models.title')}
+            columns={modelColumns(t, status, actions)}
+            rows={models}
+            rowKey={(model) => `${model.endpoint}/${model.model}`}
+            rowLabel={(model) => model.displayName}
+            onOpen={(model) => navigate(modelHref(model))}
+          />
+        )}
+      </Card>
+    </>
+  );
+}
+
+export function tryHref(model: ModelItem): string {
+  const tab = model.type === 'image_generation' ? '&tab=images' : '';
+  return `/app/playground?model=${encodeURIComponent(`${model.endpoint} ${model.model}`)}${tab}`;
+}

@@ -1,0 +1,8 @@
+import type { EndpointItem } from '../../../src/console/contract.ts';
+import type { Tone } from '../../ui/Badge.tsx';
+
+export const STATUS_TONES: Record<EndpointItem['status'], Tone> = {
+  up: 'good',
+  degraded: 'warn',
+  down: 'bad',
+};

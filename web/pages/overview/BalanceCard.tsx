@@ -1,0 +1,119 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Overview } from '../../../src/console/contract.ts';
+import { approximate, formatUsd } from '../../lib/money.ts';
+import { Converted, Money } from '../../ui/Money.tsx';
+import { Count } from '../../ui/Numbers.tsx';
+import { Meter } from '../../ui/Meter.tsx';
+
+/** What can be spent, what was spent, and what will stop it first: one ledger row of figures. */
+export function BalanceCard({ overview }: { overview: Overview }) {
+  const { t } = useTranslation();
+  const { spend } = overview;
+  return (
+    <section className="grid overflow-hidden rounded-lg border border-line bg-surface lg:grid-cols-[1.15fr_1fr]">
+      <Available overview={overview} />
+      <div className="grid border-line max-lg:border-t lg:border-l">
+        <dl className="grid grid-cols-3 divide-x divide-line">
+          <Figure label={t('common.today')} value={<Money usd={spend.todayUsd} />} />
+          <Figure label={t('common.days7')} value={<Money usd={spend.days7Usd} />} />
+          <Figure label={t('common.days30')} value={<Money usd={spend.days30Usd} />} />
+        </dl>
+        <Limits overview={overview} />
+      </div>
+    </section>
+  );
+}
+
+function Available({ overview }: { overview: Overview }) {
+  const { t, i18n } = useTranslation();
+  const usd = (amount: string): string => formatUsd(amount, i18n.language);
+  return (
+    <div className="flex flex-col justify-between gap-5 p-5 sm:p-6">
+      <div>
+        <p className="text-sm text-ink-3">{t('overview.available')}</p>
+        <p className="mt-1 text-3xl font-semibold tracking-tight">
+          <Money usd={overview.availableUsd} />
+        </p>
+        <p className="mt-1 flex flex-wrap gap-x-3 text-sm text-ink-3">
+          <Converted usd={overview.availableUsd} />
+          <span>{t('overview.balance', { amount: usd(overview.balanceUsd) })}</span>
+          <span>
+            {overview.openHolds > 0
+              ? t('overview.held', { amount: usd(overview.heldUsd), count: overview.openHolds })
+              : t('overview.nothingHeld')}
+          </span>
+        </p>
+      </div>
+      <Binding overview={overview} />
+    </div>
+  );
+}
+
+function Binding({ overview }: { overview: Overview }) {
+  const { t, i18n } = useTranslation();
+  const usd = (amount: string): string => formatUsd(amount, i18n.language);
+  const { binding, limits } = overview;
+  const what =
+    binding.kind === 'balance'
+      ? t('overview.bindingBalance')
+      : t('overview.bindingMonthly', { limit: usd(binding.limitUsd ?? '0') });
+  return (
+    <div className="text-sm">
+      <p>
+        <span className="text-ink-3">{t('overview.binding')}: </span>
+        {what}, {t('overview.left', { left: usd(binding.leftUsd) })}
+      </p>
+      {limits.monthlyUsd ? (
+        <div className="mt-2">
+          <Meter
+            share={approximate(limits.monthSpentUsd) / (approximate(limits.monthlyUsd) || 1)}
+            label={t('overview.monthUsed', {
+              spent: usd(limits.monthSpentUsd),
+              limit: usd(limits.monthlyUsd),
+            })}
+          />
+          <p className="mt-1 text-ink-3">
+            {t('overview.monthUsed', { spent: usd(limits.monthSpentUsd), limit: usd(limits.monthlyUsd) })}
+          </p>
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+function Limits({ overview }: { overview: Overview }) {
+  const { t } = useTranslation();
+  const { limits } = overview;
+  return (
+    <dl className="grid grid-cols-3 divide-x divide-line border-t border-line">
+      <Figure label={t('overview.chatRate')} value={<Rate count={limits.chatPerMinute} />} />
+      <Figure label={t('overview.imageRate')} value={<Rate count={limits.imagesPerMinute} />} />
+      <Figure
+        label={t('overview.concurrent')}
+        value={
+          <>
+            <Count value={overview.openHolds} /> <span className="text-ink-3">/ {limits.concurrent}</span>
+          </>
+        }
+      />
+    </dl>
+  );
+}
+
+function Rate({ count }: { count: number }) {
+  return (
+    <>
+      <Count value={count} /> <span className="text-ink-3">/ min</span>
+    </>
+  );
+}
+
+function Figure({ label, value }: { label: string; value: ReactNode }) {
+  return (
+    <div className="min-w-0 px-4 py-4 sm:px-5">
+      <dt className="truncate text-sm text-ink-3">{label}</dt>
+      <dd className="mt-0.5 truncate text-base font-medium sm:text-lg">{value}</dd>
+    </div>
+  );
+}

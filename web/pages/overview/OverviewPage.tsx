@@ -1,0 +1,82 @@
+import { useTranslation } from 'react-i18next';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { Overview } from '../../../src/console/contract.ts';
+import { useApi } from '../../lib/api.ts';
+import { LinkButton } from '../../ui/Button.tsx';
+import { Card, Page } from '../../ui/Card.tsx';
+import { Empty, Loaded, Skeleton, SkeletonRows } from '../../ui/States.tsx';
+import { Table } from '../../ui/Table.tsx';
+import { requestColumns } from '../requests/columns.tsx';
+import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
+import { BalanceCard } from './BalanceCard.tsx';
+import { FirstSteps } from './FirstSteps.tsx';
+import { SpendChart } from './SpendChart.tsx';
+
+const REFRESH_MS = 15_000;
+
+export default function OverviewPage() {
+  const { t } = useTranslation();
+  const overview = useApi('GET /api/console/overview', undefined, { refetchInterval: REFRESH_MS });
+  return (
+    <Page
+      title={t('overview.title')}
+      actions={
+        <LinkButton small href="/app/playground" kind="primary">
+          {t('nav.playground')}
+        </LinkButton>
+      }
+    >
+      <Loaded query={overview} skeleton={<Bones />}>
+        {(data) => (
+          <>
+            <BalanceCard overview={data} />
+            {data.latest.length === 0 ? <FirstSteps hasToken={data.token !== null} /> : null}
+            {data.latest.length > 0 || data.chart.length > 0 ? <SpendChart rows={data.chart} /> : null}
+            {data.latest.length > 0 ? <Latest rows={data.latest} /> : null}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Latest({ rows }: { rows: Overview['latest'] }) {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState<string>();
+  return (
+    <Card
+      flush
+      title={t('overview.latest')}
+      actions={
+        <Link href="/app/requests" className="text-sm text-accent underline-offset-2 hover:underline">
+          {t('overview.allRequests')}
+        </Link>
+      }
+    >
+      {rows.length === 0 ? (
+        <Empty compact title={t('requests.empty')} />
+      ) : (
+        <Table
+          label={t('overview.latest')}
+          columns={requestColumns(t).filter((column) => column.id !== 'client')}
+          rows={rows}
+          rowKey={(row) => row.id}
+          rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
+          onOpen={(row) => setOpen(row.id)}
+        />
+      )}
+      <ReceiptSheet id={open} onClose={() => setOpen(undefined)} />
+    </Card>
+  );
+}
+
+function Bones() {
+  return (
+    <>
+      <Skeleton className="h-44 w-full rounded-lg" />
+      <Skeleton className="h-72 w-full rounded-lg" />
+      <SkeletonRows rows={5} />
+    </>
+  );
+}

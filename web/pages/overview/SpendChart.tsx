@@ -1,0 +1,45 @@
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'wouter';
+import type { UsageRow } from '../../../src/console/contract.ts';
+import { barsByModel, daysBetween } from '../../charts/byModel.ts';
+import { UsageChart } from '../../charts/UsageChart.tsx';
+import { approximate, formatUsd } from '../../lib/money.ts';
+import { hrefWith } from '../../lib/search.ts';
+import { useToday } from '../../lib/now.ts';
+import { formatUtcDay, shiftDay } from '../../lib/time.ts';
+import { Card } from '../../ui/Card.tsx';
+import { Empty } from '../../ui/States.tsx';
+
+const DAYS = 14;
+
+export function SpendChart({ rows }: { rows: readonly UsageRow[] }) {
+  const { t, i18n } = useTranslation();
+  const [, navigate] = useLocation();
+  const today = useToday();
+  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language, { digits: 6 });
+  const { series, bars } = barsByModel(rows, {
+    days: daysBetween(shiftDay(today, 1 - DAYS), today),
+    measure: { value: (row) => approximate(row.chargedUsd), format: usd },
+    otherLabel: t('charts.other'),
+    dayLabel: (day, style) => formatUtcDay(day, i18n.language, style),
+  });
+  return (
+    <Card title={t('overview.chart')}>
+      {series.length === 0 ? (
+        <Empty compact title={t('overview.chartEmpty')}>
+          {t('overview.chartEmptyLead')}
+        </Empty>
+      ) : (
+        <UsageChart
+          label={t('overview.chart')}
+          series={series}
+          bars={bars}
+          formatTick={(value) =>
+            formatUsd(value.toFixed(9), i18n.language, { digits: value < 0.01 && value > 0 ? 4 : 2 })
+          }
+          onOpen={(bar) => navigate(hrefWith('/app/requests', { from: bar.id, to: bar.id, zone: 'utc' }))}
+        />
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,141 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import Pencil from 'lucide-react/icons/pencil';
+import RefreshCw from 'lucide-react/icons/refresh-cw';
+import { Link } from 'wouter';
+import { Button, IconButton } from '../../ui/Button.tsx';
+import { CopyIconButton } from '../../ui/Copy.tsx';
+import { Textarea } from '../../ui/Field.tsx';
+import { Markdown } from '../../ui/Markdown.tsx';
+import type { Turn } from './conversation.ts';
+import { AnswerFacts } from './AnswerFacts.tsx';
+
+interface TurnViewProps {
+  readonly turn: Turn;
+  readonly onRegenerate?: (() => void) | undefined;
+  readonly onEdit?: ((text: string) => void) | undefined;
+}
+
+export function TurnView({ turn, onRegenerate, onEdit }: TurnViewProps) {
+  return turn.role === 'user' ? (
+    <Question turn={turn} onEdit={onEdit} />
+  ) : (
+    <Answer turn={turn} onRegenerate={onRegenerate} />
+  );
+}
+
+function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'] }) {
+  const { t } = useTranslation();
+  const [draft, setDraft] = useState<string>();
+  if (draft !== undefined) {
+    return (
+      <div className="flex flex-col gap-2">
+        <Textarea
+          aria-label={t('playground.message')}
+          rows={4}
+          autoFocus
+          value={draft}
+          onChange={(event) => setDraft(event.target.value)}
+        />
+        <div className="flex justify-end gap-2">
+          <Button small onClick={() => setDraft(undefined)}>
+            {t('common.cancel')}
+          </Button>
+          <Button
+            small
+            kind="primary"
+            disabled={draft.trim() === ''}
+            onClick={() => {
+              setDraft(undefined);
+              onEdit?.(draft);
+            }}
+          >
+            {t('playground.editGo')}
+          </Button>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div className="group flex flex-col items-end gap-1">
+      <div className="max-w-[85%] rounded-lg bg-accent-soft px-4 py-2.5 break-words whitespace-pre-wrap">
+        <span className="sr-only">{t('playground.you')}: </span>
+        {turn.images.map((image, index) => (
+          <img
+            key={image.slice(-48)}
+            src={image}
+            alt={t('playground.picture', { number: index + 1 })}
+            className="mb-2 max-h-48 rounded-md"
+          />
+        ))}
+        {turn.text}
+      </div>
+      {onEdit ? (
+        <IconButton
+          label={t('playground.edit')}
+          className="opacity-60 group-hover:opacity-100 focus-visible:opacity-100"
+          onClick={() => setDraft(turn.text)}
+        >
+          <Pencil size={14} aria-hidden />
+        </IconButton>
+      ) : null}
+    </div>
+  );
+}
+
+export function Answer({ turn, onRegenerate }: { turn: Turn; onRegenerate: TurnViewProps['onRegenerate'] }) {
+  const { t } = useTranslation();
+  const waiting = turn.status === 'streaming' && turn.text === '' && turn.reasoning === '';
+  return (
+    <article aria-busy={turn.status === 'streaming'} className="min-w-0">
+      <p className="mb-1 font-mono text-xs text-ink-3">{turn.model}</p>
+      {turn.reasoning ? (
+        <details
+          className="mb-3 rounded-md border border-line bg-sunken px-4 py-2 text-sm text-ink-2"
+          open={turn.text === ''}
+        >
+          <summary className="font-medium">{t('playground.reasoning')}</summary>
+          <p className="mt-2 break-words whitespace-pre-wrap">{turn.reasoning}</p>
+        </details>
+      ) : null}
+      {waiting ? <p className="animate-breathe text-ink-3">{t('playground.thinking')}</p> : null}
+      {turn.text ? <Markdown text={turn.text} /> : null}
+      <Ending turn={turn} />
+      {turn.status === 'streaming' ? null : (
+        <div className="mt-2 flex flex-wrap items-center gap-x-1 gap-y-1">
+          <CopyIconButton text={turn.text} label={t('playground.copy')} />
+          {onRegenerate ? (
+            <IconButton label={t('playground.regenerate')} onClick={onRegenerate}>
+              <RefreshCw size={14} aria-hidden />
+            </IconButton>
+          ) : null}
+          {turn.receipt ? <AnswerFacts receipt={turn.receipt} /> : null}
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** Why an answer ended other than by itself. */
+function Ending({ turn }: { turn: Turn }) {
+  const { t } = useTranslation();
+  if (turn.error) {
+    return (
+      <div role="alert" className="mt-2 rounded-md border border-bad-line bg-bad-soft px-4 py-2.5 text-bad">
+        {turn.error.status === 402 ? <p className="font-medium">{t('playground.outOfMoney')}</p> : null}
+        <p>{turn.error.message}</p>
+        {turn.error.status === 402 ? (
+          <Link href="/app/billing" className="mt-1 inline-block font-medium underline underline-offset-2">
+            {t('playground.topUp')}
+          </Link>
+        ) : null}
+      </div>
+    );
+  }
+  if (turn.status === 'stopped') return <p className="mt-2 text-sm text-ink-3">{t('playground.stopped')}</p>;
+  if (turn.finish === 'length')
+    return <p className="mt-2 text-sm text-warn">{t('playground.finishLength')}</p>;
+  if (turn.finish === 'content_filter')
+    return <p className="mt-2 text-sm text-warn">{t('playground.finishFilter')}</p>;
+  return null;
+}

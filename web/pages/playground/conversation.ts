@@ -1,0 +1,131 @@
+import type {
+  PlaygroundChatBody,
+  PlaygroundMessage,
+  PlaygroundReceipt,
+} from '../../../src/console/contract.ts';
+import { ApiError } from '../../lib/api.ts';
+import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
+import { makeStore } from '../../lib/store.ts';
+import type { Recipe } from './recipe.ts';
+
+export interface Turn {
+  readonly id: number;
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+  /** `data:` URLs, of the person's turns only. */
+  readonly images: readonly string[];
+  readonly reasoning: string;
+  readonly status: 'streaming' | 'done' | 'stopped' | 'failed';
+  readonly model: string;
+  readonly error?: { readonly message: string; readonly status: number };
+  readonly finish?: string;
+  readonly receipt?: PlaygroundReceipt;
+}
+
+export interface ConversationState {
+  readonly turns: readonly Turn[];
+  readonly busy: boolean;
+}
+
+export type Conversation = ReturnType<typeof makeConversation>;
+
+let nextId = 1;
+
+/** One chat with one model: kept outside of React, so that it survives a visit to another page. */
+export function makeConversation(onSettled: () => void) {
+  const store = makeStore<ConversationState>({ turns: [], busy: false });
+  const turns = (): readonly Turn[] => store.get().turns;
+  const patch = (id: number, update: (turn: Turn) => Turn, soon = false): void =>
+    store.change({ turns: turns().map((turn) => (turn.id === id ? update(turn) : turn)) }, soon);
+  let abort: AbortController | undefined;
+
+  const answer = async (recipe: Recipe): Promise<void> => {
+    abort = new AbortController();
+    const { signal } = abort;
+    const turn: Turn = { ...newTurn('assistant', recipe.model), status: 'streaming' };
+    const body = bodyOf(recipe, turns());
+    let requestId: string | undefined;
+    store.change({ turns: [...turns(), turn], busy: true });
+    try {
+      for await (const part of streamChat({ body, signal, onRequestId: (id) => (requestId = id) })) {
+        patch(turn.id, (before) => withPart(before, part), part.kind === 'text' || part.kind === 'reasoning');
+      }
+      patch(turn.id, (before) => ({ ...before, status: before.error ? 'failed' : 'done' }));
+    } catch (failure) {
+      patch(turn.id, (before) => ended(before, failure, signal.aborted));
+    }
+    store.change({ busy: false });
+    if (signal.aborted && requestId) {
+      const receipt = await settledReceipt(requestId);
+      if (receipt) patch(turn.id, (before) => ({ ...before, receipt }));
+    }
+    onSettled();
+  };
+  /** Keeps these turns and has the last of them answered. */
+  const ask = (recipe: Recipe, kept: readonly Turn[]): void => {
+    if (store.get().busy) return;
+    store.change({ turns: kept });
+    void answer(recipe);
+  };
+
+  return {
+    get: store.get,
+    subscribe: store.subscribe,
+    send: (recipe: Recipe, text: string, images: readonly string[]): void =>
+      ask(recipe, [...turns(), { ...newTurn('user', ''), text, images }]),
+    /** Answers the last question once more; what came after it is dropped. */
+    regenerate: (recipe: Recipe): void =>
+      ask(recipe, turns().slice(0, turns().findLastIndex((turn) => turn.role === 'user') + 1)),
+    edit: (recipe: Recipe, id: number, text: string): void => {
+      const index = turns().findIndex((turn) => turn.id === id);
+      const before = turns()[index];
+      if (before) ask(recipe, [...turns().slice(0, index), { ...before, text }]);
+    },
+    stop: (): void => abort?.abort(),
+    clear: (): void => {
+      abort?.abort();
+      store.change({ turns: [], busy: false });
+    },
+  };
+}
+
+function newTurn(role: Turn['role'], model: string): Turn {
+  return { id: nextId++, role, text: '', images: [], reasoning: '', status: 'done', model };
+}
+
+function withPart(turn: Turn, part: ChatPart): Turn {
+  if (part.kind === 'text') return { ...turn, text: turn.text + part.text };
+  if (part.kind === 'reasoning') return { ...turn, reasoning: turn.reasoning + part.text };
+  if (part.kind === 'finish') return { ...turn, finish: part.reason };
+  if (part.kind === 'failed') return { ...turn, error: { message: part.message, status: 500 } };
+  return { ...turn, receipt: part.receipt };
+}
+
+function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
+  if (stopped) return { ...turn, status: 'stopped' };
+  const status = failure instanceof ApiError ? failure.status : 0;
+  const message = failure instanceof Error ? failure.message : String(failure);
+  return { ...turn, status: 'failed', error: { message, status } };
+}
+
+/** The request as the API takes it; also what "Get code" shows. */
+export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBody {
+  const system: PlaygroundMessage[] = recipe.system.trim()
+    ? [{ role: 'system', content: recipe.system }]
+    : [];
+  const messages = turns
+    .filter((turn) => turn.role === 'user' || turn.text !== '')
+    .map((turn): PlaygroundMessage => ({ role: turn.role, content: contentOf(turn) }));
+  return {
+    endpoint: recipe.endpoint,
+    model: recipe.model,
+    messages: [...system, ...messages],
+    ...recipe.parameters,
+  };
+}
+
+function contentOf(turn: Turn): PlaygroundMessage['content'] {
+  if (turn.images.length === 0) return turn.text;
+  const pictures = turn.images.map((url) => ({ type: 'image_url' as const, image_url: { url } }));
+  return [{ type: 'text', text: turn.text }, ...pictures];
+}

@@ -1,0 +1,83 @@
+import { useState } from 'react';
+import type { ModelItem } from '../../../src/console/contract.ts';
+
+/** What a request is made of besides the conversation. Absent parameters are not sent: the model's own default holds. */
+export interface Recipe {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly system: string;
+  readonly parameters: Parameters;
+}
+
+export interface Parameters {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly max_tokens?: number;
+  readonly stop?: string[];
+  readonly seed?: number;
+}
+
+/** As typed; turned into numbers when a request is made. */
+export interface Draft {
+  readonly choice: string;
+  readonly system: string;
+  readonly temperature: string;
+  readonly topP: string;
+  readonly maxTokens: string;
+  readonly stop: string;
+  readonly seed: string;
+}
+
+export const EMPTY_DRAFT: Draft = {
+  choice: '',
+  system: '',
+  temperature: '',
+  topP: '',
+  maxTokens: '',
+  stop: '',
+  seed: '',
+};
+
+/** Drafts outlive the page they are on, like the conversations they belong to. */
+const kept = new Map<string, Draft>();
+
+export function useDraft(name: string): [Draft, (change: Partial<Draft>) => void] {
+  const [draft, setDraft] = useState(kept.get(name) ?? EMPTY_DRAFT);
+  const change = (next: Partial<Draft>): void =>
+    setDraft((before) => {
+      const after = { ...before, ...next };
+      kept.set(name, after);
+      return after;
+    });
+  return [draft, change];
+}
+
+export function recipeOf(draft: Draft, model: ModelItem): Recipe {
+  const stop = draft.stop
+    .split(',')
+    .map((text) => text.trim())
+    .filter(Boolean)
+    .slice(0, 4);
+  const parameters: Parameters = {
+    ...numeric('temperature', draft.temperature),
+    ...numeric('top_p', draft.topP),
+    ...numeric('max_tokens', draft.maxTokens),
+    ...numeric('seed', draft.seed),
+    ...(stop.length > 0 ? { stop } : {}),
+  };
+  return { endpoint: model.endpoint, model: model.model, system: draft.system, parameters };
+}
+
+export function choiceOf(model: Pick<ModelItem, 'endpoint' | 'model'>): string {
+  return `${model.endpoint} ${model.model}`;
+}
+
+/** The model chosen, or the first that works. */
+export function chosenModel(models: readonly ModelItem[], choice: string): ModelItem | undefined {
+  return models.find((model) => choiceOf(model) === choice) ?? models.find((model) => !model.unavailable);
+}
+
+function numeric<Key extends keyof Parameters>(key: Key, text: string): Partial<Record<Key, number>> {
+  const value = Number(text);
+  return text.trim() === '' || !Number.isFinite(value) ? {} : ({ [key]: value } as Record<Key, number>);
+}

@@ -1,0 +1,29 @@
+import type { ModelItem } from '../../../src/console/contract.ts';
+import type { Conversation, ConversationState } from './conversation.ts';
+import { chosenModel, recipeOf, useDraft, type Draft, type Recipe } from './recipe.ts';
+import { useConversation } from './useConversation.ts';
+
+/** One model with its parameters and its conversation. */
+export interface Run {
+  readonly model: ModelItem;
+  readonly draft: Draft;
+  readonly change: (next: Partial<Draft>) => void;
+  readonly recipe: Recipe;
+  readonly conversation: Conversation;
+  readonly state: ConversationState;
+}
+
+/** `start` spreads the columns of a comparison over different models until the person chooses. */
+export function useRun(name: string, models: readonly ModelItem[], start: number): Run | undefined {
+  const [draft, change] = useDraft(name);
+  const [conversation, state] = useConversation(name);
+  const usable = models.filter((model) => !model.unavailable);
+  const distinct = usable.filter(
+    (model, index) => usable.findIndex((other) => other.model === model.model) === index,
+  );
+  const model = draft.choice
+    ? chosenModel(models, draft.choice)
+    : (distinct[start % Math.max(distinct.length, 1)] ?? usable[start % Math.max(usable.length, 1)]);
+  if (!model) return undefined;
+  return { model, draft, change, recipe: recipeOf(draft, model), conversation, state };
+}

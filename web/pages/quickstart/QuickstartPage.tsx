@@ -1,0 +1,132 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Quickstart } from '../../../src/console/contract.ts';
+import { useApi } from '../../lib/api.ts';
+import { useFreshToken } from '../../lib/freshToken.ts';
+import { oneOf, useSearchState } from '../../lib/search.ts';
+import { Button } from '../../ui/Button.tsx';
+import { Card, Page } from '../../ui/Card.tsx';
+import { Code } from '../../ui/Code.tsx';
+import { SelectField } from '../../ui/Field.tsx';
+import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
+import { Tabs } from '../../ui/Tabs.tsx';
+import { ShownToken } from '../key/ShownToken.tsx';
+import { useCreateToken } from '../key/useCreateToken.ts';
+import { Arrival } from './Arrival.tsx';
+import { CLIENTS, snippets, type Client } from './snippets.ts';
+
+const WAIT_MS = 2000;
+const CLIENT_IDS = Object.keys(CLIENTS) as [Client, ...Client[]];
+
+export default function QuickstartPage() {
+  const { t } = useTranslation();
+  const quickstart = useApi('GET /api/console/quickstart');
+  const waiting = quickstart.data !== undefined && quickstart.data.firstRequest === null;
+  useApi('GET /api/console/quickstart', undefined, {
+    enabled: waiting,
+    refetchInterval: waiting ? WAIT_MS : false,
+  });
+  return (
+    <Page title={t('quickstart.title')} lead={t('quickstart.lead')}>
+      <Loaded query={quickstart} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+        {(data) => (
+          <>
+            <Arrival first={data.firstRequest} />
+            <TokenNote hasToken={data.hasToken} />
+            <Examples data={data} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** Says whether the examples carry the token, and offers to make one. */
+function TokenNote({ hasToken }: { hasToken: boolean }) {
+  const { t } = useTranslation();
+  const fresh = useFreshToken();
+  const [shown, setShown] = useState<string>();
+  const create = useCreateToken(setShown);
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      <p className="flex-1 basis-72 text-ink-2">
+        {fresh
+          ? t('quickstart.tokenShown')
+          : hasToken
+            ? t('quickstart.tokenHidden')
+            : t('quickstart.needToken')}
+      </p>
+      {hasToken || fresh ? null : (
+        <Button kind="primary" busy={create.isPending} onClick={() => create.mutate()}>
+          {t('key.create')}
+        </Button>
+      )}
+      <FormError error={create.error} />
+      {shown ? <ShownToken token={shown} onClose={() => setShown(undefined)} /> : null}
+    </div>
+  );
+}
+
+function Examples({ data }: { data: Quickstart }) {
+  const { t } = useTranslation();
+  const [search, change] = useSearchState();
+  const fresh = useFreshToken();
+  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data;
+  const usable = (catalog?.models ?? []).filter(
+    (model) => model.type === 'chat_completion' && !model.unavailable,
+  );
+  const fallback = data.chat ?? { endpoint: 'svc_chat', model: 'house-guide' };
+  const [endpoint = fallback.endpoint, model = fallback.model] = search['model']?.split(' ') ?? [];
+  const client = oneOf(search['client'], CLIENT_IDS);
+  const { blocks, note } = snippets(client, {
+    origin: location.origin,
+    token: fresh,
+    endpoint,
+    model,
+    image: data.image,
+  });
+  return (
+    <Card>
+      <div className="mb-4 flex flex-wrap items-end gap-4">
+        <SelectField
+          label={t('quickstart.model')}
+          value={`${endpoint} ${model}`}
+          onChange={(event) => change({ model: event.target.value })}
+          fieldClassName="w-full sm:w-80"
+        >
+          {usable.map((item) => (
+            <option key={`${item.endpoint} ${item.model}`} value={`${item.endpoint} ${item.model}`}>
+              {item.displayName} · {item.endpoint}
+            </option>
+          ))}
+        </SelectField>
+        {data.chat ? null : <p className="text-sm text-warn">{t('quickstart.noChat')}</p>}
+      </div>
+      <Tabs
+        label={t('quickstart.clients')}
+        value={client}
+        onChange={(next) => change({ client: next })}
+        tabs={CLIENT_IDS.map((id) => ({ value: id, label: CLIENTS[id] }))}
+      >
+        <div className="flex flex-col gap-4">
+          {fresh ? null : (
+            <Code
+              label={t('quickstart.exportToken')}
+              caption={t('quickstart.exportToken')}
+              code="export TOLLGATE_TOKEN=sk-…"
+            />
+          )}
+          {blocks.map((block) => (
+            <Code
+              key={block.caption}
+              label={`${CLIENTS[client]}: ${block.caption}`}
+              caption={block.caption}
+              code={block.code}
+            />
+          ))}
+          {note ? <p className="text-sm text-ink-3">{t(`quickstart.notes.${note}`)}</p> : null}
+        </div>
+      </Tabs>
+    </Card>
+  );
+}

@@ -1,0 +1,114 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Receipt, ReceiptLine } from '../../../src/console/contract.ts';
+import { formatUsd } from '../../lib/money.ts';
+import { formatCount } from '../../lib/numbers.ts';
+import { CopyButton, CopyText } from '../../ui/Copy.tsx';
+import { Money } from '../../ui/Money.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { Attempts } from './Attempts.tsx';
+import { asCurl } from './curl.ts';
+import { ReceiptFacts } from './ReceiptFacts.tsx';
+import { RequestStatus } from './RequestStatus.tsx';
+
+interface ReceiptViewProps {
+  readonly receipt: Receipt;
+  /** More facts, for admins. */
+  readonly more?: readonly { readonly label: string; readonly value: ReactNode }[];
+}
+
+const NOTHING_MORE: NonNullable<ReceiptViewProps['more']> = [];
+
+/** Tokens × price, line by line, as a bill on paper; then what happened on the way. */
+export function ReceiptView({ receipt, more = NOTHING_MORE }: ReceiptViewProps) {
+  const { t } = useTranslation();
+  return (
+    <div className="flex flex-col gap-6">
+      <div className="flex flex-wrap items-start gap-x-4 gap-y-2">
+        <div className="min-w-0 flex-1">
+          <p className="truncate text-lg font-semibold">{receipt.model}</p>
+          <p className="font-mono text-sm text-ink-3">{receipt.endpoint}</p>
+        </div>
+        <RequestStatus request={receipt} />
+      </div>
+      <Bill receipt={receipt} />
+      <ReceiptFacts receipt={receipt} more={more} />
+      <Attempts attempts={receipt.attempts} />
+      <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4">
+        <CopyButton text={asCurl(receipt)} label={t('receipt.curl')} />
+        <p className="flex-1 basis-60 text-sm text-ink-3">{t('receipt.curlHint')}</p>
+      </div>
+    </div>
+  );
+}
+
+function Bill({ receipt }: { receipt: Receipt }) {
+  const { t } = useTranslation();
+  return (
+    <div>
+      <div className="rounded-t-md border border-b-0 border-line bg-surface px-5 pt-4 pb-5">
+        <div className="flex items-baseline justify-between gap-4 border-b border-dashed border-field pb-3 text-sm">
+          <CopyText text={receipt.id} />
+          <Time at={receipt.at} />
+        </div>
+        <dl className="mt-3 flex flex-col gap-2.5">
+          {receipt.lines.map((line) => (
+            <Line
+              key={line.item}
+              line={line}
+              reasoning={line.item === 'output' ? receipt.reasoningTokens : 0}
+            />
+          ))}
+          {receipt.lines.length === 0 ? <p className="text-ink-3">{t('receipt.freeLine')}</p> : null}
+          <div className="mt-1 border-t border-dashed border-field pt-3">
+            <Row label={t('receipt.sum')} value={<Money usd={receipt.totalUsd} plain />} />
+          </div>
+          <Row label={t('receipt.held')} value={<Money usd={receipt.heldUsd} plain />} quiet />
+          <div className="border-t-2 border-ink pt-2.5 text-lg font-semibold">
+            <Row label={t('receipt.charged')} value={<Money usd={receipt.chargedUsd} plain />} />
+          </div>
+        </dl>
+        <Note receipt={receipt} />
+      </div>
+      <div aria-hidden className="receipt-edge" />
+    </div>
+  );
+}
+
+function Line({ line, reasoning }: { line: ReceiptLine; reasoning: number }) {
+  const { t, i18n } = useTranslation();
+  const price = formatUsd(line.unitUsd, i18n.language);
+  return (
+    <div>
+      <Row
+        label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}
+        value={<Money usd={line.amountUsd} plain />}
+      />
+      <p className="text-sm text-ink-3">
+        {line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price })}
+        {reasoning > 0 ? `, ${t('receipt.reasoningOf', { count: reasoning })}` : ''}
+      </p>
+    </div>
+  );
+}
+
+function Row({ label, value, quiet }: { label: string; value: ReactNode; quiet?: boolean }) {
+  return (
+    <div className={quiet ? 'flex items-baseline gap-2 text-ink-3' : 'flex items-baseline gap-2'}>
+      <dt className="leader flex flex-1 items-baseline gap-2">{label}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+function Note({ receipt }: { receipt: Receipt }) {
+  const { t } = useTranslation();
+  return (
+    <p className="mt-3 text-sm text-ink-3">
+      {receipt.state === 'pending' ? t('receipt.running') : null}
+      {receipt.state === 'void' ? t('receipt.voided') : null}
+      {receipt.state === 'expired' ? t('receipt.expired') : null}
+      {receipt.state === 'posted' && receipt.usageSource ? t(`receipt.${receipt.usageSource}`) : null}
+    </p>
+  );
+}

@@ -1,0 +1,34 @@
+import { useTranslation } from 'react-i18next';
+import type { RequestOutcome, RequestRow } from '../../../src/console/contract.ts';
+import { Badge, type Tone } from '../../ui/Badge.tsx';
+
+const TONES: Record<RequestOutcome, Tone> = {
+  completed: 'good',
+  client_left: 'neutral',
+  upstream_failed: 'bad',
+  cut_short: 'warn',
+  expired: 'warn',
+  shed: 'bad',
+};
+
+export function RequestStatus({ request }: { request: Pick<RequestRow, 'state' | 'outcome' | 'errorCode'> }) {
+  const { t } = useTranslation();
+  if (request.state === 'pending') {
+    return (
+      <Badge>
+        <span aria-hidden className="size-1.5 animate-breathe rounded-full bg-accent" />
+        {t('requests.states.pending')}
+      </Badge>
+    );
+  }
+  const { outcome } = request;
+  if (!outcome)
+    return (
+      <Badge>{t(request.state === 'expired' ? 'requests.states.expired' : 'requests.states.void')}</Badge>
+    );
+  return (
+    <span title={request.errorCode ?? undefined}>
+      <Badge tone={TONES[outcome]}>{t(`requests.states.${outcome}`)}</Badge>
+    </span>
+  );
+}

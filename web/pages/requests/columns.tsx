@@ -1,0 +1,84 @@
+import type { TFunction } from 'i18next';
+import type { RequestRow } from '../../../src/console/contract.ts';
+import { Money } from '../../ui/Money.tsx';
+import { Count, Duration } from '../../ui/Numbers.tsx';
+import type { Column } from '../../ui/Table.tsx';
+import { Time } from '../../ui/Time.tsx';
+import { shortClient } from './client.ts';
+import { RequestStatus } from './RequestStatus.tsx';
+
+/** The columns of the request log; admins see a few more around them. */
+export function requestColumns(t: TFunction): Column<RequestRow>[] {
+  return [
+    { id: 'time', header: t('requests.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'model',
+      header: t('requests.model'),
+      card: 'title',
+      cell: (row) => (
+        <span className="block min-w-0">
+          <span className="block max-w-56 truncate font-medium" title={row.model}>
+            {row.model}
+          </span>
+          <span className="block font-mono text-xs text-ink-3">{row.endpoint}</span>
+        </span>
+      ),
+    },
+    { id: 'status', header: t('requests.status'), cell: (row) => <RequestStatus request={row} /> },
+    {
+      id: 'tokens',
+      header: t('requests.tokens'),
+      align: 'right',
+      cell: (row) => <Amounts row={row} t={t} />,
+    },
+    {
+      id: 'cost',
+      header: t('requests.cost'),
+      align: 'right',
+      card: 'aside',
+      cell: (row) =>
+        row.state === 'pending' ? (
+          <span className="text-ink-3">
+            ≤ <Money usd={row.heldUsd} plain />
+          </span>
+        ) : (
+          <Money usd={row.chargedUsd} plain />
+        ),
+    },
+    {
+      id: 'ttft',
+      header: t('requests.ttft'),
+      align: 'right',
+      cell: (row) => <Duration ms={row.firstByteMs} />,
+    },
+    {
+      id: 'duration',
+      header: t('requests.duration'),
+      align: 'right',
+      cell: (row) => <Duration ms={row.durationMs} />,
+    },
+    {
+      id: 'client',
+      header: t('requests.client'),
+      cell: (row) => (
+        <span className="block max-w-32 truncate text-ink-2" title={row.client}>
+          {shortClient(row.client) || '–'}
+        </span>
+      ),
+    },
+  ];
+}
+
+function Amounts({ row, t }: { row: RequestRow; t: TFunction }) {
+  if (row.kind === 'images') return t('requests.images', { count: row.images });
+  return (
+    <span className="whitespace-nowrap">
+      <Count value={row.inputTokens} /> / <Count value={row.outputTokens} />
+      {row.cachedTokens > 0 ? (
+        <span className="block text-xs text-ink-3">
+          {t('requests.cachedOf', { count: row.cachedTokens })}
+        </span>
+      ) : null}
+    </span>
+  );
+}

@@ -1,0 +1,31 @@
+import { useTranslation } from 'react-i18next';
+import { useApi } from '../../lib/api.ts';
+import { Page } from '../../ui/Card.tsx';
+import { Loaded, Skeleton } from '../../ui/States.tsx';
+import { AppearanceCard } from './AppearanceCard.tsx';
+import { PasswordCard } from './PasswordCard.tsx';
+import { ProfileCard } from './ProfileCard.tsx';
+import { SessionsCard } from './SessionsCard.tsx';
+import { TwoFactorCard } from './TwoFactorCard.tsx';
+import { WarningCard } from './WarningCard.tsx';
+
+export default function SettingsPage() {
+  const { t } = useTranslation();
+  const settings = useApi('GET /api/console/settings', undefined, { staleTime: Infinity });
+  return (
+    <Page title={t('settings.title')}>
+      <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+        {(data) => (
+          <div className="grid items-start gap-5 lg:grid-cols-2">
+            <ProfileCard settings={data} />
+            <AppearanceCard settings={data} />
+            <PasswordCard />
+            <TwoFactorCard />
+            <WarningCard settings={data} />
+            <SessionsCard />
+          </div>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

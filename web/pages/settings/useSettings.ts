@@ -1,0 +1,16 @@
+import { useTranslation } from 'react-i18next';
+import type { SettingsPatch } from '../../../src/console/contract.ts';
+import { useAction } from '../../lib/action.ts';
+import { call } from '../../lib/api.ts';
+import { toast } from '../../ui/Toast.tsx';
+
+export function useSaveSettings() {
+  const { t } = useTranslation();
+  return useAction(
+    async (patch: SettingsPatch) => await call('PATCH /api/console/settings', { body: patch }),
+    {
+      refresh: ['GET /api/console/settings', 'GET /api/console/session', 'GET /api/console/overview'],
+      onDone: () => toast(t('common.saved')),
+    },
+  );
+}

@@ -1,0 +1,17 @@
+import { useTranslation } from 'react-i18next';
+import { Code } from '../../ui/Code.tsx';
+import { Logo } from '../../ui/Logo.tsx';
+
+/** Nobody runs this server yet. Only somebody who can read its output may begin. */
+export function SetupNeeded() {
+  const { t } = useTranslation();
+  return (
+    <main className="mx-auto flex min-h-dvh max-w-xl flex-col justify-center gap-5 px-6 py-16">
+      <Logo />
+      <h1 className="text-2xl font-semibold tracking-tight">{t('setup.neededTitle')}</h1>
+      <p className="text-ink-2">{t('setup.neededLead')}</p>
+      <Code label={t('setup.neededTitle')} code={`Setup link: ${location.origin}/setup?token=…`} />
+      <p className="text-ink-3">{t('setup.neededHint')}</p>
+    </main>
+  );
+}

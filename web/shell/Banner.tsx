@@ -1,0 +1,98 @@
+import { useTranslation } from 'react-i18next';
+import type { ReactNode } from 'react';
+import TriangleAlert from 'lucide-react/icons/triangle-alert';
+import type { Overview } from '../../src/console/contract.ts';
+import { useApi } from '../lib/api.ts';
+import { classes } from '../lib/classes.ts';
+import { formatUsd } from '../lib/money.ts';
+import { LinkButton } from '../ui/Button.tsx';
+
+const FRESH_MS = 15_000;
+
+/** What the owner must know before anything else: no money, little money, a token that was seen in the open. */
+export function Banner() {
+  const { t, i18n } = useTranslation();
+  const overview = useApi('GET /api/console/overview', undefined, { staleTime: FRESH_MS }).data;
+  if (!overview) return null;
+  const usd = (amount: string): string => formatUsd(amount, i18n.language);
+  if (overview.token?.exposedAt) {
+    return (
+      <Strip
+        tone="bad"
+        action={
+          <LinkButton small href="/app/key">
+            {t('banner.replace')}
+          </LinkButton>
+        }
+      >
+        {t('banner.exposed')}
+      </Strip>
+    );
+  }
+  if (isOut(overview)) {
+    const limited = overview.binding.kind === 'monthly_limit';
+    return (
+      <Strip
+        tone="bad"
+        gate
+        action={
+          <LinkButton small href="/app/billing">
+            {t('banner.topUp')}
+          </LinkButton>
+        }
+      >
+        {limited
+          ? t('banner.limitReached', { limit: usd(overview.binding.limitUsd ?? '0') })
+          : t('banner.empty')}
+      </Strip>
+    );
+  }
+  if (overview.lowBalance) {
+    return (
+      <Strip
+        tone="warn"
+        action={
+          <LinkButton small href="/app/billing">
+            {t('banner.topUp')}
+          </LinkButton>
+        }
+      >
+        {t('banner.low', {
+          left: usd(overview.availableUsd),
+          threshold: usd(overview.lowBalance.thresholdUsd),
+        })}
+      </Strip>
+    );
+  }
+  return null;
+}
+
+export function isOut(overview: Overview): boolean {
+  return Number(overview.binding.leftUsd) <= 0;
+}
+
+interface StripProps {
+  readonly tone: 'warn' | 'bad';
+  readonly children: ReactNode;
+  readonly action: ReactNode;
+  /** The bar is down: nothing passes. */
+  readonly gate?: boolean;
+}
+
+function Strip({ tone, children, action, gate }: StripProps) {
+  return (
+    <div role="status" className={tone === 'bad' ? 'bg-bad-soft text-bad' : 'bg-warn-soft text-warn'}>
+      {gate ? <div aria-hidden className="barrier h-1.5 opacity-70" /> : null}
+      <div
+        className={classes(
+          'flex flex-wrap items-center gap-x-4 gap-y-2 border-b px-4 py-2.5 sm:px-8',
+          tone === 'bad' ? 'border-bad-line' : 'border-warn-line',
+        )}
+      >
+        <TriangleAlert size={16} aria-hidden className="shrink-0" />
+        <p className="min-w-0 flex-1 basis-52 font-medium">{children}</p>
+        {action}
+      </div>
+    </div>
+  );
+}

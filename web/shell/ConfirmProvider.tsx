@@ -1,0 +1,83 @@
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError, call } from '../lib/api.ts';
+import { ConfirmedContext, type Confirmed } from '../lib/confirm.ts';
+import { Button } from '../ui/Button.tsx';
+import { Dialog } from '../ui/Dialog.tsx';
+import { TextField } from '../ui/Field.tsx';
+import { FormError } from '../ui/States.tsx';
+
+interface Waiting {
+  readonly proceed: () => void;
+  readonly giveUp: () => void;
+}
+
+/** Sensitive actions want the password again; whichever page they are on, this asks for it. */
+export function ConfirmProvider({ children }: { children: ReactNode }) {
+  const [waiting, setWaiting] = useState<Waiting>();
+  const [confirmed] = useState(() => makeConfirmed(setWaiting));
+  return (
+    <ConfirmedContext value={confirmed}>
+      {children}
+      {waiting ? <PasswordDialog {...waiting} /> : null}
+    </ConfirmedContext>
+  );
+}
+
+function makeConfirmed(show: (waiting: Waiting | undefined) => void): Confirmed {
+  const askFor = async (error: ApiError): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    show({ proceed: resolve, giveUp: () => reject(error) });
+    await promise.finally(() => show(undefined));
+  };
+  return async (act) => {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'confirmation_required') throw error;
+      await askFor(error);
+      return await act();
+    }
+  };
+}
+
+function PasswordDialog({ proceed, giveUp }: Waiting) {
+  const { t } = useTranslation();
+  const [password, setPassword] = useState('');
+  const [error, setError] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await call('POST /api/console/confirm', { body: { password } });
+      proceed();
+    } catch (failure) {
+      setError(failure instanceof Error ? failure : new Error(String(failure)));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog open onClose={giveUp} title={t('confirm.title')}>
+      <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
+        <p className="text-ink-2">{t('confirm.lead')}</p>
+        <TextField
+          label={t('auth.password')}
+          type="password"
+          autoComplete="current-password"
+          autoFocus
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        <FormError error={error} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={giveUp}>{t('common.cancel')}</Button>
+          <Button type="submit" kind="primary" busy={busy}>
+            {t('confirm.go')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

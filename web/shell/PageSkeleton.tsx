@@ -1,0 +1,18 @@
+import { useTranslation } from 'react-i18next';
+import { Skeleton, SkeletonRows } from '../ui/States.tsx';
+
+/** The shape of a page, while its code is on the way. */
+export function PageSkeleton() {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="status"
+      aria-label={t('common.loading')}
+      className="mx-auto w-full max-w-[72rem] px-4 pt-6 sm:px-8 sm:pt-8"
+    >
+      <Skeleton className="mb-2 h-6 w-44" />
+      <Skeleton className="mb-6 h-4 w-72 max-w-full" />
+      <SkeletonRows rows={5} />
+    </div>
+  );
+}

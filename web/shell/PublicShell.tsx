@@ -1,0 +1,67 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'wouter';
+import { useSession } from '../lib/session.ts';
+import { LinkButton } from '../ui/Button.tsx';
+import { Logo } from '../ui/Logo.tsx';
+import { LanguageButton, ThemeButton } from './Preferences.tsx';
+
+/** The frame of pages that anybody may see. */
+export function PublicShell({ children }: { children: ReactNode }) {
+  const { t } = useTranslation();
+  const session = useSession().data;
+  return (
+    <div className="flex min-h-dvh flex-col">
+      <header className="sticky top-0 z-20 border-b border-line bg-page">
+        <div className="mx-auto flex h-14 max-w-[76rem] items-center gap-1 px-4 sm:gap-2 sm:px-8">
+          <Link href="/" className="mr-auto rounded-sm" aria-label={session?.site.name ?? 'Tollgate'}>
+            <Logo name={session?.site.name} />
+          </Link>
+          <nav aria-label={t('nav.label')} className="flex items-center gap-1">
+            <a
+              href="/#models"
+              className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
+            >
+              {t('nav.models')}
+            </a>
+            <LinkButton kind="ghost" href="/docs" className="max-sm:px-2.5">
+              {t('nav.docs')}
+            </LinkButton>
+            <span className="hidden items-center sm:inline-flex">
+              <LanguageButton />
+              <ThemeButton />
+            </span>
+            {session?.user ? (
+              <LinkButton kind="primary" href="/app">
+                {t('nav.console')}
+              </LinkButton>
+            ) : (
+              <LinkButton href="/sign-in">{t('nav.signIn')}</LinkButton>
+            )}
+          </nav>
+        </div>
+      </header>
+      <main className="flex-1">{children}</main>
+      <footer className="border-t border-line">
+        <div className="mx-auto flex max-w-[76rem] flex-wrap items-center gap-x-6 gap-y-2 px-4 py-6 text-sm text-ink-3 sm:px-8">
+          <span className="mr-auto">
+            Tollgate {session?.site.version ?? ''} · {t('public.footer')}
+          </span>
+          <span className="inline-flex items-center sm:hidden">
+            <LanguageButton />
+            <ThemeButton />
+          </span>
+          <Link href="/docs/errors" className="hover:text-ink">
+            {t('docs.errors')}
+          </Link>
+          <a href="/llms.txt" className="hover:text-ink">
+            llms.txt
+          </a>
+          <a href="/api/public/v1/openapi.json" className="hover:text-ink">
+            openapi.json
+          </a>
+        </div>
+      </footer>
+    </div>
+  );
+}

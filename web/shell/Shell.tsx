@@ -1,0 +1,74 @@
+import { useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import MenuIcon from 'lucide-react/icons/menu';
+import Search from 'lucide-react/icons/search';
+import { IconButton } from '../ui/Button.tsx';
+import { Dialog } from '../ui/Dialog.tsx';
+import { Logo } from '../ui/Logo.tsx';
+import { useSite } from '../lib/session.ts';
+import { Banner } from './Banner.tsx';
+import { ACCOUNT_NAV, ADMIN_NAV } from './navigation.ts';
+import { openPalette } from './palette.ts';
+import { Shortcuts } from './Shortcuts.tsx';
+import { Sidebar } from './Sidebar.tsx';
+
+interface ShellProps {
+  readonly area: 'account' | 'admin';
+  readonly children: ReactNode;
+}
+
+/** Sidebar on wide screens, a drawer on narrow ones, and the page beside it. */
+export function Shell({ area, children }: ShellProps) {
+  const { t } = useTranslation();
+  const groups = area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV;
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+      <a
+        href="#content"
+        className="sr-only z-50 rounded-md bg-accent px-4 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-3 focus:left-3"
+      >
+        {t('nav.skip')}
+      </a>
+      <aside className="sticky top-0 hidden h-dvh border-r border-line bg-page lg:block">
+        <Sidebar groups={groups} area={area} />
+      </aside>
+      <TopBar area={area} />
+      <main id="content" tabIndex={-1} className="min-w-0 outline-none">
+        {area === 'account' ? <Banner /> : null}
+        {children}
+      </main>
+      <Shortcuts />
+    </div>
+  );
+}
+
+function TopBar({ area }: { area: 'account' | 'admin' }) {
+  const { t } = useTranslation();
+  const site = useSite();
+  const [open, setOpen] = useState(false);
+  return (
+    <header className="sticky top-0 z-20 flex h-13 items-center gap-2 border-b border-line bg-page px-3 lg:hidden">
+      <IconButton
+        label={t('nav.menu')}
+        onClick={() => setOpen(true)}
+        aria-expanded={open}
+        className="size-10"
+      >
+        <MenuIcon size={19} aria-hidden />
+      </IconButton>
+      <div className="flex-1">
+        <Logo name={site?.name} />
+      </div>
+      <IconButton label={t('nav.search')} onClick={openPalette} className="size-10">
+        <Search size={18} aria-hidden />
+      </IconButton>
+      <Dialog open={open} onClose={() => setOpen(false)} title={t('nav.menu')} kind="drawer" hideTitle>
+        <Sidebar
+          groups={area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV}
+          area={area}
+          onNavigate={() => setOpen(false)}
+        />
+      </Dialog>
+    </header>
+  );
+}

@@ -1,0 +1,125 @@
+import { useTranslation } from 'react-i18next';
+import ArrowLeft from 'lucide-react/icons/arrow-left';
+import Search from 'lucide-react/icons/search';
+import ShieldCheck from 'lucide-react/icons/shield-check';
+import { Link, useLocation } from 'wouter';
+import { classes } from '../lib/classes.ts';
+import { useSite, useUser } from '../lib/session.ts';
+import { Logo } from '../ui/Logo.tsx';
+import { AccountMenu } from './AccountMenu.tsx';
+import { isCurrent, type NavGroup } from './navigation.ts';
+import { openPalette } from './palette.ts';
+
+interface SidebarProps {
+  readonly groups: readonly NavGroup[];
+  readonly area: 'account' | 'admin';
+  readonly onNavigate?: () => void;
+}
+
+export function Sidebar({ groups, area, onNavigate }: SidebarProps) {
+  const { t } = useTranslation();
+  const site = useSite();
+  return (
+    <div className="flex h-full flex-col">
+      <div className="flex items-center gap-2 px-5 pt-5 pb-4">
+        <Link
+          href={area === 'admin' ? '/admin' : '/app'}
+          onClick={onNavigate}
+          className="rounded-sm"
+          aria-label={site?.name ?? 'Tollgate'}
+        >
+          <Logo name={site?.name} />
+        </Link>
+        {area === 'admin' ? (
+          <span className="rounded-sm border border-line px-1.5 text-xs font-medium text-ink-3">
+            {t('nav.adminTag')}
+          </span>
+        ) : null}
+      </div>
+      <div className="px-3 pb-3">
+        <SearchButton />
+      </div>
+      <nav aria-label={t('nav.label')} className="thin-scroll min-h-0 flex-1 overflow-y-auto px-3 pb-4">
+        {groups.map((group) => (
+          <Group key={group.label} group={group} onNavigate={onNavigate} />
+        ))}
+        <AreaLink area={area} onNavigate={onNavigate} />
+      </nav>
+      <AccountMenu />
+    </div>
+  );
+}
+
+function Group({ group, onNavigate }: { group: NavGroup; onNavigate: (() => void) | undefined }) {
+  const { t } = useTranslation();
+  const [location] = useLocation();
+  return (
+    <div className="mt-4 first:mt-1">
+      <p className="px-2 pb-1 text-xs font-medium text-ink-3">{t(`nav.${group.label}`)}</p>
+      <ul>
+        {group.items.map(({ href, label, icon: Icon }) => {
+          const current = isCurrent(href, location);
+          return (
+            <li key={href}>
+              <Link
+                href={href}
+                onClick={onNavigate}
+                aria-current={current ? 'page' : undefined}
+                className={classes(
+                  'relative flex h-8.5 items-center gap-2.5 rounded-md px-2 transition-colors hover:bg-hover',
+                  current ? 'bg-hover font-medium text-ink' : 'text-ink-2',
+                )}
+              >
+                {current ? (
+                  <span
+                    aria-hidden
+                    className="absolute top-1.5 bottom-1.5 -left-3 w-0.75 rounded-r-sm bg-accent"
+                  />
+                ) : null}
+                <Icon size={16} aria-hidden className={current ? 'text-accent' : 'text-ink-3'} />
+                {t(`nav.${label}`)}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+/** From the account to the administration and back, for those who may. */
+function AreaLink({ area, onNavigate }: { area: 'account' | 'admin'; onNavigate: (() => void) | undefined }) {
+  const { t } = useTranslation();
+  const user = useUser();
+  if (user.role !== 'admin') return null;
+  const Icon = area === 'admin' ? ArrowLeft : ShieldCheck;
+  return (
+    <Link
+      href={area === 'admin' ? '/app' : '/admin'}
+      onClick={onNavigate}
+      className="mt-4 flex h-8.5 items-center gap-2.5 rounded-md px-2 text-ink-2 transition-colors hover:bg-hover"
+    >
+      <Icon size={16} aria-hidden className="text-ink-3" />
+      {area === 'admin' ? t('nav.toAccount') : t('nav.toAdmin')}
+    </Link>
+  );
+}
+
+function SearchButton() {
+  const { t } = useTranslation();
+  return (
+    <button
+      type="button"
+      onClick={openPalette}
+      className="flex h-8.5 w-full items-center gap-2.5 rounded-md border border-line bg-surface px-2.5 text-ink-3 transition-colors hover:border-field hover:text-ink-2"
+    >
+      <Search size={15} aria-hidden />
+      <span className="flex-1 text-left">{t('nav.search')}</span>
+      <kbd className="rounded-sm border border-line bg-sunken px-1.5 text-xs">
+        {IS_APPLE ? '⌘K' : 'Ctrl K'}
+      </kbd>
+    </button>
+  );
+}
+
+const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);

@@ -1,0 +1,43 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Button } from './Button.tsx';
+import { Dialog } from './Dialog.tsx';
+
+interface AskDialogProps {
+  readonly open: boolean;
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Names the deed, never just "OK". */
+  readonly go: string;
+  readonly onGo: () => void;
+  readonly onClose: () => void;
+  readonly kind?: 'danger' | 'primary';
+}
+
+/** Are you sure: says what will happen, and asks. */
+export function AskDialog({ open, title, children, go, onGo, onClose, kind = 'danger' }: AskDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title={title}
+      footer={
+        <>
+          <Button onClick={onClose}>{t('common.cancel')}</Button>
+          <Button
+            kind={kind}
+            onClick={() => {
+              onClose();
+              onGo();
+            }}
+          >
+            {go}
+          </Button>
+        </>
+      }
+    >
+      <div className="text-ink-2">{children}</div>
+    </Dialog>
+  );
+}

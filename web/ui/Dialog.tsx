@@ -1,0 +1,97 @@
+import { useEffect, useId, useRef, type ReactNode } from 'react';
+import X from 'lucide-react/icons/x';
+import { useTranslation } from 'react-i18next';
+import { classes } from '../lib/classes.ts';
+import { IconButton } from './Button.tsx';
+
+interface DialogProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly title: ReactNode;
+  readonly children: ReactNode;
+  readonly footer?: ReactNode;
+  /** A sheet comes in from the side and leaves the page's context visible; a box asks for a decision. */
+  readonly kind?: 'box' | 'sheet' | 'drawer' | 'wide';
+  /** For a secret shown once: neither Escape nor a click outside closes it by accident. */
+  readonly insistent?: boolean;
+  readonly hideTitle?: boolean;
+}
+
+/** The browser's own modal dialog: it traps focus, makes the rest inert and gives focus back, without injected styles. */
+export function Dialog(props: DialogProps) {
+  return props.open ? <OpenDialog {...props} /> : null;
+}
+
+function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent, hideTitle }: DialogProps) {
+  const { t } = useTranslation();
+  const ref = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    const before = document.activeElement;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={titleId}
+      className={classes(
+        'thin-scroll flex flex-col border-line bg-raised p-0 shadow-pop outline-none',
+        SHAPES[kind],
+      )}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (!insistent) onClose();
+      }}
+      onMouseDown={(event) => {
+        if (event.target === ref.current && !insistent && isOutside(event.nativeEvent, ref.current))
+          onClose();
+      }}
+    >
+      <header
+        className={hideTitle ? 'sr-only' : 'flex shrink-0 items-start gap-3 border-b border-line px-5 py-3.5'}
+      >
+        <h2 id={titleId} className="min-w-0 flex-1 pt-1 text-lg font-semibold tracking-tight">
+          {title}
+        </h2>
+        {insistent || hideTitle ? null : (
+          <IconButton label={t('common.close')} onClick={onClose}>
+            <X size={17} aria-hidden />
+          </IconButton>
+        )}
+      </header>
+      <div
+        className={classes('thin-scroll min-h-0 flex-1 overflow-y-auto', !hideTitle && 'px-5 py-5')}
+        tabIndex={-1}
+      >
+        {children}
+      </div>
+      {footer ? (
+        <footer className="flex shrink-0 flex-wrap justify-end gap-2 border-t border-line px-5 py-3.5">
+          {footer}
+        </footer>
+      ) : null}
+    </dialog>
+  );
+}
+
+const SHAPES: Record<NonNullable<DialogProps['kind']>, string> = {
+  box: 'm-auto max-h-[90dvh] w-[min(34rem,calc(100vw-2rem))] animate-rise rounded-lg border',
+  wide: 'm-auto max-h-[94dvh] w-[min(64rem,calc(100vw-2rem))] animate-rise rounded-lg border',
+  sheet: 'mr-0 ml-auto h-dvh w-[min(36rem,100vw)] animate-slide border-l',
+  drawer: 'mr-auto ml-0 h-dvh w-[min(18rem,85vw)] animate-slide-left border-r',
+};
+
+function isOutside(event: MouseEvent, element: HTMLElement): boolean {
+  const box = element.getBoundingClientRect();
+  return (
+    event.clientX < box.left ||
+    event.clientX > box.right ||
+    event.clientY < box.top ||
+    event.clientY > box.bottom
+  );
+}

@@ -1,0 +1,135 @@
+import { useId, type ComponentProps, type ReactNode } from 'react';
+import ChevronDown from 'lucide-react/icons/chevron-down';
+import { classes } from '../lib/classes.ts';
+
+interface FieldProps {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  readonly error?: ReactNode;
+  readonly hideLabel?: boolean;
+  readonly className?: string | undefined;
+  readonly children: (ids: FieldIds) => ReactNode;
+}
+
+export interface FieldIds {
+  readonly id: string;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': true | undefined;
+}
+
+/** Label, control, hint and error, tied together for screen readers. */
+export function Field({ label, hint, error, hideLabel, className, children }: FieldProps) {
+  const id = useId();
+  const noteId = `${id}-note`;
+  const note = error ?? hint;
+  return (
+    <div className={classes('flex min-w-0 flex-col gap-1.5', className)}>
+      <label htmlFor={id} className={hideLabel ? 'sr-only' : 'text-sm font-medium text-ink-2'}>
+        {label}
+      </label>
+      {children({
+        id,
+        'aria-describedby': note ? noteId : undefined,
+        'aria-invalid': error ? true : undefined,
+      })}
+      {note ? (
+        <p
+          id={noteId}
+          role={error ? 'alert' : undefined}
+          className={classes('text-sm', error ? 'text-bad' : 'text-ink-3')}
+        >
+          {note}
+        </p>
+      ) : null}
+    </div>
+  );
+}
+
+const CONTROL =
+  'w-full min-w-0 rounded-md border border-field bg-surface text-base text-ink transition-colors hover:border-ink-3 ' +
+  'focus-visible:outline-offset-0 aria-invalid:border-bad disabled:opacity-60 max-sm:text-lg';
+
+export function Input({ className, ...rest }: ComponentProps<'input'>) {
+  return <input className={classes(CONTROL, 'h-9 px-3', className)} {...rest} />;
+}
+
+export function Textarea({ className, ...rest }: ComponentProps<'textarea'>) {
+  return <textarea className={classes(CONTROL, 'thin-scroll px-3 py-2', className)} {...rest} />;
+}
+
+export function Select({ className, children, ...rest }: ComponentProps<'select'>) {
+  return (
+    <span className={classes('relative inline-flex min-w-0', className)}>
+      <select className={classes(CONTROL, 'h-9 appearance-none truncate pr-8 pl-3')} {...rest}>
+        {children}
+      </select>
+      <ChevronDown
+        size={15}
+        aria-hidden
+        className="pointer-events-none absolute top-1/2 right-2.5 -translate-y-1/2 text-ink-3"
+      />
+    </span>
+  );
+}
+
+interface TextFieldProps extends Omit<ComponentProps<'input'>, 'children'> {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  readonly error?: ReactNode;
+  readonly hideLabel?: boolean;
+  readonly fieldClassName?: string;
+}
+
+export function TextField({
+  label,
+  hint,
+  error,
+  hideLabel = false,
+  fieldClassName,
+  ...rest
+}: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error} hideLabel={hideLabel} className={fieldClassName}>
+      {(ids) => <Input {...ids} {...rest} />}
+    </Field>
+  );
+}
+
+interface SelectFieldProps extends ComponentProps<'select'> {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  readonly hideLabel?: boolean;
+  readonly fieldClassName?: string;
+}
+
+export function SelectField({
+  label,
+  hint,
+  hideLabel = false,
+  fieldClassName,
+  children,
+  ...rest
+}: SelectFieldProps) {
+  return (
+    <Field label={label} hint={hint} hideLabel={hideLabel} className={fieldClassName}>
+      {(ids) => (
+        <Select {...ids} {...rest}>
+          {children}
+        </Select>
+      )}
+    </Field>
+  );
+}
+
+interface CheckProps extends Omit<ComponentProps<'input'>, 'type'> {
+  readonly label: ReactNode;
+}
+
+export function Check({ label, className, ...rest }: CheckProps) {
+  return (
+    <label className={classes('inline-flex cursor-pointer items-start gap-2.5 text-base', className)}>
+      <input type="checkbox" className="mt-0.5 size-4.5 shrink-0 accent-accent" {...rest} />
+      <span>{label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import { classes } from '../lib/classes.ts';
+
+interface FormProps {
+  readonly onSubmit: () => void;
+  readonly children: ReactNode;
+  readonly className?: string;
+  readonly role?: 'search';
+}
+
+/** A form that is sent by its handler and never by the browser. */
+export function Form({ onSubmit, children, className, role }: FormProps) {
+  return (
+    <form
+      role={role}
+      className={classes(className ?? 'flex flex-col gap-4')}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+    </form>
+  );
+}

@@ -1,0 +1,91 @@
+import { Children, isValidElement, type ComponentProps, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import ReactMarkdown, { type Components } from 'react-markdown';
+import remarkGfm from 'remark-gfm';
+import { Code } from './Code.tsx';
+
+const PLUGINS = [remarkGfm];
+
+/** Output of models is hostile: raw HTML is dropped, addresses are filtered, and no picture is fetched from anywhere. */
+export default function MarkdownRendered({ text, document = false }: { text: string; document?: boolean }) {
+  return (
+    <div className="prose">
+      <ReactMarkdown remarkPlugins={PLUGINS} components={document ? DOCUMENT : ANSWER} skipHtml>
+        {text}
+      </ReactMarkdown>
+    </div>
+  );
+}
+
+const BOTH: Components = {
+  a: ({ href, children }) => {
+    const own = href?.startsWith('/') || href?.startsWith('#');
+    return (
+      <a href={href} {...(own ? {} : { target: '_blank', rel: 'noopener noreferrer nofollow' })}>
+        {children}
+      </a>
+    );
+  },
+  img: ({ src, alt }) => (
+    <a href={typeof src === 'string' ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
+      {alt || 'image'}
+    </a>
+  ),
+  pre: ({ children }) => <Block>{children}</Block>,
+  table: (props: ComponentProps<'table'>) => (
+    <div className="table-scroll">
+      <table>{props.children}</table>
+    </div>
+  ),
+};
+
+/** An answer stands below the page's own headings and has no anchors: two answers may use the same words. */
+const ANSWER: Components = {
+  ...BOTH,
+  h1: ({ children }) => <h2>{children}</h2>,
+  h2: ({ children }) => <h3>{children}</h3>,
+  h3: ({ children }) => <h4>{children}</h4>,
+  h4: ({ children }) => <h5>{children}</h5>,
+};
+
+/** A guide is the page: headings keep their rank, and headings and rows of tables can be linked to. */
+const DOCUMENT: Components = {
+  ...BOTH,
+  h1: ({ children }) => <h1 id={slug(children)}>{children}</h1>,
+  h2: ({ children }) => <h2 id={slug(children)}>{children}</h2>,
+  h3: ({ children }) => <h3 id={slug(children)}>{children}</h3>,
+  tr: ({ children }) => <tr id={rowId(children)}>{children}</tr>,
+};
+
+function Block({ children }: { children: ReactNode }) {
+  const { t } = useTranslation();
+  const language = languageOf(children);
+  return <Code code={textOf(children).replace(/\n$/, '')} label={language ?? t('playground.sample')} />;
+}
+
+function languageOf(children: ReactNode): string | undefined {
+  const [code] = Children.toArray(children);
+  if (!isValidElement<{ className?: string }>(code)) return undefined;
+  return /language-(\S+)/.exec(code.props.className ?? '')?.[1];
+}
+
+function textOf(node: ReactNode): string {
+  if (typeof node === 'string' || typeof node === 'number') return String(node);
+  if (Array.isArray(node)) return node.map(textOf).join('');
+  return isValidElement<{ children?: ReactNode }>(node) ? textOf(node.props.children) : '';
+}
+
+/** The same anchors as on GitHub, so that links within the guides work in both places. */
+function slug(children: ReactNode): string {
+  return textOf(children)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s-]/gu, '')
+    .trim()
+    .replace(/\s+/g, '-');
+}
+
+/** `/docs/errors/invalid_json` leads to the row whose first cell is that word. */
+function rowId(children: ReactNode): string | undefined {
+  const first = textOf(Children.toArray(children)[0]);
+  return /^[a-z]+(_[a-z]+)+$/.test(first) ? first : undefined;
+}

@@ -1,0 +1,21 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Button } from './Button.tsx';
+
+interface PagerProps {
+  readonly pages: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
+  readonly note?: ReactNode;
+}
+
+export function Pager({ pages, note }: PagerProps) {
+  const { t } = useTranslation();
+  if (!pages.hasNextPage) return null;
+  return (
+    <div className="flex flex-wrap items-center justify-center gap-3 border-t border-line px-5 py-3">
+      {note ? <span className="text-sm text-ink-3">{note}</span> : null}
+      <Button small busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
+        {t('common.more')}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,146 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { classes } from '../lib/classes.ts';
+import { useNarrow } from '../lib/media.ts';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: ReactNode;
+  readonly cell: (row: Row) => ReactNode;
+  readonly align?: 'right';
+  /** Where the value goes when rows become cards: the card's first line, its right end, or the labelled list. */
+  readonly card?: 'title' | 'aside' | 'hidden';
+  readonly className?: string;
+}
+
+interface TableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string | number;
+  readonly onOpen?: ((row: Row) => void) | undefined;
+  readonly rowLabel?: ((row: Row) => string) | undefined;
+}
+
+/** A table; on a phone, the same rows as cards. A row that opens something is reachable and openable by keyboard. */
+export function Table<Row>(props: TableProps<Row>) {
+  return useNarrow() ? <Cards {...props} /> : <Grid {...props} />;
+}
+
+function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
+  return (
+    <div
+      className="thin-scroll overflow-x-auto"
+      role="region"
+      aria-label={label}
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard
+      tabIndex={0}
+    >
+      <table className="w-full border-collapse text-sm">
+        <thead>
+          <tr className="border-y border-line first:border-t-0">
+            {columns.map((column) => (
+              <th
+                key={column.id}
+                scope="col"
+                className={classes(
+                  'px-3 py-2 text-xs font-medium whitespace-nowrap text-ink-3 first:pl-5 last:pr-5',
+                  column.align === 'right' ? 'text-right' : 'text-left',
+                )}
+              >
+                {column.header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr
+              key={rowKey(row)}
+              className={classes('border-b border-line last:border-b-0', onOpen && 'row-opens')}
+              onClick={(event) => onOpen && !isControl(event.target) && onOpen(row)}
+            >
+              {columns.map((column, index) => (
+                <td
+                  key={column.id}
+                  className={classes(
+                    'relative px-3 py-2.5 align-middle first:pl-5 last:pr-5',
+                    column.align === 'right' && 'text-right',
+                    column.className,
+                  )}
+                >
+                  {onOpen && index === 0 ? (
+                    <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="sr-only" />
+                  ) : null}
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
+  const title = columns.filter((column) => column.card === 'title');
+  const aside = columns.filter((column) => column.card === 'aside');
+  const rest = columns.filter((column) => column.card === undefined);
+  return (
+    <ul aria-label={label} className="divide-y divide-line border-t border-line">
+      {rows.map((row) => (
+        <li key={rowKey(row)} className="row-card relative px-5 py-3.5">
+          {onOpen ? (
+            <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="absolute inset-0" />
+          ) : null}
+          <div className="flex items-baseline justify-between gap-3">
+            <div className="min-w-0 font-medium">
+              {title.map((column) => (
+                <div key={column.id}>{column.cell(row)}</div>
+              ))}
+            </div>
+            <div className="shrink-0 text-right">
+              {aside.map((column) => (
+                <div key={column.id}>{column.cell(row)}</div>
+              ))}
+            </div>
+          </div>
+          <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm">
+            {rest.map((column) => (
+              <div key={column.id} className="min-w-0">
+                <dt className="text-xs text-ink-3">{column.header}</dt>
+                <dd className="min-w-0">{column.cell(row)}</dd>
+              </div>
+            ))}
+          </dl>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface OpenButtonProps<Row> {
+  readonly row: Row;
+  readonly onOpen: (row: Row) => void;
+  readonly rowLabel: TableProps<Row>['rowLabel'];
+  readonly className: string;
+}
+
+/** The row's action for keyboards and screen readers: a real button, named after the row. */
+function OpenButton<Row>({ row, onOpen, rowLabel, className }: OpenButtonProps<Row>) {
+  const { t } = useTranslation();
+  return (
+    <button
+      type="button"
+      className={classes('row-open', className)}
+      aria-label={rowLabel?.(row) ?? t('common.open')}
+      onClick={() => onOpen(row)}
+    />
+  );
+}
+
+/** A click on a link or button within the row is meant for that. */
+function isControl(target: EventTarget): boolean {
+  return target instanceof Element && target.closest('a, button, input, select, label') !== null;
+}

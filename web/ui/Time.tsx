@@ -1,0 +1,21 @@
+import { useTranslation } from 'react-i18next';
+import { useNow } from '../lib/now.ts';
+import { formatRelative, formatTime, utcText, type TimeStyle } from '../lib/time.ts';
+
+/** Local time, with UTC on hover. */
+export function Time({ at, style = 'short' }: { at: number; style?: TimeStyle | 'relative' }) {
+  const { i18n } = useTranslation();
+  const now = useNow();
+  const text =
+    style === 'relative' ? formatRelative(at, now, i18n.language) : formatTime(at, i18n.language, style);
+  const local = style === 'relative' ? `${formatTime(at, i18n.language, 'full')} · ` : '';
+  return (
+    <time
+      dateTime={new Date(at).toISOString()}
+      title={`${local}${utcText(at)}`}
+      className="whitespace-nowrap tabular-nums"
+    >
+      {text}
+    </time>
+  );
+}

@@ -1,0 +1,53 @@
+import { useSyncExternalStore } from 'react';
+import { classes } from '../lib/classes.ts';
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly tone: 'good' | 'bad';
+}
+
+const SHOWN_MS = 4500;
+const MAX_SHOWN = 3;
+let toasts: readonly Toast[] = [];
+let nextId = 1;
+const listeners = new Set<() => void>();
+
+/** Says in passing that something was done, or was not. */
+export function toast(text: string, tone: Toast['tone'] = 'good'): void {
+  const id = nextId++;
+  change([...toasts, { id, text, tone }].slice(-MAX_SHOWN));
+  setTimeout(() => change(toasts.filter((shown) => shown.id !== id)), SHOWN_MS);
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toasts);
+  return (
+    <div
+      role="status"
+      className="pointer-events-none fixed inset-x-4 bottom-4 z-50 flex flex-col items-center gap-2 sm:left-auto sm:items-end"
+    >
+      {shown.map((item) => (
+        <div
+          key={item.id}
+          className={classes(
+            'max-w-md animate-rise rounded-md border bg-raised px-4 py-2.5 shadow-pop',
+            item.tone === 'bad' ? 'border-bad-line text-bad' : 'border-line',
+          )}
+        >
+          {item.text}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function change(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
