@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { makeImageStore } from './activity/image-store.ts';
+import { makeMetrics, type Metrics } from './activity/metrics.ts';
 import { builtinCatalog } from './catalog/builtin.ts';
 import type { CatalogSource } from './catalog/catalog.ts';
 import { openCatalog } from './catalog/source.ts';
@@ -23,6 +24,7 @@ import { openSecret, type Secret } from './identity/secret.ts';
 import { hashToken } from './identity/token.ts';
 import { AnswerBook } from './ledger/answers.ts';
 import { openLedger, type OpenLedger } from './ledger/open.ts';
+import type { Ledger } from './ledger/port.ts';
 import type { RelayParts } from './relay/call.ts';
 import { Closing } from './relay/closing.ts';
 import { Running } from './relay/running.ts';
@@ -35,6 +37,7 @@ import { Sweeper } from './sweeper.ts';
 import { Pool } from './upstream/pool.ts';
 import { openApiDocument } from './wire/openapi.ts';
 import llms from '../docs/llms.txt' with { type: 'text' };
+import { version } from '../package.json' with { type: 'json' };
 
 /** What the command line and the server both need: the store, its secret, its books. */
 export interface Services {
@@ -106,7 +109,7 @@ export async function startTollgate(
     const relay = makeRelay(services, catalog);
     const state = { draining: false };
     const { server, door } = await openDoor(services, catalog, relay, state);
-    const sweeper = startChores(services, door);
+    const sweeper = startChores(services, door, relay);
     const setup = await door.setup.issue();
     return {
       url: server.url,
@@ -150,9 +153,10 @@ async function openAnyCatalog({
 
 interface Relay extends RelayParts {
   readonly upstreams: Pool;
+  readonly tally: Metrics;
 }
 
-function makeRelay({ config, ledger: { ledger }, clock, log }: Services, catalog: CatalogSource): Relay {
+function makeRelay({ config, ledger: { ledger }, store, clock, log }: Services, catalog: CatalogSource): Relay {
   const upstreams = new Pool(catalog.current(), clock);
   catalog.onChange((next) => upstreams.use(next));
   return {
@@ -161,6 +165,12 @@ function makeRelay({ config, ledger: { ledger }, clock, log }: Services, catalog
     upstreams,
     closing: new Closing(ledger, log),
     running: new Running({ ledger, clock, log, leaseMs: config.leaseMs }),
+    tally: makeMetrics({
+      version,
+      startedAtMs: clock.now(),
+      openHolds: () => countOpenHolds(store),
+      backends: () => upstreams.list(),
+    }),
     clock,
     log,
   };
@@ -191,7 +201,7 @@ async function openDoor(
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => answers(store),
-      metrics: async () => '',
+      metrics: () => relay.tally.render(),
     }),
   ]);
   const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
@@ -227,7 +237,7 @@ async function answers(store: Store): Promise<boolean> {
   );
 }
 
-function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor): Sweeper {
+function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor, { tally }: Relay): Sweeper {
   const images = makeImageStore(store.db, clock);
   const replies = new AnswerBook(store, clock);
   return new Sweeper(
@@ -236,9 +246,28 @@ function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => replies.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      { name: 'books', everyMs: 300_000, run: () => checkBooks(ledger, tally, log) },
     ],
     log,
   );
+}
+
+/** The same check as `tollgate verify`, now and then, for the metric and the log. */
+async function checkBooks(ledger: Ledger, tally: Metrics, log: Log): Promise<void> {
+  const { breaches } = await ledger.verify();
+  tally.verified(breaches.length);
+  for (const breach of breaches.slice(0, MOST_BREACHES)) log.error('the books are wrong', { ...breach });
+}
+
+const MOST_BREACHES = 20;
+
+async function countOpenHolds(store: Store): Promise<number> {
+  const { open } = await store.db
+    .selectFrom('request')
+    .select(({ fn }) => fn.countAll<number>().as('open'))
+    .where('state', '=', 'pending')
+    .executeTakeFirstOrThrow();
+  return Number(open);
 }
 
 /** Running requests may finish within the grace; the rest are told, measured and closed. */

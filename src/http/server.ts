@@ -29,6 +29,7 @@ export interface RunningServer {
 
 /** Seconds without a byte after which a connection that never finished its request is dropped. */
 const IDLE_SECONDS = 30;
+const LAST_BYTES_MS = 1_000;
 /** Above our own limit, so that it is we who say in our words that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
 /** Paths that answer while everything else is told to go away. */
@@ -51,7 +52,11 @@ export function startServer(options: ServerOptions): RunningServer {
     url: `${options.tls ? 'https' : 'http'}://${shownHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
     drain: () => door.drain(),
-    stop: () => server.stop(true),
+    stop: async () => {
+      // Last bytes may still be on their way; idle connections would keep us waiting for ever.
+      await Promise.race([server.stop(), Bun.sleep(LAST_BYTES_MS)]);
+      await server.stop(true);
+    },
   };
 }
 

@@ -39,8 +39,9 @@ export async function admit(
     client: call.client,
     limits: parts.catalog().limits,
   });
-  if (admission.kind === 'refused') throw new Refusal(refusalFault(admission), admission.rate);
-  return admission;
+  if (admission.kind === 'admitted') return admission;
+  parts.tally.refused(admission.reason);
+  throw new Refusal(refusalFault(admission), admission.rate);
 }
 
 /**

@@ -68,8 +68,24 @@ export interface RelayParts {
   readonly upstreams: UpstreamPool;
   readonly closing: Closing;
   readonly running: Running;
+  readonly tally: Tally;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** Counts what passes, for whoever watches. */
+export interface Tally {
+  refused(reason: string): void;
+  request(done: FinishedRequest): void;
+  /** What a backend used beyond a hold. */
+  overrun(amount: NanoUsd): void;
+}
+
+export interface FinishedRequest {
+  readonly endpoint: string;
+  readonly outcome: string;
+  readonly durationMs: number;
+  readonly firstByteMs?: number | undefined;
 }
 
 /** What the edge tells the client besides the body. */

@@ -4,6 +4,7 @@ import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import { NoAnswer } from './attempts.ts';
 import type { Call, RelayParts } from './call.ts';
+import type { Close } from './closing.ts';
 import type { Measured } from './meter.ts';
 import type { RunningRequest } from './running.ts';
 
@@ -22,6 +23,7 @@ export interface Finish {
 export class Errand implements RunningRequest {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
+  readonly #endpoint: string;
   readonly #startedAt: number;
   readonly #abort = new AbortController();
   #cutBy: Fault | undefined;
@@ -29,6 +31,7 @@ export class Errand implements RunningRequest {
   constructor(call: Call<unknown>, parts: RelayParts) {
     this.requestId = call.requestId;
     this.#parts = parts;
+    this.#endpoint = call.wanted.code;
     this.#startedAt = parts.clock.now();
     parts.running.add(this);
   }
@@ -65,30 +68,39 @@ export class Errand implements RunningRequest {
 
   /** Charges what was used; what delivered nothing is released. `undefined`: the store is away, the charge will follow. */
   async settle(finish: Finish): Promise<Settled | undefined> {
-    this.#parts.running.remove(this.requestId);
-    const { measured, fault, ...story } = finish;
-    const ending = {
-      ...story,
-      errorCode: fault?.code,
-      durationMs: this.#parts.clock.now() - this.#startedAt,
-    };
+    const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
+    const ending = { outcome, upstream, attempts, firstByteMs, finishReason, errorCode: fault?.code, durationMs: this.#age() };
+    const { requestId } = this;
     const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
-    return await this.#parts.closing.close(
+    return await this.#close(
       nothing
-        ? { kind: 'void', requestId: this.requestId, ending }
-        : { kind: 'settle', requestId: this.requestId, settlement: { ...ending, ...measured } },
+        ? { kind: 'void', requestId, ending }
+        : { kind: 'settle', requestId, settlement: { ...ending, ...measured } },
     );
   }
 
   async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
-    this.#parts.running.remove(this.requestId);
     const ending = {
       outcome,
       attempts,
       upstream: attempts.findLast(({ result }) => result !== 'skipped')?.upstream,
       errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
-      durationMs: this.#parts.clock.now() - this.#startedAt,
+      durationMs: this.#age(),
     };
-    await this.#parts.closing.close({ kind: 'void', requestId: this.requestId, ending });
+    await this.#close({ kind: 'void', requestId: this.requestId, ending });
+  }
+
+  async #close(close: Close): Promise<Settled | undefined> {
+    const { closing, running, tally } = this.#parts;
+    const settled = await closing.close(close);
+    running.remove(this.requestId);
+    const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
+    tally.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
+    if (settled && settled.overrun > 0) tally.overrun(settled.overrun);
+    return settled;
+  }
+
+  #age(): number {
+    return this.#parts.clock.now() - this.#startedAt;
   }
 }
