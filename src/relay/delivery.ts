@@ -7,7 +7,7 @@ import { usageChunk, type ChatEncoder } from '../wire/chat-stream.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
 import type { ChatCall, Labels } from './call.ts';
 import { usageOf, type Measured, type Meter } from './meter.ts';
-import type { DataEvent, EventSource, Opened } from './opening.ts';
+import type { DataEvent, EventSource, StreamAnswer } from './opening.ts';
 import type { RunningRequest } from './running.ts';
 
 /** How a stream ended, for the books. */
@@ -66,7 +66,7 @@ export class Delivery implements RunningRequest {
     this.#lastWriteAt = this.#startedAt;
   }
 
-  static of(call: ChatCall, stream: Opened & { kind: 'stream' }, options: DeliveryOptions): Delivery {
+  static of(call: ChatCall, stream: StreamAnswer, options: DeliveryOptions): Delivery {
     const labels = { id: call.requestId, model: call.label };
     const usual = call.encoder(labels);
     const encoder = stream.encoder?.(usual) ?? usual;

@@ -69,7 +69,15 @@ export class Errand implements RunningRequest {
   /** Charges what was used; what delivered nothing is released. `undefined`: the store is away, the charge will follow. */
   async settle(finish: Finish): Promise<Settled | undefined> {
     const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
-    const ending = { outcome, upstream, attempts, firstByteMs, finishReason, errorCode: fault?.code, durationMs: this.#age() };
+    const ending = {
+      outcome,
+      upstream,
+      attempts,
+      firstByteMs,
+      finishReason,
+      errorCode: fault?.code,
+      durationMs: this.#age(),
+    };
     const { requestId } = this;
     const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
     return await this.#close(

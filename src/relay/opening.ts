@@ -4,20 +4,22 @@ import type { ChatChunk, ChatCompletion } from '../wire/chat.ts';
 import { SseReader } from '../wire/sse.ts';
 
 /** An answer that has shown to be one: nothing of it has reached the client yet. */
-export type Opened =
-  | {
-      readonly kind: 'whole';
-      readonly text: string;
-      readonly completion: ChatCompletion;
-      /** The text is in the client's own dialect already. */
-      readonly untouched?: boolean;
-    }
-  | {
-      readonly kind: 'stream';
-      readonly events: EventSource;
-      /** How its events reach the client, where that is not for the client's dialect to say. */
-      readonly encoder?: (otherwise: ChatEncoder) => ChatEncoder;
-    };
+export type Opened = WholeAnswer | StreamAnswer;
+
+export interface WholeAnswer {
+  readonly kind: 'whole';
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  /** The text is in the client's own dialect already. */
+  readonly untouched?: boolean;
+}
+
+export interface StreamAnswer {
+  readonly kind: 'stream';
+  readonly events: EventSource;
+  /** How its events reach the client, where that is not for the client's dialect to say. */
+  readonly encoder?: (otherwise: ChatEncoder) => ChatEncoder;
+}
 
 /** Where a delivery reads from, only as fast as it asks. */
 export interface EventSource {

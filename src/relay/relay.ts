@@ -6,7 +6,7 @@ import type { ChatCall, ChatReply, RelayParts, Terms } from './call.ts';
 import { Delivery } from './delivery.ts';
 import { Errand } from './errand.ts';
 import { Meter, usageOf } from './meter.ts';
-import type { Opened } from './opening.ts';
+import type { Opened, StreamAnswer, WholeAnswer } from './opening.ts';
 import { readChatOrder, withCap } from './order.ts';
 
 /**
@@ -42,10 +42,7 @@ interface Story {
 }
 
 /** A whole answer: measured, charged, then given. */
-async function hand(
-  { call, terms, errand, served, meter }: Story,
-  whole: Opened & { kind: 'whole' },
-): Promise<ChatReply> {
+async function hand({ call, terms, errand, served, meter }: Story, whole: WholeAnswer): Promise<ChatReply> {
   const measured = meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
@@ -54,10 +51,7 @@ async function hand(
 }
 
 /** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
-function carry(
-  { call, terms, errand, served, meter, parts }: Story,
-  stream: Opened & { kind: 'stream' },
-): ChatReply {
+function carry({ call, terms, errand, served, meter, parts }: Story, stream: StreamAnswer): ChatReply {
   const delivery = Delivery.of(call, stream, {
     meter,
     clock: parts.clock,
