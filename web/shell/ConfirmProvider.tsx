@@ -28,7 +28,11 @@ function makeConfirmed(show: (waiting: Waiting | undefined) => void): Confirmed 
   const askFor = async (error: ApiError): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     show({ proceed: resolve, giveUp: () => reject(error) });
-    await promise.finally(() => show(undefined));
+    try {
+      await promise;
+    } finally {
+      show(undefined);
+    }
   };
   return async (act) => {
     try {

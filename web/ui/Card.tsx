@@ -28,7 +28,7 @@ export function Card({ title, hint, actions, children, className, flush }: CardP
           {actions}
         </header>
       ) : null}
-      <div className={flush ? '' : 'p-5'}>{children}</div>
+      <div className={flush ? '' : title || actions ? 'px-5 pt-3 pb-5' : 'p-5'}>{children}</div>
     </section>
   );
 }

@@ -30,7 +30,7 @@ export function Code({ code, label, caption, className, copyText }: CodeProps) {
       </pre>
       <CopyIconButton
         text={copyText ?? code}
-        className={classes('absolute right-1.5', caption ? 'top-10.5' : 'top-1.5')}
+        className={classes('absolute right-1.5 bg-sunken', caption ? 'top-10.5' : 'top-1.5')}
       />
     </figure>
   );

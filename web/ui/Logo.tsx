@@ -1,16 +1,11 @@
 /** A post and a raised, striped bar: the gate, open. */
-export function Mark({ size = 22, className }: { size?: number; className?: string }) {
+export function Mark({ size = 24, className }: { size?: number; className?: string }) {
   return (
     <svg width={size} height={size} viewBox="0 0 24 24" fill="none" aria-hidden className={className}>
-      <path d="M5.2 20V9.6" stroke="currentColor" strokeWidth="3.2" strokeLinecap="round" />
-      <path
-        d="M5.2 9.6 20.4 3.4"
-        stroke="var(--c-accent)"
-        strokeWidth="2.8"
-        strokeLinecap="round"
-        strokeDasharray="4.4 4.2"
-      />
-      <path d="M2 21.2h20" stroke="currentColor" strokeWidth="1.4" strokeLinecap="round" opacity=".35" />
+      <path d="M3.5 20.5V11a2 2 0 0 1 2-2h0a2 2 0 0 1 2 2v9.5z" fill="currentColor" />
+      <path d="M4.6 9.2 21.6 3" stroke="currentColor" strokeWidth="3.3" />
+      <path d="M8.6 7.75 21.6 3" stroke="var(--c-accent)" strokeWidth="3.3" strokeDasharray="3.46 3.46" />
+      <path d="M1.5 21.2h21" stroke="currentColor" strokeWidth="1.4" strokeLinecap="round" opacity=".4" />
     </svg>
   );
 }

@@ -10,11 +10,23 @@ interface MoneyProps {
   readonly className?: string;
   /** Shows every digit at the same strength, where the small ones are the point. */
   readonly plain?: boolean;
+  /** Rounds for a summary; the exact amount is in the tooltip. */
+  readonly digits?: number;
 }
 
 /** An exact amount: cents as usual, what lies beyond them quieter, digits aligned. */
-export function Money({ usd, sign = false, className, plain }: MoneyProps) {
+export function Money({ usd, sign = false, className, plain, digits }: MoneyProps) {
   const { i18n } = useTranslation();
+  if (digits !== undefined) {
+    return (
+      <span
+        className={classes('whitespace-nowrap tabular-nums', className)}
+        title={formatUsd(usd, i18n.language)}
+      >
+        {formatUsd(usd, i18n.language, { digits })}
+      </span>
+    );
+  }
   const { main, fine, tail } = usdParts(usd, i18n.language, sign);
   const tiny = /^[^1-9]*$/.test(main);
   return (

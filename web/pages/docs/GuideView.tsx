@@ -37,7 +37,7 @@ function GuideText({ guide, part }: { guide: Guide; part: string | undefined }) 
   useEffect(() => {
     if (!text.data || !box.current) return;
     const wanted = part ?? decodeURIComponent(location.hash.slice(1));
-    const target = wanted ? box.current.querySelector(`#${CSS.escape(wanted)}`) : null;
+    const target = wanted ? find(box.current, wanted) : undefined;
     target?.scrollIntoView({ block: 'center' });
     target?.setAttribute('data-target', '');
   }, [text.data, part]);
@@ -47,4 +47,12 @@ function GuideText({ guide, part }: { guide: Guide; part: string | undefined }) 
       <MarkdownRendered text={text.data.replaceAll(WRITTEN_ORIGIN, location.origin)} document />
     </article>
   );
+}
+
+/** A heading or row with that name, else the line that speaks of it. */
+function find(box: HTMLElement, wanted: string): Element | undefined {
+  const named = box.querySelector(`#${CSS.escape(wanted)}`);
+  if (named) return named;
+  const word = [...box.querySelectorAll('code')].find((code) => code.textContent === wanted);
+  return word?.closest('tr, li, p') ?? undefined;
 }

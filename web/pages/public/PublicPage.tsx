@@ -4,6 +4,7 @@ import { useSession } from '../../lib/session.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Loaded, SkeletonRows } from '../../ui/States.tsx';
+import { GateFigure } from './GateFigure.tsx';
 import { PriceList } from './PriceList.tsx';
 import { Sample } from './Sample.tsx';
 import { StatusLine } from './StatusLine.tsx';
@@ -51,24 +52,28 @@ export default function PublicPage() {
 function Hero() {
   const { t } = useTranslation();
   const session = useSession().data;
+  const closed = session?.signUp === 'closed';
   return (
-    <section className="pt-14 pb-12 sm:pt-24 sm:pb-16">
-      <h1 className="max-w-[19ch] text-2xl font-semibold tracking-[-0.022em] text-balance sm:text-3xl lg:text-[3.25rem] lg:leading-[1.06]">
-        {t('public.title')}
-      </h1>
-      <p className="mt-5 max-w-[58ch] text-lg text-ink-2">{t('public.lead')}</p>
-      <div className="mt-7 flex flex-wrap gap-2.5">
-        {session?.user ? (
-          <LinkButton kind="primary" href="/app">
-            {t('nav.console')}
-          </LinkButton>
-        ) : (
-          <LinkButton kind="primary" href={session?.signUp === 'closed' ? '/sign-in' : '/sign-up'}>
-            {session?.signUp === 'closed' ? t('nav.signIn') : t('public.start')}
-          </LinkButton>
-        )}
-        <LinkButton href="/docs">{t('public.docs')}</LinkButton>
+    <section className="grid items-center gap-10 pt-14 pb-12 sm:pt-20 sm:pb-16 lg:grid-cols-[1.25fr_1fr]">
+      <div>
+        <h1 className="max-w-[17ch] text-2xl font-semibold tracking-[-0.022em] text-balance sm:text-3xl lg:text-[3.25rem] lg:leading-[1.06]">
+          {t('public.title')}
+        </h1>
+        <p className="mt-5 max-w-[58ch] text-lg text-ink-2">{t('public.lead')}</p>
+        <div className="mt-7 flex flex-wrap gap-2.5">
+          {session?.user ? (
+            <LinkButton kind="primary" href="/app">
+              {t('nav.console')}
+            </LinkButton>
+          ) : (
+            <LinkButton kind="primary" href={closed ? '/sign-in' : '/sign-up'}>
+              {closed ? t('nav.signIn') : t('public.start')}
+            </LinkButton>
+          )}
+          <LinkButton href="/docs">{t('public.docs')}</LinkButton>
+        </div>
       </div>
+      <GateFigure />
     </section>
   );
 }

@@ -2,8 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { RequestOutcome, RequestRow } from '../../../src/console/contract.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 
-const TONES: Record<RequestOutcome, Tone> = {
-  completed: 'good',
+const TONES: Record<Exclude<RequestOutcome, 'completed'>, Tone> = {
   client_left: 'neutral',
   upstream_failed: 'bad',
   cut_short: 'warn',
@@ -26,6 +25,15 @@ export function RequestStatus({ request }: { request: Pick<RequestRow, 'state' |
     return (
       <Badge>{t(request.state === 'expired' ? 'requests.states.expired' : 'requests.states.void')}</Badge>
     );
+  // Most requests complete: only what did not is given weight.
+  if (outcome === 'completed') {
+    return (
+      <span className="inline-flex items-center gap-1.5 whitespace-nowrap text-ink-2">
+        <span aria-hidden className="size-1.5 rounded-full bg-accent" />
+        {t('requests.states.completed')}
+      </span>
+    );
+  }
   return (
     <span title={request.errorCode ?? undefined}>
       <Badge tone={TONES[outcome]}>{t(`requests.states.${outcome}`)}</Badge>

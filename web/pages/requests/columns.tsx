@@ -61,7 +61,7 @@ export function requestColumns(t: TFunction): Column<RequestRow>[] {
       id: 'client',
       header: t('requests.client'),
       cell: (row) => (
-        <span className="block max-w-32 truncate text-ink-2" title={row.client}>
+        <span className="block max-w-40 truncate text-ink-2" title={row.client}>
           {shortClient(row.client) || '–'}
         </span>
       ),

@@ -17,12 +17,16 @@ export default function SettingsPage() {
       <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
         {(data) => (
           <div className="grid items-start gap-5 lg:grid-cols-2">
-            <ProfileCard settings={data} />
-            <AppearanceCard settings={data} />
-            <PasswordCard />
-            <TwoFactorCard />
-            <WarningCard settings={data} />
-            <SessionsCard />
+            <div className="flex min-w-0 flex-col gap-5">
+              <ProfileCard settings={data} />
+              <PasswordCard />
+              <WarningCard settings={data} />
+            </div>
+            <div className="flex min-w-0 flex-col gap-5">
+              <AppearanceCard settings={data} />
+              <TwoFactorCard />
+              <SessionsCard />
+            </div>
           </div>
         )}
       </Loaded>

