@@ -49,6 +49,7 @@ export async function requestPage(
   page: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<RequestPage> {
   const plan = planOf(filter);
+  if (plan === 'running') return runningPage({ db, reader }, filter, page);
   const branches = await branchesOf({ db, reader }, plan, filter, page.before);
   const checks = restOf(plan, filter);
   const wanted = page.limit + 1;
@@ -89,11 +90,11 @@ function planOf({ accountId, endpoint, model, state, outcome }: RequestFilter): 
 type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value: string];
 
 /** What the plan's index does not answer and every row has to be asked. */
-function restOf(plan: Plan, { endpoint, model, state, outcome }: RequestFilter): Check[] {
+function restOf(plan: Exclude<Plan, 'running'>, { endpoint, model, state, outcome }: RequestFilter): Check[] {
   const checks: Check[] = [];
   if (plan !== 'route' && endpoint !== undefined) checks.push(['endpoint', endpoint]);
   if (plan !== 'route' && model !== undefined) checks.push(['model', model]);
-  if (plan !== 'running' && state !== undefined) checks.push(['state', state]);
+  if (state !== undefined) checks.push(['state', state]);
   if (outcome !== undefined && outcome !== 'failed') checks.push(['outcome', outcome]);
   return checks;
 }
@@ -102,16 +103,36 @@ function restOf(plan: Plan, { endpoint, model, state, outcome }: RequestFilter):
 const isRunning = sql<boolean>`state = 'pending'`;
 const hasFailed = sql<boolean>`outcome <> 'completed'`;
 
+/** As an expression, so that SQLite does not walk all of the account's requests to find the few that run. */
+function ownedBy(accountId: string) {
+  return sql<boolean>`account_id || '' = ${accountId}`;
+}
+
+/** There are never many: all are read, then sorted and cut here. */
+async function runningPage(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  { accountId, endpoint, model, from, to }: RequestFilter,
+  { before, limit }: { readonly before?: string | undefined; readonly limit: number },
+): Promise<RequestPage> {
+  let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
+  if (accountId !== undefined) query = query.where(ownedBy(accountId));
+  const rows = (await reader.all(query.limit(SCAN_ROWS)))
+    .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
+    .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
+    .filter((row) => before === undefined || row.id < before)
+    .toSorted(newestFirst);
+  if (rows.length > limit) return full(rows.slice(0, limit));
+  return { rows, next: undefined, searchedTo: undefined };
+}
+
 async function branchesOf(
   { db, reader }: { db: Kysely<Schema>; reader: Reader },
-  plan: Plan,
+  plan: Exclude<Plan, 'running'>,
   filter: RequestFilter,
   before: string | undefined,
 ): Promise<LogQuery[]> {
   const base = inRange(db, filter, before);
   switch (plan) {
-    case 'running':
-      return [base.where(isRunning)];
     case 'failed':
       return [base.where(hasFailed)];
     case 'all':
@@ -157,7 +178,7 @@ async function routesOf(
     .select(['endpoint', 'model'])
     .distinct()
     .where(isRunning)
-    .where('account_id', '=', accountId);
+    .where(ownedBy(accountId));
   if (endpoint !== undefined) {
     sums = sums.where('endpoint', '=', endpoint);
     running = running.where('endpoint', '=', endpoint);

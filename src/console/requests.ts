@@ -110,7 +110,7 @@ const CSV_PAGE = 1_000;
 
 /** Page after page by key, as fast as they are read: a million lines need no more memory than a thousand. */
 export async function* requestCsv(
-  { store, reader }: RouteParts,
+  { store, reader }: Pick<RouteParts, 'store' | 'reader'>,
   filter: RequestFilter,
   columns: CsvColumns,
 ): AsyncGenerator<string> {
