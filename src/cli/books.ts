@@ -1,4 +1,7 @@
-import { type CliContext, type Command, type CommandInput } from './command.ts';
+import { RedeemCodes } from '../ledger/codes.ts';
+import { receiptOf, receiptView } from '../ledger/receipt.ts';
+import { formatUsd, parseUsd } from '../std/money.ts';
+import { textFlag, UsageError, type CliContext, type Command, type CommandInput } from './command.ts';
 
 const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
@@ -10,6 +13,22 @@ export const bookCommands: readonly Command[] = [
     flags: JSON_FLAG,
     least: 0,
     run: verify,
+  },
+  {
+    name: 'receipt',
+    usage: 'REQUEST_ID [--json]',
+    about: 'what one request cost, and why',
+    flags: JSON_FLAG,
+    least: 1,
+    run: receipt,
+  },
+  {
+    name: 'codes make',
+    usage: 'USD COUNT [--batch NAME] [--days N] [--json]',
+    about: 'make redeem codes, shown once',
+    flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
+    least: 2,
+    run: makeCodes,
   },
 ];
 
@@ -26,5 +45,57 @@ async function verify(input: CommandInput, context: CliContext): Promise<number>
       context.print(ok ? 'The books are right.' : `${breaches.length} breaches`);
     }
     return ok ? 0 : 1;
+  });
+}
+
+async function receipt(input: CommandInput, context: CliContext): Promise<number> {
+  const [id = ''] = input.arguments;
+  return await context.withServices(async ({ store }) => {
+    const row = await store.db.selectFrom('request').selectAll().where('id', '=', id).executeTakeFirst();
+    if (!row) throw new UsageError(`There is no request '${id}'.`);
+    const view = receiptView(receiptOf(row));
+    if (input.flags['json'] === true) context.print(JSON.stringify(view));
+    else for (const line of receiptLines(view)) context.print(line);
+    return 0;
+  });
+}
+
+function receiptLines(view: ReturnType<typeof receiptView>): string[] {
+  const bill = view.lines.map(
+    ({ item, quantity, unit_price_usd, per, amount_usd }) =>
+      `  ${item.padEnd(13)} ${quantity} × $${unit_price_usd}${per === 1 ? '' : ` per ${per.toLocaleString('en')}`} = $${amount_usd}`,
+  );
+  const tries = view.attempts.map(
+    ({ backend, result, reason, duration_ms }) =>
+      `  ${backend} ${result}${reason ? ` (${reason})` : ''} after ${duration_ms} ms`,
+  );
+  return [
+    `${view.id}  ${view.endpoint}/${view.model}  ${view.state}, ${view.outcome ?? 'running'}`,
+    ...bill,
+    `  held $${view.held_usd}, charged $${view.charged_usd}, counted by ${view.usage.source ?? 'nobody yet'}`,
+    ...tries,
+  ];
+}
+
+const MS_PER_DAY = 86_400_000;
+
+async function makeCodes(input: CommandInput, context: CliContext): Promise<number> {
+  const amount = parseUsd(input.arguments[0] ?? '');
+  const count = Number(input.arguments[1]);
+  const days = textFlag(input, 'days');
+  if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount of dollars.`);
+  if (days !== undefined && !(Number(days) > 0)) throw new UsageError('--days takes a number above 0.');
+  return await context.withServices(async ({ store, codesKey }) => {
+    const made = await new RedeemCodes({ store, key: codesKey, clock: context.clock }).make({
+      amount,
+      count,
+      batch: textFlag(input, 'batch'),
+      expiresAt: days === undefined ? undefined : context.clock.now() + Number(days) * MS_PER_DAY,
+      actor: 'cli',
+    });
+    if (input.flags['json'] === true)
+      context.print(JSON.stringify({ ...made, amount_usd: Number(formatUsd(amount)) }));
+    else for (const code of made.codes) context.print(code);
+    return 0;
   });
 }

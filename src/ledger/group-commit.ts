@@ -63,7 +63,7 @@ export class GroupCommit<Work> {
   }
 
   #waitMs(): number {
-    return this.#lastBatch < SMALL_BATCH ? 0 : this.#lastFlush + WINDOW_MS - performance.now();
+    return this.#lastFlush + WINDOW_MS - performance.now();
   }
 
   #flush(): void {

@@ -1,7 +1,6 @@
-import { z } from 'zod';
 import type { Fault } from '../std/fault.ts';
 import { faultBody } from './faults.ts';
-import type { ChatChunk, ChatCompletion } from './chat.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
 /**
  * Turns the canonical events of a stream into the text a client's dialect expects. One encoder serves one stream; an
@@ -36,12 +35,32 @@ export function relabeller(labels: { id: string; model: string }) {
     const { id, model } = parsed;
     if (typeof id !== 'string' || typeof model !== 'string') return JSON.stringify({ ...parsed, ...labels });
     if (id !== theirs.id || model !== theirs.model) {
-      theirs = { id, model, idText: `"id":${JSON.stringify(id)}`, modelText: `"model":${JSON.stringify(model)}` };
+      theirs = {
+        id,
+        model,
+        idText: `"id":${JSON.stringify(id)}`,
+        modelText: `"model":${JSON.stringify(model)}`,
+      };
     }
     if (!text.includes(theirs.idText) || !text.includes(theirs.modelText)) {
       return JSON.stringify({ ...parsed, ...labels });
     }
     return text.replace(theirs.idText, () => idText).replace(theirs.modelText, () => modelText);
+  };
+}
+
+/** A usage chunk of our own, for backends that send none. */
+export function usageChunk(
+  labels: { id: string; model: string },
+  usage: ChatUsage,
+  nowMs: number,
+): ChatChunk {
+  return {
+    ...labels,
+    object: 'chat.completion.chunk',
+    created: Math.floor(nowMs / 1000),
+    choices: [],
+    usage,
   };
 }
 
@@ -66,20 +85,29 @@ export function readStreamEvent(data: string): StreamEvent {
   return { kind: 'chunk', chunk: parsed as unknown as ChatChunk };
 }
 
-const completionSchema = z.looseObject({
-  choices: z.array(z.looseObject({ index: z.number().optional(), message: z.looseObject({}) })).min(1),
-});
-
 /** A whole answer, or `undefined` when it is not one. */
 export function readCompletion(text: string): ChatCompletion | undefined {
   const parsed = parseObject(text);
-  return parsed && completionSchema.safeParse(parsed).success ? (parsed as unknown as ChatCompletion) : undefined;
+  return parsed &&
+    Array.isArray(parsed.choices) &&
+    parsed.choices.length > 0 &&
+    parsed.choices.every(isChoice)
+    ? (parsed as unknown as ChatCompletion)
+    : undefined;
+}
+
+function isChoice(choice: unknown): boolean {
+  return isObject(choice) && isObject(choice.message);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     // Not JSON is an ordinary outcome here: the caller decides what it means.
     return undefined;
