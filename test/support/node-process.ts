@@ -1,0 +1,253 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Subprocess } from 'bun';
+import type { BackendStats } from './raw-backend.ts';
+
+export interface NodeOptions {
+  readonly yaml: string;
+  readonly databaseUrl?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The secret of every node of these tests; a canary as well, since no log line may hold it. */
+export const NODE_SECRET = 'canary-secret-of-the-test-nodes';
+const ROOT = join(import.meta.dir, '../..');
+
+/** A Tollgate as its operator runs it: a process that can be killed, stopped, and started again on the same data. */
+export class NodeProcess {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  #child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined;
+  #url = '';
+  #log = '';
+
+  private constructor(options: NodeOptions) {
+    this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
+    const config = join(this.folder, 'tollgate.yaml');
+    writeFileSync(config, options.yaml);
+    mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
+    this.env = {
+      TOLLGATE_CONFIG: config,
+      TOLLGATE_DATA: join(this.folder, 'data'),
+      TOLLGATE_PORT: '0',
+      TOLLGATE_SECRET: NODE_SECRET,
+      ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
+      ...options.env,
+    };
+  }
+
+  static async start(options: NodeOptions): Promise<NodeProcess> {
+    const node = new NodeProcess(options);
+    await node.restart();
+    return node;
+  }
+
+  /** On the same data as before, on a new port. */
+  async restart(): Promise<void> {
+    // A file that grows too large must be an error to the program, as a full disk is, and not its end.
+    const command = [
+      'sh',
+      '-c',
+      `trap '' XFSZ; exec "$@"`,
+      'sh',
+      process.execPath,
+      join(ROOT, 'src/main.ts'),
+      'serve',
+    ];
+    const child = Bun.spawn(command, {
+      cwd: this.folder,
+      // Set, it spares the server the start in which it would set it itself.
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: this.folder,
+        BUN_CONFIG_MAX_HTTP_REQUESTS: '65000',
+        ...this.env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    remember(child);
+    void this.#collect(child.stderr);
+    this.#url = await this.#greeting(child);
+    await this.ready();
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get pid(): number {
+    return this.#running().pid;
+  }
+
+  /** Everything it wrote to standard error, in all its lives. */
+  get log(): string {
+    return this.#log;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#running().kill(signal);
+  }
+
+  /** Resolves with the exit code; `null` when a signal ended it. */
+  async exited(): Promise<number | null> {
+    const child = this.#running();
+    await child.exited;
+    return child.exitCode;
+  }
+
+  async kill(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.exited();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child && this.#child.exitCode === null && this.#child.signalCode === null) await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  get alive(): boolean {
+    const child = this.#running();
+    return child.exitCode === null && child.signalCode === null;
+  }
+
+  /** Resolves once /readyz says so; a node that does not within 20 s has failed. */
+  async ready(): Promise<void> {
+    await eventually('the node is ready', async () => (await this.probe('/readyz')) === 200, 20_000);
+  }
+
+  /** A health path's status; 0 when nothing answers. */
+  async probe(path: '/readyz' | '/healthz'): Promise<number> {
+    try {
+      const response = await fetch(`${this.url}${path}`, {
+        signal: AbortSignal.timeout(5_000),
+        keepalive: false,
+      });
+      await response.arrayBuffer();
+      return response.status;
+    } catch {
+      return 0;
+    }
+  }
+
+  rssMegabytes(): number {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  }
+
+  openSockets(): number {
+    const folder = `/proc/${this.pid}/fd`;
+    return readdirSync(folder).filter((name) => linkOf(join(folder, name)).startsWith('socket:')).length;
+  }
+
+  /** A command of the CLI on this node's store, beside the running server. */
+  async cli(...words: readonly string[]): Promise<{ code: number; output: string }> {
+    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+      cwd: this.folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: this.folder, ...this.env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const output = await new Response(child.stdout).text();
+    return { code: await child.exited, output };
+  }
+
+  #running(): Subprocess<'ignore', 'pipe', 'pipe'> {
+    if (!this.#child) throw new Error('the node was never started');
+    return this.#child;
+  }
+
+  async #greeting(child: Subprocess<'ignore', 'pipe', 'pipe'>): Promise<string> {
+    let text = '';
+    for await (const bytes of child.stdout) {
+      text += Buffer.from(bytes).toString('utf8');
+      const found = /ready at (\S+)/.exec(text)?.[1];
+      if (found !== undefined) return found;
+    }
+    throw new Error(`the node did not start: ${this.#log}${text}`);
+  }
+
+  async #collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) this.#log += decoder.decode(bytes, { stream: true });
+  }
+}
+
+/** The backend of raw-backend.ts, in its own process. */
+export class BackendProcess {
+  readonly #child: Subprocess<'pipe', 'pipe', 'inherit'>;
+  readonly #port: string;
+
+  private constructor(child: Subprocess<'pipe', 'pipe', 'inherit'>, port: string) {
+    this.#child = child;
+    this.#port = port;
+  }
+
+  static async start(): Promise<BackendProcess> {
+    const child = Bun.spawn([process.execPath, 'run', join(import.meta.dir, 'raw-backend.ts')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    remember(child);
+    const { value } = await child.stdout.getReader().read();
+    return new BackendProcess(
+      child,
+      Buffer.from(value ?? [])
+        .toString('utf8')
+        .trim(),
+    );
+  }
+
+  get baseUrl(): string {
+    return `http://127.0.0.1:${this.#port}/v1`;
+  }
+
+  async stats(): Promise<BackendStats> {
+    const response = await fetch(`http://127.0.0.1:${this.#port}/stats`, { keepalive: false });
+    return (await response.json()) as BackendStats;
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#child.exited;
+  }
+}
+
+/** Waits for something another process does; fails with its name when it does not happen. */
+export async function eventually(
+  what: string,
+  happened: () => Promise<boolean> | boolean,
+  withinMs = 30_000,
+): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (performance.now() < end) {
+    if (await happened()) return;
+    await Bun.sleep(20);
+  }
+  throw new Error(`it did not happen within ${withinMs} ms: ${what}`);
+}
+
+const started = new Set<Subprocess>();
+
+/** What a test run that fails leaves behind ends with it. */
+function remember(child: Subprocess): void {
+  if (started.size === 0) process.on('exit', () => started.forEach((one) => one.kill('SIGKILL')));
+  started.add(child);
+  void child.exited.then(() => started.delete(child));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    // Closed between the listing and the look.
+    return '';
+  }
+}
