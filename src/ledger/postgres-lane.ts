@@ -5,12 +5,12 @@ export interface LaneOptions<Item, Answer extends object> {
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
   /** Hears of answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
-  readonly mostTogether: number;
 }
 
 /**
  * While one batch is on its way the next one gathers: under load a round trip serves hundreds, alone an item goes at
- * once. Whatever happens, each item is answered within {@link PATIENCE_MS} or fails as unavailable.
+ * once. A database that takes long over a batch gets smaller ones, since one that takes too long would fail as a whole
+ * and come back as large. Whatever happens, each item is answered within {@link PATIENCE_MS} or fails as unavailable.
  */
 export class Lane<Item, Answer extends object> {
   readonly #options: LaneOptions<Item, Answer>;
@@ -18,6 +18,7 @@ export class Lane<Item, Answer extends object> {
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
   #open: Ticket<Item, Answer>[] = [];
   #flying = false;
+  #mostTogether = MOST_TOGETHER;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: LaneOptions<Item, Answer>) {
@@ -45,22 +46,27 @@ export class Lane<Item, Answer extends object> {
 
   #fly(): void {
     if (this.#flying || this.#queue.length === 0) return;
-    const batch = this.#queue.splice(0, this.#options.mostTogether).filter((ticket) => !ticket.over);
+    const batch = this.#queue.splice(0, this.#mostTogether).filter((ticket) => !ticket.over);
     if (batch.length === 0) {
       this.#fly();
       return;
     }
     this.#flying = true;
-    this.#options
+    void this.#carry(batch);
+  }
+
+  async #carry(batch: readonly Ticket<Item, Answer>[]): Promise<void> {
+    const began = performance.now();
+    const answers = await this.#options
       .run(batch.map((ticket) => ticket.item))
-      .catch((error: unknown) => batch.map(() => asFault(error)))
-      .then((answers) => this.#land(batch, answers))
-      .catch((error: unknown) =>
-        this.#land(
-          batch,
-          batch.map(() => asFault(error)),
-        ),
-      );
+      .catch((error: unknown) => batch.map(() => asFault(error)));
+    this.#adapt(batch.length, performance.now() - began);
+    this.#land(batch, answers);
+  }
+
+  #adapt(size: number, tookMs: number): void {
+    if (tookMs > SLOW_MS) this.#mostTogether = Math.max(LEAST_TOGETHER, Math.floor(size / 2));
+    else if (size === this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, size * 2);
   }
 
   #land(batch: readonly Ticket<Item, Answer>[], answers: readonly (Answer | Fault)[]): void {
@@ -99,6 +105,9 @@ export class Lane<Item, Answer extends object> {
 /** Clients must hear within a second that the database is not there. */
 const PATIENCE_MS = 900;
 const MOST_WAITING = 10_000;
+const MOST_TOGETHER = 500;
+const LEAST_TOGETHER = 16;
+const SLOW_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 
 interface Ticket<Item, Answer extends object> {

@@ -126,11 +126,14 @@ export class CallFailed extends Error {
 }
 
 const MAX_CONNECTIONS = 8;
-const CONNECT_TIMEOUT_MS = 500;
+const CONNECT_TIMEOUT_MS = 400;
 const IDLE_MS = 30_000;
-/** The server gives up first, and then says so: nothing happened. The client's own patience is for a silent server. */
-const STATEMENT_TIMEOUT_MS = 600;
-const CALL_TIMEOUT_MS = 750;
+/**
+ * The server gives up first, and then says so: nothing happened. The client's own patience is for a silent server, and
+ * leaves time to look up what became of the call.
+ */
+const STATEMENT_TIMEOUT_MS = 500;
+const CALL_TIMEOUT_MS = 600;
 const REST_MS = 100;
 const MOST_ATTEMPTS = 4;
 const COLLISION_PAUSE_MS = 10;

@@ -79,8 +79,8 @@ export class PostgresLedger implements Ledger {
     this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
     this.#doubts = new Doubts((ids) => this.#voidFound(ids));
     this.#admissions = [this.#admissionLane(), this.#admissionLane()];
-    this.#closings = new Lane({ run: (closings) => this.#closeAll(closings), mostTogether: MOST_TOGETHER });
-    this.#callers = new Lane({ run: (callers) => this.#identifyAll(callers), mostTogether: MOST_TOGETHER });
+    this.#closings = new Lane({ run: (closings) => this.#closeAll(closings) });
+    this.#callers = new Lane({ run: (callers) => this.#identifyAll(callers) });
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
@@ -97,8 +97,8 @@ export class PostgresLedger implements Ledger {
 
   async renew(progress: readonly Progress[]): Promise<void> {
     const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
-    for (let start = 0; start < latest.length; start += MOST_TOGETHER) {
-      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + MOST_TOGETHER)));
+    for (let start = 0; start < latest.length; start += RENEW_TOGETHER) {
+      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
     }
   }
 
@@ -139,7 +139,6 @@ export class PostgresLedger implements Ledger {
       onLate: ({ requestId }, answer) => {
         if ('kind' in answer && answer.kind === 'admitted') this.#doubts.add(requestId);
       },
-      mostTogether: MOST_TOGETHER,
     });
   }
 
@@ -238,7 +237,7 @@ interface Identified {
 }
 
 const LEASE_MS = 120_000;
-const MOST_TOGETHER = 500;
+const RENEW_TOGETHER = 500;
 const EXPIRE_TOGETHER = 100;
 
 const RENEW: Statement = {

@@ -1,18 +1,25 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 
-/** A way to the database on which a test can lose the database's next reply: it has acted, and nobody hears of it. */
+/** A way to the database on which a test can lose its replies: the database has acted, and nobody hears of it. */
 export interface ReplyCutter {
   readonly port: number;
-  /** The next reply to arrive is thrown away and its connection cut. Resolves when that has happened. */
-  loseNextReply(): Promise<void>;
+  /** The next reply to arrive is thrown away; its connection is cut, or falls silent. Resolves when that has happened. */
+  loseNextReply(how?: 'cut' | 'silent'): Promise<void>;
+  /** While closed, nobody gets through: connections are cut and new ones refused. */
+  setClosed(closed: boolean): void;
   close(): Promise<void>;
 }
 
 export async function startReplyCutter(databasePort: number): Promise<ReplyCutter> {
   const sockets = new Set<Socket>();
-  let onCut: (() => void) | undefined;
+  let next: { readonly how: 'cut' | 'silent'; readonly done: () => void } | undefined;
+  let closed = false;
   const server = createServer((client) => {
+    if (closed) {
+      client.destroy();
+      return;
+    }
     const database = connect(databasePort, '127.0.0.1');
     const cut = (): void => {
       client.destroy();
@@ -27,14 +34,14 @@ export async function startReplyCutter(databasePort: number): Promise<ReplyCutte
       });
     }
     client.pipe(database);
+    let silent = false;
     database.on('data', (reply) => {
-      if (!onCut) {
-        client.write(reply);
-        return;
-      }
-      onCut();
-      onCut = undefined;
-      cut();
+      const loss = next;
+      next = undefined;
+      silent ||= loss?.how === 'silent';
+      if (loss?.how === 'cut') cut();
+      else if (!silent) client.write(reply);
+      loss?.done();
     });
   });
   server.listen(0, '127.0.0.1');
@@ -42,7 +49,11 @@ export async function startReplyCutter(databasePort: number): Promise<ReplyCutte
   return {
     // A TCP server's address is an object; only a pipe's is a string.
     port: (server.address() as AddressInfo).port,
-    loseNextReply: () => new Promise((resolve) => (onCut = resolve)),
+    loseNextReply: (how = 'cut') => new Promise((done) => (next = { how, done })),
+    setClosed(nowClosed) {
+      closed = nowClosed;
+      if (closed) for (const socket of sockets) socket.destroy();
+    },
     async close() {
       server.close();
       for (const socket of sockets) socket.destroy();

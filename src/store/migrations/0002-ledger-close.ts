@@ -28,13 +28,14 @@ BEGIN
   SELECT array_agg(n ORDER BY r.id), array_agg(r.account_id ORDER BY r.id), array_agg(r.held ORDER BY r.id),
       array_agg(least(p_max_cost, CASE
         WHEN q_state[n] = 'void' THEN 0
-        WHEN r.price::jsonb ->> 'kind' = 'images' THEN (r.price::jsonb ->> 'image')::numeric * q_images[n]
-        ELSE div((q_input[n] - q_cached[n]) * (r.price::jsonb ->> 'input')::numeric
-          + q_cached[n] * (r.price::jsonb ->> 'cachedInput')::numeric
-          + q_output[n] * (r.price::jsonb ->> 'output')::numeric + 999999, 1000000) END)::bigint ORDER BY r.id),
+        WHEN p.kind = 'images' THEN p.image * q_images[n]
+        ELSE div((q_input[n] - q_cached[n]) * p.input + q_cached[n] * p."cachedInput" + q_output[n] * p.output + 999999,
+          1000000) END)::bigint ORDER BY r.id),
       array_agg(r.endpoint || '/' || r.model ORDER BY r.id)
     INTO d_n, d_account, d_held, d_cost, d_cause
-    FROM generate_subscripts(q_id, 1) AS n JOIN request r ON r.id = q_id[n]
+    FROM generate_subscripts(q_id, 1) AS n JOIN request r ON r.id = q_id[n],
+      jsonb_to_record(r.price::jsonb)
+        AS p (kind text, image numeric, input numeric, "cachedInput" numeric, output numeric)
     WHERE r.state = 'pending';
 
   IF d_n IS NOT NULL THEN
