@@ -1,5 +1,5 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
-import { requestIdAt } from '../std/ids.ts';
+import { BASE62, requestIdAt } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
@@ -34,25 +34,61 @@ type Columns = (typeof COLUMNS)[number];
 export type LoggedRequest = Pick<RequestRow, Columns>;
 type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
 
-/** How many rows one page looks at before it gives what it has found; about ten milliseconds' worth. */
-const SCAN_ROWS = 10_000;
+/** How many rows one look takes in, and for how long a page goes on looking before it gives what it has found. */
+const SCAN_ROWS = 2_000;
+const PATIENCE_MS = 40;
 const MAX_ROUTES = 50;
+/** Far more than may run at once on an installation of this kind. */
+const MAX_RUNNING = 10_000;
+
+type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
 /**
  * One page of the request log, newest first. Each filter that an index answers is answered by it; what is left is checked
- * on a bounded number of rows, and a page that comes up short says where to go on. So no request of the log, however
- * large it is, takes long.
+ * row by row for a bounded time, and a page that comes up short says where to go on. So no question about the log,
+ * however large it is, takes long.
  */
 export async function requestPage(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  parts: Parts,
   filter: RequestFilter,
   page: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<RequestPage> {
   const plan = planOf(filter);
-  if (plan === 'running') return runningPage({ db, reader }, filter, page);
-  const branches = await branchesOf({ db, reader }, plan, filter, page.before);
-  const checks = restOf(plan, filter);
-  const wanted = page.limit + 1;
+  if (plan === 'running') return runningPage(parts, filter, page);
+  const search = {
+    plan,
+    filter,
+    routes: plan === 'route' ? await routesOf(parts, filter) : [],
+    checks: restOf(plan, filter),
+  };
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  const found: LoggedRequest[] = [];
+  for (let before = page.before; ;) {
+    const { rows, end } = await look(parts, search, before, page.limit + 1);
+    found.push(...rows);
+    if (found.length > page.limit) return full(found.slice(0, page.limit));
+    if (end === undefined) return { rows: found, next: undefined, searchedTo: undefined };
+    if (performance.now() > giveUpAt) return { rows: found, next: end, searchedTo: timeOf(end) };
+    before = end;
+  }
+}
+
+interface Search {
+  readonly plan: Exclude<Plan, 'running'>;
+  readonly filter: RequestFilter;
+  readonly routes: readonly { readonly endpoint: string; readonly model: string }[];
+  readonly checks: readonly Check[];
+}
+
+/** Looks at the next rows of every branch. `end`: where it stopped although there are more. */
+async function look(
+  { db, reader }: Parts,
+  search: Search,
+  before: string | undefined,
+  wanted: number,
+): Promise<{ rows: LoggedRequest[]; end: string | undefined }> {
+  const { checks } = search;
+  const branches = branchesOf(db, search, before);
   const scan = checks.length === 0 ? wanted : Math.ceil(SCAN_ROWS / Math.max(1, branches.length));
   const found = await Promise.all(
     branches.map((branch) =>
@@ -61,16 +97,17 @@ export async function requestPage(
   );
   const end = checks.length === 0 ? undefined : await scanEnd(reader, branches, scan);
   // Beyond the place where one branch stopped looking, what the others found is not the whole truth.
-  const rows = found
-    .flat()
-    .filter((row) => end === undefined || row.id >= end.id)
-    .toSorted(newestFirst);
-  if (rows.length > page.limit) return full(rows.slice(0, page.limit));
-  return { rows, next: end?.id, searchedTo: end?.created_at };
+  const rows = found.flat().filter((row) => end === undefined || row.id >= end);
+  return { rows: rows.toSorted(newestFirst), end };
 }
 
 function full(rows: readonly LoggedRequest[]): RequestPage {
   return { rows, next: rows.at(-1)?.id, searchedTo: undefined };
+}
+
+/** A request's id carries its time: eight Base62 digits of milliseconds after `req_`. */
+function timeOf(id: string): number {
+  return Array.from(id.slice(4, 12)).reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
 }
 
 function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
@@ -110,13 +147,13 @@ function ownedBy(accountId: string) {
 
 /** There are never many: all are read, then sorted and cut here. */
 async function runningPage(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  { db, reader }: Parts,
   { accountId, endpoint, model, from, to }: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<RequestPage> {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
   if (accountId !== undefined) query = query.where(ownedBy(accountId));
-  const rows = (await reader.all(query.limit(SCAN_ROWS)))
+  const rows = (await reader.all(query.limit(MAX_RUNNING)))
     .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
     .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
     .filter((row) => before === undefined || row.id < before)
@@ -125,24 +162,21 @@ async function runningPage(
   return { rows, next: undefined, searchedTo: undefined };
 }
 
-async function branchesOf(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
-  plan: Exclude<Plan, 'running'>,
-  filter: RequestFilter,
+function branchesOf(
+  db: Kysely<Schema>,
+  { plan, filter, routes }: Search,
   before: string | undefined,
-): Promise<LogQuery[]> {
+): LogQuery[] {
   const base = inRange(db, filter, before);
   switch (plan) {
     case 'failed':
       return [base.where(hasFailed)];
     case 'all':
       return [base];
-    case 'route': {
-      const routes = await routesOf({ db, reader }, filter);
+    case 'route':
       return routes.map(({ endpoint, model }) =>
         base.where('endpoint', '=', endpoint).where('model', '=', model),
       );
-    }
     default:
       return plan satisfies never;
   }
@@ -163,7 +197,7 @@ function inRange(
 
 /** The pairs of endpoint and model that match, from the daily sums: there are few, and each is one range of the index. */
 async function routesOf(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  { db, reader }: Parts,
   { accountId = '', endpoint, model }: RequestFilter,
 ): Promise<{ endpoint: string; model: string }[]> {
   if (endpoint !== undefined && model !== undefined) return [{ endpoint, model }];
@@ -197,13 +231,17 @@ function sifted(db: Kysely<Schema>, branch: LogQuery, checks: readonly Check[], 
 }
 
 /** The newest of the places where the branches stopped looking: everything after it has been looked at. */
-async function scanEnd(reader: Reader, branches: readonly LogQuery[], scan: number) {
+async function scanEnd(
+  reader: Reader,
+  branches: readonly LogQuery[],
+  scan: number,
+): Promise<string | undefined> {
   const ends = await Promise.all(
     branches.map((branch) =>
       reader.all(
         branch
           .clearSelect()
-          .select(['id', 'created_at'])
+          .select('id')
           .orderBy('id', 'desc')
           .limit(1)
           .offset(scan - 1),
@@ -212,8 +250,9 @@ async function scanEnd(reader: Reader, branches: readonly LogQuery[], scan: numb
   );
   return ends
     .flat()
-    .toSorted((a, b) => (a.id < b.id ? 1 : -1))
-    .at(0);
+    .map(({ id }) => id)
+    .toSorted()
+    .at(-1);
 }
 
 /** One request with everything that its receipt shows; an account sees only its own. */
