@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'bun:test';
 import { Client } from 'pg';
-import { testPostgres } from './postgres.ts';
+import { testPostgres } from '../support/postgres.ts';
 
 const PATIENCE_MS = 30_000;
 
@@ -38,7 +38,7 @@ test(
   'a killed process leaves neither server nor folder behind',
   async () => {
     const program = `
-      import { startPostgres } from '${import.meta.dir}/postgres.ts';
+      import { startPostgres } from '${import.meta.dir}/../support/postgres.ts';
       const server = await startPostgres({ fsync: false });
       console.log(JSON.stringify({ folder: server.folder, url: await server.freshDatabase() }));
       await Bun.sleep(60_000);`;

@@ -6,17 +6,17 @@ import {
   requestRow,
   used,
   type TestAccount,
-} from '../src/ledger/contract-harness.ts';
-import type { AdmissionRequest } from '../src/ledger/port.ts';
-import { openPostgresLedger, type PostgresLedger } from '../src/ledger/postgres.ts';
-import { systemClock } from '../src/std/clock.ts';
-import { Fault } from '../src/std/fault.ts';
-import type { AccountId, RequestId, TokenHash } from '../src/std/ids.ts';
-import { silentLog } from '../src/std/log.ts';
-import { openStore, type Store } from '../src/store/store.ts';
-import { postgresBackend, postgresHarness, type PostgresHarness } from './support/postgres-ledger.ts';
-import { startPostgres, type TestPostgres } from './support/postgres.ts';
-import { startReplyCutter } from './support/reply-cutter.ts';
+} from '../../src/ledger/contract-harness.ts';
+import type { AdmissionRequest } from '../../src/ledger/port.ts';
+import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import { Fault } from '../../src/std/fault.ts';
+import type { AccountId, RequestId, TokenHash } from '../../src/std/ids.ts';
+import { silentLog } from '../../src/std/log.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { postgresBackend, postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
+import { startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { startReplyCutter } from '../support/reply-cutter.ts';
 
 const PATIENCE_MS = 120_000;
 const TICK_MS = 10;

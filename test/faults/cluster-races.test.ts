@@ -9,11 +9,11 @@ import {
   requestRow,
   used,
   type TestAccount,
-} from '../src/ledger/contract-harness.ts';
-import { NO_USAGE } from '../src/ledger/price.ts';
-import type { PostgresLedger } from '../src/ledger/postgres.ts';
-import type { RequestId } from '../src/std/ids.ts';
-import { postgresHarness, type PostgresHarness } from './support/postgres-ledger.ts';
+} from '../../src/ledger/contract-harness.ts';
+import { NO_USAGE } from '../../src/ledger/price.ts';
+import type { PostgresLedger } from '../../src/ledger/postgres.ts';
+import type { RequestId } from '../../src/std/ids.ts';
+import { postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 
 const PATIENCE_MS = 60_000;
 

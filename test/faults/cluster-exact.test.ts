@@ -7,11 +7,11 @@ import {
   used,
   WIDE,
   type TestAccount,
-} from '../src/ledger/contract-harness.ts';
-import type { Admission, AdmissionRequest } from '../src/ledger/port.ts';
-import type { PostgresLedger } from '../src/ledger/postgres.ts';
-import type { TokenHash } from '../src/std/ids.ts';
-import { postgresHarness, type PostgresHarness } from './support/postgres-ledger.ts';
+} from '../../src/ledger/contract-harness.ts';
+import type { Admission, AdmissionRequest } from '../../src/ledger/port.ts';
+import type { PostgresLedger } from '../../src/ledger/postgres.ts';
+import type { TokenHash } from '../../src/std/ids.ts';
+import { postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 
 const REPETITIONS = 10;
 const TRIES_PER_ROTATION = 60;
