@@ -41,6 +41,10 @@ export class Edge {
     this.#isTrusted = addressMatcher(options.trustedProxies);
   }
 
+  get trustsProxies(): boolean {
+    return this.#options.trustedProxies.length > 0;
+  }
+
   /** The caller of a public request; whether the token is known is the ledger's to say. */
   caller({ request }: Exchange): Caller {
     return { kind: 'token', hash: requireHash(tokenOf(request), this.#options.hashToken) };

@@ -1,4 +1,5 @@
 import type { Server } from 'bun';
+import { isLoopback } from '../std/addresses.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId } from '../std/ids.ts';
@@ -63,10 +64,13 @@ export function startServer(options: ServerOptions): RunningServer {
 /** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */
 class Door {
   readonly #o: ServerOptions;
+  /** Nobody but this machine can reach a loopback address, unless a proxy speaks for others. */
+  readonly #mayBeOverheard: boolean;
   #draining = false;
 
   constructor(options: ServerOptions) {
     this.#o = options;
+    this.#mayBeOverheard = !isLoopback(options.host) || options.edge.trustsProxies;
   }
 
   drain(): void {
@@ -120,39 +124,65 @@ class Door {
   ): Promise<Response> {
     const requestId = newRequestId(this.#o.clock.now());
     try {
-      const exchange = this.#exchange(request, server, requestId, parameters);
-      if (this.#draining && !ALWAYS.has(exchange.path)) throw closing();
+      const arrival = new Arrival({ request, requestId, parameters, server, edge: this.#o.edge });
+      if (this.#mayBeOverheard || this.#draining) this.#guard(arrival);
       // A long answer is no idle connection; its own deadlines watch over it.
       server.timeout(request, 0);
-      return await route.handle(exchange);
+      return await route.handle(arrival);
     } catch (thrown) {
       return faultResponse(thrown, requestId, this.#o.log, route.faults);
     }
   }
 
-  #exchange(
-    request: Request,
-    server: Server<unknown>,
-    requestId: Exchange['requestId'],
-    parameters: readonly string[],
-  ): Exchange {
-    const { edge } = this.#o;
-    const peer = server.requestIP(request)?.address ?? '';
-    edge.requireSecure(peer, request);
-    return {
-      request,
-      requestId,
-      parameters,
-      path: pathOf(request.url),
-      signal: request.signal,
-      get origin() {
-        const scheme = edge.isSecure(peer, request) ? 'https' : 'http';
-        return `${scheme}://${request.headers.get('host') ?? 'localhost'}`;
-      },
-      get address() {
-        return edge.clientAddress(peer, request);
-      },
-    };
+  /** Probes carry no token and must be answered whatever else is refused. */
+  #guard(arrival: Arrival): void {
+    if (ALWAYS.has(arrival.path)) return;
+    this.#o.edge.requireSecure(arrival.peer, arrival.request);
+    if (this.#draining) throw closing();
+  }
+}
+
+interface Came {
+  readonly request: Request;
+  readonly requestId: Exchange['requestId'];
+  readonly parameters: readonly string[];
+  readonly server: Server<unknown>;
+  readonly edge: Edge;
+}
+
+/** A request as it came. What few handlers ask for is found out only when they ask. */
+class Arrival implements Exchange {
+  readonly request: Request;
+  readonly requestId: Exchange['requestId'];
+  readonly parameters: readonly string[];
+  readonly #came: Came;
+
+  constructor(came: Came) {
+    this.#came = came;
+    this.request = came.request;
+    this.requestId = came.requestId;
+    this.parameters = came.parameters;
+  }
+
+  get path(): string {
+    return pathOf(this.request.url);
+  }
+
+  get signal(): AbortSignal {
+    return this.request.signal;
+  }
+
+  get peer(): string {
+    return this.#came.server.requestIP(this.request)?.address ?? '';
+  }
+
+  get origin(): string {
+    const scheme = this.#came.edge.isSecure(this.peer, this.request) ? 'https' : 'http';
+    return `${scheme}://${this.request.headers.get('host') ?? 'localhost'}`;
+  }
+
+  get address(): string {
+    return this.#came.edge.clientAddress(this.peer, this.request);
   }
 }
 

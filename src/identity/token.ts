@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { BASE62, type TokenHash } from '../std/ids.ts';
 
 /**
@@ -33,11 +33,18 @@ export function hashToken(shown: string, pepper: Uint8Array): TokenHash | undefi
 
 /** Fast on purpose: 256 random bits cannot be guessed, and a slow hash would only slow us down. */
 function hash(token: string, pepper: Uint8Array): TokenHash {
-  return createHmac('sha256', pepper).update(token).digest('hex') as TokenHash;
+  return new Bun.CryptoHasher('sha256', pepper).update(token).digest('hex') as TokenHash;
 }
 
+/** Checked for every request, so in plain numbers: 32 bits fit into them. */
 function checksum(body: string): string {
-  return base62(BigInt(Bun.hash.crc32(body)), CHECKSUM);
+  let rest = Bun.hash.crc32(body);
+  let text = '';
+  for (let digit = 0; digit < CHECKSUM; digit++) {
+    text = BASE62.charAt(rest % 62) + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
 }
 
 function base62(value: bigint, length: number): string {

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { systemClock } from '../std/clock.ts';
+import type { TokenHash } from '../std/ids.ts';
+import { silentLog } from '../std/log.ts';
+import { Edge } from './edge.ts';
+import { healthRoutes } from './health.ts';
+import { json } from './respond.ts';
+import { Router } from './router.ts';
+import { startServer, type RunningServer } from './server.ts';
+
+/** A door on all addresses, behind a proxy on loopback that the operator trusts. */
+let server: RunningServer;
+let edge: Edge;
+const exposed: string[] = [];
+
+beforeAll(() => {
+  edge = new Edge({} as never, {
+    hashToken: (token) => (token.startsWith('sk-') ? (token as TokenHash) : undefined),
+    trustedProxies: ['127.0.0.1'],
+    onExposed: (hash) => exposed.push(hash),
+  });
+  const echo = {
+    method: 'GET',
+    path: '/echo',
+    handle: async (exchange) =>
+      json({ origin: exchange.origin, address: exchange.address }, exchange.requestId),
+  } as const satisfies Parameters<typeof routed>[0][number];
+  server = startServer({
+    host: '0.0.0.0',
+    port: 0,
+    tls: undefined,
+    router: routed([
+      echo,
+      ...healthRoutes({ storeAnswers: async () => true, draining: () => false, metrics: async () => '' }),
+    ]),
+    site: async () => undefined,
+    edge,
+    clock: systemClock,
+    log: silentLog,
+  });
+});
+afterAll(() => server.stop());
+
+function routed(routes: ConstructorParameters<typeof Router>[0]): Router {
+  return new Router(routes);
+}
+
+const at = (host: string, path = '/echo', headers: Record<string, string> = {}) =>
+  fetch(`http://${host}:${server.port}${path}`, { headers });
+
+test('a trusted proxy that says https is believed, and names the client', async () => {
+  const response = await at('127.0.0.1', '/echo', {
+    'x-forwarded-proto': 'https',
+    'x-forwarded-for': '203.0.113.9, 127.0.0.1',
+    host: 'gate.example',
+  });
+  expect(await response.json()).toEqual({ origin: 'https://gate.example', address: '203.0.113.9' });
+});
+
+test('a trusted proxy that says http is refused, without a redirect, and the token is marked as exposed', async () => {
+  const response = await at('127.0.0.1', '/echo', {
+    'x-forwarded-proto': 'http',
+    authorization: 'Bearer sk-exposed',
+  });
+  expect(response.status).toBe(400);
+  expect(response.redirected).toBe(false);
+  expect(((await response.json()) as { error: { code: string } }).error.code).toBe('https_required');
+  expect(exposed).toEqual(['sk-exposed']);
+});
+
+test('a stranger’s word about its scheme is worth nothing: plain HTTP from outside loopback is refused', () => {
+  const request = new Request('http://gate.example/echo', { headers: { 'x-forwarded-proto': 'https' } });
+  expect(() => edge.requireSecure('203.0.113.5', request)).toThrow('Use https');
+  expect(edge.clientAddress('203.0.113.5', request)).toBe('203.0.113.5');
+});
+
+test('while draining, probes are answered and everything else is sent elsewhere', async () => {
+  const secure = { 'x-forwarded-proto': 'https' };
+  server.drain();
+  const refused = await at('127.0.0.1', '/echo', secure);
+  expect(refused.status).toBe(500);
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect((await at('127.0.0.1', '/healthz')).status).toBe(200);
+});
