@@ -14,7 +14,7 @@ import { startBunForwarder, startNodeForwarder, startPortkey } from './contender
 import { startNginx } from './contenders/nginx.ts';
 import { startBenchPostgres, startTollgate, type BenchPostgres } from './contenders/tollgate.ts';
 import { openField, type Field } from './harness/field.ts';
-import { delayAt, saturate, type Delay, type LoadTools, type Sample } from './harness/measure.ts';
+import { delayAt, saturate, warmUp, type Delay, type LoadTools, type Sample } from './harness/measure.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
 import { findTools } from './harness/tools.ts';
@@ -102,7 +102,8 @@ async function measureAll({ backend, backendPid, folder }: Field): Promise<Measu
   const samples = new Map<string, Map<string, Sample[]>>();
   for (const contender of contenders) {
     samples.set(contender.name, new Map());
-    await saturate(SMALL_CHAT, contender, Math.min(seconds, 2), loadTools);
+    if (flags.quick) await saturate(SMALL_CHAT, contender, 1, loadTools);
+    else await warmUp(SMALL_CHAT, contender, loadTools);
   }
   for (const one of cases) {
     await inTurns(

@@ -40,9 +40,10 @@ const MOST_PER_MINUTE = 1_000_000;
 /** The whole of Tollgate as an operator starts it: `tollgate serve` in processes of its own, on a store of its own. */
 export async function startTollgate(options: TollgateOptions): Promise<TollgateContender> {
   const { name, folder, nodes = 1 } = options;
-  const dataFolder = join(folder, name.replaceAll(/\W+/g, '-'));
+  const home = join(folder, name.replaceAll(/\W+/g, '-'));
+  const dataFolder = join(home, 'data');
   mkdirSync(dataFolder, { recursive: true });
-  const catalog = join(dataFolder, 'tollgate.yaml');
+  const catalog = join(home, 'tollgate.yaml');
   writeFileSync(catalog, catalogYaml(options.backend, options.moreModels));
   const env: Record<string, string> = {
     TOLLGATE_CONFIG: catalog,

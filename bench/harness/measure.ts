@@ -49,6 +49,19 @@ export async function saturate(
   };
 }
 
+const WARM_REQUESTS = 30_000;
+const WARM_SLICE_SECONDS = 2;
+const WARM_SLICES = 6;
+
+/** A just-in-time compiler needs tens of thousands of requests before it is done with a gateway; a slow one gets a time limit. */
+export async function warmUp(one: Case, contender: Contender, tools: LoadTools): Promise<void> {
+  let served = 0;
+  for (let slice = 0; slice < WARM_SLICES && served < WARM_REQUESTS; slice++) {
+    const { unitsPerSecond } = await saturate(one, contender, WARM_SLICE_SECONDS, tools);
+    served += unitsPerSecond * WARM_SLICE_SECONDS;
+  }
+}
+
 /** Latency at a rate that leaves the contender idle most of the time. */
 export async function delayAt(
   ratePerSecond: number,

@@ -1,0 +1,75 @@
+/**
+ * Whether a request costs the same however large everything around it is. Writes a plot for each into bench/plots/.
+ *
+ *   --only NAME           streams, accounts, requests, catalog or memory (repeatable)
+ *   --most-streams N      5,000 unless told otherwise
+ *   --most-accounts N     1,000,000
+ *   --most-requests N     1,000,000; ten million take a quarter of an hour and 8 GB of disk to seed
+ *   --most-models N       5,000
+ *   --memory-requests N   1,000,000
+ *   --quick               small maxima, to see that it works; results are not written
+ */
+import { parseArgs } from 'node:util';
+import { startBunForwarder } from './contenders/forwarders.ts';
+import { openField } from './harness/field.ts';
+import { loadLine, machineLine } from './harness/machine.ts';
+import { writeSection } from './harness/results-file.ts';
+import { findTools } from './harness/tools.ts';
+import { publishCurve, type ScaleGround } from './scale/curve.ts';
+import { memoryOver } from './scale/memory.ts';
+import { accountsCurve, catalogCurve, requestsCurve } from './scale/stored.ts';
+import { streamsCurve } from './scale/streams.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    quick: { type: 'boolean', default: false },
+    'most-streams': { type: 'string' },
+    'most-accounts': { type: 'string' },
+    'most-requests': { type: 'string' },
+    'most-models': { type: 'string' },
+    'memory-requests': { type: 'string' },
+  },
+});
+
+const PARTS: Readonly<Record<string, (ground: ScaleGround) => Promise<string>>> = {
+  streams: async (ground) => {
+    const { curve, bytesPerStream, streams } = await streamsCurve(ground, most('most-streams', 5_000, 1_000));
+    const each = `Memory of one open stream at ${streams.toLocaleString('en')} of them: ${(bytesPerStream / 1024).toFixed(1)} KB.`;
+    return `${publishCurve(curve, 'chunk')}\n${each}\n`;
+  },
+  accounts: async (ground) =>
+    publishCurve(await accountsCurve(ground, most('most-accounts', 1_000_000, 10_000))),
+  requests: async (ground) =>
+    publishCurve(await requestsCurve(ground, most('most-requests', 1_000_000, 50_000))),
+  catalog: async (ground) => publishCurve(await catalogCurve(ground, most('most-models', 5_000, 500))),
+  memory: (ground) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
+};
+
+const field = await openField();
+const { wrk } = findTools();
+const forwarder = await startBunForwarder(field);
+const sections: string[] = [];
+try {
+  const { backend, folder } = field;
+  for (const [name, run] of Object.entries(PARTS)) {
+    if (flags.only.length > 0 && !flags.only.includes(name)) continue;
+    console.log(`── ${name}`);
+    sections.push(await run({ backend, folder, forwarder, tools: { wrk, folder } }));
+  }
+} finally {
+  await forwarder.stop();
+  await field.close();
+}
+const text = `## Scale
+
+${new Date().toISOString().slice(0, 10)} · ${machineLine()} · load average at the end ${loadLine()}. Best of three turns, each beside the bare forwarder.
+
+${sections.join('\n')}`;
+console.log(text);
+if (!flags.quick && flags.only.length === 0) writeSection('scale', text);
+process.exit(0);
+
+function most(flag: Exclude<keyof typeof flags, 'only' | 'quick'>, usual: number, quick: number): number {
+  return Number(flags[flag] ?? (flags.quick ? quick : usual));
+}
