@@ -120,7 +120,13 @@ function Drawing({ series, bars, formatTick, onOpen, height, width, active, setA
             />
             <Stack bar={bar} x={x + (slot - thick) / 2} thick={thick} y={y} colours={colours} />
             {(bars.length - 1 - index) % labelEvery === 0 ? (
-              <text x={x + slot / 2} y={height - 5} textAnchor="middle" fill="var(--c-ink-3)">
+              <text
+                x={index === bars.length - 1 ? Math.min(x + slot / 2 + 20, width) : x + slot / 2}
+                y={height - 5}
+                // The last label would run out of the picture on narrow screens.
+                textAnchor={index === bars.length - 1 ? 'end' : 'middle'}
+                fill="var(--c-ink-3)"
+              >
                 {bar.label}
               </text>
             ) : null}

@@ -171,7 +171,7 @@ function Entry({ value, icon, onSelect, children, hint }: EntryProps) {
     >
       <span className="text-ink-3">{icon}</span>
       <span className="min-w-0 flex-1 truncate">{children}</span>
-      {hint ? <span className="text-xs text-ink-3">{hint}</span> : null}
+      {hint ? <span className="hidden text-xs text-ink-3 sm:inline">{hint}</span> : null}
     </Command.Item>
   );
 }

@@ -21,7 +21,7 @@ export function Card({ title, hint, actions, children, className, flush }: CardP
             flush ? 'pb-3' : 'pb-1',
           )}
         >
-          <div className="min-w-0 flex-1">
+          <div className="min-w-0 flex-1 basis-44">
             <h2 className="text-base font-semibold tracking-tight">{title}</h2>
             {hint ? <p className="text-sm text-ink-3">{hint}</p> : null}
           </div>

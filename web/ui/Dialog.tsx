@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { createContext, useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import X from 'lucide-react/icons/x';
 import { useTranslation } from 'react-i18next';
 import { classes } from '../lib/classes.ts';
@@ -17,6 +17,9 @@ interface DialogProps {
   readonly hideTitle?: boolean;
 }
 
+/** Menus inside a dialog must be drawn inside it too: everything else lies beneath it and is inert. */
+export const PortalContext = createContext<HTMLElement | null>(null);
+
 /** The browser's own modal dialog: it traps focus, makes the rest inert and gives focus back, without injected styles. */
 export function Dialog(props: DialogProps) {
   return props.open ? <OpenDialog {...props} /> : null;
@@ -25,11 +28,13 @@ export function Dialog(props: DialogProps) {
 function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent, hideTitle }: DialogProps) {
   const { t } = useTranslation();
   const ref = useRef<HTMLDialogElement>(null);
+  const [element, setElement] = useState<HTMLDialogElement | null>(null);
   const titleId = useId();
   useEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    setElement(dialog);
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
@@ -68,7 +73,7 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
         className={classes('thin-scroll min-h-0 flex-1 overflow-y-auto', !hideTitle && 'px-5 py-5')}
         tabIndex={-1}
       >
-        {children}
+        <PortalContext value={element}>{children}</PortalContext>
       </div>
       {footer ? (
         <footer className="flex shrink-0 flex-wrap justify-end gap-2 border-t border-line px-5 py-3.5">

@@ -1,6 +1,7 @@
 import { DropdownMenu } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { useContext, type ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
+import { PortalContext } from './Dialog.tsx';
 
 export interface MenuItem {
   readonly id: string;
@@ -23,7 +24,7 @@ export function Menu({ trigger, items, header }: MenuProps) {
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
-      <DropdownMenu.Portal>
+      <DropdownMenu.Portal container={useContext(PortalContext)}>
         <DropdownMenu.Content
           align="end"
           sideOffset={6}

@@ -30,7 +30,7 @@ export function Table<Row>(props: TableProps<Row>) {
 function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
   return (
     <div
-      className="thin-scroll overflow-x-auto"
+      className="thin-scroll relative overflow-x-auto"
       role="region"
       aria-label={label}
       // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard

@@ -1,1 +1,10 @@
-export const de = {} as never;
+import type { Strings } from '../en/index.ts';
+import { account } from './account.ts';
+import { admin } from './admin.ts';
+import { docs } from './docs.ts';
+import { entry } from './entry.ts';
+import { frame } from './frame.ts';
+import { playground } from './playground.ts';
+import { records } from './records.ts';
+
+export const de: Strings = { ...frame, ...entry, ...account, ...records, ...playground, ...docs, ...admin };

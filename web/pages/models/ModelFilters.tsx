@@ -25,13 +25,12 @@ export function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
   const all = <option value="">{t('common.all')}</option>;
   return (
     <Form role="search" className="flex flex-wrap items-end gap-3" onSubmit={() => undefined}>
-      <TextField
-        label={t('models.search')}
-        type="search"
-        {...field('q')}
-        fieldClassName="min-w-52 flex-1 sm:max-w-80"
-      />
-      <SelectField label={t('models.kind')} {...field('type')} fieldClassName="w-32 max-sm:flex-1">
+      <TextField label={t('models.search')} type="search" {...field('q')} fieldClassName="w-full sm:w-72" />
+      <SelectField
+        label={t('models.kind')}
+        {...field('type')}
+        fieldClassName="w-32 max-sm:w-[calc(50%-0.375rem)]"
+      >
         {all}
         {types.map(([type, label]) => (
           <option key={type} value={type}>
@@ -39,13 +38,21 @@ export function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
           </option>
         ))}
       </SelectField>
-      <SelectField label={t('models.endpoint')} {...field('endpoint')} fieldClassName="w-40 max-sm:flex-1">
+      <SelectField
+        label={t('models.endpoint')}
+        {...field('endpoint')}
+        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
+      >
         {all}
         {catalog.endpoints.map((endpoint) => (
           <option key={endpoint.endpoint}>{endpoint.endpoint}</option>
         ))}
       </SelectField>
-      <SelectField label={t('models.can')} {...field('can')} fieldClassName="w-32 max-sm:flex-1">
+      <SelectField
+        label={t('models.can')}
+        {...field('can')}
+        fieldClassName="w-32 max-sm:w-[calc(50%-0.375rem)]"
+      >
         {all}
         {ABILITIES.map((ability) => (
           <option key={ability} value={ability}>
@@ -53,7 +60,11 @@ export function ModelFilters({ catalog, state, change }: ModelFiltersProps) {
           </option>
         ))}
       </SelectField>
-      <SelectField label={t('models.sort')} {...field('sort')} fieldClassName="w-40 max-sm:flex-1">
+      <SelectField
+        label={t('models.sort')}
+        {...field('sort')}
+        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
+      >
         <option value="">{t('models.sortCatalog')}</option>
         {Object.entries(SORTS).map(([sort, label]) => (
           <option key={sort} value={sort}>

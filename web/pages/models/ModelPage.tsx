@@ -3,7 +3,6 @@ import { useTranslation } from 'react-i18next';
 import { Link, useParams } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
-import { formatCount } from '../../lib/numbers.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
@@ -113,9 +112,8 @@ function Prices({ model }: { model: ModelItem }) {
 }
 
 function Facts({ model }: { model: ModelItem }) {
-  const { t, i18n } = useTranslation();
-  const tokens = (count: number): string =>
-    t('models.tokens', { count: formatCount(count, i18n.language) as unknown as number });
+  const { t } = useTranslation();
+  const tokens = (count: number): string => t('models.tokens', { count });
   const facts: { label: string; value: ReactNode }[] = [
     { label: t('models.endpoint'), value: `${model.endpointName} (${model.endpoint})` },
     ...(model.type === 'image_generation'

@@ -34,7 +34,7 @@ export function CompareTab({ models }: { models: readonly ModelItem[] }) {
   const free = COLUMNS.find((column) => !columns.includes(column));
   return (
     <div className="flex min-h-[calc(100dvh-15rem)] flex-col gap-4">
-      <div className="thin-scroll -mx-4 grid flex-1 snap-x snap-mandatory auto-cols-[minmax(17rem,1fr)] grid-flow-col gap-4 overflow-x-auto px-4 sm:mx-0 sm:px-0">
+      <div className="thin-scroll relative -mx-4 grid flex-1 snap-x snap-mandatory auto-cols-[minmax(17rem,1fr)] grid-flow-col gap-4 overflow-x-auto px-4 sm:mx-0 sm:px-0">
         {runs.map(({ column, run }) => (
           <ComparedModel
             key={column}

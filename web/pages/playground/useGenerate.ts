@@ -46,6 +46,6 @@ function picturesOf(answer: PlaygroundImages, order: ImageOrder): Picture[] {
   return answer.data.map((image, index) => ({
     key: `${answer.receipt.requestId}-${index}`,
     src: image.url ?? `data:image/png;base64,${image.b64_json ?? ''}`,
-    prompt: image.revised_prompt ?? order.prompt,
+    prompt: order.prompt,
   }));
 }

@@ -35,7 +35,7 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
         label={t('requests.endpoint')}
         value={state['endpoint'] ?? ''}
         onChange={set('endpoint')}
-        fieldClassName="w-40 max-sm:flex-1"
+        fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
         <option value="">{t('common.all')}</option>
         {named(
@@ -47,7 +47,7 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
         label={t('requests.model')}
         value={state['model'] ?? ''}
         onChange={set('model')}
-        fieldClassName="w-48 max-sm:flex-1"
+        fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
       >
         <option value="">{t('common.all')}</option>
         {named(modelNames(catalog, state['endpoint']), state['model'])}
@@ -72,7 +72,7 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
         value={state['from'] ?? ''}
         max={state['to']}
         onChange={set('from')}
-        fieldClassName="max-sm:flex-1"
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
       />
       <TextField
         label={t('requests.to')}
@@ -80,7 +80,7 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
         value={state['to'] ?? ''}
         min={state['from']}
         onChange={set('to')}
-        fieldClassName="max-sm:flex-1"
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
       />
       {activeFilters(state) > 0 ? (
         <Button

@@ -68,6 +68,8 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
     },
   );
   const amountError = wrong ? t('settings.badAmount') : undefined;
+  // What was understood, in full: decimal marks mean different things to different people.
+  const understood = amountUsd ? `= ${formatUsd(amountUsd, i18n.language)}` : undefined;
   return (
     <Form className="flex flex-col gap-3" onSubmit={() => !wrong && book.mutate()}>
       <p className="text-sm text-ink-3">{t(`accounts.${kind}Hint`)}</p>
@@ -78,6 +80,7 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
           required
           placeholder="10.00"
           error={amountError}
+          hint={understood}
           {...field('amount')}
         />
         <TextField

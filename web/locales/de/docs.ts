@@ -1,0 +1,32 @@
+import type { docs as english } from '../en/docs.ts';
+
+export const docs: typeof english = {
+  docs: {
+    title: 'Doku',
+    guides: 'Anleitungen',
+    clients: 'Programme',
+    reference: 'Referenz',
+    api: 'API-Referenz',
+    errors: 'Fehler',
+    page: 'Seite',
+    english: 'Die Anleitungen sind auf Englisch geschrieben.',
+    missing: 'Diese Seite gibt es nicht',
+    noGuides: 'Diesem Build liegen keine Anleitungen bei.',
+    apiLead: 'Alles unter {{base}}. Fehler haben eine einzige Form, siehe Fehler.',
+    parameters: 'Parameter',
+    headers: 'Antwort-Header',
+    body: 'Inhalt',
+    answer: 'Antwort',
+    answers: 'Antworten',
+    required: 'nötig',
+    example: 'Beispiel',
+    noToken: 'Geht ohne Token',
+    try: 'Ausprobieren',
+    tryLead:
+      'Sendet eine echte Anfrage von dieser Seite; sie wird berechnet wie jede andere. Das Token bleibt im Speicher dieser Seite.',
+    token: 'API-Token',
+    send: 'Senden',
+    badJson: 'Der Inhalt ist kein gültiges JSON.',
+    picture: 'Bild {{number}}',
+  },
+};
