@@ -11,7 +11,7 @@ const CONNECTIONS = { name: 'BUN_CONFIG_MAX_HTTP_REQUESTS', value: '65000' };
 /** Runs the server until a signal ends it; resolves with the exit code. */
 export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
   if (env[CONNECTIONS.name] === undefined && process.execve) {
-    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], {
+    process.execve(process.execPath, ownCommand(), {
       ...definedOnly(env),
       [CONNECTIONS.name]: CONNECTIONS.value,
     });
@@ -26,6 +26,12 @@ export async function serve(env: Env, complain: (line: string) => void): Promise
     complain(`Tollgate cannot start: ${thrown.message}`);
     return 1;
   }
+}
+
+/** What this process was started with. A compiled binary brings its program along and is not told about it again. */
+function ownCommand(): string[] {
+  const compiled = Bun.main.startsWith('/$bunfs/');
+  return [process.execPath, ...process.execArgv, ...process.argv.slice(compiled ? 2 : 1)];
 }
 
 /** The first signal drains; a second one is a crash, and the books recover from it like from any other. */

@@ -1,0 +1,48 @@
+/**
+ * `npm run build`: one binary, `dist/tollgate`, with the console's pages inside. The bundler of the pages is replaced by
+ * its own output, so that the binary needs no sources.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BunPlugin } from 'bun';
+import { buildWeb } from '../web/build.ts';
+
+const ROOT = join(import.meta.dir, '..');
+
+mkdirSync(join(ROOT, 'dist'), { recursive: true });
+const pages = await buildWeb({ minify: true });
+
+const embedded: BunPlugin = {
+  name: 'embedded console',
+  setup(build) {
+    build.onLoad({ filter: /web\/build\.ts$/ }, () => ({ contents: pagesModule(), loader: 'js' }));
+  },
+};
+
+const result = await Bun.build({
+  // Workers are entry points of their own; their common root with the program is `src`.
+  entrypoints: ['src/main.ts', 'src/upstream/house/paint-worker.ts'].map((path) => join(ROOT, path)),
+  root: join(ROOT, 'src'),
+  target: 'bun',
+  minify: { syntax: true, whitespace: true },
+  plugins: [embedded],
+  // Installed by who wants it, found at run time.
+  external: ['node-llama-cpp'],
+  compile: { outfile: join(ROOT, 'dist/tollgate') },
+});
+if (!result.success) throw new AggregateError(result.logs, 'the binary could not be built');
+const { size } = Bun.file(join(ROOT, 'dist/tollgate'));
+console.log(`dist/tollgate  ${(size / 1_048_576).toFixed(0)} MB`);
+
+function pagesModule(): string {
+  const entries = [...pages].map(([path, { bytes, mime, immutable }]) => [
+    path,
+    Buffer.from(bytes).toString('base64'),
+    mime,
+    immutable,
+  ]);
+  return `const entries = ${JSON.stringify(entries)};
+export async function buildWeb() {
+  return new Map(entries.map(([path, text, mime, immutable]) => [path, { bytes: new Uint8Array(Buffer.from(text, 'base64')), mime, immutable }]));
+}`;
+}
