@@ -10,7 +10,7 @@ export function SetupNeeded() {
       <Logo />
       <h1 className="text-2xl font-semibold tracking-tight">{t('setup.neededTitle')}</h1>
       <p className="text-ink-2">{t('setup.neededLead')}</p>
-      <Code label={t('setup.neededTitle')} code={`Setup link: ${location.origin}/setup?token=…`} />
+      <Code label={t('setup.neededTitle')} code={`${location.origin}/setup/…`} />
       <p className="text-ink-3">{t('setup.neededHint')}</p>
     </main>
   );
