@@ -1,4 +1,4 @@
-import OpenAI from 'openai';
+import OpenAI, { APIError } from 'openai';
 import { runnerFunction, ResponsesToolRunner } from 'openai/helpers/responses-tool-runner';
 import { zodFunction, zodResponseFormat, zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
@@ -119,7 +119,7 @@ export const openAiResponses: MakeClient = (target) => {
 };
 
 export function surfaceOpenAi(thrown: unknown): Surfaced {
-  const error = thrown instanceof OpenAI.APIError ? thrown : undefined;
+  const error = thrown instanceof APIError ? thrown : undefined;
   return {
     kind: kindOf(thrown),
     status: error?.status,
@@ -127,6 +127,16 @@ export function surfaceOpenAi(thrown: unknown): Surfaced {
     message: error?.message ?? String(thrown),
     requestId: error?.requestID ?? undefined,
   };
+}
+
+/** The error that this must end in. */
+export async function refusal(work: Promise<unknown>): Promise<APIError> {
+  const thrown: unknown = await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (thrown instanceof APIError) return thrown;
+  throw new Error(`expected an APIError, got ${String(thrown)}`);
 }
 
 const NOTHING = { thoughts: '', usage: undefined, pieces: 1 };

@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { APICallError, generateImage, generateText, stepCountIs, streamText, tool } from 'ai';
+import { z } from 'zod';
+import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { Wiretap } from './wiretap.ts';
+
+/** What the page on the AI SDK promises, provider by provider. */
+globalThis.AI_SDK_LOG_WARNINGS = false;
+
+let gateway: Gateway;
+let account: TestAccount;
+
+const MODEL = 'svc_chat/house-echo';
+
+beforeAll(async () => {
+  gateway = await Gateway.start();
+  account = await gateway.account('10');
+});
+afterAll(async () => {
+  await gateway.stop();
+});
+
+const settings = (more: { url?: string } = {}) => ({
+  baseURL: `${more.url ?? gateway.url}/v1`,
+  apiKey: account.token,
+});
+const weather = tool({
+  description: 'Weather',
+  inputSchema: z.object({ city: z.string() }),
+  execute: ({ city }) => `Rain in ${city}`,
+});
+
+describe('openai-compatible', () => {
+  test('a stream tells its usage only with includeUsage', async () => {
+    const used = async (includeUsage: boolean): Promise<number | undefined> => {
+      const provider = createOpenAICompatible({ name: 'tollgate', includeUsage, ...settings() });
+      const result = streamText({ model: provider(MODEL), prompt: 'one two three' });
+      await result.consumeStream();
+      return (await result.totalUsage).outputTokens;
+    };
+    expect(await used(true)).toBeGreaterThan(0);
+    expect(await used(false)).toBeUndefined();
+  });
+
+  test('generateImage paints', async () => {
+    const provider = createOpenAICompatible({ name: 'tollgate', ...settings() });
+    const { image } = await generateImage({
+      model: provider.imageModel('svc_tgter/house-paint'),
+      prompt: 'a gate',
+      size: '256x256',
+    });
+    expect(image.mediaType).toBe('image/png');
+  });
+});
+
+describe('openai', () => {
+  /** Two turns, the second of which holds the answer of the first as the SDK gave it. */
+  const twoTurns = async (url: string, store: boolean | undefined): Promise<string> => {
+    const model = createOpenAI(settings({ url }))(MODEL);
+    const options = store === undefined ? {} : { providerOptions: { openai: { store } } };
+    const opening = [{ role: 'user' as const, content: 'one' }];
+    const { response } = await generateText({ model, messages: opening, ...options });
+    const messages = [...opening, ...response.messages, { role: 'user' as const, content: 'two' }];
+    return (await generateText({ model, messages, ...options })).text;
+  };
+
+  test('with store: false a conversation is sent whole', async () => {
+    const tap = new Wiretap(gateway.url);
+    expect(await twoTurns(tap.url, false)).toBe('two');
+    expect(tap.exchanges.map(({ path }) => path)).toEqual(['/v1/responses', '/v1/responses']);
+    expect(tap.exchanges[1]?.body).toContain('"role":"assistant"');
+    await tap.stop();
+  });
+
+  test('without it, references to stored answers are refused in words that say what to do', async () => {
+    const thrown: unknown = await twoTurns(gateway.url, undefined).catch((error: unknown) => error);
+    expect(APICallError.isInstance(thrown)).toBe(true);
+    expect(thrown).toMatchObject({ statusCode: 400, message: expect.stringContaining('store: false') });
+  });
+
+  test('a tool loop needs no such setting, thoughts or not', async () => {
+    const { text } = await generateText({
+      model: createOpenAI(settings())(MODEL),
+      prompt: '/think\n/tool get_weather {"city":"Oslo"}',
+      tools: { get_weather: weather },
+      stopWhen: stepCountIs(3),
+    });
+    expect(text).toContain('The tool get_weather answered: Rain in Oslo');
+  });
+
+  test('.chat() goes to chat completions', async () => {
+    const tap = new Wiretap(gateway.url);
+    const { text } = await generateText({
+      model: createOpenAI(settings({ url: tap.url })).chat(MODEL),
+      prompt: 'hello',
+    });
+    expect(text).toBe('hello');
+    expect(tap.exchanges[0]?.path).toBe('/v1/chat/completions');
+    await tap.stop();
+  });
+});
+
+describe('anthropic', () => {
+  test('sends its key as x-api-key, and its version is taken', async () => {
+    const tap = new Wiretap(gateway.url);
+    const { text, finishReason } = await generateText({
+      model: createAnthropic(settings({ url: tap.url }))(MODEL),
+      prompt: 'hello',
+      maxOutputTokens: 50,
+    });
+    expect([text, finishReason]).toEqual(['hello', 'stop']);
+    expect(tap.exchanges[0]?.headers.get('x-api-key')).toBe(account.token);
+    expect(tap.exchanges[0]?.path).toBe('/v1/messages');
+    await tap.stop();
+  });
+});
+
+test('the parts of a stream come in order, ending with the finish', async () => {
+  const models = {
+    chat: createOpenAICompatible({ name: 'tollgate', includeUsage: true, ...settings() })(MODEL),
+    responses: createOpenAI(settings())(MODEL),
+    messages: createAnthropic(settings())(MODEL),
+  };
+  for (const model of Object.values(models)) {
+    const kinds: string[] = [];
+    for await (const { type } of streamText({ model, prompt: '/think one two' }).fullStream) {
+      // A provider's own remarks, and the second of two deltas, say nothing about the order.
+      if (type !== 'custom' && kinds.at(-1) !== type) kinds.push(type);
+    }
+    expect(kinds).toEqual([
+      'start',
+      'start-step',
+      'reasoning-start',
+      'reasoning-delta',
+      'reasoning-end',
+      'text-start',
+      'text-delta',
+      'text-end',
+      'finish-step',
+      'finish',
+    ]);
+  }
+});

@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import OpenAI, { toFile } from 'openai';
+import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { openAi, refusal } from './openai-client.ts';
+
+/** What only `openai` has, against the built-in catalog. */
+
+let gateway: Gateway;
+let account: TestAccount;
+let client: OpenAI;
+
+const MODEL = 'svc_chat/house-echo';
+
+beforeAll(async () => {
+  gateway = await Gateway.start();
+  account = await gateway.account('10');
+  client = openAi({ url: gateway.url, token: account.token, model: MODEL });
+});
+afterAll(async () => {
+  await gateway.stop();
+});
+
+const user = (content: string) => [{ role: 'user' as const, content }];
+
+describe('models', () => {
+  test('the list holds code/model and aliases', async () => {
+    const ids: string[] = [];
+    for await (const model of client.models.list()) ids.push(model.id);
+    expect(ids).toContain('svc_chat/house-echo');
+    expect(ids).toContain('svc_tgter/house-paint');
+    expect(ids).toContain('house-echo');
+  });
+
+  test.each(['svc_chat/house-echo', 'house-echo'])(
+    '%s can be asked for, though it may hold a slash',
+    async (id) => {
+      expect(await client.models.retrieve(id)).toMatchObject({ id, object: 'model', owned_by: 'svc_chat' });
+    },
+  );
+
+  test('one that does not exist is NotFoundError', async () => {
+    const error = await refusal(client.models.retrieve('svc_chat/none'));
+    expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(error.code).toBe('not_found');
+  });
+});
+
+describe('chat', () => {
+  test('the request id leads to the receipt, and the price is in the headers', async () => {
+    const {
+      data,
+      response,
+      request_id: requestId,
+    } = await client.chat.completions.create({ model: MODEL, messages: user('hello') }).withResponse();
+    expect(data).toMatchObject({ _request_id: requestId, id: requestId });
+    const receipt = await gateway.receipt(String(requestId));
+    expect(receipt).toMatchObject({
+      account_id: account.id,
+      state: 'posted',
+      endpoint: 'svc_chat',
+      model: 'house-echo',
+    });
+    expect(Number(response.headers.get('x-tollgate-cost')) * 1e9).toBeCloseTo(receipt.charged, 3);
+    expect(response.headers.get('x-ratelimit-remaining-requests')).not.toBeNull();
+  });
+
+  test('the model is named as it was asked for', async () => {
+    for (const model of [MODEL, 'house-echo']) {
+      expect((await client.chat.completions.create({ model, messages: user('x') })).model).toBe(model);
+    }
+  });
+
+  test('a stream has no usage unless it was asked for', async () => {
+    const usages: unknown[] = [];
+    const stream = await client.chat.completions.create({
+      model: MODEL,
+      messages: user('one two'),
+      stream: true,
+    });
+    for await (const chunk of stream) if (chunk.usage) usages.push(chunk.usage);
+    expect(usages).toEqual([]);
+  });
+
+  test('two tools in one answer come apart, streamed or not', async () => {
+    const tools = ['first', 'second'].map((name) => ({
+      type: 'function' as const,
+      function: { name, parameters: { type: 'object' } },
+    }));
+    const body = { model: MODEL, messages: user('/tool first {"a":1}\n/tool second {"b":2}'), tools };
+    const whole = await client.chat.completions.create(body);
+    const streamed = await client.chat.completions.stream(body).finalChatCompletion();
+    for (const { choices } of [whole, streamed]) {
+      const calls = choices[0]?.message.tool_calls?.map((call) =>
+        call.type === 'function' ? [call.function.name, call.function.arguments] : [],
+      );
+      expect(calls).toEqual([
+        ['first', '{"a":1}'],
+        ['second', '{"b":2}'],
+      ]);
+      expect(choices[0]?.finish_reason).toBe('tool_calls');
+    }
+  });
+
+  test('several answers, developer messages and an output cap', async () => {
+    const messages = [{ role: 'developer' as const, content: 'Be brief.' }, ...user('/long 50')];
+    const answer = await client.chat.completions.create({
+      model: MODEL,
+      messages,
+      n: 2,
+      max_completion_tokens: 5,
+    });
+    expect(answer.choices.map(({ finish_reason: reason }) => reason)).toEqual(['length', 'length']);
+    expect(answer.usage?.completion_tokens).toBe(10);
+  });
+
+  test('a wrong field is BadRequestError with its param', async () => {
+    const error = await refusal(
+      client.chat.completions.create({ model: MODEL, messages: user('x'), temperature: 3 }),
+    );
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError);
+    expect(error).toMatchObject({
+      code: 'invalid_field',
+      param: 'temperature',
+      type: 'invalid_request_error',
+    });
+  });
+
+  test('leaving a stream is no error, and is settled', async () => {
+    const stream = await client.chat.completions.create({
+      model: MODEL,
+      messages: user('/slow 20\n/long 500'),
+      stream: true,
+    });
+    for await (const _ of stream) break;
+    await gateway.settled(account);
+  });
+});
+
+describe('responses', () => {
+  test('a string is enough, and nothing is stored', async () => {
+    const response = await client.responses.create({ model: MODEL, input: 'hello', instructions: 'Echo.' });
+    expect(response).toMatchObject({
+      object: 'response',
+      status: 'completed',
+      output_text: 'hello',
+      store: false,
+      model: MODEL,
+    });
+    expect(response._request_id).toStartWith('req_');
+  });
+
+  test('a tool round trip by hand: the call and its output are items', async () => {
+    const tools: OpenAI.Responses.Tool[] = [
+      { type: 'function', name: 'add', parameters: { type: 'object' }, strict: false },
+    ];
+    const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: '/tool add {"a":1,"b":2}' }];
+    const first = await client.responses.create({ model: MODEL, input, tools, store: false });
+    const [call] = first.output;
+    if (call?.type !== 'function_call') throw new Error('no call');
+    expect(JSON.parse(call.arguments)).toEqual({ a: 1, b: 2 });
+    const second = await client.responses.create({
+      model: MODEL,
+      input: [...input, call, { type: 'function_call_output', call_id: call.call_id, output: '3' }],
+      tools,
+      store: false,
+    });
+    expect(second.output_text).toBe('The tool add answered: 3');
+  });
+
+  test('an answer that was cut is incomplete, and says why', async () => {
+    const response = await client.responses.create({ model: MODEL, input: '/long 50', max_output_tokens: 5 });
+    expect(response.status).toBe('incomplete');
+    expect(response.incomplete_details).toEqual({ reason: 'max_output_tokens' });
+  });
+
+  test('what would need memory is refused by name', async () => {
+    const error = await refusal(
+      client.responses.create({ model: MODEL, input: 'hi', previous_response_id: 'resp_1' }),
+    );
+    expect(error).toMatchObject({ status: 400, param: 'previous_response_id' });
+    expect(error.message).toContain('send the whole conversation');
+    expect((await refusal(client.responses.retrieve('resp_1'))).status).toBe(404);
+  });
+});
+
+describe('images', () => {
+  test('a link that anybody can open for an hour', async () => {
+    const { data } = await client.images.generate({
+      model: 'svc_tgter/house-paint',
+      prompt: 'a red gate',
+      size: '256x256',
+    });
+    const picture = await fetch(data?.[0]?.url ?? '');
+    expect(picture.headers.get('content-type')).toBe('image/png');
+    expect((await picture.bytes()).subarray(1, 4)).toEqual(new TextEncoder().encode('PNG'));
+  });
+
+  test('the bytes themselves, several at once', async () => {
+    const { data } = await client.images.generate({
+      model: 'house-paint',
+      prompt: 'a blue gate',
+      size: '256x256',
+      n: 2,
+      response_format: 'b64_json',
+    });
+    expect(data).toHaveLength(2);
+    for (const image of data ?? [])
+      expect(
+        Buffer.from(image.b64_json ?? '', 'base64')
+          .subarray(1, 4)
+          .toString(),
+      ).toBe('PNG');
+  });
+
+  test('402 is not tried again', async () => {
+    const { token } = await gateway.account('0');
+    const error = await refusal(
+      openAi({ url: gateway.url, token, model: '' }).images.generate({ model: 'house-paint', prompt: 'x' }),
+    );
+    expect(error).toMatchObject({ status: 402, code: 'payment_required' });
+  });
+
+  test('a form that lacks its picture is refused by name', async () => {
+    const image = await toFile(new Uint8Array([1]), 'a.png', { type: 'image/png' });
+    const error = await refusal(client.images.edit({ model: 'svc_tgter/house-paint', prompt: '', image }));
+    expect(error).toMatchObject({ status: 400, param: 'prompt' });
+  });
+});
+
+test('what does not exist here is a 404 in the shape of every error', async () => {
+  const error = await refusal(client.batches.list());
+  expect(error).toBeInstanceOf(OpenAI.NotFoundError);
+  expect(error).toMatchObject({ code: 'not_found', type: 'invalid_request_error' });
+});
