@@ -32,6 +32,7 @@ import { systemClock, type Clock } from './std/clock.ts';
 import { Fault } from './std/fault.ts';
 import { randomPart } from './std/ids.ts';
 import { stderrLog, type Log } from './std/log.ts';
+import { Heartbeat } from './store/heartbeat.ts';
 import { openStore, type Store } from './store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Pool } from './upstream/pool.ts';
@@ -194,13 +195,14 @@ async function openDoor(
   });
   const links = new ImageLinks(makeImageStore(store.db, clock), secret.key('image links'), clock);
   const replays = new Replays(new AnswerBook(store, clock), edge);
+  const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
     ...publicApi({ edge, links, store, replays, openApi: openApiDocument() }),
     ...v1Api({ edge, links, replays }),
     ...messagesApi(edge, replays),
     ...healthRoutes({
       draining: () => state.draining,
-      storeAnswers: () => answers(store),
+      storeAnswers: () => heartbeat.beats(),
       metrics: () => relay.tally.render(),
     }),
   ]);
@@ -224,17 +226,6 @@ async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
     log.error('the console could not be bundled', { error });
     return new Map();
   }
-}
-
-const STORE_PATIENCE_MS = 1_000;
-
-async function answers(store: Store): Promise<boolean> {
-  const asked = store.db.selectFrom('setting').select('key').limit(1).execute();
-  // A late failure is one that nobody waits for any more.
-  asked.catch(() => undefined);
-  return await Promise.race([asked.then(() => true), Bun.sleep(STORE_PATIENCE_MS).then(() => false)]).catch(
-    () => false,
-  );
 }
 
 function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor, { tally }: Relay): Sweeper {

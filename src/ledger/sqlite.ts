@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite';
 import type { Clock } from '../std/clock.ts';
-import { asFault, Fault } from '../std/fault.ts';
+import { asFault, storeUnavailable } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import { isBusy, sqliteCode } from '../store/bun-sqlite.ts';
+import { isBusy, isStoreTrouble } from '../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
 import type {
@@ -86,7 +86,7 @@ export class SqliteLedger implements Ledger {
     try {
       return Promise.resolve(this.#standing(caller));
     } catch (error) {
-      return Promise.reject(isStoreError(error) ? unreachable(error) : asFault(error));
+      return Promise.reject(isStoreTrouble(error) ? storeUnavailable(error) : asFault(error));
     }
   }
 
@@ -100,7 +100,7 @@ export class SqliteLedger implements Ledger {
     try {
       return await verifyBooks((sql) => side.query(sql), this.#options.clock.now());
     } catch (error) {
-      throw unreachable(error);
+      throw storeUnavailable(error);
     }
   }
 
@@ -181,7 +181,7 @@ export class SqliteLedger implements Ledger {
         }
       },
       sync: () => backend.wal.sync(),
-      isUnavailable: isStoreError,
+      isUnavailable: isStoreTrouble,
     };
   }
 }
@@ -207,20 +207,4 @@ function ranUnlessBusy(begin: () => void): boolean {
     if (isBusy(error)) return false;
     throw error;
   }
-}
-
-/** LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB: the store's trouble, not the operation's. */
-const STORE_ERRORS: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 11, 13, 14, 15, 26]);
-
-function isStoreError(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code !== undefined && STORE_ERRORS.has(code);
-}
-
-function unreachable(error: unknown): Fault {
-  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
-    cause: error,
-    detail: String(error),
-    retryAfterMs: 1_000,
-  });
 }

@@ -85,3 +85,14 @@ export function asFault(thrown: unknown): Fault {
     detail: thrown instanceof Error ? thrown.message : String(thrown),
   });
 }
+
+const STORE_AWAY_MS = 1_000;
+
+/** The store cannot be reached, or cannot take anything right now. */
+export function storeUnavailable(cause: unknown, detail = String(cause)): Fault {
+  return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
+    cause,
+    detail,
+    retryAfterMs: STORE_AWAY_MS,
+  });
+}

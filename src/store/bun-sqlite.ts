@@ -12,6 +12,7 @@ import {
   type QueryResult,
   type TransactionSettings,
 } from 'kysely';
+import { storeUnavailable } from '../std/fault.ts';
 
 /** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 64 MB. */
 const LAST_RESORT_PAGES = 16_384;
@@ -112,8 +113,12 @@ class BunSqliteConnection implements DatabaseConnection {
     this.#database = database;
   }
 
-  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return withoutBusy(() => this.#execute<R>(query));
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    try {
+      return await withoutBusy(() => this.#execute<R>(query));
+    } catch (error) {
+      throw isStoreTrouble(error) ? storeUnavailable(error) : error;
+    }
   }
 
   #execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
@@ -150,6 +155,15 @@ export async function withoutBusy<T>(work: () => T): Promise<T> {
       await Bun.sleep(BUSY_STEP_MS);
     }
   }
+}
+
+/** BUSY, LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB. */
+const TROUBLE: ReadonlySet<number> = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]);
+
+/** Whether an error speaks of the store and not of the statement. */
+export function isStoreTrouble(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && TROUBLE.has(code);
 }
 
 export function isBusy(error: unknown): boolean {

@@ -10,6 +10,7 @@ import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { FolderClaim } from './folder-claim.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
+import { faultingPool } from './postgres-faults.ts';
 import { openPool, reach } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
 import { SideThread } from './side-thread.ts';
@@ -121,7 +122,7 @@ async function openPostgresStore({ log, clock }: StoreOptions, url: string): Pro
   }
   return {
     dialect: postgresDialect,
-    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) }),
+    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: faultingPool(pool) }) }),
     backend: { kind: 'postgres', pool, url },
     // A Postgres commit is durable when it is acknowledged.
     durable: () => Promise.resolve(),

@@ -88,7 +88,7 @@ export class Operator {
       .select((fields) => fields.fn.countAll<number>().as('count'))
       .where('state', '=', 'pending')
       .executeTakeFirstOrThrow();
-    return Number(count);
+    return count;
   }
 
   /** Resolves once no hold is open anywhere. */
