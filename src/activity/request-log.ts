@@ -120,8 +120,16 @@ type Plan = 'running' | 'failed' | 'route' | 'all';
 /** Which index answers most of the question. */
 function planOf({ accountId, endpoint, model, state, outcome }: RequestFilter): Plan {
   if (state === 'pending') return 'running';
-  if (state === 'expired' || (outcome !== undefined && outcome !== 'completed')) return 'failed';
+  if (failuresOf({ state, outcome }).length > 0) return 'failed';
   return accountId !== undefined && (endpoint ?? model) !== undefined ? 'route' : 'all';
+}
+
+const FAILURES = ['client_left', 'upstream_failed', 'cut_short', 'expired', 'shed'];
+
+/** The ways of failing that a filter asks for; none: it does not ask for failures. */
+function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly string[] {
+  if (outcome === 'failed') return FAILURES;
+  return FAILURES.filter((one) => one === (outcome ?? state));
 }
 
 type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value: string];
@@ -132,7 +140,7 @@ function restOf(plan: Exclude<Plan, 'running'>, { endpoint, model, state, outcom
   if (plan !== 'route' && endpoint !== undefined) checks.push(['endpoint', endpoint]);
   if (plan !== 'route' && model !== undefined) checks.push(['model', model]);
   if (state !== undefined) checks.push(['state', state]);
-  if (outcome !== undefined && outcome !== 'failed') checks.push(['outcome', outcome]);
+  if (plan !== 'failed' && outcome !== undefined) checks.push(['outcome', outcome]);
   return checks;
 }
 
@@ -170,7 +178,7 @@ function branchesOf(
   const base = inRange(db, filter, before);
   switch (plan) {
     case 'failed':
-      return [base.where(hasFailed)];
+      return failuresOf(filter).map((outcome) => base.where(hasFailed).where('outcome', '=', outcome));
     case 'all':
       return [base];
     case 'route':

@@ -43,7 +43,25 @@ function described(thrown: unknown): Described {
   if (thrown instanceof Refusal) return thrown;
   if (thrown instanceof ZodError) return wrongShape(thrown);
   if (thrown instanceof Fault) return fromFault(thrown);
+  if (isStoreAway(thrown)) {
+    return {
+      status: 503,
+      code: 'service_unavailable',
+      message: 'The store does not answer. Try again.',
+      retryAfterMs: 1_000,
+    };
+  }
   return { status: 500, code: 'internal_error', message: 'Something went wrong on our side. Try again.' };
+}
+
+/** Connection refused, lost or too slow, or a database that is starting or stopping. */
+function isStoreAway(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  const code = 'code' in thrown ? String(thrown.code) : '';
+  if (/^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|57P0|53300|08)/.test(code)) return true;
+  return /timeout exceeded when trying to connect|Connection terminated|Query read timeout/i.test(
+    thrown.message,
+  );
 }
 
 /** The console may say 503 where the public API's documented list has only 500. */

@@ -71,7 +71,7 @@ export function consoleApp(parts: RouteParts): Hono<Env> {
   }
   app.post('/api/auth/*', (context) => serveAuth(parts, context.req.raw, context.env.meta));
   app.get('/api/auth/callback/:provider', (context) =>
-    parts.auth.callback(context.req.raw, authMeta(context.env.meta)),
+    serveCallback(parts, context.req.raw, context.env.meta, context.req.param('provider')),
   );
   app.notFound((context) => refusalAnswer(nothingHere(), context.env.meta.requestId, parts.log));
   app.onError((error, context) => refusalAnswer(error, context.env.meta.requestId, parts.log));
@@ -206,6 +206,17 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
     visitor,
   });
   return dressed(given, meta.requestId);
+}
+
+/** Where a social provider sends the browser back to; the library checks that it was we who sent it there. */
+async function serveCallback(
+  { auth }: RouteParts,
+  request: Request,
+  meta: ConsoleMeta,
+  provider: string,
+): Promise<Response> {
+  if (!auth.socialProviders.some((name) => name === provider)) throw nothingHere();
+  return dressed(await auth.callback(request, authMeta(meta)), meta.requestId);
 }
 
 function nothingHere(): Refusal {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requestById } from '../activity/request-log.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
-import type { PlaygroundImages, PlaygroundReceipt } from './contract.ts';
+import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import type { Endpoints, Visit } from './visit.ts';
 
@@ -36,7 +36,7 @@ const text = (max: number) => z.string().min(1).max(max);
 const chatSchema = z.looseObject({
   endpoint: text(100),
   model: text(256),
-  messages: z.array(z.any()).min(1),
+  messages: z.array(z.custom<PlaygroundMessage>()).min(1),
 });
 const imageSchema = z.strictObject({
   endpoint: text(100),

@@ -99,8 +99,8 @@ function order(d: Dialect): string[] {
 function indexes(): string[] {
   return [
     `CREATE INDEX request_route ON request (account_id, endpoint, model, id)`,
-    `CREATE INDEX request_failed ON request (account_id, id) WHERE outcome <> 'completed'`,
-    `CREATE INDEX request_failed_all ON request (id) WHERE outcome <> 'completed'`,
+    `CREATE INDEX request_failed ON request (account_id, outcome, id) WHERE outcome <> 'completed'`,
+    `CREATE INDEX request_failed_all ON request (outcome, id) WHERE outcome <> 'completed'`,
     `CREATE INDEX entry_money ON entry (account_id, id) WHERE kind <> 'charge'`,
     `CREATE INDEX entry_money_all ON entry (id) WHERE kind <> 'charge'`,
     `CREATE INDEX account_admin ON account (id) WHERE role = 'admin'`,
