@@ -157,7 +157,10 @@ interface Relay extends RelayParts {
   readonly tally: Metrics;
 }
 
-function makeRelay({ config, ledger: { ledger }, store, clock, log }: Services, catalog: CatalogSource): Relay {
+function makeRelay(
+  { config, ledger: { ledger }, store, clock, log }: Services,
+  catalog: CatalogSource,
+): Relay {
   const upstreams = new Pool(catalog.current(), clock);
   catalog.onChange((next) => upstreams.use(next));
   return {
@@ -228,7 +231,11 @@ async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
   }
 }
 
-function startChores({ ledger: { ledger }, store, clock, log }: Services, { auth }: ConsoleDoor, { tally }: Relay): Sweeper {
+function startChores(
+  { ledger: { ledger }, store, clock, log }: Services,
+  { auth }: ConsoleDoor,
+  { tally }: Relay,
+): Sweeper {
   const images = makeImageStore(store.db, clock);
   const replies = new AnswerBook(store, clock);
   return new Sweeper(
@@ -258,7 +265,7 @@ async function countOpenHolds(store: Store): Promise<number> {
     .select(({ fn }) => fn.countAll<number>().as('open'))
     .where('state', '=', 'pending')
     .executeTakeFirstOrThrow();
-  return Number(open);
+  return open;
 }
 
 /** Running requests may finish within the grace; the rest are told, measured and closed. */

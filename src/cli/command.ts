@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  print(line: string): void;
+  readonly print: (line: string) => void;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 

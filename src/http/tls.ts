@@ -35,7 +35,7 @@ const YEARS = 10;
 async function selfSigned(names: readonly string[]): Promise<TlsPair> {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
-  const keys = (await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])) as CryptoKeyPair;
+  const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const from = new Date();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: Buffer.from(crypto.getRandomValues(new Uint8Array(16)))

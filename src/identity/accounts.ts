@@ -36,7 +36,10 @@ export class Accounts {
   }
 
   /** A new account with its first token, which is shown here and never again. */
-  async create(email: string, opening: { balance?: NanoUsd; role?: 'user' | 'admin'; actor: string }): Promise<{ account: Account; token: string }> {
+  async create(
+    email: string,
+    opening: { balance?: NanoUsd; role?: 'user' | 'admin'; actor: string },
+  ): Promise<{ account: Account; token: string }> {
     const now = this.#o.clock.now();
     const id = newAccountId(now);
     const { token, hash, hint } = newToken(this.#o.pepper);
@@ -54,20 +57,37 @@ export class Accounts {
       .onConflict((conflict) => conflict.column('email').doNothing())
       .returning('id')
       .executeTakeFirst();
-    if (!made) throw new Fault('invalid_field', `There is an account for ${normalEmail(email)} already.`, { param: 'email' });
+    if (!made)
+      throw new Fault('invalid_field', `There is an account for ${normalEmail(email)} already.`, {
+        param: 'email',
+      });
     await this.#o.store.durable();
     if (opening.balance) {
-      await this.#o.ledger.post({ accountId: id, kind: 'credit', amount: opening.balance, cause: 'opening balance', actor: opening.actor });
+      await this.#o.ledger.post({
+        accountId: id,
+        kind: 'credit',
+        amount: opening.balance,
+        cause: 'opening balance',
+        actor: opening.actor,
+      });
     }
     return { account: await this.get(id), token };
   }
 
   async get(id: AccountId): Promise<Account> {
-    return await this.#o.store.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
   }
 
   async find(email: string): Promise<Account | undefined> {
-    return await this.#o.store.db.selectFrom('account').selectAll().where('email', '=', normalEmail(email)).executeTakeFirst();
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('email', '=', normalEmail(email))
+      .executeTakeFirst();
   }
 
   async require(email: string): Promise<Account> {
@@ -93,7 +113,13 @@ export class Accounts {
     const { token, hash, hint } = newToken(this.#o.pepper);
     await this.#o.store.db
       .updateTable('account')
-      .set({ token_hash: hash, token_hint: hint, token_created_at: this.#o.clock.now(), token_used_at: null, token_exposed_at: null })
+      .set({
+        token_hash: hash,
+        token_hint: hint,
+        token_created_at: this.#o.clock.now(),
+        token_used_at: null,
+        token_exposed_at: null,
+      })
       .where('id', '=', id)
       .execute();
     await this.#o.store.durable();

@@ -65,8 +65,14 @@ async function requireSame(text: string, { db, now }: SecretOptions): Promise<vo
     .values({ key: FINGERPRINT, value, updated_at: now })
     .onConflict((conflict) => conflict.column('key').doNothing())
     .execute();
-  const stored = await db.selectFrom('setting').select('value').where('key', '=', FINGERPRINT).executeTakeFirstOrThrow();
+  const stored = await db
+    .selectFrom('setting')
+    .select('value')
+    .where('key', '=', FINGERPRINT)
+    .executeTakeFirstOrThrow();
   if (stored.value !== value) {
-    throw new StartRefused('TOLLGATE_SECRET is not the one this store was made with. Every node needs the same one.');
+    throw new StartRefused(
+      'TOLLGATE_SECRET is not the one this store was made with. Every node needs the same one.',
+    );
   }
 }

@@ -16,16 +16,25 @@ test('a token has the published shape and is known again by its hash', () => {
 test('a typo in any place is refused by the checksum alone', () => {
   const { token } = newToken(pepper);
   fc.assert(
-    fc.property(fc.integer({ min: 3, max: token.length - 1 }), fc.constantFrom(...'09AZaz'), (place, letter) => {
-      fc.pre(token[place] !== letter);
-      expect(hashToken(token.slice(0, place) + letter + token.slice(place + 1), pepper)).toBeUndefined();
-    }),
+    fc.property(
+      fc.integer({ min: 3, max: token.length - 1 }),
+      fc.constantFrom(...'09AZaz'),
+      (place, letter) => {
+        fc.pre(token[place] !== letter);
+        expect(hashToken(token.slice(0, place) + letter + token.slice(place + 1), pepper)).toBeUndefined();
+      },
+    ),
   );
 });
 
 test('what is no token has no hash', () => {
   fc.assert(fc.property(fc.string(), (text) => hashToken(text, pepper) === undefined));
-  fc.assert(fc.property(fc.string({ unit: fc.constantFrom(...'0Az'), minLength: 49, maxLength: 49 }), (text) => hashToken(`sk-${text}`, pepper) === undefined));
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom(...'0Az'), minLength: 49, maxLength: 49 }),
+      (text) => hashToken(`sk-${text}`, pepper) === undefined,
+    ),
+  );
 });
 
 test('without the pepper the stored hash cannot be made from a token', () => {

@@ -8,7 +8,6 @@ export class GroupCommit<Work> {
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
-  #lastBatch = 0;
   #closed = false;
   #failing = false;
   #syncing = 0;
@@ -50,7 +49,7 @@ export class GroupCommit<Work> {
     });
   }
 
-  /** With little to do an operation goes at once; under load one transaction a millisecond takes all that came. */
+  /** After a quiet millisecond an operation goes at once; under load one transaction a millisecond takes all that came. */
   #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -76,7 +75,6 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
-    this.#lastBatch = batch.length;
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();
@@ -198,7 +196,6 @@ interface Operation<Work> {
 }
 
 const WINDOW_MS = 1;
-const SMALL_BATCH = 5;
 /** Bounds how long one transaction keeps the event loop: a few milliseconds. */
 const MAX_BATCH = 256;
 const MAX_QUEUE = 10_000;

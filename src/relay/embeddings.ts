@@ -67,8 +67,7 @@ const MAX_INPUT_TOKENS = 20_000_000;
 function parse(body: Uint8Array): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    if (typeof value === 'object' && value !== null && 'data' in value)
-      return value as Record<string, unknown>;
+    if (typeof value === 'object' && value !== null && 'data' in value) return value;
   } catch (cause) {
     throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
   }

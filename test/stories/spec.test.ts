@@ -268,11 +268,7 @@ describe('streaming', () => {
     const asked = await chat({ stream: true, stream_options: { include_usage: true } });
     expect(asked.headers.get('content-type')).toStartWith('text/event-stream');
     expect(asked.headers.get('x-accel-buffering')).toBe('no');
-    const last =
-      (await asked.text())
-        .split('\n\n')
-        .filter((event) => event.startsWith('data: {'))
-        .at(-1) ?? '';
+    const last = (await asked.text()).split('\n\n').findLast((event) => event.startsWith('data: {')) ?? '';
     const usage = JSON.parse(last.slice(6)) as Json;
     expect(usage['choices']).toEqual([]);
     expect((usage['usage'] as Json)['total_tokens']).toBeInteger();
@@ -311,7 +307,7 @@ describe('2.6 images', () => {
     [{ size: 'big' }, 'size'],
     [{ response_format: 'gif' }, 'response_format'],
   ])('%# is refused with its param', async (wrong, param) => {
-    const response = await image(wrong as Json);
+    const response = await image(wrong);
     expect(response.status).toBe(400);
     expect((await errorOf(response))['param']).toBe(param);
   });
