@@ -19,11 +19,11 @@ export class PostgresSession {
   #restUntil = 0;
   #failing = false;
 
-  constructor(url: string, log: Log) {
+  constructor(url: string, log: Log, maxConnections: number) {
     this.#log = log;
     this.#pool = new Pool({
       connectionString: url,
-      max: MAX_CONNECTIONS,
+      max: maxConnections,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
@@ -125,7 +125,6 @@ export class CallFailed extends Error {
   }
 }
 
-const MAX_CONNECTIONS = 8;
 const CONNECT_TIMEOUT_MS = 400;
 const IDLE_MS = 30_000;
 /**
@@ -140,10 +139,11 @@ const COLLISION_PAUSE_MS = 10;
 
 /**
  * The functions look up few rows by key in tables of any size. A plan made while a table was small must not scan it
- * when it has grown, and planning again for each batch would cost more than the batch.
+ * when it has grown, and planning again for each batch would cost more than the batch. They wait for a lock and then
+ * want to see what its last holder did, which is what `read committed` means.
  */
 const CONNECTION_SETTINGS = `SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET enable_seqscan = off;
-  SET plan_cache_mode = force_generic_plan; SET jit = off`;
+  SET plan_cache_mode = force_generic_plan; SET jit = off; SET default_transaction_isolation = 'read committed'`;
 
 const DEADLOCK = '40P01';
 const SERIALISATION = '40001';

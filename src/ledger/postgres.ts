@@ -61,7 +61,10 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
+  /** For what requests wait for; each lane has one call under way, so it never runs out of connections. */
   readonly #session: PostgresSession;
+  /** For the rest, which may come in any number and then waits for each other. */
+  readonly #desk: PostgresSession;
   readonly #reading: PostgresReading;
   readonly #doubts: Doubts;
   readonly #admissions: readonly [Lane<AdmissionRequest, Admission>, Lane<AdmissionRequest, Admission>];
@@ -75,7 +78,8 @@ export class PostgresLedger implements Ledger {
     this.#log = log;
     this.#lease = { node, leaseMs };
     this.#offsetMs = clockOffsetMs;
-    this.#session = new PostgresSession(url, log);
+    this.#session = new PostgresSession(url, log, LANE_CONNECTIONS);
+    this.#desk = new PostgresSession(url, log, DESK_CONNECTIONS);
     this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
     this.#doubts = new Doubts((ids) => this.#voidFound(ids));
     this.#admissions = [this.#admissionLane(), this.#admissionLane()];
@@ -116,7 +120,7 @@ export class PostgresLedger implements Ledger {
   }
 
   post(entry: NewEntry): ReturnType<Ledger['post']> {
-    return postEntry(this.#session, entry, this.#offsetUs());
+    return postEntry(this.#desk, entry, this.#offsetUs());
   }
 
   async verify(): Promise<Verification> {
@@ -129,7 +133,7 @@ export class PostgresLedger implements Ledger {
 
   async close(): Promise<void> {
     this.#doubts.close();
-    await Promise.all([this.#session.close(), this.#reading.close()]);
+    await Promise.all([this.#session.close(), this.#desk.close(), this.#reading.close()]);
   }
 
   #admissionLane(): Lane<AdmissionRequest, Admission> {
@@ -221,7 +225,7 @@ export class PostgresLedger implements Ledger {
 
   async #call<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
-      return await this.#session.call<Row>(statement, values);
+      return await this.#desk.call<Row>(statement, values);
     } catch (error) {
       throw unavailable(String(error), error);
     }
@@ -237,6 +241,8 @@ interface Identified {
 }
 
 const LEASE_MS = 120_000;
+const LANE_CONNECTIONS = 6;
+const DESK_CONNECTIONS = 2;
 const RENEW_TOGETHER = 500;
 const EXPIRE_TOGETHER = 100;
 

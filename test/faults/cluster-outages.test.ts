@@ -33,15 +33,27 @@ describe('a connection that breaks', () => {
     async () => {
       const { node, cutter, close } = await nodeBehindCutter(harness);
       const account = await addAccount(harness, 100 * 2_100);
-      await node.admit(ask(account));
+      const admitted = new Set<string>();
       for (let round = 0; round < 20; round++) {
+        // So that a connection is there, and the next reply is the admission's.
+        await node.identify({ kind: 'token', hash: account.hash });
         const lost = cutter.loseNextReply();
         const requests = [ask(account), ask(account)];
         const answers = await Promise.all(requests.map((request) => outcomeOf(node.admit(request))));
         await lost;
-        expect(answers).toEqual(['admitted', 'admitted']);
+        for (const [index, request] of requests.entries()) {
+          if (answers[index] === 'admitted') admitted.add(request.requestId);
+          else expect(answers[index]).toBe('service_unavailable');
+        }
       }
-      expect(await accountRow(harness, account)).toMatchObject({ open_holds: 41, held: 41 * 2_100 });
+      await untilTrue(async () => (await pendingIds(harness.store, account)).length === admitted.size);
+      expect(new Set(await pendingIds(harness.store, account))).toEqual(admitted);
+      expect(await accountRow(harness, account)).toMatchObject({
+        open_holds: admitted.size,
+        held: admitted.size * 2_100,
+      });
+      // On a machine with too much to do a look-up may come too late, but not as a rule.
+      expect(admitted.size).toBeGreaterThan(20);
       expect((await harness.ledger().verify()).breaches).toEqual([]);
       await close();
     },
@@ -109,16 +121,12 @@ describe('a connection that breaks', () => {
         state: 'posted',
         charged: 100,
       });
+      const credit = { accountId: account.id, kind: 'credit', amount: 7, cause: 'x', actor: 'x' } as const;
+      await node.post(credit);
       const lostCredit = cutter.loseNextReply();
-      const { balance } = await node.post({
-        accountId: account.id,
-        kind: 'credit',
-        amount: 7,
-        cause: 'x',
-        actor: 'x',
-      });
+      const { balance } = await node.post(credit);
       await lostCredit;
-      expect(Number(balance)).toBe(2_007);
+      expect(Number(balance)).toBe(2_014);
       expect((await harness.ledger().verify()).breaches).toEqual([]);
       await close();
     },

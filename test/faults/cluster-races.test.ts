@@ -21,6 +21,8 @@ describe('what happens while a request waits for its account', () => {
   let harness: PostgresHarness;
   beforeAll(async () => {
     harness = await postgresHarness();
+    // A connection's first call plans its statements, which would be part of the wait.
+    await holdMany(harness, await addAccount(harness, 1_000_000), 2);
   }, PATIENCE_MS);
   afterAll(() => harness.close(), PATIENCE_MS);
 
@@ -168,7 +170,7 @@ async function whileLocked<T>(
 async function untilBlocked(client: PoolClient): Promise<void> {
   for (;;) {
     const { rows } = await client.query(
-      `SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)) AND wait_event_type = 'Lock'`,
+      `SELECT 1 FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')`,
     );
     if (rows.length > 0) return;
   }
