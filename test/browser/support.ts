@@ -10,6 +10,9 @@ import {
 } from 'playwright-core';
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 
+/** Nothing in the console takes a tenth of this, even on a busy machine. */
+const WAIT_MS = 15_000;
+
 /** A real Tollgate with its console, and a real Chromium to look at it. */
 export class Stage {
   readonly gateway: Gateway;
@@ -36,6 +39,7 @@ export class Stage {
   /** A fresh person: no cookies, no storage. Complaints of the pages (errors, refused content) are collected. */
   async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
+    context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     return { context, page, complaints: listen(page) };
   }

@@ -25,9 +25,9 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
 }
 
 function makeConfirmed(show: (waiting: Waiting | undefined) => void): Confirmed {
-  const askFor = async (error: ApiError): Promise<void> => {
+  const askFor = async (refusal: ApiError): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    show({ proceed: resolve, giveUp: () => reject(error) });
+    show({ proceed: resolve, giveUp: () => reject(refusal) });
     try {
       await promise;
     } finally {

@@ -27,11 +27,11 @@ export function LanguageButton() {
     <button
       type="button"
       lang={other}
-      aria-label={other === 'de' ? 'Deutsch' : 'English'}
+      aria-label={other === 'de' ? 'DE: Deutsch' : 'EN: English'}
       onClick={() => void chooseLanguage(other)}
-      className="inline-grid size-9 place-items-center rounded-md text-sm font-medium text-ink-2 uppercase transition-colors hover:bg-hover hover:text-ink"
+      className="inline-grid size-9 place-items-center rounded-md text-sm font-medium text-ink-2 transition-colors hover:bg-hover hover:text-ink"
     >
-      {other}
+      {other.toUpperCase()}
     </button>
   );
 }

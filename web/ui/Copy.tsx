@@ -65,7 +65,7 @@ export function CopyText({ text, shown, className }: { text: string; shown?: str
       title={t('common.copyThis', { text })}
       onClick={() => copy(text)}
       className={classes(
-        'group inline-flex max-w-full min-w-0 items-center gap-1.5 rounded-sm text-left font-mono text-sm text-ink hover:text-accent',
+        'group inline-flex min-h-6 max-w-full min-w-0 items-center gap-1.5 rounded-sm text-left font-mono text-sm text-ink hover:text-accent',
         className,
       )}
     >

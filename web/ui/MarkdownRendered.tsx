@@ -1,4 +1,4 @@
-import { Children, isValidElement, type ComponentProps, type ReactNode } from 'react';
+import { Children, isValidElement, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import ReactMarkdown, { type Components } from 'react-markdown';
 import remarkGfm from 'remark-gfm';
@@ -32,11 +32,7 @@ const BOTH: Components = {
     </a>
   ),
   pre: ({ children }) => <Block>{children}</Block>,
-  table: (props: ComponentProps<'table'>) => (
-    <div className="table-scroll">
-      <table>{props.children}</table>
-    </div>
-  ),
+  table: ({ children }) => <ScrollingTable>{children}</ScrollingTable>,
 };
 
 /** An answer stands below the page's own headings and has no anchors: two answers may use the same words. */
@@ -56,6 +52,21 @@ const DOCUMENT: Components = {
   h3: ({ children }) => <h3 id={slug(children)}>{children}</h3>,
   tr: ({ children }) => <tr id={rowId(children)}>{children}</tr>,
 };
+
+function ScrollingTable({ children }: { children: ReactNode }) {
+  const { t } = useTranslation();
+  return (
+    <div
+      role="region"
+      aria-label={t('common.table')}
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard
+      tabIndex={0}
+      className="table-scroll"
+    >
+      <table>{children}</table>
+    </div>
+  );
+}
 
 function Block({ children }: { children: ReactNode }) {
   const { t } = useTranslation();

@@ -70,7 +70,12 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProp
                   )}
                 >
                   {onOpen && index === 0 ? (
-                    <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="sr-only" />
+                    <OpenButton
+                      row={row}
+                      onOpen={onOpen}
+                      rowLabel={rowLabel}
+                      className="absolute inset-0 w-full"
+                    />
                   ) : null}
                   {column.cell(row)}
                 </td>

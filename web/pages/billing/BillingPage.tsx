@@ -5,6 +5,7 @@ import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Pager } from '../../ui/Pager.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
@@ -21,24 +22,17 @@ export default function BillingPage() {
     <Page title={t('billing.title')} lead={t('billing.lead')}>
       <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
         <Card>
-          <dl className="flex h-full flex-col justify-between gap-4">
-            <div>
-              <dt className="text-sm text-ink-3">{t('billing.available')}</dt>
-              <dd className="text-2xl font-semibold tracking-tight">
-                {overview ? <Money usd={overview.availableUsd} /> : '…'}
-              </dd>
-              {overview ? <Converted usd={overview.availableUsd} /> : null}
-            </div>
-            <div className="flex gap-8 text-sm">
-              <div>
-                <dt className="text-ink-3">{t('billing.balance')}</dt>
-                <dd>{overview ? <Money usd={overview.balanceUsd} /> : '…'}</dd>
-              </div>
-              <div>
-                <dt className="text-ink-3">{t('billing.held')}</dt>
-                <dd>{overview ? <Money usd={overview.heldUsd} /> : '…'}</dd>
-              </div>
-            </div>
+          <p className="text-sm text-ink-3">{t('billing.available')}</p>
+          <p className="text-2xl font-semibold tracking-tight">
+            {overview ? <Money usd={overview.availableUsd} /> : '…'}
+          </p>
+          {overview ? <Converted usd={overview.availableUsd} /> : null}
+          <dl className="mt-5 flex flex-col gap-1.5">
+            <LedgerLine
+              label={t('billing.balance')}
+              value={overview ? <Money usd={overview.balanceUsd} /> : '…'}
+            />
+            <LedgerLine label={t('billing.held')} value={overview ? <Money usd={overview.heldUsd} /> : '…'} />
           </dl>
         </Card>
         <Card title={t('billing.redeem')}>

@@ -7,6 +7,7 @@ import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
@@ -96,12 +97,7 @@ function Prices({ model }: { model: ModelItem }) {
     <>
       <dl className="flex flex-col gap-2">
         {rows.map(({ label, usd }) => (
-          <div key={label} className="flex items-baseline gap-2">
-            <dt className="leader flex flex-1 items-baseline gap-2">{label}</dt>
-            <dd className="text-lg">
-              <Price usd={usd} />
-            </dd>
-          </div>
+          <LedgerLine key={label} label={label} value={<Price usd={usd} />} className="text-lg" />
         ))}
       </dl>
       <p className="mt-3 text-sm text-ink-3">

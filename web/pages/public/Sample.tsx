@@ -1,7 +1,9 @@
 import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import { addUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { Code } from '../../ui/Code.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 
 const INPUT = 1204;
@@ -42,24 +44,15 @@ function Receipt({ model, price }: { model: ModelItem; price: ModelItem['price']
         {model.endpoint}/{model.model}
       </p>
       <dl className="mt-4 flex flex-1 flex-col gap-2 text-sm">
-        <Line label={`${count(INPUT)} ${t('receipt.input')}`} usd={input} />
-        <Line label={`${count(OUTPUT)} ${t('receipt.output')}`} usd={output} />
-        <div className="mt-auto border-t border-line pt-3 text-lg font-semibold">
-          <Line label={t('public.charged')} usd={sum(input, output)} />
-        </div>
+        <LedgerLine label={`${count(INPUT)} ${t('receipt.input')}`} value={<Money usd={input} plain />} />
+        <LedgerLine label={`${count(OUTPUT)} ${t('receipt.output')}`} value={<Money usd={output} plain />} />
+        <LedgerLine
+          label={t('public.charged')}
+          value={<Money usd={addUsd(input, output)} plain />}
+          className="mt-auto border-t border-line pt-3 text-lg font-semibold"
+        />
       </dl>
       <p className="mt-3 text-sm text-ink-3">{t('public.sampleNote', { model: model.displayName })}</p>
-    </div>
-  );
-}
-
-function Line({ label, usd }: { label: string; usd: string }) {
-  return (
-    <div className="flex items-baseline gap-2">
-      <dt className="leader flex flex-1 items-baseline gap-2">{label}</dt>
-      <dd>
-        <Money usd={usd} plain />
-      </dd>
     </div>
   );
 }
@@ -67,10 +60,6 @@ function Line({ label, usd }: { label: string; usd: string }) {
 /** Nano-dollars per million tokens × tokens, rounded up as the ledger does. */
 function times(usdPerMillion: string, tokens: number): string {
   return fromNano((toNano(usdPerMillion) * BigInt(tokens) + PER_PRICE - 1n) / PER_PRICE);
-}
-
-function sum(left: string, right: string): string {
-  return fromNano(toNano(left) + toNano(right));
 }
 
 function toNano(usd: string): bigint {

@@ -4,6 +4,7 @@ import type { Receipt, ReceiptLine } from '../../../src/console/contract.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { CopyButton, CopyText } from '../../ui/Copy.tsx';
+import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { Attempts } from './Attempts.tsx';
@@ -51,6 +52,7 @@ function Bill({ receipt }: { receipt: Receipt }) {
           <CopyText text={receipt.id} />
           <Time at={receipt.at} />
         </div>
+        {receipt.lines.length === 0 ? <p className="mt-3 text-ink-3">{t('receipt.freeLine')}</p> : null}
         <dl className="mt-3 flex flex-col gap-2.5">
           {receipt.lines.map((line) => (
             <Line
@@ -59,14 +61,21 @@ function Bill({ receipt }: { receipt: Receipt }) {
               reasoning={line.item === 'output' ? receipt.reasoningTokens : 0}
             />
           ))}
-          {receipt.lines.length === 0 ? <p className="text-ink-3">{t('receipt.freeLine')}</p> : null}
-          <div className="mt-1 border-t border-dashed border-field pt-3">
-            <Row label={t('receipt.sum')} value={<Money usd={receipt.totalUsd} plain />} />
-          </div>
-          <Row label={t('receipt.held')} value={<Money usd={receipt.heldUsd} plain />} quiet />
-          <div className="border-t-2 border-ink pt-2.5 text-lg font-semibold">
-            <Row label={t('receipt.charged')} value={<Money usd={receipt.chargedUsd} plain />} />
-          </div>
+          <LedgerLine
+            label={t('receipt.sum')}
+            value={<Money usd={receipt.totalUsd} plain />}
+            className="mt-1 border-t border-dashed border-field pt-3"
+          />
+          <LedgerLine
+            label={t('receipt.held')}
+            value={<Money usd={receipt.heldUsd} plain />}
+            className="text-ink-3"
+          />
+          <LedgerLine
+            label={t('receipt.charged')}
+            value={<Money usd={receipt.chargedUsd} plain />}
+            className="border-t-2 border-ink pt-2.5 text-lg font-semibold"
+          />
         </dl>
         <Note receipt={receipt} />
       </div>
@@ -78,26 +87,13 @@ function Bill({ receipt }: { receipt: Receipt }) {
 function Line({ line, reasoning }: { line: ReceiptLine; reasoning: number }) {
   const { t, i18n } = useTranslation();
   const price = formatUsd(line.unitUsd, i18n.language);
+  const at = line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price });
   return (
-    <div>
-      <Row
-        label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}
-        value={<Money usd={line.amountUsd} plain />}
-      />
-      <p className="text-sm text-ink-3">
-        {line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price })}
-        {reasoning > 0 ? `, ${t('receipt.reasoningOf', { count: reasoning })}` : ''}
-      </p>
-    </div>
-  );
-}
-
-function Row({ label, value, quiet }: { label: string; value: ReactNode; quiet?: boolean }) {
-  return (
-    <div className={quiet ? 'flex items-baseline gap-2 text-ink-3' : 'flex items-baseline gap-2'}>
-      <dt className="leader flex flex-1 items-baseline gap-2">{label}</dt>
-      <dd>{value}</dd>
-    </div>
+    <LedgerLine
+      label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}
+      value={<Money usd={line.amountUsd} plain />}
+      note={reasoning > 0 ? `${at}, ${t('receipt.reasoningOf', { count: reasoning })}` : at}
+    />
   );
 }
 

@@ -1,0 +1,45 @@
+/** Every page of the console, and who may open it; what is checked on each page goes over this list. */
+export const PAGES = {
+  anybody: [
+    '/',
+    '/sign-in',
+    '/sign-up',
+    '/docs',
+    '/docs/errors/invalid_json',
+    '/docs/reference',
+    '/docs/no-such-page',
+  ],
+  user: [
+    '/app',
+    '/app/quickstart',
+    '/app/key',
+    '/app/playground',
+    '/app/playground?tab=compare',
+    '/app/playground?tab=images',
+    '/app/images',
+    '/app/models',
+    '/app/models/svc_chat/house-echo',
+    '/app/usage',
+    '/app/requests',
+    '/app/requests?model=nothing-like-it',
+    '/app/billing',
+    '/app/settings',
+    '/app/no-such-page',
+  ],
+  admin: [
+    '/admin',
+    '/admin/accounts',
+    '/admin/codes',
+    '/admin/requests',
+    '/admin/catalog',
+    '/admin/catalog?view=edit',
+    '/admin/catalog?view=history',
+    '/admin/catalog?view=keys',
+    '/admin/backends',
+    '/admin/ledger',
+    '/admin/audit',
+    '/admin/settings',
+  ],
+} as const;
+
+export type Who = keyof typeof PAGES;

@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
+import { Stage, type Visitor } from './support.ts';
+
+/**
+ * The whole way of a new user through the console, on a real server in a real browser. The tests are one story and build
+ * on each other.
+ */
+let stage: Stage;
+let admin: Visitor;
+let user: Visitor;
+let token: string;
+const EMAIL = 'dora@example.com';
+
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+
+afterAll(async () => {
+  await stage.close();
+});
+
+test('the first run makes the administrator, shows the endpoints and makes the first call', async () => {
+  admin = await setUpAdmin(stage);
+  const { page } = admin;
+  await page.getByText('svc_chat', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('button', { name: 'Make the first call' }).click();
+  const credit = page.getByRole('button', { name: /Credit my account/ });
+  const cost = page.getByText('Cost', { exact: true });
+  await credit.or(cost).first().waitFor();
+  if (await credit.isVisible()) await credit.click();
+  await cost.waitFor();
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('heading', { name: 'The gate is open' }).waitFor();
+  await page.getByRole('link', { name: /Create your API token/ }).click();
+  await page.waitForURL('**/app/quickstart');
+});
+
+test('the setup link is gone afterwards', async () => {
+  const late = await stage.visitor();
+  await late.page.goto(stage.gateway.tollgate.setupLink ?? '/setup/none');
+  await late.page.getByText('This link is no longer good').waitFor();
+  await late.context.close();
+});
+
+test('somebody signs up and finds the first steps', async () => {
+  user = await signUp(stage, EMAIL);
+  await user.page.getByRole('heading', { name: 'Three steps to your first request' }).waitFor();
+  await user.page.getByText(/The gate is down/).waitFor();
+});
+
+test('the admin credits the account from its row', async () => {
+  await creditAs(admin.page, EMAIL, '5');
+  await user.page.goto('/app');
+  await user.page.getByText('$5.00').first().waitFor();
+});
+
+test('the token is shown once, fills the examples, and is gone after a reload', async () => {
+  const { page } = user;
+  await page.goto('/app/quickstart');
+  await page.getByText('Waiting for your first request…').waitFor();
+  await page.getByRole('button', { name: 'Create token' }).click();
+  token = await takeToken(page);
+  expect(await page.locator('pre').first().textContent()).toContain(token);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Quickstart' }).waitFor();
+  await page.locator('pre').first().waitFor();
+  expect(await page.content()).not.toContain(token);
+});
+
+test('the quickstart turns green at the first request', async () => {
+  const { page } = user;
+  await page.getByText('Waiting for your first request…').waitFor();
+  const answer = await stage.gateway.chat(token, {
+    model: 'house-echo',
+    messages: [{ role: 'user', content: 'hello from a program' }],
+  });
+  expect(answer.status).toBe(200);
+  await page.getByText('Your first request arrived').waitFor();
+  await page.getByRole('link', { name: 'See its receipt' }).click();
+  await page.getByRole('dialog', { name: 'Receipt' }).getByText('house-echo').first().waitFor();
+});
+
+test('the playground streams an answer with its tokens, cost and time', async () => {
+  const { page } = user;
+  await page.goto('/app/playground');
+  await page.getByLabel('Message').fill('What is a hold?');
+  await page.keyboard.press('Enter');
+  await page.getByText(/first byte/).waitFor();
+  await page.getByText(/\d+ in, \d+ out/).waitFor();
+  await page.getByRole('button', { name: 'Regenerate' }).click();
+  await page
+    .getByRole('button', { name: 'Stop' })
+    .or(page.getByText(/first byte/))
+    .first()
+    .waitFor();
+  await page.getByText(/first byte/).waitFor();
+  await page.getByRole('button', { name: 'Get code' }).click();
+  const code = page.getByRole('dialog', { name: 'This conversation as code' });
+  expect(await code.locator('pre').textContent()).toContain('What is a hold?');
+  await page.keyboard.press('Escape');
+});
+
+test('compare asks two models at once', async () => {
+  const { page } = user;
+  await page.goto('/app/playground?tab=compare');
+  await page.getByLabel('Message').fill('ping');
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/first byte/)
+    .nth(1)
+    .waitFor();
+});
+
+test('an image shows its price before the click and is in the gallery afterwards', async () => {
+  const { page } = user;
+  await page.goto('/app/playground?tab=images');
+  await page.getByLabel('Prompt').fill('a gate at dawn');
+  await page.getByRole('button', { name: /^Generate for \$/ }).click();
+  await page.getByRole('button', { name: 'Open: a gate at dawn' }).click();
+  const box = page.getByRole('dialog', { name: 'Image' });
+  await box.getByRole('link', { name: 'Download' }).waitFor();
+  const drawn = await box
+    .locator('img')
+    .evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth));
+  expect(drawn).toBeGreaterThan(100);
+  await page.goto('/app/images');
+  await page.getByRole('button', { name: 'Open: a gate at dawn' }).waitFor();
+});
+
+test('usage leads to the log, and the log to a receipt that adds up', async () => {
+  const { page } = user;
+  await page.goto('/app/usage');
+  await page
+    .getByRole('region', { name: 'Usage' })
+    .getByRole('row', { name: /house-echo/ })
+    .first()
+    .getByRole('link')
+    .first()
+    .click();
+  await page.waitForURL(/\/app\/requests\?.*model=house-echo/);
+  await page
+    .getByRole('button', { name: /^Receipt of req_/ })
+    .first()
+    .click();
+  const receipt = page.getByRole('dialog', { name: 'Receipt' });
+  await receipt.getByText('Sum, rounded up once').waitFor();
+  await receipt.getByText('input tokens').first().waitFor();
+  await receipt.getByRole('button', { name: 'Copy as curl' }).waitFor();
+});
+
+test('a redeem code made by the admin adds its amount once', async () => {
+  await admin.page.goto('/admin/codes');
+  await admin.page.getByRole('button', { name: 'Make codes' }).click();
+  const dialog = admin.page.getByRole('dialog', { name: 'Make redeem codes' });
+  await dialog.getByLabel('Amount each, USD').fill('2,50');
+  await dialog.getByRole('button', { name: 'Make codes' }).click();
+  const code = ((await admin.page.getByTestId('codes').textContent()) ?? '').trim();
+  const { page } = user;
+  await page.goto('/app/billing');
+  await page.getByLabel('Code').fill(code);
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByText(/^\$2\.50 added\. New balance/).waitFor();
+  await page.getByLabel('Code').fill(code);
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByRole('alert').first().waitFor();
+});
+
+test('replacing the token refuses the old one at once', async () => {
+  const { page } = user;
+  await page.goto('/app/key');
+  await page.getByRole('button', { name: 'Replace' }).click();
+  await page.getByRole('button', { name: 'Replace now' }).click();
+  const next = await takeToken(page);
+  expect(next).not.toBe(token);
+  expect((await stage.gateway.chat(token, { model: 'house-echo' })).status).toBe(401);
+  expect((await stage.gateway.chat(next, { model: 'house-echo' })).status).toBe(200);
+});
+
+test('the admin sees the traffic, the ledger adds up, and the deed is in the audit log', async () => {
+  const { page } = admin;
+  await page.goto('/admin/requests');
+  await page.getByRole('link', { name: EMAIL }).first().waitFor();
+  await page.goto('/admin/ledger');
+  await page.getByRole('button', { name: 'Check the ledger' }).click();
+  await page.getByText('Everything adds up').waitFor();
+  await page.goto('/admin/audit');
+  await page
+    .getByText(/credit/i)
+    .first()
+    .waitFor();
+});
+
+test('signing out leaves nothing behind, and the way back is remembered', async () => {
+  const { page } = user;
+  await page.goto('/app/usage?days=7');
+  await page.getByRole('button', { name: new RegExp(EMAIL) }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in');
+  await page.goto('/app/usage?days=7');
+  await page.waitForURL(/\/sign-in\?next=/);
+  await page.goto('/sign-in?next=//evil.example');
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill('a quiet gate at dawn');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(`${stage.url}/app`);
+});
+
+test('no page complained: no uncaught error, no refused content', () => {
+  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+});
