@@ -4,11 +4,11 @@ import { nanoUsd } from '../std/money.ts';
 import { INTEGERS_AS_NUMBERS } from '../store/postgres-pool.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { availableOf, rateState } from './decide.ts';
-import type { Admission, AdmissionRequest, Caller, Standing, Verification } from './port.ts';
+import type { Admission, AdmissionRequest, Breach, Caller, Standing, Verification } from './port.ts';
 import { textArray } from './postgres-batch.ts';
 import type { PostgresSession, Statement } from './postgres-session.ts';
 import { Account } from './sqlite-books.ts';
-import { verifyBooks } from './verify-checks.ts';
+import { CHECKS, COUNTS } from './verify-checks.ts';
 
 /** What the ledger asks the database without changing anything. */
 export class PostgresReading {
@@ -62,9 +62,10 @@ export class PostgresReading {
   }
 
   async verify(): Promise<Verification> {
-    const query = async <R>(sql: string): Promise<R[]> => (await this.#books.query(sql)).rows as R[];
-    const [clock] = await query<{ now_ms: number }>(`SELECT ${NOW_MS} AS now_ms`);
-    return verifyBooks(query, (clock?.now_ms ?? 0) + this.#offsetMs());
+    const now = `${NOW_MS} + ${Math.round(this.#offsetMs())}`;
+    const { rows: breaches } = await this.#books.query<Breach>(ALL_CHECKS.replaceAll(':now', now));
+    const { rows: counts } = await this.#books.query<Verification['checked']>(COUNTS);
+    return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
   }
 
   async close(): Promise<void> {
@@ -110,6 +111,11 @@ export class PostgresReading {
 
 const VERIFY_TIMEOUT_MS = 600_000;
 const NOW_MS = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
+
+/** One statement, so that all checks see the books at the same moment. */
+const ALL_CHECKS = CHECKS.map(
+  ({ invariant, sql }) => `SELECT '${invariant}' AS invariant, subject, detail FROM (${sql}) AS found`,
+).join(' UNION ALL ');
 
 const IDENTIFY: Statement = {
   name: 'ledger_identify',

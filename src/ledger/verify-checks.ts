@@ -82,7 +82,7 @@ export const CHECKS: readonly Check[] = [
   },
 ];
 
-const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,
+export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,
   (SELECT COUNT(*) FROM request) AS requests`;
 
 /** Runs every check through `query`; each sees the books at one moment. */
