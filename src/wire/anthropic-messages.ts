@@ -130,6 +130,8 @@ function partsOf(block: InnerBlock, where: string): ContentPart[] {
       return [{ type: 'image_url', image_url: { url: imageUrl(block, where) } }];
     case 'document':
       return documentParts(block, where);
+    case 'tool_reference':
+      return [{ type: 'text', text: `The tool ${block.tool_name} is loaded and can be called now.` }];
     case 'search_result':
       return [
         {

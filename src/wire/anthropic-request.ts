@@ -38,11 +38,15 @@ const searchResultBlock = z.looseObject({
   content: z.array(textBlock),
 });
 
+/** The answer of a client's own search among its tools: this one is loaded now. */
+const toolReferenceBlock = z.looseObject({ type: z.literal('tool_reference'), tool_name: z.string().min(1) });
+
 const INNER_BLOCKS = {
   text: textBlock,
   image: imageBlock,
   document: documentBlock,
   search_result: searchResultBlock,
+  tool_reference: toolReferenceBlock,
 };
 
 const toolUseBlock = z.looseObject({
@@ -94,6 +98,8 @@ const toolSchema = z.looseObject({
   description: z.string().nullish(),
   input_schema: z.looseObject({}).nullish(),
   strict: z.boolean().nullish(),
+  /** Known to the client and not to the model, until a result refers to it. */
+  defer_loading: z.boolean().nullish(),
 });
 
 const toolChoiceSchema = z.looseObject({

@@ -1,5 +1,5 @@
 import { Fault } from '../std/fault.ts';
-import type { MessagesRequest } from './anthropic-request.ts';
+import { isInnerBlock, isKnownBlock, type MessagesRequest } from './anthropic-request.ts';
 import { messagesToChatMessages } from './anthropic-messages.ts';
 import type { ChatRequest, ChatTool } from './chat.ts';
 import { isAbsent, present } from './present.ts';
@@ -60,7 +60,7 @@ function formatOf(request: MessagesRequest): Record<string, unknown> | undefined
 }
 
 function toolFields(request: MessagesRequest): Partial<ChatRequest> {
-  const tools = (request.tools ?? []).flatMap(toolToChat);
+  const tools = offeredTools(request).flatMap(toolToChat);
   if (tools.length === 0) return {};
   const names = new Set(tools.map((tool) => tool.function?.name));
   return {
@@ -72,8 +72,31 @@ function toolFields(request: MessagesRequest): Partial<ChatRequest> {
   };
 }
 
+type Tool = NonNullable<MessagesRequest['tools']>[number];
+
+/**
+ * A deferred tool is offered from the moment a result refers to it; before, the client does not expect it to be called.
+ * Where the provider itself would do the searching nobody does it here, so then all of them are offered.
+ */
+function offeredTools({ tools, messages }: MessagesRequest): Tool[] {
+  if (!tools?.some((tool) => tool.defer_loading)) return tools ?? [];
+  if (tools.some((tool) => tool.type?.startsWith('tool_search_tool'))) return tools;
+  const loaded = new Set(messages.flatMap((message) => loadedTools(message.content)));
+  return tools.filter((tool) => !tool.defer_loading || loaded.has(tool.name ?? ''));
+}
+
+function loadedTools(content: MessagesRequest['messages'][number]['content']): string[] {
+  if (typeof content === 'string') return [];
+  return content.flatMap((block) => {
+    if (!isKnownBlock(block) || block.type !== 'tool_result' || !Array.isArray(block.content)) return [];
+    return block.content.flatMap((inner) =>
+      isInnerBlock(inner) && inner.type === 'tool_reference' ? [inner.tool_name] : [],
+    );
+  });
+}
+
 /** Tools that the provider itself would run, or whose schema only it knows, have no canonical form. */
-function toolToChat(tool: NonNullable<MessagesRequest['tools']>[number]): ChatTool[] {
+function toolToChat(tool: Tool): ChatTool[] {
   const custom = isAbsent(tool.type) || tool.type === 'custom';
   if (!custom || !tool.name) return [];
   const { name, description, input_schema: parameters, strict } = tool;
