@@ -52,6 +52,7 @@ const SECOND_LOOK_MS = 200;
 export class EventStream implements EventSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #sse = new SseReader();
+  #rest: Uint8Array = NOTHING;
   #ahead: DataEvent[] = [];
   #pending: Promise<DataEvent[] | undefined> | undefined;
   bytesRead = 0;
@@ -123,17 +124,35 @@ export class EventStream implements EventSource {
     this.#ahead.push(...events);
   }
 
-  /** Reads until the network brought at least one whole event. */
+  /** Reads until there is at least one whole event. */
   async #read(): Promise<DataEvent[] | undefined> {
     for (;;) {
-      const { done, value } = await this.#reader.read();
-      if (value) this.bytesRead += value.byteLength;
-      const events = done ? this.#sse.end() : this.#sse.push(value);
+      const piece = await this.#nextPiece();
+      const events = piece ? this.#sse.push(piece) : this.#sse.end();
       if (events.length > 0) return events.map(({ data }) => ({ data, event: readStreamEvent(data) }));
-      if (done) return undefined;
+      if (!piece) return undefined;
     }
   }
+
+  /**
+   * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
+   * that does not read would keep it there; so it is taken apart only as it is wanted.
+   */
+  async #nextPiece(): Promise<Uint8Array | undefined> {
+    if (this.#rest.byteLength === 0) {
+      const { done, value } = await this.#reader.read();
+      if (done) return undefined;
+      this.#rest = value;
+    }
+    const piece = this.#rest.subarray(0, PIECE_BYTES);
+    this.#rest = this.#rest.subarray(PIECE_BYTES);
+    this.bytesRead += piece.byteLength;
+    return piece;
+  }
 }
+
+const PIECE_BYTES = 16_384;
+const NOTHING = new Uint8Array(0);
 
 function hasContent(events: DataEvent[]): boolean {
   return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
