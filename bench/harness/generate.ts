@@ -35,13 +35,22 @@ async function generateOne(plan: LoadPlan): Promise<LoadResult> {
 
 async function wrkOne(wrk: string, script: string, plan: LoadPlan): Promise<LoadResult> {
   writeFileSync(script, wrkScript(plan));
-  const flags = ['-t1', `-c${plan.connections}`, `-d${plan.seconds}s`, '--timeout', '20s', '-s', script];
+  const flags = [
+    '-t1',
+    `-c${plan.connections}`,
+    `-d${Math.max(1, Math.round(plan.seconds))}s`,
+    '--timeout',
+    '20s',
+    '-s',
+    script,
+  ];
   const child = Bun.spawn([wrk, ...flags, plan.url], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, LD_LIBRARY_PATH: libraryPath },
     timeout: plan.seconds * 1000 + SPARE_MS,
   });
   const output = await new Response(child.stdout).text();
+  if (!output.includes('RESULT')) throw new Error(`wrk did not finish: ${output.slice(-500)}`);
   const line = output.slice(output.indexOf('RESULT') + 'RESULT'.length);
   const { requests, errors, micros, p50, p99 } = JSON.parse(line) as Record<
     'requests' | 'errors' | 'micros' | 'p50' | 'p99',

@@ -37,12 +37,14 @@ export function descriptorsOf(pid: number): string[] {
   });
 }
 
-/** The share of all cores that was busy, whoever used them, while `wait` went on; 1 is all of them. */
-export async function busyShare(wait: () => Promise<unknown>): Promise<number> {
-  const before = coreTicks();
-  await wait();
-  const after = coreTicks();
-  return 1 - (after.idle - before.idle) / Math.max(1, after.total - before.total);
+/** The share of all cores that others had while `work` went on: not this process, nor any that it started. */
+export async function shareOfOthers(work: () => Promise<unknown>): Promise<number> {
+  const before = { cores: coreTicks(), own: usageOf([process.pid]).cpuUs };
+  await work();
+  const after = { cores: coreTicks(), own: usageOf([process.pid]).cpuUs };
+  const total = (after.cores.total - before.cores.total) * TICK_US;
+  const busy = total - (after.cores.idle - before.cores.idle) * TICK_US;
+  return Math.max(0, busy - (after.own - before.own)) / Math.max(1, total);
 }
 
 /** Utime and stime are exact sums, given in ticks. */
@@ -68,7 +70,8 @@ function statOf(pid: number): Stat | undefined {
   const field = (number: number): number => Number(fields[number - 3]);
   return {
     parent: field(4),
-    cpuUs: (field(14) + field(15)) * TICK_US,
+    // Its own time and that of children which have ended and been waited for.
+    cpuUs: (field(14) + field(15) + field(16) + field(17)) * TICK_US,
     rssBytes: field(24) * PAGE_BYTES,
   };
 }

@@ -5,23 +5,23 @@ import { startBunForwarder } from '../../bench/contenders/forwarders.ts';
 import { startTollgate } from '../../bench/contenders/tollgate.ts';
 import { openField, type Field } from '../../bench/harness/field.ts';
 import { saturate, type LoadTools } from '../../bench/harness/measure.ts';
-import { busyShare } from '../../bench/harness/usage.ts';
+import { shareOfOthers } from '../../bench/harness/usage.ts';
 
 /**
- * The target is 1.8 and the bench says where we stand. This only catches a change that makes every request dearer by
+ * The target is 1.8 and the bench says where we stand. This catches only a change that makes every request dearer by
  * half or more: a ratio of CPU times measured in the same seconds, so that a slow machine fails nothing.
  */
 const MOST_TIMES_BARE = 3.5;
 const ROUNDS = 4;
+const WARM_TURNS = 4;
 const TURN_SECONDS = 1;
-const WARM_SECONDS = 3;
 const LOOK_MS = 500;
-/** Above this, others take so much of the cores that caches and batches tell more about them than about us. */
-const MOST_BUSY = 0.6;
+/** Above this, what others leave of caches and batches tells more about them than about us. */
+const MOST_FOR_OTHERS = 0.4;
 
-const busy = await busyShare(() => Bun.sleep(LOOK_MS));
-const tooBusy = busy > MOST_BUSY;
-if (tooBusy) console.log(`speed not measured: other processes take ${Math.round(busy * 100)} % of the cores`);
+const others = await shareOfOthers(() => Bun.sleep(LOOK_MS));
+const tooBusy = others > MOST_FOR_OTHERS;
+if (tooBusy) console.log(`speed not measured: ${words(others)}`);
 
 let field: Field;
 let forwarder: Contender;
@@ -47,20 +47,27 @@ test.skipIf(tooBusy)(
   async () => {
     // Our own generator: a machine that runs the tests need not have wrk.
     const tools: LoadTools = { wrk: undefined, folder: field.folder };
-    await saturate(SMALL_CHAT, forwarder, 1, tools);
-    await saturate(SMALL_CHAT, tollgate, WARM_SECONDS, tools);
+    const turn = (contender: Contender) => saturate(SMALL_CHAT, contender, TURN_SECONDS, tools);
+    await turn(forwarder);
+    for (let warm = 0; warm < WARM_TURNS; warm++) await turn(tollgate);
     let bare = Number.POSITIVE_INFINITY;
     let own = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < ROUNDS; round++) {
-      const one = await saturate(SMALL_CHAT, forwarder, TURN_SECONDS, tools);
-      const other = await saturate(SMALL_CHAT, tollgate, TURN_SECONDS, tools);
-      expect({ bare: one.errors, own: other.errors }).toEqual({ bare: 0, own: 0 });
-      bare = Math.min(bare, one.cpuUsPerUnit);
-      own = Math.min(own, other.cpuUsPerUnit);
-    }
+    const meanwhile = await shareOfOthers(async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const [one, other] = [await turn(forwarder), await turn(tollgate)];
+        expect({ bare: one.errors, own: other.errors }).toEqual({ bare: 0, own: 0 });
+        bare = Math.min(bare, one.cpuUsPerUnit);
+        own = Math.min(own, other.cpuUsPerUnit);
+      }
+    });
     console.log(
-      `small chat: ${own.toFixed(0)} µs of CPU, bare forwarder ${bare.toFixed(0)} µs, ${(own / bare).toFixed(2)} times`,
+      `${own.toFixed(0)} µs of CPU, a bare forwarder ${bare.toFixed(0)} µs: ${(own / bare).toFixed(2)} times`,
     );
-    expect(own / bare).toBeLessThanOrEqual(MOST_TIMES_BARE);
+    if (meanwhile > MOST_FOR_OTHERS) console.log(`not judged: ${words(meanwhile)}`);
+    else expect(own / bare).toBeLessThanOrEqual(MOST_TIMES_BARE);
   },
 );
+
+function words(share: number): string {
+  return `other processes take ${Math.round(share * 100)} % of the cores`;
+}
