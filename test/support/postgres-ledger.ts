@@ -27,6 +27,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   let offsetMs = START_MS - Date.now();
   let lives = 0;
   let corrupted = false;
+  const endings: Promise<void>[] = [];
   const open = (node: string, url = backend.url) =>
     openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs });
   let ledger = open(`life-${++lives}`);
@@ -42,7 +43,8 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     },
     now: () => Promise.resolve(Date.now() + offsetMs),
     async crash() {
-      await ledger.close();
+      // Nobody waits for the dead.
+      endings.push(ledger.close());
       ledger = open(`life-${++lives}`);
       await ledger.expire();
     },
@@ -52,7 +54,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     },
     reset: () => reset(backend),
     async close() {
-      await ledger.close();
+      await Promise.all([ledger.close(), ...endings]);
       if (corrupted) return store.close();
       await reset(backend);
       spare.push(store);
