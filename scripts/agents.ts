@@ -1,0 +1,57 @@
+/**
+ * Installs the coding agents from npm into a temporary home and has each do a small task through Tollgate, headless, on
+ * a scripted backend; then once more on an empty account. Not part of `npm test`: the programs are large.
+ *
+ *   bun scripts/agents.ts [--write] [name …]     --write: also docs/clients/agents-transcript.md
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CAST, type Agent } from './agents/cast.ts';
+import { install } from './agents/install.ts';
+import { basics, complaintsAbout, complaintsAboutPoor, play } from './agents/play.ts';
+import { runProgram } from './agents/program.ts';
+import { transcript, type Run } from './agents/transcript.ts';
+
+const VERSION_MS = 60_000;
+const TRANSCRIPT = join(import.meta.dir, '..', 'docs', 'clients', 'agents-transcript.md');
+
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const cast = CAST.filter(({ name }) => names.length === 0 || names.includes(name));
+const root = mkdtempSync(join(tmpdir(), 'tollgate-agents-'));
+const runs: Run[] = [];
+try {
+  for (const agent of cast) runs.push(await perform(agent));
+} finally {
+  rmSync(root, { recursive: true, force: true });
+}
+const text = transcript(runs);
+console.log(text);
+if (process.argv.includes('--write')) writeFileSync(TRANSCRIPT, text);
+const failed = runs.filter(({ complaints }) => complaints.length > 0);
+for (const { agent, complaints } of failed) console.error(`✗ ${agent.name}: ${complaints.join('; ')}`);
+console.log(`${runs.length - failed.length} of ${runs.length} agents did their task`);
+process.exit(failed.length === 0 && runs.length > 0 ? 0 : 1);
+
+/** One agent: installed, then the task with money and without. A failure is part of the transcript. */
+async function perform(agent: Agent): Promise<Run> {
+  const folder = join(root, agent.command);
+  const home = join(folder, 'home');
+  mkdirSync(home, { recursive: true });
+  try {
+    const { program, note } = await install(agent, join(folder, 'program'), home);
+    const version = await runProgram({
+      command: [program, '--version'],
+      folder: home,
+      environment: basics(home),
+      timeoutMs: VERSION_MS,
+    });
+    const rich = await play(agent, { program, folder }, '1');
+    const poor = await play(agent, { program, folder }, '0');
+    const complaints = [...complaintsAbout(rich), ...complaintsAboutPoor(poor)];
+    return { agent, version: version.output, note, rich, poor, complaints };
+  } catch (error) {
+    const nothing = { note: undefined, rich: undefined, poor: undefined };
+    return { agent, version: 'not installed', ...nothing, complaints: [String(error)] };
+  }
+}

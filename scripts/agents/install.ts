@@ -1,0 +1,66 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Agent } from './cast.ts';
+import { runProgram } from './program.ts';
+
+const INSTALL_MS = 300_000;
+const LOOK_UP_MS = 60_000;
+
+export interface Installation {
+  readonly program: string;
+  /** Why it is not the newest version, where it is not. */
+  readonly note: string | undefined;
+}
+
+/** Installs an agent from npm into a folder of its own. */
+export async function install(agent: Agent, folder: string, home: string): Promise<Installation> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  // By name alone npm would pick an older one where this machine's Node is older than what a package asks for.
+  const older = await olderVersion(agent, folder, home);
+  const wanted = `${agent.npmPackage}@${older?.version ?? 'latest'}`;
+  const options = ['--no-audit', '--no-fund', '--loglevel=error'];
+  const { exitCode, output } = await npm(['install', ...options, wanted], {
+    folder,
+    home,
+    timeoutMs: INSTALL_MS,
+  });
+  if (exitCode !== 0) throw new Error(`npm could not install ${wanted}:\n${output.slice(-2_000)}`);
+  return { program: join(folder, 'node_modules', '.bin', agent.command), note: older?.note };
+}
+
+/**
+ * Some agents name a program for this machine that the registry does not have (yet); npm takes it for optional and the
+ * agent's own installer then fails. The newest version whose program is there will do.
+ */
+async function olderVersion(
+  agent: Agent,
+  folder: string,
+  home: string,
+): Promise<{ version: string; note: string } | undefined> {
+  if (agent.programPackage === undefined) return undefined;
+  const look = { folder, home, timeoutMs: LOOK_UP_MS };
+  const latest = await npm(['view', '--json', '--loglevel=silent', agent.npmPackage, 'version'], look);
+  const built = await npm(['view', '--json', '--loglevel=silent', agent.programPackage, 'versions'], look);
+  const versions = [JSON.parse(built.output)].flat().map(String);
+  const newest = String(JSON.parse(latest.output));
+  const version = versions.at(-1);
+  if (version === undefined || versions.includes(newest)) return undefined;
+  return { version, note: `${newest} is out, but npm had no \`${agent.programPackage}\` of that version` };
+}
+
+function npm(command: readonly string[], where: { folder: string; home: string; timeoutMs: number }) {
+  const environment = { ...definedVariables(), HOME: where.home, npm_config_cache: join(where.home, '.npm') };
+  return runProgram({
+    command: ['npm', ...command],
+    folder: where.folder,
+    environment,
+    timeoutMs: where.timeoutMs,
+  });
+}
+
+function definedVariables(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
+}

@@ -1,0 +1,110 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Wiretap } from '../../test/clients/wiretap.ts';
+import { catalogFor, Gateway } from '../../test/support/gateway.ts';
+import { ScriptedBackend } from '../../test/support/scripted-backend.ts';
+import { putFiles, type Agent, type Place } from './cast.ts';
+import { FINAL_WORDS, playModel, USED } from './model.ts';
+import { runProgram, type Finished } from './program.ts';
+
+const RUN_MS = 180_000;
+const CONTENT = 'hello from tollgate';
+/** The catalog's prices are 1 and 2 USD per million tokens. */
+const NANO_PER_ANSWER = USED.input * 1_000 + USED.output * 2_000;
+
+/** Where an agent was put: its program, and a folder for what it does. */
+export interface Installed {
+  readonly program: string;
+  readonly folder: string;
+}
+
+/** What happened in one run, at both ends of Tollgate and in its books. */
+export interface Played extends Finished {
+  readonly place: Place;
+  readonly file: string | undefined;
+  readonly exchanges: Wiretap['exchanges'];
+  readonly receipts: Awaited<ReturnType<Gateway['requests']>>;
+  readonly backendCalls: number;
+  readonly balanceNanoUsd: number;
+  readonly breaches: readonly unknown[];
+}
+
+/** Lets an agent do the task through a Tollgate of its own, with so many dollars on the account. */
+export async function play(agent: Agent, installed: Installed, usd: string): Promise<Played> {
+  const backend = new ScriptedBackend();
+  const gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
+  const tap = new Wiretap(gateway.url);
+  try {
+    const account = await gateway.account(usd);
+    const place = makePlace(installed.folder, tap.url, account.token);
+    const file = join(place.project, 'hello.txt');
+    backend.script((call) => playModel(call, agent.writeFile(file, CONTENT)));
+    await putFiles(agent.files(place));
+    const command = [installed.program, ...agent.arguments];
+    const environment = { ...basics(place.home), ...agent.environment(place) };
+    const finished = await runProgram({ command, folder: place.project, environment, timeoutMs: RUN_MS });
+    await gateway.settled(account);
+    return {
+      ...finished,
+      place,
+      file: existsSync(file) ? readFileSync(file, 'utf8') : undefined,
+      exchanges: tap.exchanges,
+      receipts: await gateway.requests(account),
+      backendCalls: backend.calls.length,
+      balanceNanoUsd: (await gateway.money(account)).balance,
+      breaches: (await gateway.verify()).breaches,
+    };
+  } finally {
+    await tap.stop();
+    await gateway.stop();
+    await backend.stop();
+  }
+}
+
+function makePlace(root: string, url: string, token: string): Place {
+  const folder = mkdtempSync(join(root, 'run-'));
+  const place = { home: join(folder, 'home'), project: join(folder, 'project'), url, token };
+  mkdirSync(place.home);
+  mkdirSync(place.project);
+  return place;
+}
+
+/** All that a program here sees of the machine. */
+export function basics(home: string): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: home, TERM: 'dumb', LANG: 'C.UTF-8' };
+}
+
+/** What is wrong with a run that had money; nothing, if all went well. */
+export function complaintsAbout(played: Played): string[] {
+  const { receipts } = played;
+  const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
+  const rules: [boolean, string][] = [
+    [
+      !played.timedOut && played.exitCode === 0,
+      `it ended with ${played.timedOut ? 'a timeout' : played.exitCode}`,
+    ],
+    [played.file === CONTENT, 'the file is not what was asked for'],
+    [played.output.includes(FINAL_WORDS), 'it did not print the answer'],
+    [receipts.length === played.backendCalls && receipts.length >= 2, 'receipts and backend calls differ'],
+    [
+      receipts.every(({ state, outcome }) => state === 'posted' && outcome === 'completed'),
+      'a receipt is not settled',
+    ],
+    [receipts.every((receipt) => receipt.charged === NANO_PER_ANSWER), 'a charge is wrong'],
+    [played.balanceNanoUsd === 1_000_000_000 - charged, 'the balance is wrong'],
+    [played.breaches.length === 0, 'the books do not balance'],
+  ];
+  return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
+}
+
+/** The same for a run without money: it must cost nothing, do nothing and say why. */
+export function complaintsAboutPoor(played: Played): string[] {
+  const answers = played.exchanges.filter(({ method }) => method === 'POST');
+  const rules: [boolean, string][] = [
+    [!played.timedOut && played.exitCode !== 0, 'without money it did not end in an error'],
+    [played.output.includes('The balance is used up'), 'without money it did not say so'],
+    [answers.length > 0 && answers.every(({ status }) => status === 402), 'without money it was answered'],
+    [played.backendCalls === 0 && played.file === undefined, 'without money work was done'],
+  ];
+  return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
+}
