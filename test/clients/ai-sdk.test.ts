@@ -118,6 +118,14 @@ describe('anthropic', () => {
   });
 });
 
+test('the request id of an answer leads to its receipt', async () => {
+  const provider = createOpenAICompatible({ name: 'tollgate', ...settings() });
+  const { response } = await generateText({ model: provider(MODEL), prompt: 'hello' });
+  expect(await gateway.receipt(response.headers?.['x-request-id'] ?? '')).toMatchObject({
+    account_id: account.id,
+  });
+});
+
 test('the parts of a stream come in order, ending with the finish', async () => {
   const models = {
     chat: createOpenAICompatible({ name: 'tollgate', includeUsage: true, ...settings() })(MODEL),

@@ -25,8 +25,6 @@ export function chatOpenAi({ url, token, model, retries }: Target, useResponsesA
     configuration: { baseURL: `${url}/v1` },
     useResponsesApi,
     ...(retries === undefined ? {} : { maxRetries: retries }),
-    // Tollgate keeps no answers that a later request could refer to.
-    ...(useResponsesApi ? { modelKwargs: { store: false } } : {}),
   });
 }
 

@@ -35,6 +35,16 @@ test('batch, and a role for everything', async () => {
   expect(answers.map(({ text }) => text)).toEqual(['one', 'two']);
 });
 
+test('on the Responses API a conversation is sent whole, thoughts included', async () => {
+  const tap = new Wiretap(gateway.url);
+  const model = chatOpenAi(target(tap.url), true);
+  const asked = { role: 'user', content: '/think one' };
+  const first = await model.invoke([asked]);
+  expect((await model.invoke([asked, first, { role: 'user', content: 'two' }])).text).toBe('two');
+  expect(tap.exchanges[1]?.body).toContain('"type":"reasoning"');
+  await tap.stop();
+});
+
 test('structured output works by schema, by function and as plain JSON', async () => {
   const schema = z.object({ name: z.string(), age: z.number() });
   for (const method of ['jsonSchema', 'functionCalling'] as const) {

@@ -217,7 +217,11 @@ describe('images', () => {
     const error = await refusal(
       openAi({ url: gateway.url, token, model: '' }).images.generate({ model: 'house-paint', prompt: 'x' }),
     );
-    expect(error).toMatchObject({ status: 402, code: 'payment_required' });
+    expect(error).toMatchObject({
+      status: 402,
+      code: 'payment_required',
+      error: { reason: 'insufficient_balance', available_usd: 0, required_usd: 0.01 },
+    });
   });
 
   test('a form that lacks its picture is refused by name', async () => {
