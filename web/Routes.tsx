@@ -1,5 +1,5 @@
 import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from 'react';
-import { Redirect, Route, Switch, useLocation, useSearch } from 'wouter';
+import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from '../src/console/contract.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { NotFound } from './pages/NotFound.tsx';
@@ -72,9 +72,7 @@ interface AreaProps {
 
 /** The shell stays while pages change; somebody without a session is asked to sign in and brought back. */
 function Area({ session, area, pages }: AreaProps) {
-  const [location] = useLocation();
-  const search = useSearch();
-  if (!session.user) return <Redirect to={signInHref(location, search)} replace />;
+  if (!session.user) return <Redirect to={signInHref()} replace />;
   if (area === 'admin' && session.user.role !== 'admin') return <NotFound />;
   return (
     <Shell area={area}>
@@ -91,6 +89,5 @@ function Area({ session, area, pages }: AreaProps) {
 }
 
 function SignedOutOnly({ session, page: Page }: { session: SessionState; page: Lazy }) {
-  const search = useSearch();
-  return session.user ? <Redirect to={nextPath(search)} replace /> : <Page />;
+  return session.user ? <Redirect to={nextPath()} replace /> : <Page />;
 }

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { BunPlugin } from 'bun';
 import tailwind from 'bun-plugin-tailwind';
 import { guidesPlugin } from './guides-plugin.ts';
 
@@ -76,6 +77,19 @@ const FONTS = [
   },
 ];
 
+/**
+ * In browsers the Markdown parser would decode `&amp;` through innerHTML, which the content policy forbids: one entity in
+ * a model's answer would break the page. Its other version has a table.
+ */
+const withoutMarkup: BunPlugin = {
+  name: 'without-markup',
+  setup(build) {
+    build.onResolve({ filter: /^decode-named-character-reference$/ }, ({ path }) => ({
+      path: join(ROOT, '../node_modules', path, 'index.js'),
+    }));
+  },
+};
+
 type Output = Bun.BuildArtifact;
 
 interface Asset {
@@ -95,7 +109,7 @@ async function bundle(
     splitting: format === 'esm',
     minify,
     sourcemap: 'none',
-    plugins: format === 'esm' ? [tailwind, guidesPlugin(join(ROOT, '../docs'))] : [],
+    plugins: format === 'esm' ? [tailwind, guidesPlugin(join(ROOT, '../docs')), withoutMarkup] : [],
     external: ['/fonts/*'],
     publicPath: '/assets/',
     naming: { entry: '[name]-[hash].[ext]', chunk: 'chunk-[hash].[ext]', asset: '[name]-[hash].[ext]' },

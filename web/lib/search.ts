@@ -7,15 +7,16 @@ export function useSearchState(): [
   state: SearchState,
   change: (next: Record<string, string | undefined>) => void,
 ] {
-  const search = useSearch();
-  const [location, navigate] = useLocation();
-  const state = Object.fromEntries(new URLSearchParams(search));
+  // The router's own copy is decoded half; what the browser has is exact. The hook is there to hear of changes.
+  useSearch();
+  const [path, navigate] = useLocation();
+  const state = Object.fromEntries(new URLSearchParams(location.search));
   const change = (next: Record<string, string | undefined>): void => {
     const merged = Object.entries({ ...state, ...next }).filter((pair): pair is [string, string] =>
       Boolean(pair[1]),
     );
     const text = new URLSearchParams(merged).toString();
-    navigate(text ? `${location}?${text}` : location, { replace: true });
+    navigate(text ? `${path}?${text}` : path, { replace: true });
   };
   return [state, change];
 }
@@ -31,4 +32,17 @@ export function oneOf<Value extends string>(
 export function hrefWith(path: string, query: Record<string, string | undefined>): string {
   const pairs = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]));
   return pairs.length > 0 ? `${path}?${new URLSearchParams(pairs)}` : path;
+}
+
+/** Parts of the path after a prefix, decoded once; one that cannot be decoded is taken as it is. */
+export function pathParts(prefix: string): string[] {
+  return location.pathname.slice(prefix.length).split('/').filter(Boolean).map(decoded);
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

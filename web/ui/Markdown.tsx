@@ -1,12 +1,28 @@
-import { lazy, Suspense } from 'react';
+import { Component, lazy, Suspense, type ReactNode } from 'react';
 
 const Rendered = lazy(() => import('./MarkdownRendered.tsx'));
 
-/** Markdown of guides and models. The renderer is a chunk of its own; until it is there, the plain text is shown. */
+/** Markdown of models. The renderer is a chunk of its own; until it is there, the plain text is shown. */
 export function Markdown({ text }: { text: string }) {
+  const plain = <div className="prose whitespace-pre-wrap">{text}</div>;
   return (
-    <Suspense fallback={<div className="prose whitespace-pre-wrap">{text}</div>}>
-      <Rendered text={text} />
-    </Suspense>
+    <OrPlain plain={plain}>
+      <Suspense fallback={plain}>
+        <Rendered text={text} />
+      </Suspense>
+    </OrPlain>
   );
+}
+
+/** No answer of a model may break the page around it: what cannot be rendered is shown as it came. */
+class OrPlain extends Component<{ plain: ReactNode; children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override render(): ReactNode {
+    return this.state.failed ? this.props.plain : this.props.children;
+  }
 }

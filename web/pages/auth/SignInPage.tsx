@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useSearch } from 'wouter';
+import { Link } from 'wouter';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
 import { refreshSession } from '../../lib/query.ts';
@@ -18,12 +18,12 @@ export default function SignInPage() {
   const { t } = useTranslation();
   const client = useQueryClient();
   const session = useSession().data;
-  const search = useSearch();
+  const { search } = location;
   const [needsCode, setNeedsCode] = useState(false);
   // A session makes this page redirect to where the person was going.
   const entered = (): void => void refreshSession(client);
   if (needsCode) return <SecondFactor onDone={entered} onStartOver={() => setNeedsCode(false)} />;
-  const signUpHref = search ? `/sign-up?${search}` : '/sign-up';
+  const signUpHref = `/sign-up${search}`;
   return (
     <AuthFrame
       title={t('auth.signInTitle')}

@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useSearch } from 'wouter';
+import { Link } from 'wouter';
 import type { SignUpMode } from '../../../src/console/contract.ts';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
@@ -18,7 +18,7 @@ import { Form } from '../../ui/Form.tsx';
 export default function SignUpPage() {
   const { t } = useTranslation();
   const session = useSession().data;
-  const search = useSearch();
+  const { search } = location;
   const mode = session?.signUp ?? 'open';
   if (mode === 'closed') {
     return (
@@ -36,10 +36,7 @@ export default function SignUpPage() {
       footer={
         <>
           {t('auth.haveAccount')}{' '}
-          <Link
-            href={search ? `/sign-in?${search}` : '/sign-in'}
-            className="text-accent underline underline-offset-2"
-          >
+          <Link href={`/sign-in${search}`} className="text-accent underline underline-offset-2">
             {t('auth.signIn')}
           </Link>
         </>

@@ -1,5 +1,4 @@
 import { useTranslation } from 'react-i18next';
-import { useSearch } from 'wouter';
 import type { SocialProvider } from '../../../src/console/contract.ts';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
@@ -17,12 +16,11 @@ export function SocialButtons({
   failed: boolean;
 }) {
   const { t } = useTranslation();
-  const search = useSearch();
   const go = useAction(
     async (provider: SocialProvider) =>
       await callAuth('POST /api/auth/sign-in/social', {
         provider,
-        callbackURL: nextPath(search),
+        callbackURL: nextPath(),
         errorCallbackURL: '/sign-in?error=social',
       }),
     { onDone: ({ url }) => location.assign(url) },

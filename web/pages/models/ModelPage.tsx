@@ -1,8 +1,9 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link, useParams } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
+import { pathParts } from '../../lib/search.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
@@ -17,9 +18,8 @@ import { tryHref } from './ModelsPage.tsx';
 
 export default function ModelPage() {
   const { t } = useTranslation();
-  const params = useParams<{ endpoint: string; model: string }>();
-  const endpoint = decodeURIComponent(params.endpoint);
-  const id = decodeURIComponent(params.model);
+  useLocation();
+  const [endpoint, id] = pathParts('/app/models/');
   const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
   return (
     <Loaded query={catalog} skeleton={<Skeleton className="m-8 h-96" />}>
@@ -29,7 +29,7 @@ export default function ModelPage() {
           <Detail model={model} />
         ) : (
           <Empty
-            title={t('models.unknown')}
+            title={<h1>{t('models.unknown')}</h1>}
             action={<LinkButton href="/app/models">{t('nav.models')}</LinkButton>}
           >
             {t('models.unknownLead')}

@@ -26,7 +26,7 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
     if (wanted) change({ choice: wanted });
     // A link names the model once; afterwards the choice is the person's.
   }, [wanted]); // oxlint-disable-line react/exhaustive-deps
-  const end = useFollow(turns);
+  useFollow(turns);
   const model = chosenModel(models, draft.choice);
   if (!model) return null;
   const recipe = recipeOf(draft, model);
@@ -56,7 +56,6 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
               onEdit={busy ? undefined : (text) => conversation.edit(recipe, turn.id, text)}
             />
           ))}
-          <div ref={end} />
         </div>
         <Composer
           busy={busy}

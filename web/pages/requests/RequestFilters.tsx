@@ -109,7 +109,6 @@ export function filterQuery(state: SearchState): Record<string, string | undefin
     outcome: status && status !== 'pending' ? status : undefined,
     from: moment(state['from'], 0, utc),
     to: moment(state['to'], 1, utc),
-    account: state['account'],
   };
 }
 

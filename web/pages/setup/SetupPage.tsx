@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useParams, useSearch } from 'wouter';
+import { useParams } from 'wouter';
 import { useApi } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
 import { useSession } from '../../lib/session.ts';
@@ -91,6 +91,5 @@ function Progress({ step }: { step: number }) {
 /** The link carries the token as a query; a path is understood too. */
 function useSetupToken(): string {
   const { token } = useParams<{ token?: string }>();
-  const search = useSearch();
-  return token ?? new URLSearchParams(search).get('token') ?? '';
+  return token ?? new URLSearchParams(location.search).get('token') ?? '';
 }

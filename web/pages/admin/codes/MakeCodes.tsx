@@ -50,7 +50,7 @@ export function MakeCodes({
           />
           <TextField label={t('codes.count')} type="number" min={1} max={1000} required {...field('count')} />
         </div>
-        <TextField label={t('codes.batch')} maxLength={80} {...field('batch')} />
+        <TextField label={t('codes.batch')} maxLength={60} {...field('batch')} />
         <TextField label={t('codes.expires')} type="date" {...field('expires')} />
         <FormError error={make.error} />
         <div className="flex items-center justify-between gap-3">

@@ -27,7 +27,7 @@ export default function AdminRequestsPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const [live, setLive] = useState(false);
-  const query = filterQuery(state);
+  const query = { ...filterQuery(state), account: state['account'] };
   return (
     <Page
       wide
