@@ -50,14 +50,18 @@ export async function firstAnswer<Answer>(
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
   for (const upstream of candidates(order.route.endpoint, parts.upstreams)) {
+    if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
     const waitMs = parts.upstreams.admit(upstream.name);
     if (waitMs > 0) {
       shortestWaitMs = Math.min(shortestWaitMs, waitMs);
       attempts.push({ upstream: upstream.name, result: 'skipped', reason: 'resting', durationMs: 0 });
       continue;
     }
-    if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
-    if (last && !(await mayTryAgain(parts.upstreams))) break;
+    if (last && !(await mayTryAgain(parts.upstreams))) {
+      // Having been let in may have taken the place of a probe: it goes back unused.
+      parts.upstreams.report(upstream.name, { kind: 'neutral' });
+      break;
+    }
     const tried = await tryOne({
       upstream,
       model: modelAt(order.route.model, upstream.name),
