@@ -59,7 +59,7 @@ export async function firstAnswer<Answer>(
     }
     if (last && !(await mayTryAgain(parts.upstreams))) {
       // Having been let in may have taken the place of a probe: it goes back unused.
-      parts.upstreams.report(upstream.name, { kind: 'neutral' });
+      parts.upstreams.giveBack(upstream.name);
       break;
     }
     const tried = await tryOne({

@@ -67,6 +67,11 @@ export class Pool implements UpstreamPool {
     return waitMs;
   }
 
+  giveBack(name: string): void {
+    const member = this.#members.get(name);
+    if (member) member.breaker = undecided(member.breaker, this.#clock.now());
+  }
+
   mayRetry(): boolean {
     return this.#budget.spend();
   }

@@ -156,6 +156,8 @@ export interface UpstreamPool {
   get(name: string): Upstream | undefined;
   /** Milliseconds until the backend may be asked again; 0 when it may be asked now. A probe counts as asking. */
   admit(name: string): number;
+  /** It was let in and then not asked after all. */
+  giveBack(name: string): void;
   report(name: string, result: AttemptResult): void;
   /** Whether the process may afford one more try (one budget for all requests). */
   mayRetry(): boolean;
