@@ -16,7 +16,13 @@ const audioPart = z.looseObject({
 const filePart = z.looseObject({ type: z.literal('file'), file: z.looseObject({}) });
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() });
 
-export const contentPartSchema = z.discriminatedUnion('type', [textPart, imagePart, audioPart, filePart, refusalPart]);
+export const contentPartSchema = z.discriminatedUnion('type', [
+  textPart,
+  imagePart,
+  audioPart,
+  filePart,
+  refusalPart,
+]);
 
 const toolCallSchema = z.looseObject({
   id: z.string(),
@@ -32,15 +38,22 @@ export const messageSchema = z
     tool_calls: z.array(toolCallSchema).nullish(),
     tool_call_id: z.string().nullish(),
   })
-  .refine((message) => message.content != null || (message.role === 'assistant' && message.tool_calls != null), {
-    error: 'content is required (null is allowed only for an assistant message with tool_calls)',
-    path: ['content'],
-  });
+  .refine(
+    (message) => message.content != null || (message.role === 'assistant' && message.tool_calls != null),
+    {
+      error: 'content is required (null is allowed only for an assistant message with tool_calls)',
+      path: ['content'],
+    },
+  );
 
 export const toolSchema = z.looseObject({
   type: z.string(),
   function: z
-    .looseObject({ name: z.string().min(1).max(128), description: z.string().nullish(), parameters: z.looseObject({}).nullish() })
+    .looseObject({
+      name: z.string().min(1).max(128),
+      description: z.string().nullish(),
+      parameters: z.looseObject({}).nullish(),
+    })
     .optional(),
 });
 
@@ -120,7 +133,12 @@ export interface ChatDelta {
   role?: 'assistant';
   content?: string | null;
   reasoning_content?: string | null;
-  tool_calls?: readonly { index: number; id?: string; type?: 'function'; function?: { name?: string; arguments?: string } }[];
+  tool_calls?: readonly {
+    index: number;
+    id?: string;
+    type?: 'function';
+    function?: { name?: string; arguments?: string };
+  }[];
   refusal?: string | null;
 }
 

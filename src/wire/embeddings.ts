@@ -6,7 +6,10 @@ export const embeddingRequestSchema = z.looseObject({
     z.string().min(1),
     z.array(z.string()).min(1).max(2_048),
     z.array(z.number().int().min(0)).min(1).max(1_000_000),
-    z.array(z.array(z.number().int().min(0)).min(1)).min(1).max(2_048),
+    z
+      .array(z.array(z.number().int().min(0)).min(1))
+      .min(1)
+      .max(2_048),
   ]),
   encoding_format: z.enum(['float', 'base64']).nullish(),
   dimensions: z.number().int().min(1).max(100_000).nullish(),

@@ -7,6 +7,12 @@ export interface FaultBody {
 
 export function faultBody(fault: Fault): FaultBody {
   return {
-    error: { code: fault.code, message: fault.message, type: fault.type, param: fault.param ?? null, ...fault.extra },
+    error: {
+      code: fault.code,
+      message: fault.message,
+      type: fault.type,
+      param: fault.param ?? null,
+      ...fault.extra,
+    },
   };
 }
