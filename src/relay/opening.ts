@@ -147,12 +147,21 @@ export class EventStream implements EventSource {
     const piece = this.#rest.subarray(0, PIECE_BYTES);
     this.#rest = this.#rest.subarray(PIECE_BYTES);
     this.bytesRead += piece.byteLength;
+    if (piece.byteLength === PIECE_BYTES) await aTurn();
     return piece;
   }
 }
 
 const PIECE_BYTES = 16_384;
 const NOTHING = new Uint8Array(0);
+
+/**
+ * A backend with much to send at once would otherwise be served in one go, from promise to promise, and no timer, no
+ * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
+ */
+function aTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 function hasContent(events: DataEvent[]): boolean {
   return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
