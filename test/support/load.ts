@@ -156,8 +156,11 @@ class Load {
     let pieces = 0;
     let tail = '';
     const decoder = new TextDecoder();
-    for await (const bytes of response.body ?? []) {
-      tail = (tail + decoder.decode(bytes, { stream: true })).slice(-TAIL);
+    const reader = response.body?.getReader();
+    for (;;) {
+      const { done, value } = (await reader?.read()) ?? { done: true };
+      if (done) break;
+      tail = (tail + decoder.decode(value, { stream: true })).slice(-TAIL);
       if (++pieces >= leaveAfter) {
         count(this.#ends, 'left');
         return leaving.abort();

@@ -8,11 +8,13 @@ import type { Socket } from 'bun';
 export interface BackendScript {
   /** Before the first byte. */
   readonly delayMs?: number;
+  /** Breaks the connection instead of answering, for one call in so many. */
+  readonly resetOneIn?: number;
   /** A stream of so many chunks, one token each. */
   readonly chunks?: number;
   readonly everyMs?: number;
   /** As much as the reader takes, in chunks of this many characters, until this many megabytes. */
-  readonly flood?: { readonly characters: number; readonly megabytes: number };
+  readonly flood?: { readonly characters: number; readonly megabytes: number; readonly everyMs?: number };
 }
 
 export interface BackendStats {
@@ -79,6 +81,12 @@ function answer(socket: Socket<Connection>, body: RequestBody, path: string): vo
   socket.data.onGone = () => finish(true);
   const begin = (): void => {
     if (over) return;
+    const { resetOneIn } = body.script ?? {};
+    if (resetOneIn !== undefined && stats.calls % resetOneIn === 0) {
+      finish(false);
+      socket.terminate();
+      return;
+    }
     if (body.script?.flood) return flood(socket, body.script.flood, () => finish(false));
     if (body.stream === true)
       return drip(
@@ -118,25 +126,29 @@ function drip(
   step();
 }
 
-/** As fast as the reader takes it, and not a byte faster. */
+/** As fast as the reader takes it, and not a byte faster; or at a pace, while the reader takes it. */
 function flood(
   socket: Socket<Connection>,
-  { characters, megabytes }: NonNullable<BackendScript['flood']>,
+  { characters, megabytes, everyMs }: NonNullable<BackendScript['flood']>,
   finish: () => void,
 ): void {
   write(socket, STREAM_HEAD);
-  const chunk = piece('x '.repeat(characters / 2)).repeat(FLOOD_AT_ONCE);
-  let left = Math.ceil((megabytes * 1_048_576) / chunk.length);
+  const burst = piece('streaming '.repeat(characters / 10)).repeat(FLOOD_AT_ONCE);
+  let left = Math.ceil((megabytes * 1_048_576) / burst.length);
   const step = (): void => {
+    // Gone, and its answer counted as over.
+    if (!socket.data.onGone) return;
     while (socket.data.unsent.length === 0) {
       if (left-- === 0) {
         write(socket, streamEnd(1));
         return finish();
       }
-      write(socket, chunk);
+      write(socket, burst);
+      if (everyMs !== undefined) break;
     }
+    if (everyMs !== undefined) setTimeout(step, everyMs);
   };
-  socket.data.onDrain = step;
+  if (everyMs === undefined) socket.data.onDrain = step;
   step();
 }
 

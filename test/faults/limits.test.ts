@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { nanoUsd } from '../../src/std/money.ts';
+import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
+import { runLoad } from '../support/load.ts';
+import { BackendProcess, eventually, NodeProcess } from '../support/node-process.ts';
+import { Operator } from '../support/operator.ts';
+import { testPostgres } from '../support/postgres.ts';
+import {
+  completion,
+  images,
+  openStream,
+  chunk,
+  DONE,
+  ScriptedBackend,
+  usage,
+} from '../support/scripted-backend.ts';
+
+/** Limits that are exact: they refuse what they must, nothing else, and tell the truth about when to come back. */
+
+describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
+  let backend: ScriptedBackend;
+  let gateway: Gateway;
+
+  beforeAll(async () => {
+    backend = new ScriptedBackend();
+    const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    const yaml = catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' });
+    gateway = await Gateway.start({ yaml, ...(databaseUrl === undefined ? {} : { databaseUrl }) });
+  }, 60_000);
+  afterAll(async () => {
+    expect((await gateway.verify()).breaches).toEqual([]);
+    await gateway.stop();
+    await backend.stop();
+  });
+
+  /** Asks until refused; what is left of a limit is how often it was answered. */
+  async function left(account: TestAccount, most = 30): Promise<number> {
+    backend.script(() => completion('x', usage(0, 1)));
+    for (let answered = 0; answered < most; answered++) {
+      const response = await gateway.chat(account.token, { max_tokens: 1 });
+      await response.text();
+      if (response.status === 429) return answered;
+      expect(response.status).toBe(200);
+    }
+    throw new Error('never refused');
+  }
+
+  async function refused(count: number, ask: () => Promise<Response>, code: string): Promise<void> {
+    for (let turn = 0; turn < count; turn++) expect(await (await ask()).text()).toContain(`"${code}"`);
+  }
+
+  describe('a refusal by one limit consumes none of the others', () => {
+    // At six a minute one more grows back every ten seconds: not within these tests.
+    const CHAT = 6;
+
+    test('concurrency: the rate is as it was', async () => {
+      const account = await gateway.account('1', { chat: CHAT, concurrent: 1 });
+      const { response, send, end } = openStream();
+      backend.script(() => response);
+      const running = gateway.chat(account.token, { stream: true, max_tokens: 5 });
+      send(chunk({ content: 'x' }));
+      await running;
+      await refused(20, () => gateway.chat(account.token, { max_tokens: 1 }), 'concurrency_limit_exceeded');
+      send(chunk({}, 'stop') + DONE);
+      end();
+      await (await running).text();
+      expect(await left(account)).toBe(CHAT - 1);
+    });
+
+    test('an empty balance: the rate is as it was', async () => {
+      const account = await gateway.account('0', { chat: CHAT });
+      await refused(20, () => gateway.chat(account.token, { max_tokens: 1 }), 'payment_required');
+      await gateway.tollgate.services.ledger.ledger.post({
+        accountId: account.id,
+        kind: 'credit',
+        amount: 1_000_000,
+        cause: 'test',
+        actor: 'test',
+      });
+      expect(await left(account)).toBe(CHAT);
+    });
+
+    test('a monthly limit: the rate is as it was', async () => {
+      const account = await gateway.account('1', { chat: CHAT });
+      const { accounts } = gateway.tollgate.services;
+      await accounts.setLimits(account.id, { monthlyLimit: nanoUsd(0) });
+      await refused(20, () => gateway.chat(account.token, { max_tokens: 1 }), 'payment_required');
+      await accounts.setLimits(account.id, { monthlyLimit: null });
+      expect(await left(account)).toBe(CHAT);
+    });
+
+    test('a mistake in the request: the rate is as it was', async () => {
+      const account = await gateway.account('1', { chat: CHAT });
+      await refused(20, () => gateway.chat(account.token, { max_tokens: -1 }), 'invalid_field');
+      expect(await left(account)).toBe(CHAT);
+    });
+
+    test('the rate: no money is held or spent, no slot taken, and images go on', async () => {
+      const account = await gateway.account('1', { chat: CHAT, images: 5, concurrent: 3 });
+      expect(await left(account)).toBe(CHAT);
+      const before = await gateway.money(account);
+      await refused(20, () => gateway.chat(account.token, { max_tokens: 1 }), 'rate_limit_exceeded');
+      expect(await gateway.money(account)).toEqual(before);
+      expect(before).toMatchObject({ held: 0 as never, open: 0 });
+      backend.script(() => images(1));
+      for (let turn = 0; turn < 5; turn++) {
+        expect((await gateway.image(account.token, { response_format: 'b64_json' })).status).toBe(200);
+      }
+      await refused(
+        3,
+        () => gateway.image(account.token, { response_format: 'b64_json' }),
+        'rate_limit_exceeded',
+      );
+    });
+  });
+
+  test('Retry-After is true: who waits so long and no longer is answered', async () => {
+    // One grows back every 300 ms.
+    const account = await gateway.account('1', { chat: 200 });
+    backend.script(() => completion('x', usage(0, 1)));
+    const ask = () => gateway.chat(account.token, { max_tokens: 1 });
+    let answeredAtFirstTry = 0;
+    for (let turn = 0; turn < 6; turn++) {
+      let response = await ask();
+      while (response.status === 200) response = await ask();
+      const waitMs = Number(response.headers.get('retry-after-ms'));
+      expect(response.status).toBe(429);
+      expect(waitMs).toBeGreaterThan(0);
+      expect(waitMs).toBeLessThanOrEqual(300);
+      expect(Number(response.headers.get('retry-after'))).toBe(Math.ceil(waitMs / 1_000));
+      await Bun.sleep(waitMs);
+      if ((await ask()).status === 200) answeredAtFirstTry++;
+    }
+    expect(answeredAtFirstTry).toBe(6);
+  });
+
+  test('the rate headers are true: what remains can be had, and what is more is refused', async () => {
+    const account = await gateway.account('1', { chat: 8 });
+    backend.script(() => completion('x', usage(0, 1)));
+    for (let remaining = 7; remaining >= 0; remaining--) {
+      const response = await gateway.chat(account.token, { max_tokens: 1 });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-ratelimit-limit-requests')).toBe('8');
+      expect(response.headers.get('x-ratelimit-remaining-requests')).toBe(String(remaining));
+    }
+    expect((await gateway.chat(account.token, { max_tokens: 1 })).status).toBe(429);
+  });
+});
+
+describe('ten at once', () => {
+  let backend: BackendProcess;
+  let node: NodeProcess;
+  let operator: Operator;
+
+  beforeAll(async () => {
+    backend = await BackendProcess.start();
+    node = await NodeProcess.start({
+      yaml: catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' }),
+    });
+    operator = await Operator.open(node.env);
+  }, 60_000);
+  afterAll(async () => {
+    await operator.close();
+    await node.stop();
+    await backend.stop();
+  });
+
+  const chat = (more: Record<string, unknown>) => ({
+    endpoint: 'svc_chat',
+    model: 'm',
+    messages: [{ role: 'user', content: 'hi' }],
+    max_tokens: 50,
+    ...more,
+  });
+
+  test('a backend never sees more, through 1,000 answers, streams and broken connections, and every slot comes back', async () => {
+    const account = await operator.account('10', { concurrent: 10 });
+    const plan = { urls: [node.url], token: account.token, concurrent: 60 };
+    const reports = await Promise.all([
+      runLoad({ ...plan, total: 500, body: chat({ script: { delayMs: 5, resetOneIn: 40 } }) }),
+      runLoad({ ...plan, total: 500, body: chat({ stream: true, script: { chunks: 3, everyMs: 3 } }) }),
+    ]);
+    expect(
+      reports
+        .flatMap(({ statuses }) => Object.keys(statuses))
+        .every((status) => ['200', '429', '500'].includes(status)),
+    ).toBe(true);
+    expect(reports.map(({ broken }) => broken)).toEqual([{}, {}]);
+    expect(reports.every(({ statuses }) => (statuses['200'] ?? 0) >= 10)).toBe(true);
+    expect((await backend.stats()).mostRunning).toBeLessThanOrEqual(10);
+    await operator.settled();
+    expect(await operator.money(account)).toMatchObject({ held: 0, open: 0 });
+  });
+
+  test('clients that leave give their slots back', async () => {
+    const account = await operator.account('10', { concurrent: 10 });
+    const plan = { urls: [node.url], token: account.token, concurrent: 30 };
+    const left = await runLoad({
+      ...plan,
+      total: 600,
+      leaveAfter: 1,
+      body: chat({ stream: true, script: { chunks: 50, everyMs: 50 } }),
+    });
+    expect(left.ends['left']).toBeGreaterThanOrEqual(10);
+    await eventually('the slots are free', async () => (await operator.money(account)).open === 0);
+    await eventually('the backend is left alone', async () => (await backend.stats()).running === 0);
+    const after = await runLoad({
+      ...plan,
+      total: 10,
+      concurrent: 10,
+      body: chat({ script: { delayMs: 300 } }),
+    });
+    expect(after.statuses).toEqual({ 200: 10 });
+    expect((await operator.verify()).breaches).toEqual([]);
+  });
+});

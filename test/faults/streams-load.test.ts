@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { catalogFor } from '../support/gateway.ts';
+import { startLoad, runLoad } from '../support/load.ts';
+import { StalledReaders } from '../support/load-stalled.ts';
+import { BackendProcess, eventually, NodeProcess } from '../support/node-process.ts';
+import { Operator } from '../support/operator.ts';
+
+/**
+ * Many streams on one process: none fails, each is settled, and memory stays where it was. The long forms, with the
+ * numbers that are promised, run with TOLLGATE_LONG=1.
+ */
+
+const LONG = process.env['TOLLGATE_LONG'] === '1';
+const SECONDS = LONG ? 60 : 8;
+const ABORTED = LONG ? 20_000 : 3_000;
+const STALLED = LONG ? 500 : 40;
+const MOST_MEGABYTES = 400;
+
+let backend: BackendProcess;
+let node: NodeProcess;
+let operator: Operator;
+
+beforeAll(async () => {
+  backend = await BackendProcess.start();
+  node = await NodeProcess.start({ yaml: catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' }) });
+  operator = await Operator.open(node.env);
+}, 60_000);
+afterAll(async () => {
+  await operator.close();
+  await node.stop();
+  await backend.stop();
+});
+
+const chat = (more: Record<string, unknown>) => ({
+  endpoint: 'svc_chat',
+  model: 'm',
+  messages: [{ role: 'user', content: 'hi' }],
+  max_tokens: 1_000,
+  stream: true,
+  ...more,
+});
+
+test('2,000 streams at once: no error, every one settled to the token, memory under 400 MB', async () => {
+  const account = await operator.account('1000');
+  const body = chat({ script: { chunks: SECONDS, everyMs: 1_000 } });
+  const load = startLoad({ urls: [node.url], token: account.token, total: 2_000, concurrent: 2_000, body });
+  await eventually('2,000 streams are open', async () => (await operator.money(account)).open === 2_000);
+  let most = 0;
+  const watch = setInterval(() => (most = Math.max(most, node.rssMegabytes())), 250);
+  const report = await load.report;
+  clearInterval(watch);
+  console.log(`2,000 streams for ${SECONDS} s: at most ${most} MB, slowest ${report.slowestMs} ms`);
+  expect({ ...report.statuses, ...report.broken }).toEqual({ 200: 2_000 });
+  expect(report.ends).toEqual({ done: 2_000 });
+  expect(most).toBeLessThan(MOST_MEGABYTES);
+  await operator.settled();
+  const rows = await operator.requests(account);
+  expect(rows).toHaveLength(2_000);
+  expect(rows.filter(({ state, charged }) => state !== 'posted' || charged !== SECONDS * 2_000)).toEqual([]);
+}, 170_000);
+
+test(`${ABORTED} clients that come and go: no socket, no hold and no memory stays behind`, async () => {
+  const account = await operator.account('1000');
+  const body = chat({ script: { chunks: 200, everyMs: 20 } });
+  const abort = (total: number) =>
+    runLoad({ urls: [node.url], token: account.token, total, concurrent: 100, leaveAfter: 1, body });
+  // What the first of them leaves is what the process needs to serve them.
+  await abort(1_000);
+  await quiet();
+  const [memory, sockets] = [node.rssMegabytes(), node.openSockets()];
+  const report = await abort(ABORTED);
+  expect(report.broken).toEqual({});
+  expect(report.ends).toEqual({ left: ABORTED });
+  await quiet();
+  const after = [node.rssMegabytes(), node.openSockets()];
+  console.log(`${ABORTED} aborts: ${memory} MB → ${after[0]} MB, ${sockets} → ${after[1]} sockets`);
+  expect(node.openSockets()).toBeLessThanOrEqual(sockets + 2);
+  await eventually('memory is back', () => node.rssMegabytes() <= memory * 1.1 + 10);
+  const rows = await operator.requests(account);
+  expect(
+    rows.filter(
+      ({ state, outcome, charged }) => state !== 'posted' || outcome !== 'client_left' || charged <= 0,
+    ),
+  ).toEqual([]);
+}, 170_000);
+
+test(`${STALLED} readers that read nothing of fast streams: memory is bounded and falls back`, async () => {
+  const account = await operator.account('1000');
+  await quiet();
+  const before = node.rssMegabytes();
+  // Several times faster than any model writes, until nothing between here and the client takes any more.
+  const body = chat({
+    max_tokens: 100_000,
+    script: { flood: { characters: 200, megabytes: 200, everyMs: LONG ? 500 : 60 } },
+  });
+  const path = '/api/public/v1/chat/completions';
+  const readers = await StalledReaders.start(node.url, STALLED, { token: account.token, path, body });
+  await eventually('all of them are served', async () => (await operator.money(account)).open === STALLED);
+  let most = 0;
+  let sent = -1;
+  await eventually(
+    'the backend is not read from any more',
+    async () => {
+      await Bun.sleep(1_000);
+      most = Math.max(most, node.rssMegabytes());
+      const before = sent;
+      sent = (await backend.stats()).megabytesSent;
+      return sent === before;
+    },
+    LONG ? 300_000 : 60_000,
+  );
+  const stalled = node.rssMegabytes();
+  // Others are served as if nothing were.
+  const others = await operator.account('1');
+  const report = await runLoad({
+    urls: [node.url],
+    token: others.token,
+    total: 100,
+    concurrent: 10,
+    body: chat({ stream: false }),
+  });
+  expect(report.statuses).toEqual({ 200: 100 });
+  readers.leave();
+  await quiet();
+  console.log(
+    `${STALLED} stalled readers: ${before} MB → at most ${most} MB → stalled ${stalled} MB, ${sent} MB sent`,
+  );
+  expect(stalled - before).toBeLessThan(LONG ? 500 : 200);
+  await eventually('memory is back', () => node.rssMegabytes() <= before * 1.1 + 50);
+  console.log(`${STALLED} stalled readers gone: ${node.rssMegabytes()} MB`);
+}, 400_000);
+
+test('20 readers that take all they can get of fast streams: others are answered meanwhile', async () => {
+  const [greedy, modest] = await Promise.all([operator.account('1000'), operator.account('1')]);
+  const flood = chat({ max_tokens: 100_000, script: { flood: { characters: 200, megabytes: 10 } } });
+  const streams = startLoad({
+    urls: [node.url],
+    token: greedy.token,
+    total: 20,
+    concurrent: 20,
+    body: flood,
+  });
+  await eventually('all of them are served', async () => (await operator.money(greedy)).open === 20);
+  const others = await runLoad({
+    urls: [node.url],
+    token: modest.token,
+    total: 20,
+    concurrent: 1,
+    body: chat({ stream: false }),
+  });
+  // Had they waited their turn behind those streams, each would have waited until the last of them was through.
+  expect((await operator.money(greedy)).open).toBeGreaterThan(0);
+  expect(others.statuses).toEqual({ 200: 20 });
+  expect((await streams.report).ends).toEqual({ done: 20 });
+}, 170_000);
+
+test('afterwards the books are right', async () => {
+  const { code, output } = await node.cli('verify', '--json');
+  expect({ code, ...(JSON.parse(output) as object) }).toMatchObject({ code: 0, ok: true });
+  for (const token of operator.tokens) expect(node.log).not.toContain(token);
+});
+
+/** Every hold is closed, every backend connection given up. */
+async function quiet(): Promise<void> {
+  await operator.settled();
+  await eventually('the backend is left alone', async () => (await backend.stats()).running === 0);
+  await eventually('clients are gone', () => node.openSockets() < 50);
+}
