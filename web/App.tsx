@@ -1,6 +1,7 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
+import { usePreferencesOf } from './lib/preferences.ts';
 import { makeQueryClient } from './lib/query.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
 import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
@@ -30,6 +31,7 @@ export function App() {
 function Gate() {
   const session = useSession();
   useFreshStart();
+  usePreferencesOf(session.data?.user);
   const [location] = useLocation();
   useEffect(() => {
     scrollTo(0, 0);

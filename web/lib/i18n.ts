@@ -42,11 +42,21 @@ export async function chooseLanguage(language: Language): Promise<void> {
   document.documentElement.lang = language;
 }
 
+/** Follows the account, unless this device has a choice of its own. */
+export async function adoptLanguage(language: string): Promise<void> {
+  if (readStored(KEY) === undefined && isLanguage(language) && language !== i18next.language)
+    await chooseLanguage(language);
+}
+
+function isLanguage(text: string | undefined): text is Language {
+  return text !== undefined && Object.hasOwn(LANGUAGES, text);
+}
+
 function preferredLanguage(): Language {
   const stored = readStored(KEY);
   for (const wanted of [stored, ...navigator.languages]) {
     const base = wanted?.slice(0, 2);
-    if (base === 'en' || base === 'de') return base;
+    if (isLanguage(base)) return base;
   }
   return 'en';
 }

@@ -20,6 +20,11 @@ export function chooseTheme(choice: ThemeChoice): void {
   apply();
 }
 
+/** Follows the account, unless this device has a choice of its own. */
+export function adoptTheme(choice: ThemeChoice): void {
+  if (readStored(KEY) === undefined && choice !== 'system') chooseTheme(choice);
+}
+
 function apply(): void {
   document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
   for (const listener of listeners) listener();

@@ -1,9 +1,11 @@
 import { useTranslation } from 'react-i18next';
+import { useTitle } from '../lib/title.ts';
 import { LinkButton } from '../ui/Button.tsx';
 import { Empty } from '../ui/States.tsx';
 
 export function NotFound() {
   const { t } = useTranslation();
+  useTitle(t('errors.notFound'));
   return (
     <div className="py-16">
       <h1 className="sr-only">{t('errors.notFound')}</h1>

@@ -1,10 +1,12 @@
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError, call } from '../lib/api.ts';
 import { ConfirmedContext, type Confirmed } from '../lib/confirm.ts';
+import { signOut, useSession } from '../lib/session.ts';
 import { Button } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { TextField } from '../ui/Field.tsx';
+import { Form } from '../ui/Form.tsx';
 import { FormError } from '../ui/States.tsx';
 
 interface Waiting {
@@ -45,13 +47,31 @@ function makeConfirmed(show: (waiting: Waiting | undefined) => void): Confirmed 
   };
 }
 
-function PasswordDialog({ proceed, giveUp }: Waiting) {
+function PasswordDialog(waiting: Waiting) {
+  const { t } = useTranslation();
+  const hasPassword = useSession().data?.user?.hasPassword !== false;
+  return (
+    <Dialog open onClose={waiting.giveUp} title={t('confirm.title')}>
+      {hasPassword ? (
+        <PasswordForm {...waiting} />
+      ) : (
+        <div className="flex flex-col items-start gap-4">
+          <p className="text-ink-2">{t('confirm.noPassword')}</p>
+          <Button kind="primary" onClick={() => void signOut()}>
+            {t('nav.signOut')}
+          </Button>
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+function PasswordForm({ proceed, giveUp }: Waiting) {
   const { t } = useTranslation();
   const [password, setPassword] = useState('');
   const [error, setError] = useState<Error>();
   const [busy, setBusy] = useState(false);
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const submit = async (): Promise<void> => {
     setBusy(true);
     try {
       await call('POST /api/console/confirm', { body: { password } });
@@ -62,26 +82,24 @@ function PasswordDialog({ proceed, giveUp }: Waiting) {
     }
   };
   return (
-    <Dialog open onClose={giveUp} title={t('confirm.title')}>
-      <form onSubmit={(event) => void submit(event)} className="flex flex-col gap-4">
-        <p className="text-ink-2">{t('confirm.lead')}</p>
-        <TextField
-          label={t('auth.password')}
-          type="password"
-          autoComplete="current-password"
-          autoFocus
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-        <FormError error={error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={giveUp}>{t('common.cancel')}</Button>
-          <Button type="submit" kind="primary" busy={busy}>
-            {t('confirm.go')}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <Form onSubmit={() => void submit()}>
+      <p className="text-ink-2">{t('confirm.lead')}</p>
+      <TextField
+        label={t('auth.password')}
+        type="password"
+        autoComplete="current-password"
+        autoFocus
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <FormError error={error} />
+      <div className="flex justify-end gap-2">
+        <Button onClick={giveUp}>{t('common.cancel')}</Button>
+        <Button type="submit" kind="primary" busy={busy}>
+          {t('confirm.go')}
+        </Button>
+      </div>
+    </Form>
   );
 }

@@ -30,7 +30,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     <Dialog open onClose={onClose} title={t('palette.title')} hideTitle>
       <Command label={t('palette.title')} className="flex max-h-[70dvh] flex-col">
         <Command.Input
-          autoFocus
+          data-autofocus="true"
           value={text}
           onValueChange={setText}
           placeholder={t('palette.placeholder')}

@@ -1,7 +1,8 @@
-import { useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 import MenuIcon from 'lucide-react/icons/menu';
 import Search from 'lucide-react/icons/search';
+import { useLocation } from 'wouter';
 import { IconButton } from '../ui/Button.tsx';
 import { Dialog } from '../ui/Dialog.tsx';
 import { Logo } from '../ui/Logo.tsx';
@@ -21,6 +22,8 @@ interface ShellProps {
 export function Shell({ area, children }: ShellProps) {
   const { t } = useTranslation();
   const groups = area === 'admin' ? ADMIN_NAV : ACCOUNT_NAV;
+  const main = useRef<HTMLElement>(null);
+  useFocusOnArrival(main);
   return (
     <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a
@@ -33,7 +36,7 @@ export function Shell({ area, children }: ShellProps) {
         <Sidebar groups={groups} area={area} />
       </aside>
       <TopBar area={area} />
-      <main id="content" tabIndex={-1} className="min-w-0 outline-none">
+      <main ref={main} id="content" tabIndex={-1} className="min-w-0 outline-none">
         {area === 'account' ? <Banner /> : null}
         {children}
       </main>
@@ -45,7 +48,11 @@ export function Shell({ area, children }: ShellProps) {
 function TopBar({ area }: { area: 'account' | 'admin' }) {
   const { t } = useTranslation();
   const site = useSite();
-  const [open, setOpen] = useState(false);
+  const [location] = useLocation();
+  // Open at one place only: going anywhere, by whatever means, closes it.
+  const [openAt, setOpenAt] = useState<string>();
+  const open = openAt === location;
+  const setOpen = (next: boolean): void => setOpenAt(next ? location : undefined);
   return (
     <header className="sticky top-0 z-20 flex h-13 items-center gap-2 border-b border-line bg-page px-3 lg:hidden">
       <IconButton
@@ -71,4 +78,15 @@ function TopBar({ area }: { area: 'account' | 'admin' }) {
       </Dialog>
     </header>
   );
+}
+
+/** A new page is announced and read from its beginning, as if the browser had loaded it. */
+function useFocusOnArrival(main: RefObject<HTMLElement | null>): void {
+  const [location] = useLocation();
+  const before = useRef(location);
+  useEffect(() => {
+    if (before.current === location) return;
+    before.current = location;
+    main.current?.focus({ preventScroll: true });
+  }, [location, main]);
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
+import { useTitle } from '../lib/title.ts';
 
 interface CardProps {
   readonly title?: ReactNode;
@@ -43,6 +44,7 @@ interface PageProps {
 
 /** Every page of the console begins the same way. */
 export function Page({ title, lead, actions, children, wide }: PageProps) {
+  useTitle(typeof title === 'string' ? title : undefined);
   return (
     <div
       className={classes(

@@ -29,17 +29,19 @@ function OpenDialog({ onClose, title, children, footer, kind = 'box', insistent,
   const { t } = useTranslation();
   const ref = useRef<HTMLDialogElement>(null);
   const [element, setElement] = useState<HTMLDialogElement | null>(null);
+  // Taken while rendering: once the dialog is there, a field in it may have the focus already.
+  const [before] = useState(() => document.activeElement);
   const titleId = useId();
   useEffect(() => {
     const dialog = ref.current;
-    const before = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    dialog?.querySelector<HTMLElement>('[data-autofocus=true]')?.focus();
     setElement(dialog);
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
     };
-  }, []);
+  }, [before]);
   return (
     <dialog
       ref={ref}

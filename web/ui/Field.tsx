@@ -49,8 +49,11 @@ const CONTROL =
   'w-full min-w-0 rounded-md border border-field bg-surface text-base text-ink transition-colors hover:border-ink-3 ' +
   'focus-visible:outline-offset-0 aria-invalid:border-bad disabled:opacity-60 max-sm:text-lg';
 
+/** A dialog looks for the mark: what has focus before a dialog opens loses it to the dialog. */
 export function Input({ className, ...rest }: ComponentProps<'input'>) {
-  return <input className={classes(CONTROL, 'h-9 px-3', className)} {...rest} />;
+  return (
+    <input data-autofocus={rest.autoFocus} className={classes(CONTROL, 'h-9 px-3', className)} {...rest} />
+  );
 }
 
 export function Textarea({ className, ...rest }: ComponentProps<'textarea'>) {

@@ -100,6 +100,8 @@ export const frame: typeof english = {
     title: 'Bitte bestätigen',
     lead: 'Das ändert etwas Wichtiges. Geben Sie Ihr Passwort noch einmal ein.',
     go: 'Bestätigen',
+    noPassword:
+      'Sie melden sich über einen Anbieter an. Melden Sie sich ab und wieder an, und wiederholen Sie es dann innerhalb weniger Minuten.',
   },
   errors: {
     title: 'Das hat nicht geklappt',

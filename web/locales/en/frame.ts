@@ -97,6 +97,8 @@ export const frame = {
     title: 'Confirm it is you',
     lead: 'This changes something that matters. Enter your password once more.',
     go: 'Confirm',
+    noPassword:
+      'You sign in through a provider. Sign out and in again, then repeat this within a few minutes.',
   },
   errors: {
     title: 'This did not work',

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { useTitle } from '../../lib/title.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 
 interface AuthFrameProps {
@@ -9,6 +10,7 @@ interface AuthFrameProps {
 }
 
 export function AuthFrame({ title, lead, children, footer }: AuthFrameProps) {
+  useTitle(title);
   return (
     <PublicShell>
       <div className="mx-auto w-full max-w-[25rem] px-4 py-14 sm:py-20">

@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useParams } from 'wouter';
 import { guides } from 'virtual:guides';
 import { classes } from '../../lib/classes.ts';
+import { useTitle } from '../../lib/title.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { SelectField } from '../../ui/Field.tsx';
 import { GuideView } from './GuideView.tsx';
@@ -13,7 +14,9 @@ const FIRST = 'getting-started';
 /** Guides and the reference, for people with and without an account. */
 export default function DocsPage() {
   const { page, part } = useParams<{ page?: string; part?: string }>();
+  const { t } = useTranslation();
   const current = page ?? FIRST;
+  useTitle(guides.find((guide) => guide.slug === current)?.title ?? t('docs.api'));
   return (
     <PublicShell>
       <div className="mx-auto grid max-w-[76rem] gap-x-12 px-4 py-8 sm:px-8 lg:grid-cols-[13rem_minmax(0,1fr)] lg:py-10">

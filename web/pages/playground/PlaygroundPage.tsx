@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { oneOf, useSearchState } from '../../lib/search.ts';
+import { useTitle } from '../../lib/title.ts';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
 import { ChatTab } from './ChatTab.tsx';
@@ -13,6 +14,7 @@ const TABS = ['chat', 'compare', 'images'] as const;
 export default function PlaygroundPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
+  useTitle(t('playground.title'));
   const tab = oneOf(state['tab'], TABS);
   const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 });
   return (

@@ -1,6 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { useSession } from '../../lib/session.ts';
+import { useTitle } from '../../lib/title.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Loaded, SkeletonRows } from '../../ui/States.tsx';
@@ -18,6 +19,7 @@ const PROMISES = [
 /** What this server offers, at what price, and whether it works right now. */
 export default function PublicPage() {
   const { t } = useTranslation();
+  useTitle(undefined);
   const models = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
   return (
     <PublicShell>

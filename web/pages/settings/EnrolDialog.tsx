@@ -5,7 +5,7 @@ import { useAction } from '../../lib/action.ts';
 import { callAuth } from '../../lib/api.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { Button } from '../../ui/Button.tsx';
-import { CopyText } from '../../ui/Copy.tsx';
+import { CopyIconButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
@@ -44,7 +44,10 @@ export function EnrolDialog({ totpURI, backupCodes, onClose }: EnrolDialogProps)
           <QrCode text={totpURI} label={t('settings.qr')} />
           <div className="flex min-w-0 flex-1 basis-52 flex-col gap-2">
             <p className="text-sm text-ink-3">{t('settings.secret')}</p>
-            <CopyText text={secret} className="break-all" />
+            <p className="flex items-start gap-2">
+              <code className="flex-1 text-sm break-words">{secret.replaceAll(/(.{4})/g, '$1 ')}</code>
+              <CopyIconButton text={secret} />
+            </p>
             <p className="mt-2 text-ink-2">{t('settings.scanLead')}</p>
             <TextField
               label={t('auth.code')}

@@ -4,6 +4,7 @@ import { useParams } from 'wouter';
 import { useApi } from '../../lib/api.ts';
 import { classes } from '../../lib/classes.ts';
 import { useSession } from '../../lib/session.ts';
+import { useTitle } from '../../lib/title.ts';
 import { LanguageButton, ThemeButton } from '../../shell/Preferences.tsx';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Logo } from '../../ui/Logo.tsx';
@@ -18,6 +19,7 @@ const STEPS = ['stepAccount', 'stepEndpoints', 'stepCall', 'stepDone'] as const;
 /** First run: administrator → endpoints → first call → done. The account exists after the first step; the rest is a tour. */
 export default function SetupPage() {
   const { t } = useTranslation();
+  useTitle(t('setup.title', { name: 'Tollgate' }));
   const token = useSetupToken();
   const session = useSession().data;
   const [step, setStep] = useState(0);

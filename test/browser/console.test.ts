@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createHmac } from 'node:crypto';
+import { PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
+import { Stage, type Visitor } from './support.ts';
+
+/** What the walk does not touch: keys, dialogs that ask, the second factor, the catalog's editor, the other language. */
+let stage: Stage;
+let admin: Visitor;
+let user: Visitor;
+const EMAIL = 'kim@example.com';
+
+beforeAll(async () => {
+  stage = await Stage.open();
+  admin = await setUpAdmin(stage);
+  user = await signUp(stage, EMAIL);
+});
+
+afterAll(async () => {
+  await stage.close();
+});
+
+test('the palette finds a page and a model, and g with a letter goes there', async () => {
+  const { page } = user;
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.type('billing');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/app/billing');
+  await page.keyboard.press('Control+k');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.type('house-paint');
+  await page.getByRole('option').first().waitFor();
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/app/models/**');
+  await page.keyboard.press('g');
+  await page.keyboard.press('u');
+  await page.waitForURL('**/app/usage');
+});
+
+test('a dialog keeps the focus, gives it back, and closes with Escape', async () => {
+  const { page } = admin;
+  await page.goto('/admin/accounts');
+  const opener = page.getByRole('button', { name: 'New account' });
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'New account' });
+  await dialog.waitFor();
+  expect(await dialog.getByLabel('E-mail').evaluate((input) => input === document.activeElement)).toBe(true);
+  for (let press = 0; press < 12; press++) await page.keyboard.press('Tab');
+  expect(
+    await page.evaluate(
+      () => document.activeElement?.closest('dialog') !== null || document.activeElement === document.body,
+    ),
+  ).toBe(true);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true);
+});
+
+test('an action that wants a fresh confirmation asks for the password and then goes on by itself', async () => {
+  const { page } = user;
+  let asked = 0;
+  await page.route('**/api/console/token', async (route) => {
+    if (route.request().method() !== 'POST' || asked++ > 0) return await route.continue();
+    const error = { code: 'confirmation_required', message: 'Confirm your password.', param: null };
+    return await route.fulfill({
+      status: 403,
+      contentType: 'application/json',
+      body: JSON.stringify({ error }),
+    });
+  });
+  await page.goto('/app/key');
+  await page.getByRole('button', { name: 'Create token' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
+  await dialog.getByLabel('Password').fill('not the password');
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  await dialog.getByRole('alert').waitFor();
+  await dialog.getByLabel('Password').fill(PASSWORD);
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await takeToken(page);
+  await page.unroute('**/api/console/token');
+});
+
+test('the second factor is turned on with an app, asked for at sign-in, and a backup code stands in once', async () => {
+  const { page } = user;
+  await page.goto('/app/settings');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  const enrol = page.getByRole('dialog', { name: 'Scan with your authenticator app' });
+  await enrol.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
+  const secret = ((await enrol.locator('code').first().textContent()) ?? '').replaceAll(' ', '');
+  const backup = ((await enrol.locator('li').first().textContent()) ?? '').trim();
+  await enrol.getByRole('textbox', { name: 'Code' }).fill(totp(secret));
+  await enrol.getByRole('button', { name: 'Verify' }).click();
+  await page.getByText('Second factor is on').first().waitFor();
+
+  const elsewhere = await stage.visitor();
+  await signInAgain(elsewhere);
+  await elsewhere.page.getByLabel('Code').fill(totp(secret));
+  await elsewhere.page.getByRole('button', { name: 'Verify' }).click();
+  await elsewhere.page.waitForURL('**/app');
+  await elsewhere.context.close();
+
+  const lostPhone = await stage.visitor();
+  await signInAgain(lostPhone);
+  await lostPhone.page.getByRole('button', { name: 'Use a backup code instead' }).click();
+  await lostPhone.page.getByLabel('Backup code').fill(backup);
+  await lostPhone.page.getByRole('button', { name: 'Verify' }).click();
+  await lostPhone.page.waitForURL('**/app');
+  await lostPhone.context.close();
+});
+
+test('the catalog is edited with messages, a preview and a history', async () => {
+  const { page } = admin;
+  await page.goto('/admin/catalog?view=edit');
+  const text = page.getByLabel('Catalog in YAML');
+  const yaml = await text.inputValue();
+  await text.fill(yaml.replace(/display_name: House Guide/, 'display_name: ""'));
+  await page.getByRole('button', { name: 'Check and preview' }).click();
+  await page.getByText(/^\d+ problems?$/).waitFor();
+  await page
+    .getByText(/^Line \d+$/)
+    .first()
+    .waitFor();
+  await text.fill(yaml.replace(/display_name: House Guide/, 'display_name: Our Guide'));
+  await page.getByRole('button', { name: 'Check and preview' }).click();
+  await page.getByRole('heading', { name: 'What will change' }).waitFor();
+  await page.getByLabel('Note for the history').fill('our own name');
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await page.getByText(/^Published\./).waitFor();
+  await page.getByRole('tab', { name: 'History' }).click();
+  await page.getByText('our own name').waitFor();
+  await user.page.goto('/app/models');
+  await user.page.getByText('Our Guide').first().waitFor();
+});
+
+test('a catalog file of the operator is shown and cannot be edited', async () => {
+  const own = await Stage.open({ yaml: FILE });
+  try {
+    const keeper = await setUpAdmin(own);
+    await keeper.page.goto('/admin/catalog');
+    await keeper.page.getByText(/^The catalog is the file .*tollgate\.yaml/).waitFor();
+    await keeper.page.getByRole('tab', { name: 'YAML' }).click();
+    await keeper.page.getByText('House Echo').first().waitFor();
+    expect(await keeper.page.getByRole('button', { name: 'Check and preview' }).count()).toBe(0);
+  } finally {
+    await own.close();
+  }
+});
+
+test('the language changes at once and stays', async () => {
+  const { page } = user;
+  await page.goto('/app/settings');
+  await page.getByLabel('Language').selectOption('de');
+  await page.getByRole('heading', { name: 'Einstellungen' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Einstellungen' }).waitFor();
+  expect(await page.locator('html').getAttribute('lang')).toBe('de');
+});
+
+test('no page complained', () => {
+  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+});
+
+async function signInAgain({ page }: Visitor): Promise<void> {
+  await page.goto('/sign-in');
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+}
+
+/** RFC 6238 with the usual 30 seconds and six digits. */
+function totp(secret: string): string {
+  const bits = Array.from(secret, (letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  ).join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const offset = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
+
+const FILE = `upstreams:
+  house: { kind: house }
+lists:
+  chat_models:
+    - { model: house-echo, display_name: House Echo, input: 1, output: 2, context: 8000, max_output: 4000 }
+endpoints:
+  svc_chat: { name: primary chat, type: chat_completion, lists: [chat_models], upstreams: [house] }
+`;

@@ -1,0 +1,96 @@
+/**
+ * Pictures of every page, for looking at: desk and phone, light and dark, on a server filled with traffic.
+ *
+ *   bun test/browser/screenshots.ts FOLDER [part of a path]
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { seed } from '../../scripts/seed.ts';
+import { readConfig } from '../../src/config.ts';
+import { makePasswords } from '../../src/identity/auth-password.ts';
+import { makePeople } from '../../src/identity/auth-people.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import { silentLog } from '../../src/std/log.ts';
+import { openStore } from '../../src/store/store.ts';
+import { startTollgate } from '../../src/tollgate.ts';
+import { PAGES, type Who } from './pages.ts';
+import { PASSWORD } from './people.ts';
+import { launchChromium } from './support.ts';
+
+const LOOKS: Record<string, BrowserContextOptions> = {
+  'desk-light': { viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  'desk-dark': { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
+  'phone-light': {
+    viewport: { width: 390, height: 844 },
+    colorScheme: 'light',
+    isMobile: true,
+    hasTouch: true,
+  },
+  'phone-dark': {
+    viewport: { width: 390, height: 844 },
+    colorScheme: 'dark',
+    isMobile: true,
+    hasTouch: true,
+  },
+};
+
+const EMAILS = { user: 'seed-0@example.com', admin: 'seed-admin@example.com' };
+
+const [target, part = ''] = process.argv.slice(2);
+if (!target) throw new Error('usage: bun test/browser/screenshots.ts FOLDER [part of a path]');
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-screenshots-'));
+const dataDir = join(folder, 'data');
+await fill();
+const tollgate = await startTollgate(readConfig({ TOLLGATE_DATA: dataDir, TOLLGATE_PORT: '0' }), silentLog);
+const browser = await launchChromium(folder);
+try {
+  mkdirSync(target, { recursive: true });
+  for (const who of ['anybody', 'user', 'admin'] as const) await shootAll(browser, who, target);
+} finally {
+  await browser.close();
+  await tollgate.stop(0);
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(0);
+
+async function fill(): Promise<void> {
+  const store = await openStore({ dataDir, databaseUrl: undefined, log: silentLog, clock: systemClock });
+  const { busyAccount } = await seed(store, { requests: 20_000, accounts: 60, days: 60, now: Date.now() });
+  const people = makePeople({ store, passwords: makePasswords(), clock: systemClock });
+  await people.setPassword(busyAccount, PASSWORD);
+  await people.create({ email: EMAILS.admin, password: PASSWORD, role: 'admin' });
+  await store.close();
+}
+
+async function shootAll(from: Browser, who: Who, into: string): Promise<void> {
+  const paths = PAGES[who].filter((path) => path.includes(part));
+  if (paths.length === 0) return;
+  const state = who === 'anybody' ? {} : { storageState: await signIn(from, EMAILS[who]) };
+  for (const [look, options] of Object.entries(LOOKS)) {
+    const context = await from.newContext({ baseURL: tollgate.url, locale: 'en-US', ...options, ...state });
+    const page = await context.newPage();
+    for (const path of paths) {
+      await page.goto(path);
+      await page.locator('h1').first().waitFor();
+      await page.waitForLoadState('networkidle');
+      const name = path.replaceAll(/\W+/g, '-').replaceAll(/^-|-$/g, '') || 'cover';
+      await page.screenshot({ path: join(into, `${name}.${look}.png`) });
+    }
+    await context.close();
+  }
+}
+
+async function signIn(from: Browser, email: string) {
+  const context = await from.newContext({ baseURL: tollgate.url, locale: 'en-US' });
+  const page = await context.newPage();
+  await page.goto('/sign-in');
+  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/app');
+  const state = await context.storageState();
+  await context.close();
+  return state;
+}
