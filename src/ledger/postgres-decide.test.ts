@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { postgresHarness, type PostgresHarness } from '../../test/support/postgres-ledger.ts';
+import { addNano, nanoUsd } from '../std/money.ts';
+import { addAccount, ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { availableOf, decide, type AccountState } from './decide.ts';
+import type { Admission, AdmissionRequest } from './port.ts';
+import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
+
+const RUNS = 500;
+const PATIENCE_MS = 180_000;
+
+describe('a batch in the database', () => {
+  let harness: PostgresHarness;
+  beforeAll(async () => {
+    harness = await postgresHarness();
+  }, PATIENCE_MS);
+  afterAll(() => harness.close(), PATIENCE_MS);
+
+  test(
+    'is decided as the rule decides its requests one after another, whatever the account and the requests',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(state, fc.array(wanted, { minLength: 1, maxLength: 12 }), async (before, wishes) => {
+          const account = await addAccount(harness);
+          await harness.store.db
+            .updateTable('account')
+            .set({
+              balance: before.balance,
+              held: before.held,
+              open_holds: before.openHolds,
+              monthly_limit: before.monthlyLimit ?? null,
+              month: 203_005,
+              month_spent: before.monthSpent,
+              chat_per_minute: before.perMinute,
+              concurrent: before.concurrent,
+            })
+            .where('id', '=', account.id)
+            .execute();
+          const requests = wishes.map((wish) => ask(account, wish));
+          const answers = await Promise.all(requests.map((request) => harness.ledger().admit(request)));
+          expect(answers.map(withoutTime)).toEqual(oneAfterAnother(before, requests));
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    PATIENCE_MS,
+  );
+});
+
+/** Accounts of all kinds: rich, poor, limited, busy. Amounts up to the largest, so that products exceed 2^63. */
+const state: fc.Arbitrary<AccountState> = fc
+  .record({
+    balance: fc.oneof(fc.nat(20_000), fc.constantFrom(0, 612, 2_100, 1_000_000_000_000_000)),
+    heldPart: fc.constantFrom(0, 0, 0.3, 1),
+    openHolds: fc.nat(4),
+    perMinute: fc.constantFrom(1, 3, 7, 600, 1_000_000),
+    concurrent: fc.integer({ min: 1, max: 10 }),
+    monthSpent: fc.nat(5_000),
+    monthlyLimit: fc.option(fc.oneof(fc.nat(30_000), fc.constant(1_000_000_000_000_000)), { nil: undefined }),
+  })
+  .map(({ heldPart, balance, monthSpent, monthlyLimit, ...rest }) => ({
+    ...rest,
+    active: true,
+    balance: nanoUsd(balance),
+    held: nanoUsd(Math.floor(balance * heldPart)),
+    monthSpent: nanoUsd(monthSpent),
+    monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
+    arrivalUs: 0,
+  }));
+
+const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1, output: MAX_TOKEN_PRICE };
+const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001, output: 333_333 };
+
+const wanted: fc.Arbitrary<Partial<AdmissionRequest>> = fc.oneof(
+  fc
+    .record({
+      price: fc.constantFrom<Price>(TOKEN_PRICE, CACHED_DEARER, DEAREST, FREE),
+      input: fc.oneof(fc.nat(500), fc.constant(MAX_COUNT)),
+      output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
+      choices: fc.integer({ min: 1, max: 3 }),
+      model: fc.constantFrom('a', 'b'),
+    })
+    .map(({ price, model, ...counts }) => ({
+      price,
+      model,
+      ceiling: { kind: 'tokens', ...counts } as const,
+    })),
+  fc
+    .integer({ min: 1, max: 10 })
+    .map((images) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images } as const })),
+);
+
+function oneAfterAnother(before: AccountState, requests: readonly AdmissionRequest[]): object[] {
+  let account = before;
+  return requests.map((request) => {
+    const decision = decide(account, request, 0);
+    if (decision.kind === 'refuse') {
+      const { reason, required, rate } = decision;
+      return {
+        kind: 'refused',
+        reason,
+        required,
+        remaining: rate.remaining,
+        available: availableOf(account),
+      };
+    }
+    account = {
+      ...account,
+      held: addNano(account.held, decision.hold),
+      openHolds: account.openHolds + 1,
+      arrivalUs: decision.arrivalUs,
+    };
+    const { hold: held, output, rate } = decision;
+    return { kind: 'admitted', held, output, remaining: rate.remaining, available: availableOf(account) };
+  });
+}
+
+/** All that does not depend on the microsecond in which the database decided. */
+function withoutTime(admission: Admission): object {
+  const { kind, available, rate } = admission;
+  const remaining = rate?.remaining;
+  if (admission.kind === 'admitted')
+    return { kind, held: admission.held, output: admission.output, remaining, available };
+  return { kind, reason: admission.reason, required: admission.required, remaining, available };
+}
