@@ -5,6 +5,8 @@ export interface LaneOptions<Item, Answer extends object> {
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
   /** Hears of answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
+  /** Stretches {@link PATIENCE_MS}; 1 where somebody waits for an answer. */
+  readonly patience?: number;
 }
 
 /**
@@ -14,6 +16,7 @@ export interface LaneOptions<Item, Answer extends object> {
  */
 export class Lane<Item, Answer extends object> {
   readonly #options: LaneOptions<Item, Answer>;
+  readonly #patienceMs: number;
   #queue: Ticket<Item, Answer>[] = [];
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
   #open: Ticket<Item, Answer>[] = [];
@@ -23,6 +26,7 @@ export class Lane<Item, Answer extends object> {
 
   constructor(options: LaneOptions<Item, Answer>) {
     this.#options = options;
+    this.#patienceMs = PATIENCE_MS * (options.patience ?? 1);
   }
 
   submit(item: Item): Promise<Answer> {
@@ -33,12 +37,12 @@ export class Lane<Item, Answer extends object> {
         item,
         resolve,
         reject,
-        deadline: performance.now() + PATIENCE_MS,
+        deadline: performance.now() + this.#patienceMs,
         over: false,
       };
       this.#queue.push(ticket);
       this.#open.push(ticket);
-      this.#timer ??= setTimeout(() => this.#giveUp(), PATIENCE_MS);
+      this.#timer ??= setTimeout(() => this.#giveUp(), this.#patienceMs);
       // The first of a burst waits for the rest of it: they arrive in the same turn of the event loop.
       if (this.#queue.length === 1 && !this.#flying) setImmediate(() => this.#fly());
     });

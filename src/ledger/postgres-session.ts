@@ -16,15 +16,18 @@ export interface Statement {
 export class PostgresSession {
   readonly #pool: Pool;
   readonly #log: Log;
+  readonly #callTimeoutMs: number;
   #restUntil = 0;
   #failing = false;
 
-  constructor(url: string, log: Log, maxConnections: number) {
+  /** `patience` stretches every timeout: 1 for a service, more where nobody waits for an answer. */
+  constructor(url: string, log: Log, maxConnections: number, patience = 1) {
     this.#log = log;
+    this.#callTimeoutMs = CALL_TIMEOUT_MS * patience;
     this.#pool = new Pool({
       connectionString: url,
       max: maxConnections,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS * patience,
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       application_name: 'tollgate ledger',
@@ -34,7 +37,7 @@ export class PostgresSession {
     this.#pool.on('error', ignore);
     this.#pool.on('connect', (client) => {
       client.on('error', ignore);
-      client.query(CONNECTION_SETTINGS).catch(ignore);
+      client.query(connectionSettings(STATEMENT_TIMEOUT_MS * patience)).catch(ignore);
     });
   }
 
@@ -60,7 +63,10 @@ export class PostgresSession {
   async #callOnce<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const client = await this.#connect();
     try {
-      const rows = await inTime(client.query<Row>({ ...statement, values: [...values] }));
+      const rows = await inTime(
+        client.query<Row>({ ...statement, values: [...values] }),
+        this.#callTimeoutMs,
+      );
       client.release();
       return rows.rows;
     } catch (error) {
@@ -142,8 +148,10 @@ const COLLISION_PAUSE_MS = 10;
  * when it has grown, and planning again for each batch would cost more than the batch. They wait for a lock and then
  * want to see what its last holder did, which is what `read committed` means.
  */
-const CONNECTION_SETTINGS = `SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET enable_seqscan = off;
+function connectionSettings(timeoutMs: number): string {
+  return `SET statement_timeout = ${timeoutMs}; SET enable_seqscan = off;
   SET plan_cache_mode = force_generic_plan; SET jit = off; SET default_transaction_isolation = 'read committed'`;
+}
 
 const DEADLOCK = '40P01';
 const SERIALISATION = '40001';
@@ -152,12 +160,12 @@ const READ_ONLY = '25006';
 /** Data exceptions and integrity violations. */
 const MISTAKES: ReadonlySet<string> = new Set(['22', '23']);
 
-async function inTime<T>(call: Promise<T>): Promise<T> {
+async function inTime<T>(call: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () => reject(new CallFailed('unknown', 'the database did not answer in time')),
-      CALL_TIMEOUT_MS,
+      timeoutMs,
     );
   });
   try {

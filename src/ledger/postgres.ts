@@ -51,6 +51,8 @@ export interface PostgresLedgerOptions {
   readonly leaseMs?: number | undefined;
   /** Added to the database's clock, the only one that counts here. For tests. */
   readonly clockOffsetMs?: (() => number) | undefined;
+  /** Stretches every deadline, for work that nobody waits for; 1 when absent. */
+  readonly patience?: number | undefined;
 }
 
 /**
@@ -73,18 +75,18 @@ export class PostgresLedger implements Ledger {
 
   constructor(
     url: string,
-    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0 }: PostgresLedgerOptions,
+    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0, patience = 1 }: PostgresLedgerOptions,
   ) {
     this.#log = log;
     this.#lease = { node, leaseMs };
     this.#offsetMs = clockOffsetMs;
-    this.#session = new PostgresSession(url, log, LANE_CONNECTIONS);
-    this.#desk = new PostgresSession(url, log, DESK_CONNECTIONS);
+    this.#session = new PostgresSession(url, log, LANE_CONNECTIONS, patience);
+    this.#desk = new PostgresSession(url, log, DESK_CONNECTIONS, patience);
     this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
     this.#doubts = new Doubts((ids) => this.#voidFound(ids));
-    this.#admissions = [this.#admissionLane(), this.#admissionLane()];
-    this.#closings = new Lane({ run: (closings) => this.#closeAll(closings) });
-    this.#callers = new Lane({ run: (callers) => this.#identifyAll(callers) });
+    this.#admissions = [this.#admissionLane(patience), this.#admissionLane(patience)];
+    this.#closings = new Lane({ patience, run: (closings) => this.#closeAll(closings) });
+    this.#callers = new Lane({ patience, run: (callers) => this.#identifyAll(callers) });
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
@@ -136,8 +138,9 @@ export class PostgresLedger implements Ledger {
     await Promise.all([this.#session.close(), this.#desk.close(), this.#reading.close()]);
   }
 
-  #admissionLane(): Lane<AdmissionRequest, Admission> {
+  #admissionLane(patience: number): Lane<AdmissionRequest, Admission> {
     return new Lane({
+      patience,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
       // The client has already been told to come back: what was admitted too late is released.
       onLate: ({ requestId }, answer) => {

@@ -20,6 +20,9 @@ const START_MS = Date.UTC(2030, 4, 15, 12);
 /** Databases that a test has left as it found them: making one takes longer than most tests. */
 const spare: Store[] = [];
 
+/** What is tested here is what is decided, not how fast: a busy machine must not look like a database that is away. */
+const PATIENCE = 20;
+
 /** A ledger on a Postgres database of its own. Its clock is the database's, moved by the test. */
 export async function postgresHarness(log: Log = silentLog): Promise<PostgresHarness> {
   const store = spare.pop() ?? (await newStore());
@@ -29,7 +32,10 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   let corrupted = false;
   const endings: Promise<void>[] = [];
   const open = (node: string, url = backend.url) =>
-    openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs });
+    openPostgresLedger(
+      { url },
+      { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, patience: PATIENCE },
+    );
   let ledger = open(`life-${++lives}`);
   return {
     store,
