@@ -21,7 +21,7 @@ describe('a batch in the database', () => {
     'is decided as the rule decides its requests one after another, whatever the account and the requests',
     async () => {
       await fc.assert(
-        fc.asyncProperty(state, fc.array(wanted, { minLength: 1, maxLength: 12 }), async (before, wishes) => {
+        fc.asyncProperty(state, wishes, async (before, wished) => {
           const account = await addAccount(harness);
           await harness.store.db
             .updateTable('account')
@@ -37,7 +37,7 @@ describe('a batch in the database', () => {
             })
             .where('id', '=', account.id)
             .execute();
-          const requests = wishes.map((wish) => ask(account, wish));
+          const requests = wished.map((wish) => ask(account, wish));
           const answers = await Promise.all(requests.map((request) => harness.ledger().admit(request)));
           expect(answers.map(withoutTime)).toEqual(oneAfterAnother(before, requests));
         }),
@@ -51,10 +51,10 @@ describe('a batch in the database', () => {
 /** Accounts of all kinds: rich, poor, limited, busy. Amounts up to the largest, so that products exceed 2^63. */
 const state: fc.Arbitrary<AccountState> = fc
   .record({
-    balance: fc.oneof(fc.nat(20_000), fc.constantFrom(0, 612, 2_100, 1_000_000_000_000_000)),
+    balance: fc.oneof(fc.nat(20_000), fc.constantFrom(0, 612, 2_100), fc.constant(1_000_000_000_000_000)),
     heldPart: fc.constantFrom(0, 0, 0.3, 1),
     openHolds: fc.nat(4),
-    perMinute: fc.constantFrom(1, 3, 7, 600, 1_000_000),
+    perMinute: fc.constantFrom(1, 2, 3, 4, 600, 1_000_000),
     concurrent: fc.integer({ min: 1, max: 10 }),
     monthSpent: fc.nat(5_000),
     monthlyLimit: fc.option(fc.oneof(fc.nat(30_000), fc.constant(1_000_000_000_000_000)), { nil: undefined }),
@@ -72,23 +72,27 @@ const state: fc.Arbitrary<AccountState> = fc
 const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1, output: MAX_TOKEN_PRICE };
 const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001, output: 333_333 };
 
-const wanted: fc.Arbitrary<Partial<AdmissionRequest>> = fc.oneof(
-  fc
-    .record({
-      price: fc.constantFrom<Price>(TOKEN_PRICE, CACHED_DEARER, DEAREST, FREE),
-      input: fc.oneof(fc.nat(500), fc.constant(MAX_COUNT)),
-      output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
-      choices: fc.integer({ min: 1, max: 3 }),
-      model: fc.constantFrom('a', 'b'),
-    })
-    .map(({ price, model, ...counts }) => ({
-      price,
-      model,
-      ceiling: { kind: 'tokens', ...counts } as const,
-    })),
-  fc
-    .integer({ min: 1, max: 10 })
-    .map((images) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images } as const })),
+const plain: fc.Arbitrary<Partial<AdmissionRequest>> = fc
+  .record({ input: fc.constantFrom(0, 100, 333), output: fc.constantFrom(1, 256, 1_000) })
+  .map((counts) => ({ ceiling: { kind: 'tokens', choices: 1, ...counts } }));
+
+const extreme: fc.Arbitrary<Partial<AdmissionRequest>> = fc
+  .record({
+    price: fc.constantFrom<Price>(TOKEN_PRICE, CACHED_DEARER, DEAREST, FREE),
+    input: fc.oneof(fc.nat(500), fc.constant(MAX_COUNT)),
+    output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
+    choices: fc.integer({ min: 1, max: 3 }),
+    model: fc.constantFrom('a', 'b'),
+  })
+  .map(({ price, model, ...counts }) => ({ price, model, ceiling: { kind: 'tokens', ...counts } }));
+
+const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
+  .integer({ min: 1, max: 10 })
+  .map((count) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images: count } }));
+
+const wishes = fc.oneof(
+  fc.array(plain, { minLength: 1, maxLength: 6 }),
+  fc.array(fc.oneof(plain, extreme, images), { minLength: 1, maxLength: 12 }),
 );
 
 function oneAfterAnother(before: AccountState, requests: readonly AdmissionRequest[]): object[] {
