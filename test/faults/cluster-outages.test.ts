@@ -297,7 +297,8 @@ describe('a database that goes away', () => {
 
 async function nodeBehindCutter(harness: PostgresHarness) {
   const cutter = await startReplyCutter(Number(new URL(harness.backend.url).port));
-  const node = harness.anotherNode('cut', harness.backend.url.replace(/:\d+\//, `:${cutter.port}/`));
+  const url = harness.backend.url.replace(/:\d+\//, `:${cutter.port}/`);
+  const node = harness.anotherNode('cut', { url, patience: 1 });
   const close = async (): Promise<void> => {
     await node.close();
     await cutter.close();

@@ -10,7 +10,7 @@ export interface PostgresHarness extends LedgerHarness {
   readonly backend: PostgresBackend;
   ledger(): PostgresLedger;
   /** Another node on the same database, with connections of its own or by another way. The test closes it. */
-  anotherNode(name: string, url?: string): PostgresLedger;
+  anotherNode(name: string, more?: { readonly url?: string; readonly patience?: number }): PostgresLedger;
 }
 
 const LEASE_MS = 120_000;
@@ -31,11 +31,8 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   let lives = 0;
   let corrupted = false;
   const endings: Promise<void>[] = [];
-  const open = (node: string, url = backend.url) =>
-    openPostgresLedger(
-      { url },
-      { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, patience: PATIENCE },
-    );
+  const open = (node: string, { url = backend.url, patience = PATIENCE } = {}) =>
+    openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, patience });
   let ledger = open(`life-${++lives}`);
   return {
     store,
