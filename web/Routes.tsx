@@ -8,37 +8,48 @@ import { Shell } from './shell/Shell.tsx';
 
 type Lazy = LazyExoticComponent<ComponentType>;
 
-/** Every page is a chunk of its own; the first load brings only the shell and the page asked for. */
+/** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
+const accountPages = async () => await import('./pages/accountPages.ts');
+const adminPages = async () => await import('./pages/adminPages.ts');
+const entryPages = async () => await import('./pages/entryPages.ts');
+
+function page<Names extends string>(
+  load: () => Promise<Record<Names, ComponentType>>,
+  name: NoInfer<Names>,
+): Lazy {
+  return lazy(async () => ({ default: (await load())[name] }));
+}
+
 const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
-  ['/app', lazy(() => import('./pages/overview/OverviewPage.tsx'))],
-  ['/app/quickstart', lazy(() => import('./pages/quickstart/QuickstartPage.tsx'))],
-  ['/app/key', lazy(() => import('./pages/key/KeyPage.tsx'))],
-  ['/app/playground', lazy(() => import('./pages/playground/PlaygroundPage.tsx'))],
-  ['/app/images', lazy(() => import('./pages/images/ImagesPage.tsx'))],
-  ['/app/models', lazy(() => import('./pages/models/ModelsPage.tsx'))],
-  ['/app/models/:endpoint/:model', lazy(() => import('./pages/models/ModelPage.tsx'))],
-  ['/app/usage', lazy(() => import('./pages/usage/UsagePage.tsx'))],
-  ['/app/requests', lazy(() => import('./pages/requests/RequestsPage.tsx'))],
-  ['/app/billing', lazy(() => import('./pages/billing/BillingPage.tsx'))],
-  ['/app/settings', lazy(() => import('./pages/settings/SettingsPage.tsx'))],
+  ['/app', page(accountPages, 'OverviewPage')],
+  ['/app/quickstart', page(accountPages, 'QuickstartPage')],
+  ['/app/key', page(accountPages, 'KeyPage')],
+  ['/app/playground', page(accountPages, 'PlaygroundPage')],
+  ['/app/images', page(accountPages, 'ImagesPage')],
+  ['/app/models', page(accountPages, 'ModelsPage')],
+  ['/app/models/:endpoint/:model', page(accountPages, 'ModelPage')],
+  ['/app/usage', page(accountPages, 'UsagePage')],
+  ['/app/requests', page(accountPages, 'RequestsPage')],
+  ['/app/billing', page(accountPages, 'BillingPage')],
+  ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
 
 const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
-  ['/admin', lazy(() => import('./pages/admin/overview/AdminOverviewPage.tsx'))],
-  ['/admin/accounts', lazy(() => import('./pages/admin/accounts/AccountsPage.tsx'))],
-  ['/admin/codes', lazy(() => import('./pages/admin/codes/CodesPage.tsx'))],
-  ['/admin/requests', lazy(() => import('./pages/admin/requests/AdminRequestsPage.tsx'))],
-  ['/admin/catalog', lazy(() => import('./pages/admin/catalog/CatalogPage.tsx'))],
-  ['/admin/backends', lazy(() => import('./pages/admin/backends/BackendsPage.tsx'))],
-  ['/admin/ledger', lazy(() => import('./pages/admin/ledger/LedgerPage.tsx'))],
-  ['/admin/audit', lazy(() => import('./pages/admin/audit/AuditPage.tsx'))],
-  ['/admin/settings', lazy(() => import('./pages/admin/settings/AdminSettingsPage.tsx'))],
+  ['/admin', page(adminPages, 'AdminOverviewPage')],
+  ['/admin/accounts', page(adminPages, 'AccountsPage')],
+  ['/admin/codes', page(adminPages, 'CodesPage')],
+  ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
+  ['/admin/catalog', page(adminPages, 'CatalogPage')],
+  ['/admin/backends', page(adminPages, 'BackendsPage')],
+  ['/admin/ledger', page(adminPages, 'LedgerPage')],
+  ['/admin/audit', page(adminPages, 'AuditPage')],
+  ['/admin/settings', page(adminPages, 'AdminSettingsPage')],
 ];
 
-const PublicPage = lazy(() => import('./pages/public/PublicPage.tsx'));
-const SignInPage = lazy(() => import('./pages/auth/SignInPage.tsx'));
-const SignUpPage = lazy(() => import('./pages/auth/SignUpPage.tsx'));
-const SetupPage = lazy(() => import('./pages/setup/SetupPage.tsx'));
+const PublicPage = page(entryPages, 'PublicPage');
+const SignInPage = page(entryPages, 'SignInPage');
+const SignUpPage = page(entryPages, 'SignUpPage');
+const SetupPage = page(entryPages, 'SetupPage');
 const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
 
 export function Routes({ session }: { session: SessionState }) {

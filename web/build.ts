@@ -9,6 +9,8 @@ export interface WebFile {
   readonly mime: string;
   /** The name carries a hash of the content: it may be cached for ever. */
   readonly immutable: boolean;
+  /** The same, compressed once at build time; absent where compressing saves nothing (fonts). */
+  readonly gzip?: Uint8Array<ArrayBuffer>;
 }
 
 export interface BuildWebOptions {
@@ -33,16 +35,12 @@ export async function buildWeb(options: BuildWebOptions): Promise<Map<string, We
   const files = new Map<string, WebFile>();
   for (const output of [...application, ...theme]) {
     if (!output.path.endsWith('.js')) continue;
-    files.set(urlOf(output), { bytes: await bytesOf(output), mime: MIMES['js'] ?? '', immutable: true });
+    files.set(urlOf(output), fileOf(await bytesOf(output), 'js', true));
   }
   for (const { url, file } of [icon, style, ...fonts.map((font) => font.asset)]) files.set(url, file);
   const preloaded = fonts.filter((font) => font.preload).map((font) => font.asset.url);
   const html = await page({ application, theme, icon: icon.url, style: style.url, fonts: preloaded });
-  files.set('/index.html', {
-    bytes: new TextEncoder().encode(html),
-    mime: MIMES['html'] ?? '',
-    immutable: false,
-  });
+  files.set('/index.html', fileOf(new TextEncoder().encode(html), 'html', false));
   if (options.outdir) await write(files, options.outdir);
   return files;
 }
@@ -178,10 +176,14 @@ async function asset(path: string): Promise<Asset> {
 
 function hashed(name: string, bytes: Uint8Array<ArrayBuffer>): Asset {
   const extension = name.slice(name.lastIndexOf('.') + 1);
-  const mime = MIMES[extension];
-  if (!mime) throw new Error(`no MIME type for ${name}`);
   const url = `/assets/${name.slice(0, -extension.length - 1)}-${Bun.hash(bytes).toString(36)}.${extension}`;
-  return { url, file: { bytes, mime, immutable: true } };
+  return { url, file: fileOf(bytes, extension, true) };
+}
+
+function fileOf(bytes: Uint8Array<ArrayBuffer>, extension: string, immutable: boolean): WebFile {
+  const mime = MIMES[extension];
+  if (!mime) throw new Error(`no MIME type for .${extension}`);
+  return { bytes, mime, immutable, ...(extension === 'woff2' ? {} : { gzip: Bun.gzipSync(bytes) }) };
 }
 
 async function bytesOf(output: Output): Promise<Uint8Array<ArrayBuffer>> {

@@ -160,6 +160,25 @@ test('the language changes at once and stays', async () => {
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
 });
 
+test('a first page weighs less than 250 kB of JavaScript, whichever it is', async () => {
+  const storageState = await admin.context.storageState();
+  for (const path of ['/', '/app', '/app/playground', '/admin', '/docs/reference']) {
+    const { page, context } = await stage.visitor({ storageState });
+    const scripts: Promise<number>[] = [];
+    page.on('response', (response) => {
+      if (response.headers()['content-type']?.startsWith('text/javascript')) {
+        scripts.push(response.body().then((body) => Bun.gzipSync(new Uint8Array(body)).length));
+      }
+    });
+    await page.goto(path);
+    await page.locator('h1').first().waitFor();
+    await page.waitForLoadState('networkidle');
+    const bytes = (await Promise.all(scripts)).reduce((sum, length) => sum + length, 0);
+    await context.close();
+    expect({ path, light: bytes > 50_000 && bytes < 250_000 }).toEqual({ path, light: true });
+  }
+});
+
 test('no page complained', () => {
   expect([...admin.complaints, ...user.complaints]).toEqual([]);
 });

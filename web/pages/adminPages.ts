@@ -1,0 +1,10 @@
+/** What only administrators load. */
+export { default as AccountsPage } from './admin/accounts/AccountsPage.tsx';
+export { default as AdminOverviewPage } from './admin/overview/AdminOverviewPage.tsx';
+export { default as AdminRequestsPage } from './admin/requests/AdminRequestsPage.tsx';
+export { default as AdminSettingsPage } from './admin/settings/AdminSettingsPage.tsx';
+export { default as AuditPage } from './admin/audit/AuditPage.tsx';
+export { default as BackendsPage } from './admin/backends/BackendsPage.tsx';
+export { default as CatalogPage } from './admin/catalog/CatalogPage.tsx';
+export { default as CodesPage } from './admin/codes/CodesPage.tsx';
+export { default as LedgerPage } from './admin/ledger/LedgerPage.tsx';
