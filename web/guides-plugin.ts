@@ -43,7 +43,7 @@ async function list(docs: string, group: string, folder: string, prefix: string)
   );
   const slugs = names
     .map((name) => name.slice(0, -3))
-    .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+    .sort((a, b) => (group === 'guides' ? rank(a) - rank(b) : 0) || a.localeCompare(b));
   return await Promise.all(
     slugs.map(async (slug) => {
       const file = join(path, `${slug}.md`);
