@@ -35,14 +35,16 @@ const { size } = Bun.file(join(ROOT, 'dist/tollgate'));
 console.log(`dist/tollgate  ${(size / 1_048_576).toFixed(0)} MB`);
 
 function pagesModule(): string {
-  const entries = [...pages].map(([path, { bytes, mime, immutable }]) => [
+  const entries = [...pages].map(([path, { bytes, mime, immutable, gzip }]) => ({
     path,
-    Buffer.from(bytes).toString('base64'),
     mime,
     immutable,
-  ]);
+    bytes: Buffer.from(bytes).toString('base64'),
+    gzip: gzip && Buffer.from(gzip).toString('base64'),
+  }));
   return `const entries = ${JSON.stringify(entries)};
+const unpacked = (text) => text && new Uint8Array(Buffer.from(text, 'base64'));
 export async function buildWeb() {
-  return new Map(entries.map(([path, text, mime, immutable]) => [path, { bytes: new Uint8Array(Buffer.from(text, 'base64')), mime, immutable }]));
+  return new Map(entries.map(({ path, bytes, gzip, ...file }) => [path, { ...file, bytes: unpacked(bytes), gzip: unpacked(gzip) }]));
 }`;
 }

@@ -7,6 +7,8 @@ export interface WebFile {
   readonly mime: string;
   /** The name carries a hash of the content: it may be cached for ever. */
   readonly immutable: boolean;
+  /** The same bytes compressed, where that is worth it. */
+  readonly gzip?: Uint8Array<ArrayBuffer> | undefined;
 }
 
 export interface SiteParts {
@@ -33,13 +35,16 @@ export function makeSite(parts: SiteParts): (exchange: Exchange) => Promise<Resp
     if (path === '/robots.txt') return plain(ROBOTS);
     const files = await parts.files;
     const file = files.get(path) ?? (PAGE_PATHS.test(path) ? files.get('/index.html') : undefined);
-    return file && page(file, origin.startsWith('https:'));
+    return file && page(file, request, origin.startsWith('https:'));
   };
 }
 
-function page(file: WebFile, secure: boolean): Response {
-  return new Response(file.bytes, {
+function page(file: WebFile, request: Request, secure: boolean): Response {
+  const gzip = request.headers.get('accept-encoding')?.includes('gzip') ? file.gzip : undefined;
+  return new Response(gzip ?? file.bytes, {
     headers: {
+      vary: 'accept-encoding',
+      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
       ...PAGE_HEADERS,
       'content-type': file.mime,
       'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-store',
