@@ -1,6 +1,8 @@
 import { Fault } from '../std/fault.ts';
 import type { BodySize } from '../relay/call.ts';
 
+/** Enough for the largest body on a slow line; who needs longer holds a connection and nothing else. */
+const BODY_PATIENCE_MS = 120_000;
 export const MAX_BODY_BYTES = 20 * 1_048_576;
 const MAX_DEPTH = 64;
 
@@ -27,20 +29,28 @@ export async function readJson(request: Request): Promise<JsonBody> {
   };
 }
 
-/** The whole body, or a refusal as soon as it is known to be too large. */
-export async function readBody(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+/** The whole body, or a refusal as soon as it is known to be too large, or not to come. */
+export async function readBody(
+  request: Request,
+  patienceMs = BODY_PATIENCE_MS,
+): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(request.headers.get('content-length') ?? Number.NaN);
   if (declared > MAX_BODY_BYTES) throw tooLarge();
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(tooSlow()), patienceMs);
   try {
     // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
-    return Number.isNaN(declared) ? await readChunks(request) : new Uint8Array(await request.arrayBuffer());
+    const read = Number.isNaN(declared) ? readChunks(request) : request.arrayBuffer();
+    return new Uint8Array(await Promise.race([read, late.promise]));
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown;
     throw new Fault('invalid_json', 'The body could not be read.', { cause: thrown });
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-async function readChunks(request: Request): Promise<Uint8Array<ArrayBuffer>> {
+async function readChunks(request: Request): Promise<ArrayBuffer> {
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of request.body ?? []) {
@@ -48,7 +58,11 @@ async function readChunks(request: Request): Promise<Uint8Array<ArrayBuffer>> {
     if (total > MAX_BODY_BYTES) throw tooLarge();
     chunks.push(chunk);
   }
-  return new Uint8Array(Buffer.concat(chunks));
+  return new Uint8Array(Buffer.concat(chunks)).buffer;
+}
+
+function tooSlow(): Fault {
+  return new Fault('invalid_json', 'The body did not arrive in time.');
 }
 
 function tooLarge(): Fault {

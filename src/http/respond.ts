@@ -46,8 +46,12 @@ export function faultResponse(
     });
   }
   const rate = fault instanceof Refusal && fault.rate ? rateHeaders(fault.rate) : {};
-  return json(shape(fault, requestId), requestId, { ...rate, ...retryHeaders(fault) }, fault.status);
+  const headers = { ...rate, ...retryHeaders(fault), ...(fault.code === 'request_too_large' ? HANG_UP : {}) };
+  return json(shape(fault, requestId), requestId, headers, fault.status);
 }
+
+/** The rest of what is too large is not wanted: left open, the connection would take it to the last byte. */
+const HANG_UP: HeaderMap = { connection: 'close' };
 
 /**
  * `Retry-After` in whole seconds, never less than the truth; the finer header for the SDKs that read it. A 402 is told

@@ -52,7 +52,8 @@ export class Router {
 
 /** The path of a request: query cut off, `//` collapsed, so that clients with a slash too many are at home. */
 export function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('://') + 3);
+  // Without a usable Host header the URL is the path alone.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3);
   if (start === -1) return '/';
   const query = url.indexOf('?', start);
   const path = query === -1 ? url.slice(start) : url.slice(start, query);
@@ -72,7 +73,9 @@ function patternOf(path: string): RegExp {
 
 function decodeSegment(segment: string): string {
   try {
-    return decodeURIComponent(segment);
+    const decoded = decodeURIComponent(segment);
+    // No name of ours has a NUL, and Postgres refuses to look for one.
+    return decoded.includes('\0') ? segment : decoded;
   } catch {
     // A stray % is taken as it stands; nothing of ours has one.
     return segment;

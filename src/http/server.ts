@@ -30,6 +30,11 @@ export interface RunningServer {
 
 /** Seconds without a byte after which a connection that never finished its request is dropped. */
 const IDLE_SECONDS = 30;
+/**
+ * Seconds without a byte after which a connection is dropped once its request is answered, or being answered: longer
+ * than a stream is ever silent and than a reader may stall. It would otherwise stay for as long as its client likes.
+ */
+const SILENCE_SECONDS = 90;
 const LAST_BYTES_MS = 1_000;
 /** Above our own limit, so that it is we who say in our words that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
@@ -91,6 +96,7 @@ class Door {
   }
 
   async serve(request: Request, server: Server<unknown>): Promise<Response> {
+    if (!URL.canParse(request.url)) return await this.#handle(STRANGE_HOST, [], request, server);
     const path = pathOf(request.url);
     const found = this.#o.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
@@ -131,6 +137,8 @@ class Door {
       return await route.handle(arrival);
     } catch (thrown) {
       return faultResponse(thrown, requestId, this.#o.log, route.faults);
+    } finally {
+      server.timeout(request, SILENCE_SECONDS);
     }
   }
 
@@ -185,6 +193,14 @@ class Arrival implements Exchange {
     return this.#came.edge.clientAddress(this.peer, this.request);
   }
 }
+
+/** Links and sign-in are made from the host that the client names; what is no host is none of ours. */
+const STRANGE_HOST: Route = {
+  method: 'GET',
+  path: '**',
+  handle: () =>
+    Promise.reject(new Fault('invalid_field', 'The Host header is not valid.', { param: 'Host' })),
+};
 
 /** Browsers ask before they send; the public routes take any origin, because a token and no cookie decides. */
 function preflight(allowed: readonly string[]): Response {
