@@ -68,6 +68,7 @@ const NASTY: readonly unknown[] = [
   {},
   { length: 1e9 },
   { toString: 1 },
+  // oxlint-disable-next-line unicorn/no-thenable -- what looks like a promise and is none is hostile too
   { then: 1 },
 ];
 
