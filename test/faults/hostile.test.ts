@@ -288,35 +288,15 @@ test('nothing in a body or a header chooses where a backend call goes, or what k
   const { node, account } = sqlite();
   const before = backend.calls.length;
   const address = trap.baseUrl;
-  const fields = [
-    'api_base',
-    'base_url',
-    'baseURL',
-    'API_BASE',
-    'api_key',
-    'apiKey',
-    'organization',
-    'extra_headers',
-    'extra_body',
-    'headers',
-    'user_config',
-    'model_list',
-    'proxy',
-    'timeout',
-    'custom_llm_provider',
-    'upstream',
-    'upstreams',
-    'url',
-    'webhook',
-    'callback_url',
-    'litellm_params',
-  ];
+  const fields =
+    'api_base base_url baseURL API_BASE api_key apiKey organization extra_headers extra_body headers user_config ' +
+    'model_list proxy timeout custom_llm_provider upstream upstreams url webhook callback_url litellm_params';
   const values = [
     address,
     { base_url: address, api_base: address },
     [{ litellm_params: { api_base: address } }],
   ];
-  const requests = fields.flatMap((field) => values.map((value) => ({ [field]: value })));
+  const requests = fields.split(' ').flatMap((field) => values.map((value) => ({ [field]: value })));
   const headers = {
     authorization: `Bearer ${account.token}`,
     'x-api-base': address,

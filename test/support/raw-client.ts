@@ -9,6 +9,8 @@ export interface RawAnswer {
 export interface RawOptions {
   /** Bytes in parts, with this pause between them. */
   readonly pauseMs?: number;
+  /** How long to wait for the first byte of an answer. */
+  readonly firstMs?: number;
   /** How long to wait for more after the last byte. */
   readonly quietMs?: number;
   /** How long to wait at most. */
@@ -20,7 +22,7 @@ export interface RawOptions {
 export async function rawExchange(
   url: string,
   parts: readonly (string | Uint8Array)[],
-  { pauseMs = 0, quietMs = 300, mostMs = 20_000, leave = false }: RawOptions = {},
+  { pauseMs = 0, firstMs = 5_000, quietMs = 200, mostMs = 20_000, leave = false }: RawOptions = {},
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
   const received: Buffer[] = [];
@@ -52,7 +54,8 @@ export async function rawExchange(
   if (leave) socket.end();
   const start = performance.now();
   lastAt = Math.max(lastAt, start);
-  while (!isClosed && performance.now() - lastAt < quietMs && performance.now() - start < mostMs) {
+  const patience = (): number => (received.length === 0 ? firstMs : quietMs);
+  while (!isClosed && performance.now() - lastAt < patience() && performance.now() - start < mostMs) {
     await Promise.race([closed.promise, Bun.sleep(20)]);
   }
   const wasClosed = isClosed;
