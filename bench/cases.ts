@@ -62,7 +62,7 @@ export const CASES: readonly Case[] = [
   },
   {
     name: '64 accounts',
-    about: 'small chat, every connection another account',
+    about: 'small chat, 64 accounts in turn',
     body: chat(QUESTION),
     accounts: MOST_ACCOUNTS,
     streamed: false,

@@ -38,15 +38,15 @@ await tollgate.stop();
 const file = readdirSync(field.folder).find((name) => name.endsWith('.cpuprofile'));
 if (file === undefined) throw new Error('Bun wrote no profile');
 if (flags.keep !== undefined) copyFileSync(join(field.folder, file), flags.keep);
-const { parts, functions } = readProfile(await Bun.file(join(field.folder, file)).json());
+const { files, functions } = readProfile(await Bun.file(join(field.folder, file)).json());
 const share = (value: number): string => `${(value * 100).toFixed(1)} %`;
 console.log(
   `${one.name}: ${sample.cpuUsPerUnit.toFixed(1)} µs of CPU each while profiled, ${Math.round(sample.unitsPerSecond)}/s\n`,
 );
 console.log(
   table(
-    ['part', 'own time'],
-    parts.map(({ name, share: own }) => [name, share(own)]),
+    ['file, with what it calls in packages and in the runtime', 'share of the main thread'],
+    files.slice(0, 40).map(({ name, share: own }) => [name, share(own)]),
   ),
   '\n',
 );

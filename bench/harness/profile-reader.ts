@@ -20,11 +20,12 @@ export interface Share {
 }
 
 export interface ProfileSummary {
-  readonly parts: readonly Share[];
+  /** By file of ours; what it calls in packages and in the runtime counts as its own. */
+  readonly files: readonly Share[];
   readonly functions: readonly Share[];
 }
 
-/** Sums up by function and by part (the folders of the source, packages, the runtime), leaving idle time out. */
+/** Sums up by file and by function, leaving out idle time and the start of the process. */
 export function readProfile(profile: CpuProfile): ProfileSummary {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const parents = new Map(
@@ -32,22 +33,22 @@ export function readProfile(profile: CpuProfile): ProfileSummary {
   );
   const own = new Map<number, number>();
   profile.samples.forEach((id, index) => own.set(id, (own.get(id) ?? 0) + (profile.timeDeltas[index] ?? 0)));
-  const parts = new Tally();
+  const files = new Tally();
   const functions = new Tally();
   for (const [id, us] of own) {
     const node = nodes.get(id);
     if (!node || isIdle(node)) continue;
-    parts.addOwn(partOf(node), us);
+    const stack = stackOf(id, nodes, parents);
+    if (stack.some(isLoading)) continue;
+    files.addOwn(fileOf(stack), us);
     functions.addOwn(nameOf(node), us);
     const seen = new Set<string>();
-    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
-      const ancestor = nodes.get(at);
-      const name = ancestor ? nameOf(ancestor) : '';
+    for (const name of stack.map(nameOf)) {
       if (!seen.has(name)) functions.addTotal(name, us);
       seen.add(name);
     }
   }
-  return { parts: parts.sorted(), functions: functions.sorted() };
+  return { files: files.sorted(), functions: functions.sorted() };
 }
 
 class Tally {
@@ -84,11 +85,28 @@ function nameOf({ callFrame: { functionName, url, lineNumber } }: ProfileNode): 
   return `${functionName === '' ? '(anonymous)' : functionName} ${file}`;
 }
 
-function partOf({ callFrame: { url } }: ProfileNode): string {
-  if (url === '') return 'runtime (native functions)';
-  const path = shortPath(url);
-  if (path.startsWith('src/')) return path.split('/').slice(0, -1).join('/');
-  return path.startsWith('node_modules/') ? path.split('/').slice(0, 2).join('/') : 'runtime (JavaScript)';
+/** From the function that ran up to the root. */
+function stackOf(
+  id: number,
+  nodes: ReadonlyMap<number, ProfileNode>,
+  parents: ReadonlyMap<number, number>,
+): ProfileNode[] {
+  const stack: ProfileNode[] = [];
+  for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
+    const node = nodes.get(at);
+    if (node) stack.push(node);
+  }
+  return stack;
+}
+
+/** Modules are evaluated once, when the process begins. */
+function isLoading({ callFrame: { functionName } }: ProfileNode): boolean {
+  return functionName === '(module)' || functionName === 'require';
+}
+
+function fileOf(stack: readonly ProfileNode[]): string {
+  const ours = stack.map(({ callFrame }) => shortPath(callFrame.url)).find((path) => path.startsWith('src/'));
+  return ours ?? 'the runtime on its own (HTTP, event loop, garbage collection)';
 }
 
 function shortPath(url: string): string {
