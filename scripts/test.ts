@@ -10,16 +10,14 @@ import { join } from 'node:path';
 interface Group {
   readonly name: string;
   readonly paths: readonly string[];
-  /** Tests with many processes, or a browser, that a machine which is busy with something else can disturb. */
-  readonly unsteady?: boolean;
 }
 
 const GROUPS: readonly Group[] = [
   { name: 'units', paths: ['src', 'web', 'scripts'] },
   { name: 'stories', paths: ['test/stories', 'test/architecture'] },
-  { name: 'faults', paths: ['test/faults'], unsteady: true },
+  { name: 'faults', paths: ['test/faults'] },
   { name: 'clients', paths: ['test/clients'] },
-  { name: 'browser', paths: ['test/browser'], unsteady: true },
+  { name: 'browser', paths: ['test/browser'] },
 ];
 
 /** A test that hangs is a failure; none needs a tenth of this. */
@@ -79,16 +77,19 @@ function hasBrowser(): boolean {
   return false;
 }
 
-function runGroup({ name, paths, unsteady = false }: Group): Count {
+function runGroup({ name, paths }: Group): Count {
   const startedAt = performance.now();
   const first = runTests(name, paths);
-  const count = unsteady && first.failed > 0 ? runAgain(name, first) : first;
+  const count = first.failed > 0 ? runAgain(name, first) : first;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
   console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
   return count;
 }
 
-/** Each file that failed has one more try on its own. That it needed one is said aloud; failing twice is failing. */
+/**
+ * Many tests start processes, databases or a browser, and a machine that is busy with something else can disturb them:
+ * each file that failed has one more try on its own. That it needed one is said aloud; failing twice is failing.
+ */
 function runAgain(name: string, first: Result): Count {
   // Without a report nobody knows which file it was.
   if (first.failedFiles.length === 0) return first;
