@@ -1,0 +1,35 @@
+import { afterAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readTls } from './tls.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-tls-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a self-signed certificate serves https to who trusts it, and to nobody else', async () => {
+  const tls = await readTls({ kind: 'self-signed' }, folder);
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    tls: tls!,
+    fetch: () => new Response('secret words'),
+  });
+  const url = `https://127.0.0.1:${server.port}/`;
+  expect(await (await fetch(url, { tls: { ca: tls!.cert } })).text()).toBe('secret words');
+  await expect(fetch(url)).rejects.toThrow();
+  await server.stop(true);
+});
+
+test('it is made once and kept, its key for nobody but us; files of the operator are taken as they are', async () => {
+  const first = await readTls({ kind: 'self-signed' }, folder);
+  expect(await readTls({ kind: 'self-signed' }, folder)).toEqual(first);
+  expect(statSync(join(folder, 'tls-key.pem')).mode & 0o777).toBe(0o600);
+  const files = {
+    kind: 'files',
+    cert: join(folder, 'tls-cert.pem'),
+    key: join(folder, 'tls-key.pem'),
+  } as const;
+  expect(await readTls(files, folder)).toEqual(first);
+  await expect(readTls({ ...files, key: join(folder, 'none.pem') }, folder)).rejects.toThrow('none.pem');
+});
