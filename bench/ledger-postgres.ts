@@ -19,12 +19,13 @@ const [NODES = 3, WORKERS = 64, SECONDS = 8] = process.argv
   .slice(2)
   .filter((word) => /^\d+$/.test(word))
   .map(Number);
-const WARM_UP_MS = 3_000;
+const WARM_UP_MS = Number(process.env['BENCH_WARM'] ?? 3_000);
 const HASH = 'hot' as TokenHash;
 const nodeUrl = process.env['BENCH_DATABASE_URL'];
 
 interface NodeResult {
   readonly refused: number;
+  readonly failed: number;
   readonly latenciesMs: readonly number[];
   readonly cpuSeconds: number;
 }
@@ -45,6 +46,7 @@ async function measure(): Promise<void> {
       workersPerNode: WORKERS,
       admissionsPerSecond: Math.round(latencies.length / SECONDS),
       refused: results.reduce((sum, result) => sum + result.refused, 0),
+      failed: results.reduce((sum, result) => sum + result.failed, 0),
       p50Ms: percentile(latencies, 50),
       p99Ms: percentile(latencies, 99),
       maxMs: percentile(latencies, 100),
@@ -105,23 +107,27 @@ async function beNode(url: string, start: number): Promise<void> {
   const ledger = openPostgresLedger({ url }, { node: `bench-${process.pid}`, log: silentLog });
   const [from, until] = [start + WARM_UP_MS, start + WARM_UP_MS + SECONDS * 1_000];
   const latenciesMs: number[] = [];
-  let refused = 0;
+  let [refused, failed] = [0, 0];
   let cpu = process.cpuUsage();
   setTimeout(() => (cpu = process.cpuUsage()), from - Date.now());
   const work = async (): Promise<void> => {
     while (Date.now() < until) {
       const began = performance.now();
-      const { kind } = await ledger.admit(chatRequest());
+      const kind = await ledger.admit(chatRequest()).then(
+        (admission) => admission.kind,
+        () => 'failed',
+      );
       if (Date.now() < from || Date.now() >= until) continue;
       if (kind === 'admitted') latenciesMs.push(round(performance.now() - began));
-      else refused++;
+      else if (kind === 'refused') refused++;
+      else failed++;
     }
   };
   await Bun.sleep(Math.max(0, start - Date.now()));
   await Promise.all(Array.from({ length: WORKERS }, work));
   const { user, system } = process.cpuUsage(cpu);
   await ledger.close();
-  const result: NodeResult = { refused, latenciesMs, cpuSeconds: (user + system) / 1e6 };
+  const result: NodeResult = { refused, failed, latenciesMs, cpuSeconds: (user + system) / 1e6 };
   await Bun.write(Bun.stdout, JSON.stringify(result));
 }
 

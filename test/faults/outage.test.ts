@@ -81,7 +81,7 @@ async function survive(
     token: account.token,
     total: 1e6,
     concurrent: 40,
-    forMs: OUTAGE_MS + 6_000,
+    forMs: OUTAGE_MS + 4_500,
     body: { ...chat, script: { delayMs: 50 } },
   });
   await eventually('answers arrive', async () => (await operator.requests(account)).length > 100);
