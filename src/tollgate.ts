@@ -21,7 +21,7 @@ import { readTls } from './http/tls.ts';
 import { v1Api } from './http/v1-api.ts';
 import { Accounts } from './identity/accounts.ts';
 import { openSecret, type Secret } from './identity/secret.ts';
-import { hashToken } from './identity/token.ts';
+import { tokenHasher } from './identity/token.ts';
 import { AnswerBook } from './ledger/answers.ts';
 import { openLedger, type OpenLedger } from './ledger/open.ts';
 import type { Ledger } from './ledger/port.ts';
@@ -189,7 +189,7 @@ async function openDoor(
   const { config, store, secret, accounts, clock, log } = services;
   const pepper = secret.key('token pepper');
   const edge = new Edge(relay, {
-    hashToken: (token) => hashToken(token, pepper),
+    hashToken: tokenHasher(pepper),
     trustedProxies: catalog.current().trustedProxies ?? [],
     onExposed: (hash) =>
       void accounts

@@ -91,11 +91,13 @@ export function makeMetrics(parts: MetricsParts): Metrics {
 /** Beyond this many combinations of labels a metric counts the rest together. */
 const MAX_SERIES = 200;
 const OTHER = 'other';
+const BETWEEN = '\0';
 
 class Counter {
   readonly #name: string;
   readonly #help: string;
   readonly #labels: readonly string[];
+  /** By the values of the labels, how they are written matters only when somebody reads. */
   readonly #values = new Map<string, number>();
 
   constructor(name: string, help: string, labels: readonly string[]) {
@@ -105,18 +107,15 @@ class Counter {
   }
 
   add(values: readonly string[]): void {
-    const wanted = labelText(this.#labels, values);
-    const key = roomFor(this.#values, wanted)
-      ? wanted
-      : labelText(
-          this.#labels,
-          values.map(() => OTHER),
-        );
+    const wanted = values.join(BETWEEN);
+    const key = roomFor(this.#values, wanted) ? wanted : values.map(() => OTHER).join(BETWEEN);
     this.#values.set(key, (this.#values.get(key) ?? 0) + 1);
   }
 
   lines(): string[] {
-    const series = [...this.#values].map(([labels, value]) => `${this.#name}{${labels}} ${value}`);
+    const series = [...this.#values].map(
+      ([key, value]) => `${this.#name}{${labelText(this.#labels, key.split(BETWEEN))}} ${value}`,
+    );
     return [...head(this.#name, this.#help, 'counter'), ...series];
   }
 }
@@ -139,10 +138,14 @@ class Histogram {
 
   observe(endpoint: string, seconds: number): void {
     const key = roomFor(this.#series, endpoint) ? endpoint : OTHER;
-    const buckets = this.#series.get(key) ?? { counts: LATENCY_SECONDS.map(() => 0), sum: 0, count: 0 };
-    this.#series.set(key, buckets);
-    const place = LATENCY_SECONDS.findIndex((bound) => seconds <= bound);
-    if (place >= 0) buckets.counts[place] = (buckets.counts[place] ?? 0) + 1;
+    let buckets = this.#series.get(key);
+    if (!buckets) {
+      buckets = { counts: LATENCY_SECONDS.map(() => 0), sum: 0, count: 0 };
+      this.#series.set(key, buckets);
+    }
+    let place = 0;
+    while (seconds > (LATENCY_SECONDS[place] ?? Infinity)) place++;
+    if (place < buckets.counts.length) buckets.counts[place] = (buckets.counts[place] ?? 0) + 1;
     buckets.sum += seconds;
     buckets.count++;
   }

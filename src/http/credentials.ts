@@ -13,7 +13,9 @@ export function tokenOf(request: Request): string | undefined {
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
   const query = request.url.includes('token=') ? queryTokens(request.url) : NONE;
-  if (authorization === null && query.length === 0) return apiKey ?? undefined;
+  if (query.length === 0 && apiKey === null)
+    return authorization === null ? undefined : bearer(authorization);
+  if (query.length === 0 && authorization === null) return apiKey ?? undefined;
   const shown = [
     ...(authorization === null ? [] : [bearer(authorization)]),
     ...(apiKey === null ? [] : [apiKey]),
@@ -24,6 +26,7 @@ export function tokenOf(request: Request): string | undefined {
 }
 
 const NONE: string[] = [];
+const BEARER = 'Bearer ';
 
 /** Read from the text: a request with a strange Host header has no URL that could be parsed as one. */
 function queryTokens(url: string): string[] {
@@ -41,6 +44,8 @@ export function requireHash(token: string | undefined, hash: HashToken): TokenHa
 }
 
 function bearer(header: string): string {
+  // As nearly every client writes it; the pattern is for the others.
+  if (header.startsWith(BEARER) && !header.includes(' ', BEARER.length)) return header.slice(BEARER.length);
   const match = /^Bearer +(\S+) *$/i.exec(header);
   if (!match?.[1]) throw invalid('The Authorization header must be `Bearer sk-…`.');
   return match[1];

@@ -36,19 +36,59 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(request.headers.get('content-length') ?? Number.NaN);
   if (declared > MAX_BODY_BYTES) throw tooLarge();
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(tooSlow()), patienceMs);
+  // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
+  const read = Number.isNaN(declared) ? readChunks(request) : request.arrayBuffer();
   try {
-    // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
-    const read = Number.isNaN(declared) ? readChunks(request) : request.arrayBuffer();
-    return new Uint8Array(await Promise.race([read, late.promise]));
+    return new Uint8Array(await arriving.inTime(read, patienceMs));
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown;
     throw new Fault('invalid_json', 'The body could not be read.', { cause: thrown });
-  } finally {
-    clearTimeout(timer);
   }
 }
+
+interface Arrival {
+  readonly until: number;
+  readonly refuse: (fault: Fault) => void;
+}
+
+/** Bodies on their way. One look at all of them now and then: a timer for each would cost more than reading it. */
+class Arriving {
+  readonly #bodies = new Set<Arrival>();
+  #timer: Timer | undefined;
+
+  inTime<T>(read: Promise<T>, patienceMs: number): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const body: Arrival = { until: performance.now() + patienceMs, refuse: reject };
+      this.#bodies.add(body);
+      this.#timer ??= setInterval(() => this.#look(), Math.min(LOOK_MS, patienceMs));
+      read.then(
+        (bytes) => {
+          this.#bodies.delete(body);
+          resolve(bytes);
+        },
+        (error: unknown) => {
+          this.#bodies.delete(body);
+          reject(error as Error);
+        },
+      );
+    });
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const body of this.#bodies) {
+      if (body.until > now) continue;
+      this.#bodies.delete(body);
+      body.refuse(tooSlow());
+    }
+    if (this.#bodies.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const LOOK_MS = 1_000;
+const arriving = new Arriving();
 
 async function readChunks(request: Request): Promise<ArrayBuffer> {
   const chunks: Uint8Array[] = [];

@@ -12,7 +12,7 @@ import { streamResponse } from './chat-answer.ts';
 import type { Edge, Exchange } from './edge.ts';
 import { readJson } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { callOf } from './public-calls.ts';
+import { callOf, under } from './public-calls.ts';
 import { json, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import type { Route } from './router.ts';
@@ -52,15 +52,16 @@ async function messages(exchange: Exchange, edge: Edge, replays: Replays): Promi
     return { call, body };
   });
   return await replays.once(exchange, { caller, text: body.text }, (signal) =>
-    answer({ ...call, signal }, edge),
+    answer(under(call, signal), edge),
   );
 }
 
 async function answer(call: ChatCall, edge: Edge): Promise<Response> {
   const reply = await relayChat(call, edge.parts);
   if (reply.kind === 'stream') return streamResponse(reply);
-  if (reply.untouched) return json(reply.text, call.requestId, termHeaders(reply.terms, reply.charged));
-  const message = chatToMessages(reply.completion, { id: call.requestId, model: call.label });
+  const { shown } = reply;
+  if (shown.untouched) return json(shown.text, call.requestId, termHeaders(reply.terms, reply.charged));
+  const message = chatToMessages(shown.completion, { id: call.requestId, model: call.label });
   return json(message, call.requestId, termHeaders(reply.terms, reply.charged));
 }
 

@@ -8,7 +8,7 @@ import { answerChat } from './chat-answer.ts';
 import type { Edge, Exchange } from './edge.ts';
 import { answerImages, type ImageLinks } from './image-links.ts';
 import { readJson } from './json.ts';
-import { callOf, publicChatCall, publicImageCall } from './public-calls.ts';
+import { callOf, publicChatCall, publicImageCall, under } from './public-calls.ts';
 import { answerReceipt } from './receipt-answer.ts';
 import { json, rateHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
@@ -58,7 +58,7 @@ async function chat(exchange: Exchange, { edge, replays }: PublicApiParts): Prom
     return { call: publicChatCall(callOf(exchange, caller, body), body.value), body };
   });
   return await replays.once(exchange, { caller, text: body.text }, (signal) =>
-    answerChat({ ...call, signal }, edge.parts),
+    answerChat(under(call, signal), edge.parts),
   );
 }
 
@@ -69,7 +69,7 @@ async function images(exchange: Exchange, { edge, links, replays }: PublicApiPar
     return { call: publicImageCall(callOf(exchange, caller, body), body.value), body };
   });
   return await replays.once(exchange, { caller, text: body.text }, async (signal) =>
-    answerImages(await relayImages({ ...call, signal }, edge.parts), call, exchange.origin, links),
+    answerImages(await relayImages(under(call, signal), edge.parts), call, exchange.origin, links),
   );
 }
 

@@ -18,13 +18,23 @@ export function callOf(exchange: Exchange, caller: Caller, body: Pick<JsonBody, 
   return { requestId: exchange.requestId, caller, client, signal: exchange.signal, size: body.size };
 }
 
+/** The same call, ended by another signal than its client's leaving, if one is given. */
+export function under<C extends CallBase>(call: C, signal: AbortSignal | undefined): C {
+  return signal ? { ...call, signal } : call;
+}
+
 /** A chat body of the public API, checked. */
 export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
-  const { selector, rest } = selectorOf(withoutNulls(value));
-  const request = parseBody(chatRequestSchema, rest) as ChatRequest;
+  const body = withoutNulls(value);
+  const selector = takeSelector(body);
+  const request = parseBody(chatRequestSchema, body) as ChatRequest;
   const { code, model } = splitModel(selector, request.model);
   return {
-    ...base,
+    requestId: base.requestId,
+    caller: base.caller,
+    client: base.client,
+    signal: base.signal,
+    size: base.size,
     wanted: { code, model, type: 'chat_completion' },
     label: model,
     request,
@@ -35,29 +45,34 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
 
 /** An image body of the public API, checked. */
 export function publicImageCall(base: CallBase, value: Record<string, unknown>): ImageCall {
-  const { selector, rest } = selectorOf(withoutNulls(value));
-  const request = parseBody(imageRequestSchema, rest) as ImageRequest;
+  const body = withoutNulls(value);
+  const selector = takeSelector(body);
+  const request = parseBody(imageRequestSchema, body) as ImageRequest;
   const { code, model } = splitModel(selector, request.model);
   return { ...base, wanted: { code, model, type: 'image_generation' }, label: model, request, cap: 'strict' };
 }
 
-/** `endpoint` and `endpoint_code` are two names of one field. */
-function selectorOf(body: Record<string, unknown>): {
-  selector: string | undefined;
-  rest: Record<string, unknown>;
-} {
-  const { endpoint, endpoint_code: code, ...rest } = body;
-  for (const [param, value] of Object.entries({ endpoint, endpoint_code: code })) {
-    if (value !== undefined && (typeof value !== 'string' || value === '')) {
-      throw new Fault('invalid_field', `${param} must be an endpoint code.`, { param });
-    }
-  }
+/**
+ * `endpoint` and `endpoint_code` are two names of one field. It is blanked in the body, which is ours alone: what is
+ * `undefined` is not sent on.
+ */
+function takeSelector(body: Record<string, unknown>): string | undefined {
+  const { endpoint, endpoint_code: code } = body;
+  if (endpoint !== undefined) requireCode(endpoint, 'endpoint');
+  if (code !== undefined) requireCode(code, 'endpoint_code');
   if (endpoint !== undefined && code !== undefined && endpoint !== code) {
     throw new Fault('invalid_field', 'endpoint and endpoint_code name different endpoints.', {
       param: 'endpoint_code',
     });
   }
-  return { selector: (endpoint ?? code) as string | undefined, rest };
+  if (endpoint !== undefined) body['endpoint'] = undefined;
+  if (code !== undefined) body['endpoint_code'] = undefined;
+  return (endpoint ?? code) as string | undefined;
+}
+
+function requireCode(value: unknown, param: string): void {
+  if (typeof value === 'string' && value !== '') return;
+  throw new Fault('invalid_field', `${param} must be an endpoint code.`, { param });
 }
 
 /** Without a selector the model may carry it: `code/model`. */

@@ -11,6 +11,9 @@ export interface Asked {
   readonly text: string;
 }
 
+/** Does what was asked for. A signal given replaces the client's: the work must not end because the client left. */
+export type Work = (insteadOfClient: AbortSignal | undefined) => Promise<Response>;
+
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;
 
@@ -28,13 +31,9 @@ export class Replays {
     this.#edge = edge;
   }
 
-  async once(
-    exchange: Exchange,
-    asked: Asked,
-    work: (signal: AbortSignal) => Promise<Response>,
-  ): Promise<Response> {
+  async once(exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
     const key = exchange.request.headers.get('idempotency-key');
-    if (key === null) return await work(exchange.signal);
+    if (key === null) return await work(undefined);
     if (key === '' || key.length > MAX_KEY) {
       throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, {
         param: 'Idempotency-Key',
@@ -45,7 +44,7 @@ export class Replays {
     return await this.#claim({ exchange, accountId, key, bodyHash }, work);
   }
 
-  async #claim(claim: Claim, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+  async #claim(claim: Claim, work: Work): Promise<Response> {
     const { exchange, accountId, key, bodyHash } = claim;
     let waitedMs = 0;
     for (let pauseMs = WAIT_MS.first; ; pauseMs = Math.min(pauseMs * 2, WAIT_MS.longest)) {
@@ -71,7 +70,7 @@ export class Replays {
   }
 
   /** An answer that is an error is not kept: the next try with this key may fare better. */
-  async #doOnce(claim: Claim, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+  async #doOnce(claim: Claim, work: Work): Promise<Response> {
     const { accountId, key } = claim;
     const own = { accountId, key, requestId: claim.exchange.requestId };
     const lease = setInterval(() => void this.#renew(own), RENEW_MS);

@@ -39,7 +39,7 @@ export async function answerResponses(call: ResponsesCall, parts: RelayParts): P
   const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
   const labels = { id: call.requestId, model: call.label };
-  const response = chatToResponse(reply.completion, contextOf(labels, call.responses));
+  const response = chatToResponse(reply.shown.completion, contextOf(labels, call.responses));
   return json(response, call.requestId, termHeaders(reply.terms, reply.charged));
 }
 

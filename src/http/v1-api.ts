@@ -15,7 +15,7 @@ import { answerImages, type ImageLinks } from './image-links.ts';
 import { readJson, type JsonBody } from './json.ts';
 import { modelEntries } from './model-entries.ts';
 import { parseBody, withoutNulls } from './parse.ts';
-import { callOf } from './public-calls.ts';
+import { callOf, under } from './public-calls.ts';
 import { json, rateHeaders, termHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import { answerResponses, readResponses } from './responses-api.ts';
@@ -63,10 +63,10 @@ async function chat(exchange: Exchange, parts: V1Parts): Promise<Response> {
     // Some editors post the newer shape to the older path.
     if (body.value['messages'] === undefined && body.value['input'] !== undefined) {
       const call = readResponses(exchange, caller, body, edge);
-      return { body, answer: (signal: AbortSignal) => answerResponses({ ...call, signal }, edge.parts) };
+      return { body, answer: (signal?: AbortSignal) => answerResponses(under(call, signal), edge.parts) };
     }
     const call = chatCall(exchange, caller, body, edge);
-    return { body, answer: (signal: AbortSignal) => answerChat({ ...call, signal }, edge.parts) };
+    return { body, answer: (signal?: AbortSignal) => answerChat(under(call, signal), edge.parts) };
   });
   return await parts.replays.once(exchange, { caller, text: body.text }, answer);
 }
@@ -95,7 +95,7 @@ async function responses(exchange: Exchange, { edge, replays }: V1Parts): Promis
     return { call: readResponses(exchange, caller, body, edge), body };
   });
   return await replays.once(exchange, { caller, text: body.text }, (signal) =>
-    answerResponses({ ...call, signal }, edge.parts),
+    answerResponses(under(call, signal), edge.parts),
   );
 }
 
@@ -107,7 +107,7 @@ async function images(exchange: Exchange, { edge, links, replays }: V1Parts): Pr
     return { call: imageCall(exchange, caller, body, { request, edge }), body };
   });
   return await replays.once(exchange, { caller, text: body.text }, async (signal) =>
-    answerImages(await relayImages({ ...call, signal }, edge.parts), call, exchange.origin, links),
+    answerImages(await relayImages(under(call, signal), edge.parts), call, exchange.origin, links),
   );
 }
 

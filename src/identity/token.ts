@@ -24,6 +24,26 @@ export function newToken(pepper: Uint8Array, random: (bytes: number) => Uint8Arr
   return { token, hash: hash(token, pepper), hint: `${PREFIX}…${token.slice(-4)}` };
 }
 
+/**
+ * Remembers the hashes of the tokens that were shown lately: hashing costs more than finding the account, and the same
+ * few tokens are shown again and again. A hash depends on nothing but the token, so it cannot become wrong; whether it
+ * is still somebody's is for the store to say.
+ */
+export function tokenHasher(pepper: Uint8Array): (shown: string) => TokenHash | undefined {
+  const known = new Map<string, TokenHash>();
+  return (shown) => {
+    const before = known.get(shown);
+    if (before !== undefined) return before;
+    const found = hashToken(shown, pepper);
+    if (found === undefined) return undefined;
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(shown, found);
+    return found;
+  };
+}
+
+const MAX_KNOWN = 10_000;
+
 /** The hash of something shown as a token, or `undefined` when it cannot be one: no store is asked for a typo. */
 export function hashToken(shown: string, pepper: Uint8Array): TokenHash | undefined {
   if (!PATTERN.test(shown)) return undefined;

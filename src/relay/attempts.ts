@@ -1,4 +1,4 @@
-import type { Endpoint, Model } from '../catalog/catalog.ts';
+import type { Endpoint, Model, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type Upstream, type UpstreamPool } from '../upstream/port.ts';
@@ -26,6 +26,17 @@ export class NoAnswer extends Error {
   }
 }
 
+/** Whoever waits for an answer: gives each attempt its time, and knows when nobody waits any more. */
+export interface Patience {
+  /** Starts an attempt's time. The signal ends the attempt: too late, nobody waits, or a shutdown. */
+  begin(timeouts: UpstreamConfig['timeouts']): AbortSignal;
+  /** The attempt has its answer, or failed: no deadline any more. */
+  end(): void;
+  /** The attempt took longer than it was given. */
+  readonly timedOut: boolean;
+  readonly nobodyWaits: boolean;
+}
+
 export type Try<Answer> = (
   upstream: Upstream,
   attempt: { model: string; signal: AbortSignal },
@@ -41,7 +52,7 @@ const RETRY_PAUSE_MS = { least: 20, spread: 80 };
  */
 export async function firstAnswer<Answer>(
   order: Order,
-  { signal, streamed }: { signal: AbortSignal; streamed: boolean },
+  patience: Patience,
   parts: RelayParts,
   attempt: Try<Answer>,
 ): Promise<Served<Answer>> {
@@ -62,14 +73,8 @@ export async function firstAnswer<Answer>(
       parts.upstreams.giveBack(upstream.name);
       break;
     }
-    const tried = await tryOne({
-      upstream,
-      model: modelAt(order.route.model, upstream.name),
-      attempt,
-      signal,
-      streamed,
-      parts,
-    });
+    const model = modelAt(order.route.model, upstream.name);
+    const tried = await tryOne({ upstream, model, attempt, patience, parts });
     attempts.push(tried.record);
     if (tried.kind === 'served') {
       return {
@@ -80,7 +85,7 @@ export async function firstAnswer<Answer>(
       };
     }
     last = tried.failure;
-    if (!last.retryable || signal.aborted) break;
+    if (!last.retryable || patience.nobodyWaits) break;
   }
   throw new NoAnswer(faultOf(last, shortestWaitMs), attempts);
 }
@@ -89,8 +94,7 @@ interface OneTry<Answer> {
   readonly upstream: Upstream;
   readonly model: string;
   readonly attempt: Try<Answer>;
-  readonly signal: AbortSignal;
-  readonly streamed: boolean;
+  readonly patience: Patience;
   readonly parts: RelayParts;
 }
 
@@ -98,64 +102,38 @@ type Tried<Answer> =
   | { kind: 'served'; answer: Answer; record: Attempt }
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
-async function tryOne<Answer>({
-  upstream,
-  model,
-  attempt,
-  signal,
-  streamed,
-  parts,
-}: OneTry<Answer>): Promise<Tried<Answer>> {
+async function tryOne<Answer>(one: OneTry<Answer>): Promise<Tried<Answer>> {
+  const { upstream, model, attempt, patience, parts } = one;
   const startedAt = parts.clock.now();
-  const record = (result: Attempt['result'], reason?: string): Attempt => ({
-    upstream: upstream.name,
-    result,
-    reason,
-    durationMs: parts.clock.now() - startedAt,
-  });
-  const { firstByteMs, totalMs } = parts.upstreams.timeouts(upstream.name);
-  // A whole answer has no first byte to show before it is finished.
-  const limit = new AttemptLimit(signal, streamed ? firstByteMs : totalMs);
+  const signal = patience.begin(parts.upstreams.timeouts(upstream.name));
   try {
-    const answer = await attempt(upstream, { model, signal: limit.signal });
-    parts.upstreams.report(upstream.name, { kind: 'ok', firstByteMs: parts.clock.now() - startedAt });
-    return { kind: 'served', answer, record: record('served') };
+    const answer = await attempt(upstream, { model, signal });
+    const durationMs = parts.clock.now() - startedAt;
+    parts.upstreams.report(upstream.name, { kind: 'ok', firstByteMs: durationMs });
+    return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
   } catch (thrown) {
-    const failure = limit.timedOut ? new UpstreamFailure('timeout', 'no answer in time') : asFailure(thrown);
-    report(parts, upstream.name, failure, signal);
-    return { kind: 'failed', failure, record: record('failed', failure.kind) };
+    const failure = patience.timedOut ? tooLate() : asFailure(thrown);
+    report(one, failure);
+    const durationMs = parts.clock.now() - startedAt;
+    const record: Attempt = {
+      upstream: upstream.name,
+      result: 'failed',
+      reason: failure.kind,
+      durationMs,
+    };
+    return { kind: 'failed', failure, record };
   } finally {
-    limit.disarm();
+    patience.end();
   }
 }
 
-/** Joins the client's signal with the time allowed for an answer to begin; disarmed, only the client's remains. */
-class AttemptLimit {
-  readonly #controller = new AbortController();
-  readonly #timer: Timer;
-  timedOut = false;
-
-  constructor(client: AbortSignal, patienceMs: number) {
-    if (client.aborted) this.#controller.abort(client.reason);
-    else client.addEventListener('abort', () => this.#controller.abort(client.reason), { once: true });
-    this.#timer = setTimeout(() => {
-      this.timedOut = true;
-      this.#controller.abort(new UpstreamFailure('timeout', 'no answer in time'));
-    }, patienceMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  disarm(): void {
-    clearTimeout(this.#timer);
-  }
+export function tooLate(): UpstreamFailure {
+  return new UpstreamFailure('timeout', 'no answer in time');
 }
 
 /** A client that left, and a request that was wrong, say nothing about the backend's health. */
-function report(parts: RelayParts, name: string, failure: UpstreamFailure, client: AbortSignal): void {
-  if (client.aborted || failure.blameless) {
+function report({ upstream: { name }, patience, parts }: OneTry<unknown>, failure: UpstreamFailure): void {
+  if (patience.nobodyWaits || failure.blameless) {
     parts.upstreams.report(name, { kind: 'neutral' });
     return;
   }
@@ -184,8 +162,13 @@ async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
 
 /** Places in order, weighted within a place. A lone backend is asked a second time, later places are its second chance. */
 function candidates(endpoint: Endpoint, pool: UpstreamPool): Upstream[] {
-  const named = endpoint.places.flatMap((place) => shuffledByWeight(place));
-  const found = named.flatMap((name) => pool.get(name) ?? []);
+  const found: Upstream[] = [];
+  for (const place of endpoint.places) {
+    for (const name of shuffledByWeight(place)) {
+      const upstream = pool.get(name);
+      if (upstream) found.push(upstream);
+    }
+  }
   const [only] = found;
   return found.length === 1 && only ? [only, only] : found.slice(0, MAX_ATTEMPTS);
 }

@@ -5,8 +5,9 @@ import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
-import type { ChatCompletion, ChatRequest } from '../wire/chat.ts';
+import type { ChatRequest } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
+import type { ShownCompletion } from '../wire/completion.ts';
 import type { ImageRequest } from '../wire/images.ts';
 import type { Closing } from './closing.ts';
 import type { Running } from './running.ts';
@@ -106,10 +107,7 @@ export type ChatReply =
   | {
       readonly kind: 'whole';
       readonly terms: Terms;
-      readonly text: string;
-      readonly completion: ChatCompletion;
-      /** `text` is the backend's own answer in the client's own dialect. */
-      readonly untouched: boolean;
+      readonly shown: ShownCompletion;
       /** `undefined`: the store is away, the charge will follow. */
       readonly charged: NanoUsd | undefined;
     }

@@ -27,8 +27,8 @@ export async function relayEmbeddings(
   const order = await tokenFirst(askingOf(call), parts, () => readOrder(call, parts));
   const terms = termsOf(call, order, await admit(call, order, parts));
   const errand = new Errand(call, parts);
-  const served = await errand.orRelease(call.signal, () =>
-    firstAnswer(order, { signal: errand.signal, streamed: false }, parts, async (upstream, attempt) => {
+  const served = await errand.orRelease(() =>
+    firstAnswer(order, errand, parts, async (upstream, attempt) => {
       if (!upstream.embed)
         throw new UpstreamFailure('rejected', 'no embeddings', {
           publicMessage: 'This backend has no embeddings.',

@@ -2,7 +2,7 @@ import type { Attempt, Outcome, Settled } from '../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
-import { NoAnswer } from './attempts.ts';
+import { NoAnswer, tooLate, type Patience } from './attempts.ts';
 import type { Call, RelayParts } from './call.ts';
 import type { Close } from './closing.ts';
 import type { Measured } from './meter.ts';
@@ -19,49 +19,75 @@ export interface Finish {
   readonly fault?: Fault | undefined;
 }
 
-/** A hold that somebody has to close. It keeps its lease alive from admission on and is closed exactly once. */
-export class Errand implements RunningRequest {
+/**
+ * A hold that somebody has to close. It keeps its lease alive from admission on, gives the attempts to answer it their
+ * time, and is closed exactly once. Its deadlines are looked at by the tick that all requests share.
+ */
+export class Errand implements RunningRequest, Patience {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
   readonly #endpoint: string;
+  readonly #client: AbortSignal;
+  readonly #streamed: boolean;
   readonly #startedAt: number;
-  readonly #abort = new AbortController();
+  #attempt: AbortController | undefined;
+  #deadline = Number.POSITIVE_INFINITY;
   #cutBy: Fault | undefined;
+  timedOut = false;
 
-  constructor(call: Call<unknown>, parts: RelayParts) {
+  constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
     this.requestId = call.requestId;
     this.#parts = parts;
     this.#endpoint = call.wanted.code;
+    this.#client = call.signal;
+    this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.running.add(this);
+    if (streamed) call.signal.addEventListener('abort', () => this.#attempt?.abort(), { once: true });
   }
 
-  /** Aborts what works for a hold that must end: shutdown. The client's leaving is no reason to. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  /** A stream's client that leaves is not written for any more; a whole answer is paid work and is waited for. */
+  get nobodyWaits(): boolean {
+    return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
+  }
+
+  begin({ firstByteMs, totalMs }: Parameters<Patience['begin']>[0]): AbortSignal {
+    this.timedOut = false;
+    // A whole answer has no first byte to show before it is finished.
+    this.#deadline = this.#parts.clock.now() + (this.#streamed ? firstByteMs : totalMs);
+    this.#attempt = new AbortController();
+    if (this.nobodyWaits) this.#attempt.abort();
+    return this.#attempt.signal;
+  }
+
+  end(): void {
+    this.#deadline = Number.POSITIVE_INFINITY;
+  }
+
+  tick(nowMs: number): void {
+    if (nowMs < this.#deadline) return;
+    this.timedOut = true;
+    this.#attempt?.abort(tooLate());
+  }
+
+  /** Shutdown. */
+  cut(fault: Fault): void {
+    this.#cutBy = fault;
+    this.#attempt?.abort(fault);
   }
 
   delivered(): Usage {
     return NO_USAGE;
   }
 
-  tick(): void {
-    // Before the first byte an attempt watches its own deadline.
-  }
-
-  cut(fault: Fault): void {
-    this.#cutBy = fault;
-    this.#abort.abort(fault);
-  }
-
   /** Runs what needs an answer; if there is none the hold is released, and then the client is told. */
-  async orRelease<T>(client: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async orRelease<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (thrown) {
       const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
       const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
-      await this.#release(client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
+      await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
       throw fault;
     }
   }

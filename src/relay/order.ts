@@ -49,8 +49,10 @@ export function readImageOrder(call: ImageCall, parts: RelayParts): ImageOrder {
 
 /** The request as the backend gets it: the cap that the hold covers is always in it, so that the bound is true. */
 export function withCap(request: ChatRequest, output: number): ChatRequest {
-  const { max_tokens: _, max_completion_tokens: newer, ...rest } = request;
-  return newer === undefined ? { ...rest, max_tokens: output } : { ...rest, max_completion_tokens: output };
+  // `undefined` is not printed, and cheaper than leaving a field out of the copy.
+  return request.max_completion_tokens === undefined
+    ? { ...request, max_tokens: output }
+    : { ...request, max_tokens: undefined, max_completion_tokens: output };
 }
 
 function outputCap(call: Call<ChatRequest>, maxOutput: number): number {

@@ -21,12 +21,10 @@ export async function relayChat(call: ChatCall, parts: RelayParts): Promise<Chat
   const streamed = call.request.stream === true;
   const admitted = await admit(call, order, parts, streamed);
   const terms = termsOf(call, order, admitted);
-  const errand = new Errand(call, parts);
+  const errand = new Errand(call, parts, streamed);
   const request = withCap(call.request, admitted.output);
-  // A stream's client that leaves is not written for any more; a whole answer is paid work and is waited for.
-  const patience = { signal: streamed ? call.signal : errand.signal, streamed };
-  const served = await errand.orRelease(call.signal, () =>
-    firstAnswer(order, patience, parts, (upstream, attempt) => ask(call, request, upstream, attempt)),
+  const served = await errand.orRelease(() =>
+    firstAnswer(order, errand, parts, (upstream, attempt) => ask(call, request, upstream, attempt)),
   );
   const story = { call, terms, errand, served, meter: new Meter(request), parts };
   return served.answer.kind === 'stream' ? carry(story, served.answer) : await hand(story, served.answer);
@@ -47,7 +45,7 @@ async function hand({ call, terms, errand, served, meter }: Story, whole: WholeA
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
   const shown = presentCompletion(whole, { id: call.requestId, model: call.label }, usageOf(measured));
-  return { kind: 'whole', terms, ...shown, charged: settled?.charged };
+  return { kind: 'whole', terms, shown, charged: settled?.charged };
 }
 
 /** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */

@@ -1,5 +1,6 @@
 import type { Fault } from '../std/fault.ts';
 import { faultBody } from './faults.ts';
+import { relabeller } from './relabel.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
 /**
@@ -20,32 +21,6 @@ export function openAiEncoder(labels: { id: string; model: string }, includeUsag
     chunk: (data, chunk) => (isUsageOnly(chunk) && !includeUsage ? '' : `data: ${rename(data, chunk)}\n\n`),
     error: (fault) => `data: ${JSON.stringify(faultBody(fault))}\n\n`,
     done: () => 'data: [DONE]\n\n',
-  };
-}
-
-/**
- * Replaces the backend's `id` and `model` in JSON text without printing it anew. Inside JSON strings quotes are escaped,
- * so `"id":"…"` can only be the real key; whatever is spaced or missing goes the slow way through the parsed object.
- */
-export function relabeller(labels: { id: string; model: string }) {
-  const idText = `"id":${JSON.stringify(labels.id)}`;
-  const modelText = `"model":${JSON.stringify(labels.model)}`;
-  let theirs = { id: '', model: '', idText: '', modelText: '' };
-  return (text: string, parsed: { id?: unknown; model?: unknown }): string => {
-    const { id, model } = parsed;
-    if (typeof id !== 'string' || typeof model !== 'string') return JSON.stringify({ ...parsed, ...labels });
-    if (id !== theirs.id || model !== theirs.model) {
-      theirs = {
-        id,
-        model,
-        idText: `"id":${JSON.stringify(id)}`,
-        modelText: `"model":${JSON.stringify(model)}`,
-      };
-    }
-    if (!text.includes(theirs.idText) || !text.includes(theirs.modelText)) {
-      return JSON.stringify({ ...parsed, ...labels });
-    }
-    return text.replace(theirs.idText, () => idText).replace(theirs.modelText, () => modelText);
   };
 }
 

@@ -1,29 +1,66 @@
-import { relabeller } from './chat-stream.ts';
+import { relabeller } from './relabel.ts';
 import type { ChatCompletion, ChatUsage } from './chat.ts';
 
+/** A backend's whole answer as the client gets it, as text and as an object; each is made when it is asked for. */
+export interface ShownCompletion {
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  /** `text` is the backend's own answer in the client's own dialect. */
+  readonly untouched: boolean;
+}
+
+interface Whole {
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  readonly untouched?: boolean;
+}
+
 /**
- * A backend's whole answer as the client gets it: our id and the model's public name, and a usage where the backend gave
- * none. Text that needs nothing else is not printed anew.
+ * Our id and the model's public name in a backend's answer, and a usage where the backend gave none. Text that needs
+ * nothing else is not printed anew.
  */
 export function presentCompletion(
-  whole: { readonly text: string; readonly completion: ChatCompletion; readonly untouched?: boolean },
+  whole: Whole,
   labels: { readonly id: string; readonly model: string },
   counted: ChatUsage | undefined,
-): { text: string; completion: ChatCompletion; untouched: boolean } {
-  const { completion, untouched = false } = whole;
-  if (untouched) return { text: whole.text, completion, untouched };
-  const full: ChatCompletion = {
-    ...completion,
-    ...labels,
-    object: 'chat.completion',
-    created: completion.created ?? Math.floor(Date.now() / 1000),
-    usage: counted ?? completion.usage,
-  };
-  const complete =
-    counted === undefined && completion.object === 'chat.completion' && completion.created !== undefined;
-  return {
-    untouched,
-    completion: full,
-    text: complete ? relabeller(labels)(whole.text, completion) : JSON.stringify(full),
-  };
+): ShownCompletion {
+  return new Shown(whole, labels, counted);
+}
+
+class Shown implements ShownCompletion {
+  readonly #whole: Whole;
+  readonly #labels: { readonly id: string; readonly model: string };
+  readonly #counted: ChatUsage | undefined;
+
+  constructor(whole: Whole, labels: { id: string; model: string }, counted: ChatUsage | undefined) {
+    this.#whole = whole;
+    this.#labels = labels;
+    this.#counted = counted;
+  }
+
+  get untouched(): boolean {
+    return this.#whole.untouched ?? false;
+  }
+
+  get text(): string {
+    const { text, completion } = this.#whole;
+    if (this.untouched) return text;
+    const complete =
+      this.#counted === undefined &&
+      completion.object === 'chat.completion' &&
+      completion.created !== undefined;
+    return complete ? relabeller(this.#labels)(text, completion) : JSON.stringify(this.completion);
+  }
+
+  get completion(): ChatCompletion {
+    const { completion } = this.#whole;
+    if (this.untouched) return completion;
+    return {
+      ...completion,
+      ...this.#labels,
+      object: 'chat.completion',
+      created: completion.created ?? Math.floor(Date.now() / 1000),
+      usage: this.#counted ?? completion.usage,
+    };
+  }
 }
