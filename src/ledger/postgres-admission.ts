@@ -64,14 +64,15 @@ export class AdmissionBatch {
 
   /** What the database decided, in the order in which the requests came. */
   admissions(row: AdmitRow): Admission[] {
-    const groupNumbers = numbersIn(row.groups);
-    const numbers = numbersIn(row.results ?? '{}');
+    const groupNumbers = numbersIn(row.group_results);
+    const numbers = numbersIn(row.request_results ?? '{}');
+    const accounts = row.accounts.split(',');
     const admissions: Admission[] = [];
     let sent = 0;
     for (const [index, group] of this.#groups.entries()) {
       const [verdict = -1, free = 0, limit = 1, backlogUs = 0] = groupNumbers.slice(index * 4, index * 4 + 4);
       // The database names accounts by their ids.
-      const whole = new WholeGroup((row.accounts[index] ?? '') as AccountId, { free, limit, backlogUs });
+      const whole = new WholeGroup((accounts[index] ?? '') as AccountId, { free, limit, backlogUs });
       for (const member of group.members) {
         const at = sent++ * NUMBERS_PER_REQUEST;
         if (verdict === 1) admissions[member.place] = whole.next(member);
@@ -89,10 +90,11 @@ export class AdmissionBatch {
 }
 
 export interface AdmitRow {
-  readonly accounts: readonly (string | null)[];
-  readonly groups: string;
+  /** One of each group, separated by commas. */
+  readonly accounts: string;
+  readonly group_results: string;
   /** Absent when every group was admitted as a whole or belongs to nobody. */
-  readonly results: string | null;
+  readonly request_results: string | null;
 }
 
 const NUMBERS_PER_REQUEST = 6;
@@ -100,7 +102,7 @@ const PARAMETERS = 29;
 
 export const ADMIT: Statement = {
   name: 'ledger_admit',
-  text: `SELECT accounts, groups::text, results::text FROM ledger_admit(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
+  text: `SELECT * FROM ledger_admit(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
 interface Member {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { postgresHarness, type PostgresHarness } from '../../test/support/postgres-ledger.ts';
 import { addNano, nanoUsd } from '../std/money.ts';
-import { addAccount, ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { addAccount, ask, FREE, IMAGE_PRICE, TOKEN_PRICE, type TestAccount } from './contract-harness.ts';
 import { availableOf, decide, type AccountState } from './decide.ts';
 import type { Admission, AdmissionRequest } from './port.ts';
 import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
@@ -18,28 +18,27 @@ describe('a batch in the database', () => {
   afterAll(() => harness.close(), PATIENCE_MS);
 
   test(
-    'is decided as the rule decides its requests one after another, whatever the account and the requests',
+    'is decided as the rule decides its requests one after another, whatever the accounts and the requests',
     async () => {
       await fc.assert(
-        fc.asyncProperty(state, wishes, async (before, wished) => {
-          const account = await addAccount(harness);
-          await harness.store.db
-            .updateTable('account')
-            .set({
-              balance: before.balance,
-              held: before.held,
-              open_holds: before.openHolds,
-              monthly_limit: before.monthlyLimit ?? null,
-              month: 203_005,
-              month_spent: before.monthSpent,
-              chat_per_minute: before.perMinute,
-              concurrent: before.concurrent,
-            })
-            .where('id', '=', account.id)
-            .execute();
-          const requests = wished.map((wish) => ask(account, wish));
-          const answers = await Promise.all(requests.map((request) => harness.ledger().admit(request)));
-          expect(answers.map(withoutTime)).toEqual(oneAfterAnother(before, requests));
+        fc.asyncProperty(fc.array(party, { minLength: 1, maxLength: 3 }), async (parties) => {
+          const lists = await Promise.all(
+            parties.map(async ({ before, wishes }) => {
+              const account = await addAccountLike(harness, before);
+              return wishes.map((wish) => ask(account, wish));
+            }),
+          );
+          // Those of different accounts come mixed, each account's own in their order.
+          const all = lists.flatMap((list) => list.map((request, turn) => ({ request, turn })));
+          const mixed = all.toSorted((one, other) => one.turn - other.turn).map(({ request }) => request);
+          const answers = await Promise.all(mixed.map((request) => harness.ledger().admit(request)));
+          for (const [index, { before }] of parties.entries()) {
+            const requests = lists[index] ?? [];
+            const own = requests.map((request) => answers[mixed.indexOf(request)]);
+            expect(own.map((answer) => answer && withoutTime(answer))).toEqual(
+              oneAfterAnother(before, requests),
+            );
+          }
         }),
         { numRuns: RUNS },
       );
@@ -47,6 +46,26 @@ describe('a batch in the database', () => {
     PATIENCE_MS,
   );
 });
+
+async function addAccountLike(harness: PostgresHarness, state: AccountState): Promise<TestAccount> {
+  const account = await addAccount(harness);
+  await harness.store.db
+    .updateTable('account')
+    .set({
+      balance: state.balance,
+      held: state.held,
+      open_holds: state.openHolds,
+      monthly_limit: state.monthlyLimit ?? null,
+      month: 203_005,
+      month_spent: state.monthSpent,
+      chat_per_minute: state.perMinute,
+      images_per_minute: state.perMinute,
+      concurrent: state.concurrent,
+    })
+    .where('id', '=', account.id)
+    .execute();
+  return account;
+}
 
 /** Accounts of all kinds: rich, poor, limited, busy. Amounts up to the largest, so that products exceed 2^63. */
 const state: fc.Arbitrary<AccountState> = fc
@@ -94,6 +113,9 @@ const wishes = fc.oneof(
   fc.array(plain, { minLength: 1, maxLength: 6 }),
   fc.array(fc.oneof(plain, extreme, images), { minLength: 1, maxLength: 12 }),
 );
+
+/** An account and what it asks for. */
+const party = fc.record({ before: state, wishes });
 
 function oneAfterAnother(before: AccountState, requests: readonly AdmissionRequest[]): object[] {
   let account = before;

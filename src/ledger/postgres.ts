@@ -30,6 +30,7 @@ import {
 } from './postgres-closing.ts';
 import { Doubts } from './postgres-doubts.ts';
 import { Lane, unavailable } from './postgres-lane.ts';
+import { HoldsGiven, RESTORE, restoreValues } from './postgres-lost.ts';
 import { postEntry } from './postgres-posting.ts';
 import { PostgresReading } from './postgres-reading.ts';
 import { CallFailed, PostgresSession, type Statement } from './postgres-session.ts';
@@ -69,6 +70,7 @@ export class PostgresLedger implements Ledger {
   readonly #desk: PostgresSession;
   readonly #reading: PostgresReading;
   readonly #doubts: Doubts;
+  readonly #given = new HoldsGiven();
   readonly #admissions: readonly [Lane<AdmissionRequest, Admission>, Lane<AdmissionRequest, Admission>];
   readonly #closings: Lane<Closing, Settled>;
   readonly #callers: Lane<Caller, Identified>;
@@ -153,7 +155,9 @@ export class PostgresLedger implements Ledger {
     const batch = new AdmissionBatch(requests);
     try {
       const [row] = await this.#session.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
-      return row ? batch.admissions(row) : [];
+      const admissions = row ? batch.admissions(row) : [];
+      this.#remember(requests, admissions);
+      return admissions;
     } catch (error) {
       if (!(error instanceof CallFailed) || error.outcome !== 'unknown') throw error;
       return await this.#lookUp(requests, error);
@@ -166,6 +170,7 @@ export class PostgresLedger implements Ledger {
     lost: CallFailed,
   ): Promise<readonly (Admission | Fault)[]> {
     const found = await this.#reading.found(requests).catch(() => []);
+    this.#remember(requests, found);
     return requests.map((request, index) => {
       const admission = found[index];
       if (admission) return admission;
@@ -177,14 +182,27 @@ export class PostgresLedger implements Ledger {
   #closeAll(closings: readonly Closing[]): Promise<readonly (Settled | Fault)[]> {
     return callTogether(closings, async (some) => {
       const rows = await this.#closeRows(some);
+      if (rows.size < some.length) await this.#closeLost(some, rows);
       return some.map(({ requestId }) => settledOf(rows.get(requestId), requestId));
     });
   }
 
-  async #closeRows(closings: readonly Closing[]): Promise<ReadonlyMap<string, ClosedRow>> {
+  async #closeRows(closings: readonly Closing[]): Promise<Map<string, ClosedRow>> {
     const rows = await this.#session.call<ClosedRow>(CLOSE, closeValues(closings, this.#offsetUs()));
     this.#reportOverruns(rows);
-    return new Map(rows.map((row) => [row.id, row]));
+    const found = new Map(rows.map((row) => [row.id, row]));
+    this.#given.forget(found.keys());
+    return found;
+  }
+
+  /** Holds that we were given and that are not there any more: a crash of the database lost them. */
+  async #closeLost(closings: readonly Closing[], rows: Map<string, ClosedRow>): Promise<void> {
+    const missing = closings.filter(({ requestId }) => !rows.has(requestId));
+    const lost = this.#given.among(missing.map(({ requestId }) => requestId));
+    if (lost.length === 0) return;
+    this.#log.warn('holds_restored', { requests: lost.map(({ request }) => request.requestId) });
+    await this.#session.call(RESTORE, restoreValues(lost, this.#lease));
+    for (const [id, row] of await this.#closeRows(missing)) rows.set(id, row);
   }
 
   async #voidFound(ids: readonly RequestId[]): Promise<ReadonlySet<string>> {
@@ -232,6 +250,10 @@ export class PostgresLedger implements Ledger {
     } catch (error) {
       throw unavailable(String(error), error);
     }
+  }
+
+  #remember(requests: readonly AdmissionRequest[], admissions: readonly (Admission | undefined)[]): void {
+    this.#given.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
   }
 
   #offsetUs(): number {

@@ -1,16 +1,21 @@
 /**
- * The admission of a batch, in one call and one transaction. It mirrors `decide` of src/ledger/decide.ts (the model test
- * holds both against each other); what does not depend on the account (the hold for the full cap, the least useful
- * hold) and the constants of the rule come in from there.
+ * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
+ * each other); what does not depend on the account (the hold for the full cap, the least useful hold) and the constants
+ * of the rule come in from there.
  *
  * Why it is shaped like this: on a busy account everybody waits for that account's row, so nothing is done under its
- * lock that can be done before, and writing a hold (a wide row, several indexes) costs several times as much as
- * deciding about it. So the callers are looked up without a lock first; where all that they ask for seems to fit, their
- * holds are written at once. Only then the accounts are locked, in the order of their ids so that two batches never wait
- * for each other in a circle. The token is compared again and the clock is read. A group whose last request still fits
- * is admitted as a whole: each limit only ever gets tighter from one request to the next, so the others fit, too. Any
- * other group is decided request by request. Each account is updated once. Where the first look was wrong, holds are
- * taken back and the right ones written. Nobody sees any of it before the commit.
+ * lock that can be done before or after.
+ * - Before: writing a hold (a wide row, several indexes) costs many times as much as deciding about it. So the accounts
+ *   are looked at without a lock first; where all that a group asks for seems to fit, its holds are written at once.
+ * - Then the accounts are taken in the order of their ids, so that two batches never wait for each other in a circle. A
+ *   group that still fits is admitted as a whole by one update: each limit only ever gets tighter from one request to
+ *   the next, so when the last one fits all do. Any other group is decided request by request. Where the first look was
+ *   wrong, holds are taken back and the right ones written. Nobody sees any of it before the commit.
+ * - After: the commit does not wait for the disk, since the lock would be kept meanwhile and a disk takes as long as a
+ *   hundred decisions. What that can cost: a crash of the database (not of a node) loses the holds of the last moment,
+ *   each as a whole, with what it took from the limits. No balance changes here, so none is lost; and the log is written
+ *   in order, so a charge that was acknowledged never lacks its hold, nor does anything else that came after it. The
+ *   node that runs such a request remembers the hold and writes it again when it comes to close it (`ledger_restore`).
  *
  * Names: `g_` groups of the batch (one caller, one kind of rate limit, one set of defaults), `s_` shapes (what requests
  * of one model and client share), `q_` requests, ordered by group. Requests and results pass as arrays because a row
@@ -29,159 +34,199 @@ CREATE FUNCTION ledger_admit(
   s_lowerable boolean[], s_endpoint text[], s_model text[], s_price text[], s_input_price bigint[],
   s_output_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
-  q_output bigint[], q_choices bigint[]
-) RETURNS TABLE (accounts text[], groups bigint[], results bigint[]) LANGUAGE plpgsql AS $$
+  q_output bigint[], q_choices bigint[],
+  OUT accounts text, OUT group_results text, OUT request_results text
+) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := ${nowUs('p_offset_us')};
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthOf('v_start')};
-  v_rows bigint[]; v_admitted bigint := 0; v_as_written bigint := 0;
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[];
-  v_account account; v_group bigint; v_shape bigint;
-  v_held bigint; v_open bigint; v_chat bigint; v_images bigint; v_used bigint; v_month_left bigint; v_whole bigint;
-  v_first bigint; v_count bigint; v_before bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
+  g_id text[]; g_early boolean[]; g_order bigint[] := ARRAY[1]; groups bigint[]; results bigint[];
+  v_any_early boolean; v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint;
+  v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
+  v_held bigint; v_open bigint; v_month_left bigint; v_whole bigint;
+  v_first bigint; v_count bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
   v_arrival bigint; v_free bigint; v_hold bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
 BEGIN
-  SELECT array_agg(a.id ORDER BY g.place), array_agg(
-      a.status = 'active' AND a.role <> 'system'
-      AND g.total <= least(a.balance, coalesce(a.monthly_limit - a.month_spent, a.balance)) - a.held
-      AND a.open_holds + g.count <= coalesce(a.concurrent, g.concurrent)
-      AND greatest(CASE WHEN g.images THEN a.images_arrival_us ELSE a.chat_arrival_us END - v_now, 0)
-        + g.count * 60000000 / coalesce(CASE WHEN g.images THEN a.images_per_minute ELSE a.chat_per_minute END, g.per_minute)
-        < 60000000
-      ORDER BY g.place)
-    INTO g_id, g_early
-    FROM (SELECT *, u.last - coalesce(g_last[u.place - 1], 0) AS count
-      FROM unnest(g_hash, g_account, g_images, g_per_minute, g_concurrent, g_last, g_total)
-        WITH ORDINALITY AS u (hash, account, images, per_minute, concurrent, last, total, place)) g
-    LEFT JOIN account a ON a.id = coalesce(g.account, (SELECT t.id FROM account t WHERE t.token_hash = g.hash));
-
-  v_rows := ARRAY(SELECT n FROM generate_series(1, cardinality(q_id)) AS n WHERE g_early[q_group[n]]);
-  IF cardinality(v_rows) > 0 THEN
-    ${insertHolds()}
-  END IF;
+  PERFORM set_config('synchronous_commit', 'off', true);
   groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
 
-  FOR v_account IN SELECT * FROM account WHERE id = ANY (g_id) ORDER BY id FOR NO KEY UPDATE LOOP
-    CONTINUE WHEN v_account.status <> 'active' OR v_account.role = 'system';
+  IF cardinality(g_last) = 1 THEN
+    IF g_hash[1] IS NULL THEN
+      SELECT a.id, ${fits('1')} INTO v_id, v_early FROM account a WHERE a.id = g_account[1];
+    ELSE
+      SELECT a.id, ${fits('1')} INTO v_id, v_early FROM account a WHERE a.token_hash = g_hash[1];
+    END IF;
+    g_id := ARRAY[v_id];
+    g_early := ARRAY[v_early];
+  ELSE
+    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g), array_agg(g ORDER BY a.id, g)
+      INTO g_id, g_early, g_order
+      FROM generate_series(1, cardinality(g_last)) AS g
+      LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
+  END IF;
+
+  v_any_early := coalesce(true = ANY (g_early), false);
+  IF v_any_early THEN
+    ${insertHolds('g_early[q.group_number]', 'q_full', 'q_output')}
+    GET DIAGNOSTICS v_early_count = ROW_COUNT;
+  END IF;
+
+  FOREACH v_group IN ARRAY g_order LOOP
+    CONTINUE WHEN g_id[v_group] IS NULL;
+    v_first := coalesce(g_last[v_group - 1], 0) + 1;
+    v_count := g_last[v_group] - v_first + 1;
+    IF g_early[v_group] THEN
+      UPDATE account a SET held = a.held + g_total[v_group], open_holds = a.open_holds + v_count,
+          chat_arrival_us = CASE WHEN g_images[v_group] THEN a.chat_arrival_us ELSE
+            greatest(a.chat_arrival_us, v_now) + v_count * ${step('v_group')} END,
+          images_arrival_us = CASE WHEN g_images[v_group] THEN
+            greatest(a.images_arrival_us, v_now) + v_count * ${step('v_group')} ELSE a.images_arrival_us END,
+          token_used_at = CASE WHEN g_hash[v_group] IS NULL THEN a.token_used_at ELSE v_start END
+        WHERE a.id = g_id[v_group] AND (g_hash[v_group] IS NULL OR a.token_hash = g_hash[v_group])
+          AND ${fits('v_group')}
+        RETURNING ${whole()} - a.held + g_total[v_group], ${perMinute('v_group')},
+          CASE WHEN g_images[v_group] THEN a.images_arrival_us ELSE a.chat_arrival_us END
+        INTO v_free, v_limit, v_arrival;
+      IF FOUND THEN
+        groups[v_group * 4 - 3] := 1;
+        groups[v_group * 4 - 2] := v_free;
+        groups[v_group * 4 - 1] := v_limit;
+        groups[v_group * 4] := v_arrival - v_count * ((59999999 + v_limit) / v_limit) - v_now;
+        v_admitted := v_admitted + v_count;
+        v_as_written := v_as_written + v_count;
+        CONTINUE;
+      END IF;
+    END IF;
+
+    SELECT * INTO v_account FROM account a WHERE a.id = g_id[v_group] FOR NO KEY UPDATE;
+    CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system'
+      OR g_hash[v_group] IS NOT NULL AND g_hash[v_group] IS DISTINCT FROM v_account.token_hash;
     v_now := ${nowUs('p_offset_us')};
     v_held := v_account.held;
     v_open := v_account.open_holds;
-    v_chat := v_account.chat_arrival_us;
-    v_images := v_account.images_arrival_us;
-    v_used := v_account.token_used_at;
     v_month_left := greatest(0, coalesce(v_account.monthly_limit, p_max_balance)
       - CASE WHEN v_account.month >= v_month THEN v_account.month_spent ELSE 0 END);
     v_whole := least(v_month_left, v_account.balance);
+    v_concurrent := coalesce(v_account.concurrent, g_concurrent[v_group]);
+    v_limit := coalesce(CASE WHEN g_images[v_group] THEN v_account.images_per_minute ELSE v_account.chat_per_minute END,
+      g_per_minute[v_group]);
+    v_step := (59999999 + v_limit) / v_limit;
+    v_burst := v_step * v_limit;
+    v_arrival := least(greatest(
+      CASE WHEN g_images[v_group] THEN v_account.images_arrival_us ELSE v_account.chat_arrival_us END, v_now), v_now + v_burst);
+    groups[v_group * 4 - 3] := 0;
+    results := coalesce(results, array_fill(1::bigint, ARRAY[cardinality(q_id) * 6]));
 
-    FOREACH v_group IN ARRAY array_positions(g_id, v_account.id) LOOP
-      CONTINUE WHEN g_hash[v_group] IS NOT NULL AND g_hash[v_group] IS DISTINCT FROM v_account.token_hash;
-      v_first := coalesce(g_last[v_group - 1], 0) + 1;
-      v_count := g_last[v_group] - v_first + 1;
-      v_before := v_open;
-      v_concurrent := coalesce(v_account.concurrent, g_concurrent[v_group]);
-      v_limit := coalesce(CASE WHEN g_images[v_group] THEN v_account.images_per_minute ELSE v_account.chat_per_minute END,
-        g_per_minute[v_group]);
-      v_step := (59999999 + v_limit) / v_limit;
-      v_burst := v_step * v_limit;
-      v_arrival := least(greatest(CASE WHEN g_images[v_group] THEN v_images ELSE v_chat END, v_now), v_now + v_burst);
+    FOR n IN v_first .. g_last[v_group] LOOP
       v_free := greatest(v_whole - v_held, 0);
-      groups[v_group * 4 - 3] := 0;
-      groups[v_group * 4 - 2] := v_free;
-      groups[v_group * 4 - 1] := v_limit;
-      groups[v_group * 4] := v_arrival - v_now;
-
-      IF v_arrival + v_count * v_step - v_now <= v_burst AND v_open + v_count <= v_concurrent
-          AND g_total[v_group] <= v_free THEN
-        groups[v_group * 4 - 3] := 1;
-        v_arrival := v_arrival + v_count * v_step;
-        v_held := v_held + g_total[v_group];
-        v_open := v_open + v_count;
-        IF g_early[v_group] THEN v_as_written := v_as_written + v_count; END IF;
-      ELSE
-        results := coalesce(results, array_fill(1::bigint, ARRAY[cardinality(q_id) * 6]));
-        FOR n IN v_first .. g_last[v_group] LOOP
-          v_free := greatest(v_whole - v_held, 0);
-          v_hold := q_full[n];
+      v_hold := q_full[n];
+      v_verdict := CASE
+        WHEN v_arrival + v_step - v_now > v_burst THEN 2
+        WHEN v_open >= v_concurrent THEN 3
+        WHEN v_hold <= v_free THEN 0 END;
+      IF v_verdict IS NULL THEN
+        v_shape := q_shape[n];
+        v_affordable := CASE WHEN s_lowerable[v_shape] THEN 0 ELSE -1 END;
+        v_money := v_free::numeric * 1000000 - q_input[n]::numeric * s_input_price[v_shape];
+        IF s_lowerable[v_shape] AND v_money >= 0 THEN
+          v_affordable := CASE WHEN s_output_price[v_shape] = 0 THEN p_max_count
+            ELSE least(div(v_money, s_output_price[v_shape]), p_max_count) END::bigint / q_choices[n];
+        END IF;
+        IF v_affordable >= least(p_output_floor, q_output[n]) THEN
+          v_verdict := 0;
+          q_cap[n] := least(v_affordable, q_output[n]);
+          v_hold := div(q_input[n]::numeric * s_input_price[v_shape]
+            + q_cap[n]::numeric * q_choices[n] * s_output_price[v_shape] + 999999, 1000000);
+          q_held[n] := v_hold;
+        ELSE
           v_verdict := CASE
-            WHEN v_arrival + v_step - v_now > v_burst THEN 2
-            WHEN v_open >= v_concurrent THEN 3
-            WHEN v_hold <= v_free THEN 0 END;
-          IF v_verdict IS NULL THEN
-            v_shape := q_shape[n];
-            v_affordable := CASE WHEN s_lowerable[v_shape] THEN 0 ELSE -1 END;
-            v_money := v_free::numeric * 1000000 - q_input[n]::numeric * s_input_price[v_shape];
-            IF s_lowerable[v_shape] AND v_money >= 0 THEN
-              v_affordable := CASE WHEN s_output_price[v_shape] = 0 THEN p_max_count
-                ELSE least(div(v_money, s_output_price[v_shape]), p_max_count) END::bigint / q_choices[n];
-            END IF;
-            IF v_affordable >= least(p_output_floor, q_output[n]) THEN
-              v_verdict := 0;
-              q_cap[n] := least(v_affordable, q_output[n]);
-              v_hold := div(q_input[n]::numeric * s_input_price[v_shape]
-                + q_cap[n]::numeric * q_choices[n] * s_output_price[v_shape] + 999999, 1000000);
-              q_held[n] := v_hold;
-            ELSE
-              v_verdict := CASE
-                WHEN q_required[n] <= v_whole THEN 6
-                WHEN v_month_left < v_account.balance THEN 5
-                WHEN v_whole = 0 THEN 4
-                ELSE 7 END;
-            END IF;
-          END IF;
-          IF v_verdict = 0 THEN
-            v_arrival := v_arrival + v_step;
-            v_held := v_held + v_hold;
-            v_open := v_open + 1;
-            v_free := v_free - v_hold;
-            IF g_early[v_group] AND v_hold = q_full[n] THEN v_as_written := v_as_written + 1; END IF;
-          END IF;
-          results[n * 6 - 5] := v_verdict;
-          results[n * 6 - 4] := v_hold;
-          results[n * 6 - 3] := q_cap[n];
-          results[n * 6 - 2] := v_free;
-          results[n * 6 - 1] := v_limit;
-          results[n * 6] := v_arrival - v_now;
-        END LOOP;
+            WHEN q_required[n] <= v_whole THEN 6
+            WHEN v_month_left < v_account.balance THEN 5
+            WHEN v_whole = 0 THEN 4
+            ELSE 7 END;
+        END IF;
       END IF;
-      CONTINUE WHEN v_open = v_before;
-      v_admitted := v_admitted + v_open - v_before;
-      IF g_images[v_group] THEN v_images := v_arrival; ELSE v_chat := v_arrival; END IF;
-      IF g_hash[v_group] IS NOT NULL THEN v_used := v_now / 1000; END IF;
+      IF v_verdict = 0 THEN
+        v_arrival := v_arrival + v_step;
+        v_held := v_held + v_hold;
+        v_open := v_open + 1;
+        v_free := v_free - v_hold;
+        IF g_early[v_group] AND v_hold = q_full[n] THEN v_as_written := v_as_written + 1; END IF;
+      END IF;
+      results[n * 6 - 5] := v_verdict;
+      results[n * 6 - 4] := v_hold;
+      results[n * 6 - 3] := q_cap[n];
+      results[n * 6 - 2] := v_free;
+      results[n * 6 - 1] := v_limit;
+      results[n * 6] := v_arrival - v_now;
     END LOOP;
-    IF v_open > v_account.open_holds THEN
-      UPDATE account SET held = v_held, open_holds = v_open, chat_arrival_us = v_chat, images_arrival_us = v_images,
-        token_used_at = v_used WHERE id = v_account.id;
-    END IF;
+    CONTINUE WHEN v_open = v_account.open_holds;
+    v_admitted := v_admitted + v_open - v_account.open_holds;
+    UPDATE account SET held = v_held, open_holds = v_open,
+      chat_arrival_us = CASE WHEN g_images[v_group] THEN chat_arrival_us ELSE v_arrival END,
+      images_arrival_us = CASE WHEN g_images[v_group] THEN v_arrival ELSE images_arrival_us END,
+      token_used_at = CASE WHEN g_hash[v_group] IS NULL THEN token_used_at ELSE v_now / 1000 END
+      WHERE id = v_account.id;
   END LOOP;
 
-  IF v_as_written < cardinality(v_rows) THEN
+  IF v_as_written < v_early_count THEN
     DELETE FROM request WHERE id = ANY (ARRAY(
-      SELECT q_id[n] FROM unnest(v_rows) AS n WHERE NOT (${isAdmitted()} AND q_held[n] = q_full[n])));
+      SELECT q_id[n] FROM generate_subscripts(q_id, 1) AS n
+      WHERE g_early[q_group[n]] AND NOT (${isAdmitted('n')} AND q_held[n] = q_full[n])));
   END IF;
   IF v_as_written < v_admitted THEN
-    v_rows := ARRAY(SELECT n FROM generate_series(1, cardinality(q_id)) AS n
-      WHERE ${isAdmitted()} AND NOT (g_early[q_group[n]] AND q_held[n] = q_full[n]));
-    ${insertHolds()}
+    ${insertHolds(
+      `${isAdmitted('q.place')} AND (g_early[q.group_number] AND q.held = q_full[q.place]) IS NOT TRUE`,
+      'q_held',
+      'q_cap',
+    )}
   END IF;
-  accounts := g_id;
-  RETURN NEXT;
+  accounts := array_to_string(g_id, ',', '');
+  group_results := groups::text;
+  request_results := results::text;
 END $$`;
 
-function isAdmitted(): string {
-  return `(groups[q_group[n] * 4 - 3] = 1 OR groups[q_group[n] * 4 - 3] = 0 AND results[n * 6 - 5] = 0)`;
+/** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
+function fits(g: string): string {
+  const arrival = `CASE WHEN g_images[${g}] THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
+  const count = `(g_last[${g}] - coalesce(g_last[${g} - 1], 0))`;
+  return `(a.status = 'active' AND a.role <> 'system'
+    AND g_total[${g}] <= ${whole()} - a.held
+    AND a.open_holds + ${count} <= coalesce(a.concurrent, g_concurrent[${g}])
+    AND greatest(${arrival} - v_now, 0) + ${count} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
 }
 
-/** Writes the holds whose places in the batch are in `v_rows`. */
-function insertHolds(): string {
+function whole(): string {
+  return `least(a.balance, greatest(0, coalesce(a.monthly_limit, p_max_balance)
+    - CASE WHEN a.month >= v_month THEN a.month_spent ELSE 0 END))`;
+}
+
+/** The time that one request of group `g` takes from its account's rate limit. */
+function step(g: string): string {
+  return `((59999999 + ${perMinute(g)}) / ${perMinute(g)})`;
+}
+
+function perMinute(g: string): string {
+  return `coalesce(CASE WHEN g_images[${g}] THEN a.images_per_minute ELSE a.chat_per_minute END, g_per_minute[${g}])`;
+}
+
+function isAdmitted(n: string): string {
+  return `(groups[q_group[${n}] * 4 - 3] = 1 OR groups[q_group[${n}] * 4 - 3] = 0 AND results[${n} * 6 - 5] = 0)`;
+}
+
+/** Writes the holds of the requests that meet the condition. */
+function insertHolds(condition: string, held: string, cap: string): string {
   return `INSERT INTO request (id, account_id, state, held, node, lease_until, kind, endpoint, model, price,
       input_ceiling, output_cap, choices, stream, client, created_at)
-    SELECT q_id[n], g_id[q_group[n]], 'pending', q_held[n], p_node, v_start + p_lease_ms,
-      CASE WHEN g_images[q_group[n]] THEN 'images' ELSE 'chat' END, s_endpoint[q_shape[n]], s_model[q_shape[n]],
-      s_price[q_shape[n]], q_input[n], q_cap[n], q_choices[n], s_stream[q_shape[n]], s_client[q_shape[n]], v_start
-    FROM unnest(v_rows) AS n;`;
+    SELECT q.id, g_id[q.group_number], 'pending', q.held, p_node, v_start + p_lease_ms,
+      CASE WHEN g_images[q.group_number] THEN 'images' ELSE 'chat' END, s_endpoint[q.shape], s_model[q.shape],
+      s_price[q.shape], q.input, q.cap, q.choices, s_stream[q.shape], s_client[q.shape], v_start
+    FROM unnest(q_id, q_group, q_shape, ${held}, q_input, ${cap}, q_choices)
+      WITH ORDINALITY AS q (id, group_number, shape, held, input, cap, choices, place)
+    WHERE ${condition};`;
 }
 
 /** The database's clock, the only one that all nodes share. The offset is for tests. */

@@ -151,6 +151,32 @@ BEGIN
 END $$`;
 
 /**
+ * Writes holds again that a crash of the database lost while their requests ran on. They hold what they did, or as much
+ * of it as the account has left by now: the rest of what they cost is then the operator's loss, and booked as such.
+ */
+export const LEDGER_RESTORE = `
+CREATE FUNCTION ledger_restore(
+  p_node text, p_lease_ms bigint, q_id text[], q_account text[], q_held bigint[], q_kind text[], q_endpoint text[],
+  q_model text[], q_price text[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
+  q_client text[], q_created bigint[]
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_held bigint; n bigint;
+BEGIN
+  FOR n IN SELECT place FROM unnest(q_account) WITH ORDINALITY AS q (account, place) ORDER BY account, place LOOP
+    SELECT least(q_held[n], a.balance - a.held) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
+    CONTINUE WHEN NOT FOUND;
+    INSERT INTO request (id, account_id, state, held, node, lease_until, kind, endpoint, model, price, input_ceiling,
+        output_cap, choices, stream, client, created_at)
+      VALUES (q_id[n], q_account[n], 'pending', v_held, p_node, q_created[n] + p_lease_ms, q_kind[n], q_endpoint[n],
+        q_model[n], q_price[n], q_input[n], q_output[n], q_choices[n], q_stream[n], q_client[n], q_created[n])
+      ON CONFLICT DO NOTHING;
+    CONTINUE WHEN NOT FOUND;
+    UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
+  END LOOP;
+END $$`;
+
+/**
  * Changes a balance from outside a request. Every entry comes with a key, so that a caller who lost the connection can
  * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum; the caller says why.
  */

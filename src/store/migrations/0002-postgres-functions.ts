@@ -1,6 +1,12 @@
 import type { Dialect } from '../dialect.ts';
 import { LEDGER_ADMIT } from './0002-ledger-admit.ts';
-import { LEDGER_CLOSE, LEDGER_EXPIRE, LEDGER_POST, LEDGER_RENEW } from './0002-ledger-close.ts';
+import {
+  LEDGER_CLOSE,
+  LEDGER_EXPIRE,
+  LEDGER_POST,
+  LEDGER_RENEW,
+  LEDGER_RESTORE,
+} from './0002-ledger-close.ts';
 
 /**
  * The ledger's decisions as functions of the database, where many nodes share one. A later version that needs another
@@ -16,6 +22,7 @@ export function postgresFunctions(d: Dialect): readonly string[] {
     LEDGER_EXPIRE,
     LEDGER_RENEW,
     LEDGER_POST,
+    LEDGER_RESTORE,
   ];
 }
 
