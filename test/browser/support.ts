@@ -7,6 +7,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   type Page,
+  type Request,
 } from 'playwright-core';
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 
@@ -17,9 +18,10 @@ const WAIT_MS = 15_000;
 export class Stage {
   readonly gateway: Gateway;
   readonly browser: Browser;
-  readonly #folder: string;
+  /** Absent where the browser belongs to another stage. */
+  readonly #folder: string | undefined;
 
-  private constructor(gateway: Gateway, browser: Browser, folder: string) {
+  private constructor(gateway: Gateway, browser: Browser, folder?: string) {
     this.gateway = gateway;
     this.browser = browser;
     this.#folder = folder;
@@ -32,6 +34,11 @@ export class Stage {
     return new Stage(await Gateway.start(options), browser, folder);
   }
 
+  /** Another Tollgate, looked at with the same browser. */
+  async another(options: GatewayOptions): Promise<Stage> {
+    return new Stage(await Gateway.start(options), this.browser);
+  }
+
   get url(): string {
     return this.gateway.url;
   }
@@ -41,13 +48,14 @@ export class Stage {
     const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
+    watchTraffic(page);
     return { context, page, complaints: listen(page) };
   }
 
   async close(): Promise<void> {
-    await this.browser.close();
+    if (this.#folder !== undefined) await this.browser.close();
     await this.gateway.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
@@ -56,6 +64,31 @@ export interface Visitor {
   readonly page: Page;
   /** Uncaught errors, crashes that were caught, and broken content policy: no page may have any. */
   readonly complaints: string[];
+}
+
+/** Goes to a page the way a link of the console does: the application stays, the page changes. */
+export async function follow(page: Page, path: string): Promise<void> {
+  await page.evaluate((to) => history.pushState(null, '', to), path);
+  await settled(page);
+}
+
+/**
+ * The page has its code and its data: it has a heading, nothing says "Loading", no request is under way, and everything
+ * that moved has come to rest. What arrived last may ask for more, so all of it has to hold at once.
+ */
+export async function settled(page: Page): Promise<void> {
+  const requests = underWay.get(page);
+  if (!requests) throw new Error('this page is not of a stage');
+  const deadline = Date.now() + WAIT_MS;
+  for (;;) {
+    await page.waitForFunction(
+      () => document.querySelector('h1') && !document.querySelector('[role=status][aria-label^="Loading"]'),
+    );
+    for (const request of requests) await request.response().then((response) => response?.finished());
+    const rests = await page.evaluate(comeToRest);
+    if (rests && requests.size === 0) return;
+    if (Date.now() > deadline) throw new Error(`${page.url()} is never done: ${urlsOf(requests)}`);
+  }
 }
 
 export async function launchChromium(folder: string): Promise<Browser> {
@@ -98,6 +131,30 @@ async function unpackChromium(folder: string): Promise<string> {
     if (before === undefined) delete process.env['TMPDIR'];
     else process.env['TMPDIR'] = before;
   }
+}
+
+const underWay = new WeakMap<Page, Set<Request>>();
+
+function watchTraffic(page: Page): void {
+  const requests = new Set<Request>();
+  underWay.set(page, requests);
+  page.on('request', (request) => requests.add(request));
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
+}
+
+function urlsOf(requests: ReadonlySet<Request>): string {
+  return [...requests].map((request) => request.url()).join(', ');
+}
+
+/** Runs in the page. Two frames: the first shows what has arrived, the second what that led to. */
+async function comeToRest(): Promise<boolean> {
+  const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
+  await frame();
+  await frame();
+  const passing = document.getAnimations().filter((a) => a.effect?.getTiming().iterations !== Infinity);
+  await Promise.allSettled(passing.map((animation) => animation.finished));
+  return document.querySelector('[role=status][aria-label^="Loading"]') === null;
 }
 
 function listen(page: Page): string[] {
