@@ -12,7 +12,7 @@ import {
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 
 /** Nothing in the console takes a tenth of this, even on a busy machine. */
-const WAIT_MS = 15_000;
+const WAIT_MS = 30_000;
 
 /** A real Tollgate with its console, and a real Chromium to look at it. */
 export class Stage {
