@@ -91,14 +91,14 @@ export function makeMetrics(parts: MetricsParts): Metrics {
 /** Beyond this many combinations of labels a metric counts the rest together. */
 const MAX_SERIES = 200;
 const OTHER = 'other';
-const BETWEEN = '\0';
 
 class Counter {
   readonly #name: string;
   readonly #help: string;
   readonly #labels: readonly string[];
-  /** By the values of the labels, how they are written matters only when somebody reads. */
-  readonly #values = new Map<string, number>();
+  readonly #series = new Map<string, Series>();
+  /** Most requests count where the one before them did. */
+  #latest: Series | undefined;
 
   constructor(name: string, help: string, labels: readonly string[]) {
     this.#name = name;
@@ -107,17 +107,32 @@ class Counter {
   }
 
   add(values: readonly string[]): void {
-    const wanted = values.join(BETWEEN);
-    const key = roomFor(this.#values, wanted) ? wanted : values.map(() => OTHER).join(BETWEEN);
-    this.#values.set(key, (this.#values.get(key) ?? 0) + 1);
+    if (!this.#latest || !isSame(this.#latest.values, values)) this.#latest = this.#find(values);
+    this.#latest.count++;
+  }
+
+  #find(wanted: readonly string[]): Series {
+    const room = roomFor(this.#series, labelText(this.#labels, wanted));
+    const values = room ? wanted : wanted.map(() => OTHER);
+    const key = labelText(this.#labels, values);
+    const series = this.#series.get(key) ?? { values, count: 0 };
+    this.#series.set(key, series);
+    return series;
   }
 
   lines(): string[] {
-    const series = [...this.#values].map(
-      ([key, value]) => `${this.#name}{${labelText(this.#labels, key.split(BETWEEN))}} ${value}`,
-    );
+    const series = [...this.#series].map(([labels, { count }]) => `${this.#name}{${labels}} ${count}`);
     return [...head(this.#name, this.#help, 'counter'), ...series];
   }
+}
+
+interface Series {
+  readonly values: readonly string[];
+  count: number;
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((value, index) => value === b[index]);
 }
 
 interface Buckets {

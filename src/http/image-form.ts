@@ -8,7 +8,7 @@ const MAX_IMAGES = 16;
 
 /** Reads `/images/edits`: a form with the fields of a generation and the pictures to start from. */
 export async function readImageForm(request: Request): Promise<{ request: ImageRequest; size: BodySize }> {
-  const bytes = await readBody(request);
+  const bytes = new Uint8Array(await readBody(request));
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
   if (image.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });

@@ -6,7 +6,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import type { ImageResponse } from '../wire/images.ts';
-import { baseHeaders, json, termHeaders } from './respond.ts';
+import { baseHeaders, paidAnswer } from './respond.ts';
 
 const LINK_LIFE_MS = 3_600_000;
 
@@ -77,7 +77,7 @@ export async function answerImages(
     data,
     ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
   };
-  return json(body, call.requestId, termHeaders(reply.terms, reply.settled?.charged));
+  return paidAnswer(body, reply.terms, reply.settled?.charged);
 }
 
 function gone(): Fault {

@@ -15,7 +15,7 @@ export interface JsonBody {
 /** Reads a JSON object: bounded, valid UTF-8, not nested into absurdity. Everything else is a 400 that says why. */
 export async function readJson(request: Request): Promise<JsonBody> {
   refuseEncoding(request.headers);
-  const bytes = await readBody(request);
+  const bytes = new Uint8Array(await readBody(request));
   const text = decode(bytes);
   refuseDepth(text);
   const value = parse(text);
@@ -30,20 +30,12 @@ export async function readJson(request: Request): Promise<JsonBody> {
 }
 
 /** The whole body, or a refusal as soon as it is known to be too large, or not to come. */
-export async function readBody(
-  request: Request,
-  patienceMs = BODY_PATIENCE_MS,
-): Promise<Uint8Array<ArrayBuffer>> {
+export function readBody(request: Request, patienceMs = BODY_PATIENCE_MS): Promise<ArrayBuffer> {
   const declared = Number(request.headers.get('content-length') ?? Number.NaN);
   if (declared > MAX_BODY_BYTES) throw tooLarge();
   // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
   const read = Number.isNaN(declared) ? readChunks(request) : request.arrayBuffer();
-  try {
-    return new Uint8Array(await arriving.inTime(read, patienceMs));
-  } catch (thrown) {
-    if (thrown instanceof Fault) throw thrown;
-    throw new Fault('invalid_json', 'The body could not be read.', { cause: thrown });
-  }
+  return arriving.inTime(read, patienceMs);
 }
 
 interface Arrival {
@@ -61,16 +53,15 @@ class Arriving {
       const body: Arrival = { until: performance.now() + patienceMs, refuse: reject };
       this.#bodies.add(body);
       this.#timer ??= setInterval(() => this.#look(), Math.min(LOOK_MS, patienceMs));
-      read.then(
-        (bytes) => {
-          this.#bodies.delete(body);
-          resolve(bytes);
-        },
-        (error: unknown) => {
-          this.#bodies.delete(body);
-          reject(error as Error);
-        },
-      );
+      const came = (bytes: T): void => {
+        this.#bodies.delete(body);
+        resolve(bytes);
+      };
+      const broke = (error: unknown): void => {
+        this.#bodies.delete(body);
+        reject(error instanceof Fault ? error : unreadable(error));
+      };
+      read.then(came, broke);
     });
   }
 
@@ -99,6 +90,10 @@ async function readChunks(request: Request): Promise<ArrayBuffer> {
     chunks.push(chunk);
   }
   return new Uint8Array(Buffer.concat(chunks)).buffer;
+}
+
+function unreadable(cause: unknown): Fault {
+  return new Fault('invalid_json', 'The body could not be read.', { cause });
 }
 
 function tooSlow(): Fault {

@@ -13,7 +13,7 @@ import type { Edge, Exchange } from './edge.ts';
 import { readJson } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
 import { callOf, under } from './public-calls.ts';
-import { json, termHeaders } from './respond.ts';
+import { json, paidAnswer } from './respond.ts';
 import type { Replays } from './replays.ts';
 import type { Route } from './router.ts';
 import { wantedOf } from './wanted.ts';
@@ -60,9 +60,9 @@ async function answer(call: ChatCall, edge: Edge): Promise<Response> {
   const reply = await relayChat(call, edge.parts);
   if (reply.kind === 'stream') return streamResponse(reply);
   const { shown } = reply;
-  if (shown.untouched) return json(shown.text, call.requestId, termHeaders(reply.terms, reply.charged));
+  if (shown.untouched) return paidAnswer(shown.text, reply.terms, reply.charged);
   const message = chatToMessages(shown.completion, { id: call.requestId, model: call.label });
-  return json(message, call.requestId, termHeaders(reply.terms, reply.charged));
+  return paidAnswer(message, reply.terms, reply.charged);
 }
 
 /** The request as it came, with the two headers that say which edition of the dialect it is. */

@@ -31,9 +31,12 @@ export class Replays {
     this.#edge = edge;
   }
 
-  async once(exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
+  once(exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
     const key = exchange.request.headers.get('idempotency-key');
-    if (key === null) return await work(undefined);
+    return key === null ? work(undefined) : this.#onceFor(key, exchange, asked, work);
+  }
+
+  async #onceFor(key: string, exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
     if (key === '' || key.length > MAX_KEY) {
       throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, {
         param: 'Idempotency-Key',

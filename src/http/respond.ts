@@ -24,12 +24,6 @@ export function baseHeaders(requestId: string): HeaderMap {
   };
 }
 
-/** An answer whose headers are complete but for their type. */
-export function jsonUnder(headers: HeaderMap, text: string): Response {
-  headers['content-type'] = 'application/json';
-  return new Response(text, { headers });
-}
-
 export function json(value: unknown, requestId: string, more: HeaderMap = {}, status = 200): Response {
   const headers = { ...baseHeaders(requestId), 'content-type': 'application/json', ...more };
   return new Response(typeof value === 'string' ? value : JSON.stringify(value), { status, headers });
@@ -70,31 +64,50 @@ function retryHeaders(fault: Fault): HeaderMap {
   return { 'retry-after': String(Math.ceil(waitMs / 1000)), 'retry-after-ms': String(waitMs) };
 }
 
-export function rateHeaders(rate: RateState): HeaderMap {
-  const headers: HeaderMap = {};
-  addRate(headers, rate);
-  return headers;
-}
-
 /** OpenAI's names for its clients, the IETF draft's for everybody else. */
-function addRate(headers: HeaderMap, { limit, remaining, resetMs }: RateState): void {
-  headers['x-ratelimit-limit-requests'] = String(limit);
-  headers['x-ratelimit-remaining-requests'] = String(remaining);
-  headers['x-ratelimit-reset-requests'] = duration(resetMs);
-  headers['ratelimit-policy'] = `"requests";q=${limit};w=60`;
-  headers['ratelimit'] = `"requests";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
+export function rateHeaders(rate: RateState): HeaderMap {
+  return {
+    'x-ratelimit-limit-requests': String(rate.limit),
+    'x-ratelimit-remaining-requests': String(rate.remaining),
+    'x-ratelimit-reset-requests': duration(rate.resetMs),
+    'ratelimit-policy': policyText(rate),
+    ratelimit: rateText(rate),
+  };
 }
 
-/** The headers of an answer that was admitted and may have cost something. */
-export function termHeaders(terms: Terms, charged?: NanoUsd): HeaderMap {
-  // Filled in place: merging four small objects was a good part of the cost of an answer.
-  const headers = baseHeaders(terms.requestId);
-  addRate(headers, terms.rate);
-  headers['x-tollgate-endpoint'] = terms.endpoint;
-  headers['x-tollgate-held'] = formatUsd(terms.held);
-  if (charged !== undefined) headers['x-tollgate-cost'] = formatUsd(charged);
-  if (terms.loweredCap !== undefined) headers['x-tollgate-max-tokens'] = String(terms.loweredCap);
+/** An answer in JSON that was admitted and may have cost something. Text is taken as JSON already. */
+export function paidAnswer(value: unknown, terms: Terms, charged?: NanoUsd): Response {
+  return new Response(typeof value === 'string' ? value : JSON.stringify(value), {
+    headers: termHeaders(terms, charged),
+  });
+}
+
+/** What is the same in every answer. Copying a finished set of headers costs a tenth of making one. */
+const COMMON = new Headers({ ...baseHeaders(''), 'content-type': 'application/json' });
+
+export function termHeaders(terms: Terms, charged?: NanoUsd): Headers {
+  const { requestId, rate } = terms;
+  const headers = new Headers(COMMON);
+  headers.set('x-request-id', requestId);
+  headers.set('request-id', requestId);
+  headers.set('x-ratelimit-limit-requests', String(rate.limit));
+  headers.set('x-ratelimit-remaining-requests', String(rate.remaining));
+  headers.set('x-ratelimit-reset-requests', duration(rate.resetMs));
+  headers.set('ratelimit-policy', policyText(rate));
+  headers.set('ratelimit', rateText(rate));
+  headers.set('x-tollgate-endpoint', terms.endpoint);
+  headers.set('x-tollgate-held', formatUsd(terms.held));
+  if (charged !== undefined) headers.set('x-tollgate-cost', formatUsd(charged));
+  if (terms.loweredCap !== undefined) headers.set('x-tollgate-max-tokens', String(terms.loweredCap));
   return headers;
+}
+
+function policyText({ limit }: RateState): string {
+  return `"requests";q=${limit};w=60`;
+}
+
+function rateText({ remaining, resetMs }: RateState): string {
+  return `"requests";r=${remaining};t=${Math.ceil(resetMs / 1000)}`;
 }
 
 /** OpenAI's durations: 12ms, 1.5s, 6m0s. */

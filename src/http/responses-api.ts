@@ -9,7 +9,7 @@ import type { Edge, Exchange } from './edge.ts';
 import type { JsonBody } from './json.ts';
 import { parseBody, withoutNulls } from './parse.ts';
 import { callOf } from './public-calls.ts';
-import { json, termHeaders } from './respond.ts';
+import { paidAnswer } from './respond.ts';
 import { wantedOf } from './wanted.ts';
 
 /** A chat call that came as a Responses request and is answered as one. */
@@ -40,7 +40,7 @@ export async function answerResponses(call: ResponsesCall, parts: RelayParts): P
   if (reply.kind === 'stream') return streamResponse(reply);
   const labels = { id: call.requestId, model: call.label };
   const response = chatToResponse(reply.shown.completion, contextOf(labels, call.responses));
-  return json(response, call.requestId, termHeaders(reply.terms, reply.charged));
+  return paidAnswer(response, reply.terms, reply.charged);
 }
 
 function contextOf(labels: { id: string; model: string }, request: ResponsesRequest): ResponseContext {

@@ -16,7 +16,7 @@ import { readJson, type JsonBody } from './json.ts';
 import { modelEntries } from './model-entries.ts';
 import { parseBody, withoutNulls } from './parse.ts';
 import { callOf, under } from './public-calls.ts';
-import { json, rateHeaders, termHeaders } from './respond.ts';
+import { json, paidAnswer, rateHeaders } from './respond.ts';
 import type { Replays } from './replays.ts';
 import { answerResponses, readResponses } from './responses-api.ts';
 import type { Route } from './router.ts';
@@ -152,5 +152,5 @@ async function embeddings(exchange: Exchange, edge: Edge): Promise<Response> {
     };
   });
   const reply = await relayEmbeddings(call, edge.parts);
-  return json(reply.text, exchange.requestId, termHeaders(reply.terms, reply.charged));
+  return paidAnswer(reply.text, reply.terms, reply.charged);
 }

@@ -6,7 +6,7 @@ import type { AccountState } from './decide.ts';
 import type { AdmissionRequest, Caller, Limits, Outcome, RateKind } from './port.ts';
 import type { Usage } from './price.ts';
 import { isFailure } from './settlement.ts';
-import type { Statements } from './sqlite-statements.ts';
+import type { HoldRow, Statements } from './sqlite-statements.ts';
 
 /**
  * The books as one transaction sees them: each account is read once and written once, however many of its requests are
@@ -18,7 +18,8 @@ export class Books {
   readonly month: number;
   readonly #known: KnownAccounts;
   readonly #changed = new Set<Account>();
-  readonly #sums = new Map<string, Sum>();
+  /** By account: a batch has few models for each, and no key has to be put together to find the right one. */
+  readonly #sums = new Map<string, Sum[]>();
   #day = 0;
   #dayFrom = Number.POSITIVE_INFINITY;
   /** What to tell the operator once this is committed. */
@@ -44,6 +45,21 @@ export class Books {
     return this.#known.byId.get(id) ?? this.#adopt(this.statements.accountById.get(id));
   }
 
+  /** A hold made by this process needs no reading: what is in its row is known. */
+  hold(requestId: string): HoldRow | null {
+    return this.#known.holds.get(requestId) ?? this.statements.hold.get(requestId);
+  }
+
+  /** To be called with what was just inserted. */
+  rememberHold(hold: HoldRow): void {
+    if (this.#known.holds.size < MAX_KNOWN) this.#known.holds.set(hold.id, hold);
+  }
+
+  /** The row has changed, or its story is over. */
+  forgetHold(requestId: string): void {
+    this.#known.holds.delete(requestId);
+  }
+
   /** Notes that an account must be written back. */
   touch(account: Account): void {
     this.#changed.add(account);
@@ -52,13 +68,14 @@ export class Books {
   /** Counts a closed request in the sums of its day, for its account and for all accounts together. */
   countUsage(request: ClosedRequest): void {
     const day = this.#dayOf(request.createdAt);
-    this.#sum([request.accountId, day, request.endpoint, request.model]).add(request);
-    this.#sum(['', day, request.endpoint, request.model]).add(request);
+    this.#sum(request.accountId, day, request).add(request);
+    this.#sum(EVERYBODY, day, request).add(request);
   }
 
   write(): void {
     for (const account of this.#changed) this.#writeAccount(account);
-    for (const sum of this.#sums.values()) this.statements.addUsage.run(...sum.values());
+    for (const sums of this.#sums.values())
+      for (const sum of sums) this.statements.addUsage.run(...sum.values());
   }
 
   /** A row may be met by its token and by its id; it is one account all the same. */
@@ -85,12 +102,12 @@ export class Books {
     );
   }
 
-  #sum(key: SumKey): Sum {
-    const text = key.join('\n');
-    const known = this.#sums.get(text);
-    if (known) return known;
-    const sum = new Sum(key);
-    this.#sums.set(text, sum);
+  #sum(account: string, day: number, { endpoint, model }: ClosedRequest): Sum {
+    let sums = this.#sums.get(account);
+    if (!sums) this.#sums.set(account, (sums = []));
+    for (const sum of sums) if (sum.isFor(day, endpoint, model)) return sum;
+    const sum = new Sum([account, day, endpoint, model]);
+    sums.push(sum);
     return sum;
   }
 
@@ -105,12 +122,13 @@ export class Books {
 }
 
 /**
- * Accounts as the last transaction left them. They stay true for the next one only while nobody else has written to the
+ * Accounts and open holds as the last transaction left them. They stay true for the next one only while nobody else has written to the
  * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
  */
 export class KnownAccounts {
   readonly byId = new Map<string, Account>();
   readonly byToken = new Map<string, Account>();
+  readonly holds = new Map<string, HoldRow>();
   #version = -1;
   #month = 0;
 
@@ -124,6 +142,7 @@ export class KnownAccounts {
   forget(): void {
     this.byId.clear();
     this.byToken.clear();
+    this.holds.clear();
   }
 }
 
@@ -195,6 +214,8 @@ export interface ClosedRequest {
 type SumKey = readonly [string, number, string, string];
 
 const DAY_MS = 86_400_000;
+/** The account under which the sums of all accounts together are kept. */
+const EVERYBODY = '';
 
 class Sum {
   readonly #key: SumKey;
@@ -209,6 +230,10 @@ class Sum {
 
   constructor(key: SumKey) {
     this.#key = key;
+  }
+
+  isFor(day: number, endpoint: string, model: string): boolean {
+    return this.#key[1] === day && this.#key[3] === model && this.#key[2] === endpoint;
   }
 
   add({ outcome, usage, charged }: ClosedRequest): void {

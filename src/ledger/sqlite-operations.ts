@@ -96,6 +96,23 @@ function insertHold(books: Books, account: Account, { request, lease, held, outp
     books.nowMs,
     lease.node,
   );
+  books.rememberHold({
+    id: request.requestId,
+    account_id: account.id,
+    state: 'pending',
+    held,
+    charged: 0,
+    overrun: 0,
+    price: priceText(request.price),
+    endpoint: request.endpoint,
+    model: request.model,
+    created_at: books.nowMs,
+    input_tokens: 0,
+    cached_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+    images: 0,
+  });
 }
 
 export function settle(books: Books, requestId: string, settlement: Settlement): Settled {
@@ -143,6 +160,7 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
       continue;
     }
     const { input, cached, output, reasoning, images } = delivered;
+    books.forgetHold(requestId);
     books.statements.writeProgress.run(input, cached, output, reasoning, images, requestId);
   }
 }
@@ -178,6 +196,7 @@ interface Closing {
 
 /** Everything that happens when a hold ends: money, entries, the receipt, the day's sums. */
 function close(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): Settled {
+  books.forgetHold(hold.id);
   const account = accountOf(books, hold);
   const overrun = bookOverrun(books, hold, charge);
   const held = nanoUsd(hold.held);
@@ -277,7 +296,7 @@ function closedBefore(books: Books, hold: HoldRow): Settled {
 }
 
 function holdOf(books: Books, requestId: string): HoldRow {
-  const hold = books.statements.hold.get(requestId);
+  const hold = books.hold(requestId);
   if (!hold)
     throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
       detail: `no hold ${requestId}`,

@@ -48,18 +48,20 @@ export async function admit(
  * A bad token is told so whatever else is wrong with the request. A good request learns it from the admission; one that
  * fails before that asks here, so that only wrong requests pay for the extra look.
  */
-export async function tokenFirst<T>(
-  asking: Asking,
-  parts: RelayParts,
-  work: () => T | Promise<T>,
-): Promise<T> {
+export function tokenFirst<T>(asking: Asking, parts: RelayParts, work: () => T | Promise<T>): T | Promise<T> {
+  const explain = (thrown: unknown): Promise<never> => refuse(asking, parts, thrown);
   try {
-    return await work();
+    const done = work();
+    return done instanceof Promise ? done.catch(explain) : done;
   } catch (thrown) {
-    const standing = await parts.ledger.identify(asking.caller);
-    if (!standing) throw invalidToken();
-    throw thrown instanceof Fault ? new Refusal(thrown, rateOf(standing, asking.rate, parts)) : thrown;
+    return explain(thrown);
   }
+}
+
+async function refuse(asking: Asking, parts: RelayParts, thrown: unknown): Promise<never> {
+  const standing = await parts.ledger.identify(asking.caller);
+  if (!standing) throw invalidToken();
+  throw thrown instanceof Fault ? new Refusal(thrown, rateOf(standing, asking.rate, parts)) : thrown;
 }
 
 export interface Asking {

@@ -24,13 +24,11 @@ export class Closing {
   }
 
   /** Resolves with the result, or with `undefined` when the store could not take it yet. */
-  async close(close: Close): Promise<Settled | undefined> {
-    try {
-      return await this.#apply(close);
-    } catch (thrown) {
+  close(close: Close): Promise<Settled | undefined> {
+    return this.#apply(close).catch((thrown: unknown) => {
       this.#keep(close, thrown);
       return undefined;
-    }
+    });
   }
 
   get waiting(): number {
@@ -42,10 +40,10 @@ export class Closing {
     await Promise.race([this.#retrying ?? Promise.resolve(), Bun.sleep(deadlineMs)]);
   }
 
-  async #apply(close: Close): Promise<Settled> {
+  #apply(close: Close): Promise<Settled> {
     return close.kind === 'settle'
-      ? await this.#ledger.settle(close.requestId, close.settlement)
-      : await this.#ledger.void(close.requestId, close.ending);
+      ? this.#ledger.settle(close.requestId, close.settlement)
+      : this.#ledger.void(close.requestId, close.ending);
   }
 
   #keep(close: Close, thrown: unknown): void {

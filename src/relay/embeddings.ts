@@ -27,7 +27,7 @@ export async function relayEmbeddings(
   const order = await tokenFirst(askingOf(call), parts, () => readOrder(call, parts));
   const terms = termsOf(call, order, await admit(call, order, parts));
   const errand = new Errand(call, parts);
-  const served = await errand.orRelease(() =>
+  const served = await errand.orRelease(
     firstAnswer(order, errand, parts, async (upstream, attempt) => {
       if (!upstream.embed)
         throw new UpstreamFailure('rejected', 'no embeddings', {

@@ -80,20 +80,13 @@ export class Errand implements RunningRequest, Patience {
     return NO_USAGE;
   }
 
-  /** Runs what needs an answer; if there is none the hold is released, and then the client is told. */
-  async orRelease<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (thrown) {
-      const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
-      const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
-      await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
-      throw fault;
-    }
+  /** Waits for an answer; if there is none the hold is released, and then the client is told. */
+  orRelease<T>(answer: Promise<T>): Promise<T> {
+    return answer.catch((thrown: unknown) => this.#giveUp(thrown));
   }
 
   /** Charges what was used; what delivered nothing is released. `undefined`: the store is away, the charge will follow. */
-  async settle(finish: Finish): Promise<Settled | undefined> {
+  settle(finish: Finish): Promise<Settled | undefined> {
     const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
     const ending = {
       outcome,
@@ -106,11 +99,18 @@ export class Errand implements RunningRequest, Patience {
     };
     const { requestId } = this;
     const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
-    return await this.#close(
+    return this.#close(
       nothing
         ? { kind: 'void', requestId, ending }
         : { kind: 'settle', requestId, settlement: { ...ending, ...measured } },
     );
+  }
+
+  async #giveUp(thrown: unknown): Promise<never> {
+    const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
+    const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
+    await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
+    throw fault;
   }
 
   async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {

@@ -21,7 +21,7 @@ export async function relayImages(call: ImageCall, parts: RelayParts): Promise<I
   const terms = termsOf(call, order, admitted);
   const errand = new Errand(call, parts);
   const { size, count } = order;
-  const served = await errand.orRelease(() =>
+  const served = await errand.orRelease(
     firstAnswer(order, errand, parts, (upstream, attempt) =>
       upstream.images({ ...attempt, request: call.request, size, requestId: call.requestId }),
     ),

@@ -23,7 +23,7 @@ export async function relayChat(call: ChatCall, parts: RelayParts): Promise<Chat
   const terms = termsOf(call, order, admitted);
   const errand = new Errand(call, parts, streamed);
   const request = withCap(call.request, admitted.output);
-  const served = await errand.orRelease(() =>
+  const served = await errand.orRelease(
     firstAnswer(order, errand, parts, (upstream, attempt) => ask(call, request, upstream, attempt)),
   );
   const story = { call, terms, errand, served, meter: new Meter(request), parts };

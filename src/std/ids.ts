@@ -35,25 +35,25 @@ function timePart(nowMs: number): string {
   return text;
 }
 
-/** All pairs of characters, so that an id is put together from half as many pieces. */
-const PAIRS = Array.from(BASE62, (first) => Array.from(BASE62, (second) => first + second)).flat();
-/** The largest multiple of their number: values above would favour the first pairs. */
-const FAIR = 65_536 - (65_536 % PAIRS.length);
 const POOL_BYTES = 4096;
-let pool = new Uint16Array(0);
+let pool = '';
 let used = 0;
 
-/** Random bytes are drawn in blocks: one call to the generator serves a few hundred ids. `length` is even. */
+/** Random characters are made in blocks and cut off piece by piece: one call to the generator serves hundreds of ids. */
 export function randomPart(length: number): string {
+  if (used + length > pool.length) {
+    for (pool = ''; pool.length < length;) pool += randomText();
+    used = 0;
+  }
+  used += length;
+  return pool.slice(used - length, used);
+}
+
+function randomText(): string {
   let text = '';
-  while (text.length < length) {
-    if (used >= pool.length) {
-      const bytes = randomBytes(POOL_BYTES);
-      pool = new Uint16Array(bytes.buffer, bytes.byteOffset, POOL_BYTES / 2).slice();
-      used = 0;
-    }
-    const value = pool[used++] ?? FAIR;
-    if (value < FAIR) text += PAIRS[value % PAIRS.length];
+  for (const byte of randomBytes(POOL_BYTES)) {
+    // 248 = 4 × 62: larger values would favour the first characters.
+    if (byte < 248) text += BASE62.charAt(byte % 62);
   }
   return text;
 }

@@ -42,11 +42,15 @@ export function parseUsd(text: string | number): NanoUsd | undefined {
   return total <= MAX_BALANCE ? nanoUsd(total) : undefined;
 }
 
+const ZERO_DIGIT = 48;
+
 /** Dollars as a plain decimal with at least two and at most nine decimals: 1500000000 → "1.50", 1 → "0.000000001". */
 export function formatUsd(amount: NanoUsd): string {
   const whole = Math.floor(amount / NANO_PER_USD);
   const fraction = String(amount % NANO_PER_USD).padStart(9, '0');
-  return `${whole}.${fraction.slice(0, 2)}${fraction.slice(2).replace(/0+$/, '')}`;
+  let end = fraction.length;
+  while (end > 2 && fraction.charCodeAt(end - 1) === ZERO_DIGIT) end--;
+  return `${whole}.${fraction.slice(0, end)}`;
 }
 
 /** For JSON numbers (`balance_usd`): exact for display; never computed with. */

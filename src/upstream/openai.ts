@@ -28,7 +28,8 @@ const MAX_ANSWER_BYTES = 64 * 1_048_576;
 class OpenAiUpstream implements Upstream {
   readonly name: string;
   readonly #base: string;
-  readonly #headers: Record<string, string>;
+  /** As an object of headers: a plain one would be read anew for every call. */
+  readonly #headers: Headers;
   /** The name of the output cap: old servers know one, new models another. */
   readonly #capField: string | undefined;
   readonly #asksForUsage: boolean;
@@ -37,13 +38,13 @@ class OpenAiUpstream implements Upstream {
   constructor(config: UpstreamConfig) {
     this.name = config.name;
     this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
-    this.#headers = {
+    this.#headers = new Headers({
       'content-type': 'application/json',
       // Compressed events would be held back until a block is full.
       'accept-encoding': 'identity',
       ...(config.apiKey === undefined ? {} : { authorization: `Bearer ${config.apiKey}` }),
       ...Object.fromEntries(config.headers),
-    };
+    });
     this.#capField = config.options.get('cap_field');
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
     this.#asksForBase64 = config.options.get('image_format') !== 'default';
@@ -123,7 +124,8 @@ class OpenAiUpstream implements Upstream {
   }
 
   async #postForm(path: string, body: FormData, signal: AbortSignal): Promise<Response> {
-    const { 'content-type': _, ...headers } = this.#headers;
+    const headers = new Headers(this.#headers);
+    headers.delete('content-type');
     return await this.#send(path, { method: 'POST', body, signal, headers });
   }
 
