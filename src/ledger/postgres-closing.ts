@@ -40,19 +40,51 @@ export interface ClosedRow {
 
 const PARAMETERS = 21;
 
+/** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
   name: 'ledger_close',
-  text: `SELECT * FROM ledger_close(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
+  text: `CALL ledger_close(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')}, NULL)`,
 };
 
 export const EXPIRE: Statement = {
   name: 'ledger_expire',
-  text: 'SELECT * FROM ledger_expire($1, $2, $3, $4, $5, $6)',
+  text: 'SELECT ledger_expire($1, $2, $3, $4, $5, $6) AS closed',
 };
 
-/** Of several that close one hold in a batch only the first is sent; the others hear the same. */
+/** What both of them answer. */
+export interface ClosedAnswer {
+  readonly closed: readonly (readonly [
+    id: string,
+    state: HoldState,
+    charged: number,
+    held: number,
+    overrun: number,
+    available: number,
+    model: string,
+    excess: number,
+  ])[];
+}
+
+export function closedRows([answer]: readonly ClosedAnswer[]): ClosedRow[] {
+  return (answer?.closed ?? []).map(([id, state, charged, held, overrun, available, model, excess]) => ({
+    id,
+    state,
+    charged,
+    held,
+    overrun,
+    available,
+    model,
+    excess,
+  }));
+}
+
+/**
+ * Of several that close one hold in a batch only the first is sent; the others hear the same. In the order of their ids,
+ * in which the database locks them.
+ */
 export function closeValues(closings: readonly Closing[], offsetUs: number): unknown[] {
-  const first = [...new Map(closings.toReversed().map((closing) => [closing.requestId, closing])).values()];
+  const byId = new Map(closings.toReversed().map((closing) => [closing.requestId, closing]));
+  const first = [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
   const usage = (count: keyof Usage) => plainArray(first.map((closing) => closing.usage[count]));
   const endings = first.map((closing) => closing.ending);
   return [

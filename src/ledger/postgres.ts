@@ -19,12 +19,14 @@ import { ADMIT, AdmissionBatch, type AdmitRow } from './postgres-admission.ts';
 import { callTogether, plainArray, textArray } from './postgres-batch.ts';
 import {
   CLOSE,
+  closedRows,
   closeValues,
   EXPIRE,
   expireValues,
   settledOf,
   settlementOf,
   voidOf,
+  type ClosedAnswer,
   type ClosedRow,
   type Closing,
 } from './postgres-closing.ts';
@@ -112,7 +114,8 @@ export class PostgresLedger implements Ledger {
 
   async expire(): Promise<number> {
     for (let closed = 0; ;) {
-      const rows = await this.#call<ClosedRow>(EXPIRE, expireValues(EXPIRE_TOGETHER, this.#offsetUs()));
+      const values = expireValues(EXPIRE_TOGETHER, this.#offsetUs());
+      const rows = closedRows(await this.#call<ClosedAnswer>(EXPIRE, values));
       this.#reportOverruns(rows);
       closed += rows.length;
       if (rows.length < EXPIRE_TOGETHER) return closed;
@@ -188,7 +191,8 @@ export class PostgresLedger implements Ledger {
   }
 
   async #closeRows(closings: readonly Closing[]): Promise<Map<string, ClosedRow>> {
-    const rows = await this.#session.call<ClosedRow>(CLOSE, closeValues(closings, this.#offsetUs()));
+    const values = closeValues(closings, this.#offsetUs());
+    const rows = closedRows(await this.#session.call<ClosedAnswer>(CLOSE, values));
     this.#reportOverruns(rows);
     const found = new Map(rows.map((row) => [row.id, row]));
     this.#given.forget(found.keys());

@@ -7,10 +7,11 @@
  * lock that can be done before or after.
  * - Before: writing a hold (a wide row, several indexes) costs many times as much as deciding about it. So the accounts
  *   are looked at without a lock first; where all that a group asks for seems to fit, its holds are written at once.
- * - Then the accounts are taken in the order of their ids, so that two batches never wait for each other in a circle. A
- *   group that still fits is admitted as a whole by one update: each limit only ever gets tighter from one request to
- *   the next, so when the last one fits all do. Any other group is decided request by request. Where the first look was
- *   wrong, holds are taken back and the right ones written. Nobody sees any of it before the commit.
+ * - Then the accounts are locked, in the order of their ids so that two batches never wait for each other in a circle.
+ *   The groups that still fit are admitted as a whole by one update: each limit only ever gets tighter from one request
+ *   to the next, so when the last one fits all do. The others are decided request by request, as are several groups of
+ *   one account, of which one update could see only one. Where the first look was wrong, holds are taken back and the
+ *   right ones written. Nobody sees any of it before the commit. A batch of one group does it all in fewer statements.
  * - After: the commit does not wait for the disk, since the lock would be kept meanwhile and a disk takes as long as a
  *   hundred decisions. What that can cost: a crash of the database (not of a node) loses the holds of the last moment,
  *   each as a whole, with what it took from the limits. No balance changes here, so none is lost; and the log is written
@@ -43,15 +44,14 @@ DECLARE
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthOf('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[]; g_order bigint[] := ARRAY[1]; groups bigint[]; results bigint[];
-  v_any_early boolean; v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint;
+  g_id text[]; g_early boolean[]; g_alone boolean[]; groups bigint[]; results bigint[];
+  v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_group record;
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
   v_held bigint; v_open bigint; v_month_left bigint; v_whole bigint;
   v_first bigint; v_count bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
   v_arrival bigint; v_free bigint; v_hold bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
 
   IF cardinality(g_last) = 1 THEN
     IF g_hash[1] IS NULL THEN
@@ -62,45 +62,49 @@ BEGIN
     g_id := ARRAY[v_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g), array_agg(g ORDER BY a.id, g)
-      INTO g_id, g_early, g_order
-      FROM generate_series(1, cardinality(g_last)) AS g
-      LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
+    SELECT array_agg(id ORDER BY g), array_agg(early ORDER BY g), array_agg(alone ORDER BY g)
+      INTO g_id, g_early, g_alone
+      FROM (SELECT g, a.id, ${fits('g')} AS early, count(*) OVER (PARTITION BY a.id) = 1 AS alone
+        FROM generate_series(1, cardinality(g_last)) AS g
+        LEFT JOIN account a
+          ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]))) AS look;
   END IF;
 
-  v_any_early := coalesce(true = ANY (g_early), false);
-  IF v_any_early THEN
+  IF true = ANY (g_early) THEN
     ${insertHolds('g_early[q.group_number]', 'q_full', 'q_output')}
     GET DIAGNOSTICS v_early_count = ROW_COUNT;
   END IF;
+  groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
 
-  FOREACH v_group IN ARRAY g_order LOOP
-    CONTINUE WHEN g_id[v_group] IS NULL;
-    v_first := coalesce(g_last[v_group - 1], 0) + 1;
-    v_count := g_last[v_group] - v_first + 1;
-    IF g_early[v_group] THEN
-      UPDATE account a SET held = a.held + g_total[v_group], open_holds = a.open_holds + v_count,
-          chat_arrival_us = CASE WHEN g_images[v_group] THEN a.chat_arrival_us ELSE
-            greatest(a.chat_arrival_us, v_now) + v_count * ${step('v_group')} END,
-          images_arrival_us = CASE WHEN g_images[v_group] THEN
-            greatest(a.images_arrival_us, v_now) + v_count * ${step('v_group')} ELSE a.images_arrival_us END,
-          token_used_at = CASE WHEN g_hash[v_group] IS NULL THEN a.token_used_at ELSE v_start END
-        WHERE a.id = g_id[v_group] AND (g_hash[v_group] IS NULL OR a.token_hash = g_hash[v_group])
-          AND ${fits('v_group')}
-        RETURNING ${whole()} - a.held + g_total[v_group], ${perMinute('v_group')},
-          CASE WHEN g_images[v_group] THEN a.images_arrival_us ELSE a.chat_arrival_us END
-        INTO v_free, v_limit, v_arrival;
+  IF cardinality(g_last) = 1 THEN
+    IF v_early THEN
+      UPDATE account a SET ${take('1')} WHERE a.id = v_id AND ${isStillTheirs('1')} AND ${fits('1')}
+        RETURNING ${before('1')} INTO v_free, v_limit, v_arrival;
       IF FOUND THEN
-        groups[v_group * 4 - 3] := 1;
-        groups[v_group * 4 - 2] := v_free;
-        groups[v_group * 4 - 1] := v_limit;
-        groups[v_group * 4] := v_arrival - v_count * ((59999999 + v_limit) / v_limit) - v_now;
-        v_admitted := v_admitted + v_count;
-        v_as_written := v_as_written + v_count;
-        CONTINUE;
+        groups := ARRAY[1, v_free, v_limit, v_arrival];
+        v_admitted := cardinality(q_id);
       END IF;
     END IF;
+  ELSE
+    PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
+    FOR v_whole_group IN
+      UPDATE account a SET ${take('g.place')} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
+        WHERE a.id = g.id AND g_early[g.place] AND g_alone[g.place] AND ${isStillTheirs('g.place')} AND ${fits('g.place')}
+        RETURNING g.place, ${before('g.place')}
+    LOOP
+      v_group := v_whole_group.place;
+      groups[v_group * 4 - 3] := 1;
+      groups[v_group * 4 - 2] := v_whole_group.free;
+      groups[v_group * 4 - 1] := v_whole_group.per_minute;
+      groups[v_group * 4] := v_whole_group.backlog;
+      v_admitted := v_admitted + g_last[v_group] - coalesce(g_last[v_group - 1], 0);
+    END LOOP;
+  END IF;
+  v_as_written := v_admitted;
 
+  FOR v_group IN 1 .. CASE WHEN v_admitted < cardinality(q_id) THEN cardinality(g_last) ELSE 0 END LOOP
+    CONTINUE WHEN g_id[v_group] IS NULL OR groups[v_group * 4 - 3] = 1;
+    v_first := coalesce(g_last[v_group - 1], 0) + 1;
     SELECT * INTO v_account FROM account a WHERE a.id = g_id[v_group] FOR NO KEY UPDATE;
     CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system'
       OR g_hash[v_group] IS NOT NULL AND g_hash[v_group] IS DISTINCT FROM v_account.token_hash;
@@ -191,12 +195,38 @@ END $$`;
 
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
 function fits(g: string): string {
-  const arrival = `CASE WHEN g_images[${g}] THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
-  const count = `(g_last[${g}] - coalesce(g_last[${g} - 1], 0))`;
   return `(a.status = 'active' AND a.role <> 'system'
     AND g_total[${g}] <= ${whole()} - a.held
-    AND a.open_holds + ${count} <= coalesce(a.concurrent, g_concurrent[${g}])
-    AND greatest(${arrival} - v_now, 0) + ${count} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
+    AND a.open_holds + ${countOf(g)} <= coalesce(a.concurrent, g_concurrent[${g}])
+    AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
+}
+
+/** A token that was replaced since the first look finds nobody. */
+function isStillTheirs(g: string): string {
+  return `(g_hash[${g}] IS NULL OR a.token_hash = g_hash[${g}])`;
+}
+
+/** What the group `g` takes from its account `a`. */
+function take(g: string): string {
+  const next = (column: string): string => `greatest(a.${column}, v_now) + ${countOf(g)} * ${step(g)}`;
+  return `held = a.held + g_total[${g}], open_holds = a.open_holds + ${countOf(g)},
+    chat_arrival_us = CASE WHEN g_images[${g}] THEN a.chat_arrival_us ELSE ${next('chat_arrival_us')} END,
+    images_arrival_us = CASE WHEN g_images[${g}] THEN ${next('images_arrival_us')} ELSE a.images_arrival_us END,
+    token_used_at = CASE WHEN g_hash[${g}] IS NULL THEN a.token_used_at ELSE v_start END`;
+}
+
+/** What was free before the group `g` took its part of the account `a`, its limit, and the backlog before it. */
+function before(g: string): string {
+  return `${whole()} - a.held + g_total[${g}] AS free, ${perMinute(g)} AS per_minute,
+    ${arrival(g)} - ${countOf(g)} * ${step(g)} - v_now AS backlog`;
+}
+
+function countOf(g: string): string {
+  return `(g_last[${g}] - coalesce(g_last[${g} - 1], 0))`;
+}
+
+function arrival(g: string): string {
+  return `CASE WHEN g_images[${g}] THEN a.images_arrival_us ELSE a.chat_arrival_us END`;
 }
 
 function whole(): string {

@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { LEDGER_ADMIT } from './0002-ledger-admit.ts';
 import {
   LEDGER_CLOSE,
+  LEDGER_CLOSE_HOLDS,
   LEDGER_EXPIRE,
   LEDGER_POST,
   LEDGER_RENEW,
@@ -18,6 +19,7 @@ export function postgresFunctions(d: Dialect): readonly string[] {
     ...withoutForeignKeys(),
     ...roomToUpdate(),
     LEDGER_ADMIT,
+    LEDGER_CLOSE_HOLDS,
     LEDGER_CLOSE,
     LEDGER_EXPIRE,
     LEDGER_RENEW,
