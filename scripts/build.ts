@@ -15,7 +15,7 @@ const pages = await buildWeb({ minify: true });
 const embedded: BunPlugin = {
   name: 'embedded console',
   setup(build) {
-    build.onLoad({ filter: /web\/build\.ts$/ }, () => ({ contents: pagesModule(), loader: 'js' }));
+    build.onLoad({ filter: /web\/pages\.ts$/ }, () => ({ contents: pagesModule(), loader: 'js' }));
   },
 };
 
@@ -44,7 +44,7 @@ function pagesModule(): string {
   }));
   return `const entries = ${JSON.stringify(entries)};
 const unpacked = (text) => text && new Uint8Array(Buffer.from(text, 'base64'));
-export async function buildWeb() {
+export async function loadPages() {
   return new Map(entries.map(({ path, bytes, gzip, ...file }) => [path, { ...file, bytes: unpacked(bytes), gzip: unpacked(gzip) }]));
 }`;
 }

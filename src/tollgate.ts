@@ -220,11 +220,11 @@ async function openDoor(
   return { server, door };
 }
 
-/** The console's pages are bundled when the server starts; a binary brings them along. */
+/** The console's pages are bundled when a server first starts; a binary brings them along. */
 async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
   try {
-    const { buildWeb } = await import('../web/build.ts');
-    return await buildWeb({ minify: true });
+    const { loadPages } = await import('../web/pages.ts');
+    return await loadPages();
   } catch (error) {
     log.error('the console could not be bundled', { error });
     return new Map();

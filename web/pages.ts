@@ -1,0 +1,67 @@
+import { deserialize, serialize } from 'bun:jsc';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { WebFile } from './build.ts';
+
+const ROOT = join(import.meta.dir, '..');
+const KEPT = join(ROOT, 'node_modules/.cache/tollgate');
+const KEPT_MS = 7 * 86_400_000;
+const BUNDLE_MS = 120_000;
+
+/**
+ * The console's pages for a server that runs from its sources. They are bundled by a process of its own, because a
+ * bundler's memory would stay with the server for as long as it runs, and kept under a hash of all that they are made
+ * from, so that the next start finds them ready.
+ */
+export async function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
+  const file = join(KEPT, `${await fingerprint()}.pages`);
+  if (!existsSync(file)) await bundleInto(file);
+  // Only this program writes there, as it does to the rest of its own folder.
+  return deserialize(await Bun.file(file).arrayBuffer()) as Map<string, WebFile>;
+}
+
+/** The content of everything that can change a page: sources, guides, the versions of packages and of the bundler. */
+async function fingerprint(): Promise<string> {
+  const hasher = new Bun.CryptoHasher('sha256');
+  hasher.update(Bun.version);
+  const files = await Promise.all(['web', 'docs'].map((folder) => filesIn(join(ROOT, folder))));
+  for (const path of [...files.flat().sort(), join(ROOT, 'package-lock.json')]) {
+    hasher.update(`\n${relative(ROOT, path)}\n`);
+    hasher.update(await Bun.file(path).arrayBuffer());
+  }
+  return hasher.digest('hex').slice(0, 32);
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true });
+  return found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function bundleInto(file: string): Promise<void> {
+  await mkdir(KEPT, { recursive: true });
+  await forgetOld();
+  const child = Bun.spawn([process.execPath, import.meta.path, file], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    timeout: BUNDLE_MS,
+  });
+  if ((await child.exited) !== 0) throw new Error('the bundler failed');
+}
+
+async function forgetOld(): Promise<void> {
+  for (const name of await readdir(KEPT)) {
+    const path = join(KEPT, name);
+    const { mtimeMs } = await stat(path);
+    if (Date.now() - mtimeMs > KEPT_MS) await rm(path, { force: true });
+  }
+}
+
+if (import.meta.main) {
+  // Loaded here alone: the server has no use for the bundler.
+  const { buildWeb } = await import('./build.ts');
+  const file = process.argv[2] ?? '';
+  const whole = `${file}.${process.pid}`;
+  await Bun.write(whole, serialize(await buildWeb({ minify: true })));
+  // Others may be waiting for the same file: it is there as a whole, or not yet.
+  await rename(whole, file);
+}
