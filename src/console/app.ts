@@ -3,6 +3,7 @@ import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
 import { Refusal } from '../identity/auth-refusal.ts';
 import type { Visitor } from '../identity/auth-session.ts';
+import { authRoute } from '../identity/auth-routes.ts';
 import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
@@ -15,12 +16,13 @@ import { siteRoutes } from './admin/site.ts';
 import { answer, dressed, refusalAnswer } from './answers.ts';
 import { billingRoutes } from './billing.ts';
 import { readBody } from './body.ts';
-import { requireConfirmed } from './confirmed.ts';
+import { requireConfirmed } from '../identity/auth-confirmed.ts';
 import type { ConsoleRoute } from './contract.ts';
 import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
+import { passkeyRoutes } from './passkeys.ts';
 import { playgroundRoutes } from './playground.ts';
 import { requestRoutes } from './requests.ts';
 import { ROUTES, type Rule } from './routes.ts';
@@ -89,6 +91,7 @@ function allEndpoints(parts: RouteParts): Endpoints {
     ...imageRoutes(parts),
     ...billingRoutes(parts),
     ...settingsRoutes(parts),
+    ...passkeyRoutes(parts),
     ...playgroundRoutes(parts),
     ...adminOverviewRoutes(parts),
     ...adminAccountRoutes(parts),
@@ -205,6 +208,11 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
     meta: authMeta(meta),
     visitor,
   });
+  const audit = authRoute(name)?.audit;
+  if (audit !== undefined && visitor?.role === 'admin') {
+    const entry = { actor: visitor.accountId, action: audit, target: visitor.accountId, detail: {} };
+    await writeAudit(parts.store, entry, parts.clock.now());
+  }
   return dressed(given, meta.requestId);
 }
 

@@ -53,6 +53,14 @@ describe('every route lets in whom the table says, and nobody else', () => {
     });
   }
 
+  for (const [name, route] of Object.entries(AUTH_ROUTES)) {
+    if (route.who !== 'user') continue;
+    test(`POST /api/auth/${name} needs a session`, async () => {
+      for (const visitor of [who.nobody, who.disabled])
+        expect((await visitor.call('POST', `/api/auth/${name}`)).status).toBe(401);
+    });
+  }
+
   test('an API token is no session', async () => {
     const { token } = await who.user.must<{ token: string }>('POST', '/api/console/token');
     const stranger = site.browser();
@@ -82,7 +90,8 @@ describe('the table is complete', () => {
   test('nothing of the sign-in library is open but what is listed', async () => {
     const hidden = ['sign-up/email/x', 'update-user', 'delete-user', 'change-email', 'get-session', 'list-sessions', 'reset-password',
       'request-password-reset', 'set-password', 'link-social', 'unlink-account', 'refresh-token', 'get-access-token', 'verify-password',
-      'two-factor/get-totp-uri', 'two-factor/send-otp', 'two-factor/verify-otp', 'two-factor/view-backup-codes', 'constructor']; // prettier-ignore
+      'two-factor/get-totp-uri', 'two-factor/send-otp', 'two-factor/verify-otp', 'two-factor/view-backup-codes',
+      'passkey/list-user-passkeys', 'passkey/update-passkey', 'passkey/delete-passkey', 'constructor']; // prettier-ignore
     for (const name of hidden) {
       for (const method of ['GET', 'POST']) {
         expect([name, (await who.admin.call(method, `/api/auth/${name}`)).status]).toEqual([name, 404]);

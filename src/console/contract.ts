@@ -58,6 +58,9 @@ export interface ConsoleRoutes {
   'POST /api/console/redeem': { body: A.RedeemBody; response: A.Redeemed };
   'GET /api/console/settings': { response: S.Settings };
   'PATCH /api/console/settings': { body: S.SettingsPatch; response: S.Settings };
+  'GET /api/console/passkeys': { response: { items: S.PasskeyItem[] } };
+  'PATCH /api/console/passkeys/{id}': { params: ById; body: { name: string }; response: Nothing };
+  'DELETE /api/console/passkeys/{id}': { params: ById; response: Nothing };
   'POST /api/console/playground/chat': { body: P.PlaygroundChatBody; response: EventStream };
   'POST /api/console/playground/images': { body: P.PlaygroundImageBody; response: P.PlaygroundImages };
 

@@ -86,6 +86,8 @@ test('reading changes nothing: no GET route writes to the store', async () => {
     'preference',
     'auth_user',
     'auth_session',
+    'auth_verification',
+    'auth_passkey',
   ] as const;
   const snapshot = async () =>
     JSON.stringify(

@@ -50,6 +50,9 @@ export const ROUTES = {
   'POST /api/console/redeem': user,
   'GET /api/console/settings': user,
   'PATCH /api/console/settings': user,
+  'GET /api/console/passkeys': user,
+  'PATCH /api/console/passkeys/{id}': user,
+  'DELETE /api/console/passkeys/{id}': { who: 'user', confirmed: true },
   'POST /api/console/playground/chat': { who: 'user', maxBytes: 20 * MEGABYTE },
   'POST /api/console/playground/images': user,
 

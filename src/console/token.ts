@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Refusal } from '../identity/auth-refusal.ts';
 import type { AccountRow } from '../store/schema.ts';
-import { requireConfirmed } from './confirmed.ts';
+import { requireConfirmed } from '../identity/auth-confirmed.ts';
 import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import type { Endpoints } from './visit.ts';

@@ -7,6 +7,7 @@ import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './auth-email.ts';
 import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './auth-password.ts';
+import { passkeyPlugin } from './auth-passkey.ts';
 import { insertAccount } from './auth-people.ts';
 import { Refusal } from './auth-refusal.ts';
 import { cookiePrefix, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './auth-session.ts';
@@ -57,11 +58,20 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
         return closed ? { error: 'sign_up_closed', errorDescription: 'Sign-up is not open.' } : undefined;
       },
     },
-    session: { modelName: 'auth_session', expiresIn: SESSION_SECONDS, updateAge: SESSION_REFRESH_SECONDS },
+    session: {
+      modelName: 'auth_session',
+      expiresIn: SESSION_SECONDS,
+      updateAge: SESSION_REFRESH_SECONDS,
+      // What needs a fresh session is for `auth.ts` to say, which knows about passwords entered again.
+      freshAge: 0,
+    },
     // Somebody who signed up with another person's address must not get hold of them when they sign in with a provider.
     account: { modelName: 'auth_account', accountLinking: { enabled: false }, encryptOAuthTokens: true },
     verification: { modelName: 'auth_verification' },
-    plugins: [twoFactor({ issuer: 'Tollgate', twoFactorTable: 'auth_two_factor' })],
+    plugins: [
+      twoFactor({ issuer: 'Tollgate', twoFactorTable: 'auth_two_factor' }),
+      passkeyPlugin(store, clock),
+    ],
     databaseHooks: databaseHooks(store, clock),
     rateLimit: { enabled: false },
     telemetry: { enabled: false },

@@ -15,7 +15,7 @@ import { Refusal } from './auth-refusal.ts';
 export interface People {
   /** Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction, before the insert. */
   create(person: NewPerson, also?: (tx: Transaction<Schema>) => Promise<void>): Promise<AccountId>;
-  /** Gives an account that exists a way to sign in, or a new password. Ends its sessions and its second factor. */
+  /** Gives an account that exists a way to sign in, or a new password. Ends its sessions, its second factor and its passkeys. */
   setPassword(accountId: string, password: string): Promise<void>;
   checkPassword(accountId: string, password: string): Promise<boolean>;
   endSessions(accountId: string): Promise<void>;
@@ -66,6 +66,7 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
       await store.db.transaction().execute(async (tx) => {
         await tx.deleteFrom('auth_session').where('userId', '=', accountId).execute();
         await tx.deleteFrom('auth_two_factor').where('userId', '=', accountId).execute();
+        await tx.deleteFrom('auth_passkey').where('userId', '=', accountId).execute();
         await tx
           .deleteFrom('auth_account')
           .where('userId', '=', accountId)

@@ -9,11 +9,17 @@ export interface AuthRoute {
   /** Whether it needs a session; `either`: it works with and without. */
   readonly who: 'public' | 'user' | 'either';
   /** What the body proves by guessing, if anything: tries at it are counted and slowed down. */
-  readonly guesses?: 'password' | 'own-password' | 'code';
+  readonly guesses?: 'password' | 'own-password' | 'code' | 'passkey';
+  /** It leaves a challenge in the store, so it has an allowance and is a POST here whatever the library calls it. */
+  readonly makesChallenge?: true;
+  /** The password must have been entered within the last minutes. */
+  readonly confirmed?: true;
+  /** What the audit log calls it when an admin does it. */
+  readonly audit?: string;
   /** Fields that are always sent along. */
   readonly always?: Readonly<Record<string, unknown>>;
-  /** Fields of the library's answer that are passed on. */
-  readonly gives: readonly string[];
+  /** Fields of the library's answer that are passed on, each with what it is when the library leaves it out. */
+  readonly gives: Readonly<Record<string, unknown>>;
 }
 
 const text = (max: number) => z.string().min(1).max(max);
@@ -26,12 +32,48 @@ const localPath = z
   .max(512)
   .regex(/^\/(?![/\\])[^\\\s]*$/, { error: 'must be a path on this site' });
 
+/** What a browser's authenticator says, its bytes as Base64url. A credential's id has at most 1,023 bytes. */
+const bytes = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\w-]*$/);
+const credential = { id: bytes(1_364), rawId: bytes(1_364), type: z.literal('public-key') };
+const clientDataJSON = bytes(4_096);
+const registration = z.strictObject({
+  ...credential,
+  response: z.strictObject({
+    clientDataJSON,
+    attestationObject: bytes(16_384),
+    transports: z
+      .array(
+        z
+          .string()
+          .max(32)
+          .regex(/^[a-z-]+$/),
+      )
+      .max(8),
+  }),
+  clientExtensionResults: nothing,
+});
+const assertion = z.strictObject({
+  ...credential,
+  response: z.strictObject({
+    clientDataJSON,
+    authenticatorData: bytes(4_096),
+    signature: bytes(4_096),
+    userHandle: bytes(128).optional(),
+  }),
+  clientExtensionResults: nothing,
+});
+export const passkeyName = z.string().trim().min(1).max(100);
+
 export const AUTH_ROUTES = {
   'sign-in/email': {
     who: 'public',
     guesses: 'password',
     body: z.strictObject({ email: text(512), password, rememberMe: z.boolean().optional() }),
-    gives: ['twoFactorRedirect'],
+    gives: { twoFactorRedirect: false },
   },
   'sign-in/social': {
     who: 'public',
@@ -41,47 +83,81 @@ export const AUTH_ROUTES = {
       errorCallbackURL: localPath.optional(),
     }),
     always: { disableRedirect: true },
-    gives: ['url'],
+    gives: { url: undefined },
   },
-  'sign-out': { who: 'either', body: nothing, gives: ['success'] },
-  'revoke-sessions': { who: 'user', body: nothing, gives: ['status'] },
-  'revoke-other-sessions': { who: 'user', body: nothing, gives: ['status'] },
+  'sign-out': { who: 'either', body: nothing, gives: { success: true } },
+  'revoke-sessions': { who: 'user', body: nothing, gives: { status: true } },
+  'revoke-other-sessions': { who: 'user', body: nothing, gives: { status: true } },
   'change-password': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ currentPassword: password, newPassword: password }),
     always: { revokeOtherSessions: true },
-    gives: ['status'],
+    gives: { status: true },
   },
   'two-factor/enable': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: ['totpURI', 'backupCodes'],
+    gives: { totpURI: undefined, backupCodes: undefined },
   },
   'two-factor/verify-totp': {
     who: 'either',
     guesses: 'code',
     body: z.strictObject({ code: text(16), trustDevice: z.boolean().optional() }),
-    gives: ['status'],
+    gives: { status: true },
   },
   'two-factor/verify-backup-code': {
     who: 'either',
     guesses: 'code',
     body: z.strictObject({ code: text(64) }),
-    gives: ['status'],
+    gives: { status: true },
   },
   'two-factor/generate-backup-codes': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: ['backupCodes'],
+    gives: { backupCodes: undefined },
   },
   'two-factor/disable': {
     who: 'user',
     guesses: 'own-password',
     body: z.strictObject({ password }),
-    gives: ['status'],
+    gives: { status: true },
+  },
+  'passkey/generate-register-options': {
+    who: 'user',
+    confirmed: true,
+    makesChallenge: true,
+    body: nothing,
+    gives: {
+      challenge: undefined,
+      rp: undefined,
+      user: undefined,
+      pubKeyCredParams: undefined,
+      timeout: undefined,
+      excludeCredentials: [],
+      authenticatorSelection: undefined,
+    },
+  },
+  'passkey/verify-registration': {
+    who: 'user',
+    confirmed: true,
+    audit: 'passkey.add',
+    body: z.strictObject({ name: passkeyName, response: registration }),
+    gives: { id: undefined },
+  },
+  'passkey/generate-authenticate-options': {
+    who: 'public',
+    makesChallenge: true,
+    body: nothing,
+    gives: { challenge: undefined, rpId: undefined, timeout: undefined, allowCredentials: [] },
+  },
+  'passkey/verify-authentication': {
+    who: 'public',
+    guesses: 'passkey',
+    body: z.strictObject({ response: assertion }),
+    gives: { status: true },
   },
 } as const satisfies Record<string, AuthRoute>;
 

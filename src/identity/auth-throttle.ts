@@ -38,6 +38,9 @@ const ALLOWANCES = {
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
   setup: { burst: 20, everyMs: 10_000 },
+  /** Challenges for a passkey: every look at the sign-in page takes one, and each is a row for five minutes. */
+  challenge_address: { burst: 60, everyMs: 2_000 },
+  challenge_everybody: { burst: 1_000, everyMs: 20 },
 } as const;
 
 interface Failures {

@@ -2,6 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
+import { requireConfirmed } from './auth-confirmed.ts';
 import { normalEmail } from './auth-email.ts';
 import { useInvite } from './auth-invites.ts';
 import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './auth-library.ts';
@@ -130,16 +131,20 @@ async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): 
   const route = authRoute(name);
   if (!route) throw new Refusal('not_found', 'There is nothing here.');
   if (route.who === 'user' && !call.visitor) throw new Refusal('unauthenticated', 'Sign in first.');
+  if (route.confirmed && call.visitor) requireConfirmed(call.visitor, inner.clock);
   const fields: Record<string, unknown> = { ...route.body.parse(body), ...route.always };
   if (typeof fields['email'] === 'string') fields['email'] = normalEmail(fields['email']);
   if (typeof fields['newPassword'] === 'string')
     checkNewPassword(fields['newPassword'], call.visitor?.email ?? '');
+  if (route.makesChallenge) {
+    inner.throttle.act('challenge_address', call.meta.address);
+    inner.throttle.act('challenge_everybody', '');
+  }
   const guess = guessAt(inner, route, fields, call);
   const answer = await inner.library(call.meta.secure).handler(
     new Request(`${call.meta.origin}/api/auth/${name}`, {
-      method: 'POST',
       headers: libraryHeaders(call.headers, call.meta),
-      body: JSON.stringify(fields),
+      ...(route.makesChallenge ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(fields) }),
     }),
   );
   if (!answer.ok) throw await refusalOf(answer, route);
@@ -162,6 +167,7 @@ function guessAt(
     password: String(fields['email']),
     'own-password': call.visitor?.accountId ?? '',
     code: call.visitor?.accountId ?? `from ${address}`,
+    passkey: `from ${address}`,
   };
   return inner.throttle.guess(route.guesses, subjects[route.guesses], address);
 }
@@ -184,7 +190,7 @@ function libraryHeaders(headers: Headers, meta: AuthMeta): Headers {
 async function answerOf(route: AuthRoute, answer: Response): Promise<Response> {
   const given = (await answer.json().catch(() => ({}))) as Record<string, unknown> | null;
   const shown = Object.fromEntries(
-    route.gives.map((field) => [field, given?.[field] ?? field !== 'twoFactorRedirect']),
+    Object.entries(route.gives).map(([field, otherwise]) => [field, given?.[field] ?? otherwise]),
   );
   const headers = new Headers({ 'cache-control': 'no-store' });
   for (const cookie of answer.headers.getSetCookie()) headers.append('set-cookie', cookie);
@@ -210,6 +216,7 @@ const WRONG = {
   message: 'The e-mail address or the password is wrong.',
 } as const;
 const WRONG_CODE = { code: 'invalid_second_factor', message: 'This code is not right, or too old.' } as const;
+const WRONG_PASSKEY = { code: 'invalid_credentials', message: 'This passkey opens nothing here.' } as const;
 const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
   INVALID_EMAIL_OR_PASSWORD: WRONG,
   INVALID_EMAIL: WRONG,
@@ -234,6 +241,12 @@ const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
   TOTP_NOT_ENABLED: { code: 'conflict', message: 'A second factor is not set up.' },
   TOTP_ALREADY_ENABLED: { code: 'conflict', message: 'A second factor is set up already.' },
   BACKUP_CODES_NOT_ENABLED: { code: 'conflict', message: 'A second factor is not set up.' },
+  CHALLENGE_NOT_FOUND: { code: 'invalid_credentials', message: 'This took too long. Try again.' },
+  PASSKEY_NOT_FOUND: WRONG_PASSKEY,
+  AUTHENTICATION_FAILED: WRONG_PASSKEY,
+  FAILED_TO_VERIFY_REGISTRATION: { code: 'invalid_field', message: 'This passkey could not be checked.' },
+  conflict: { code: 'conflict' },
+  invalid_credentials: { code: 'invalid_credentials' },
   forbidden: { code: 'forbidden' },
   email_taken: { code: 'email_taken' },
   service_unavailable: { code: 'service_unavailable' },

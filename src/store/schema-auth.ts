@@ -7,6 +7,7 @@ export interface AuthSchema {
   auth_account: AuthAccountTable;
   auth_verification: AuthVerificationTable;
   auth_two_factor: AuthTwoFactorTable;
+  auth_passkey: AuthPasskeyTable;
   preference: PreferenceTable;
 }
 
@@ -70,6 +71,23 @@ export interface AuthTwoFactorTable {
   secret: string;
   backupCodes: string;
   userId: string;
+}
+
+export interface AuthPasskeyTable {
+  id: string;
+  name: Nullable<string>;
+  publicKey: string;
+  userId: string;
+  credentialID: string;
+  counter: number;
+  deviceType: string;
+  backedUp: Flag;
+  transports: Nullable<string>;
+  createdAt: ColumnType<string | Date | null, string | null | undefined, string | null>;
+  /** Which make of authenticator, as far as it says. */
+  aaguid: Nullable<string>;
+  /** When somebody last signed in with it, milliseconds. */
+  usedAt: Nullable<number>;
 }
 
 export interface PreferenceTable {

@@ -76,6 +76,61 @@ export interface SessionItem {
   userAgent: string | null;
 }
 
+/** A way to sign in without a password, kept by a device or a password manager. */
+export interface PasskeyItem {
+  id: string;
+  name: string;
+  /** What keeps it, where that is known: a password manager, Windows Hello. */
+  keeper: string | null;
+  createdAt: Millis;
+  usedAt: Millis | null;
+}
+
+/** What the browser is to ask an authenticator for; bytes are Base64url. */
+export interface PasskeyCreation {
+  challenge: string;
+  rp: { id: string; name: string };
+  user: { id: string; name: string; displayName: string };
+  pubKeyCredParams: { type: 'public-key'; alg: number }[];
+  timeout: number;
+  excludeCredentials: PasskeyReference[];
+  authenticatorSelection: { residentKey: 'required'; userVerification: 'required' };
+}
+
+export interface PasskeyRequest {
+  challenge: string;
+  rpId: string;
+  timeout: number;
+  allowCredentials: PasskeyReference[];
+}
+
+export interface PasskeyReference {
+  id: string;
+  type: 'public-key';
+  transports?: string[];
+}
+
+interface PasskeyAnswer<Response> {
+  id: string;
+  rawId: string;
+  type: 'public-key';
+  response: Response;
+  clientExtensionResults: Record<string, never>;
+}
+
+export type PasskeyRegistration = PasskeyAnswer<{
+  clientDataJSON: string;
+  attestationObject: string;
+  transports: string[];
+}>;
+
+export type PasskeyAssertion = PasskeyAnswer<{
+  clientDataJSON: string;
+  authenticatorData: string;
+  signature: string;
+  userHandle?: string;
+}>;
+
 export interface Settings {
   name: string;
   language: string | null;
@@ -130,4 +185,22 @@ export interface AuthRoutes {
     response: { backupCodes: string[] };
   };
   'POST /api/auth/two-factor/disable': { body: { password: string }; response: { status: boolean } };
+  /** Adding a passkey: ask what to create, create it, send it back within five minutes. Both need a recent confirmation. */
+  'POST /api/auth/passkey/generate-register-options': {
+    body: Record<string, never>;
+    response: PasskeyCreation;
+  };
+  'POST /api/auth/passkey/verify-registration': {
+    body: { name: string; response: PasskeyRegistration };
+    response: { id: string };
+  };
+  /** Signing in with one; it stands for password and second factor together. */
+  'POST /api/auth/passkey/generate-authenticate-options': {
+    body: Record<string, never>;
+    response: PasskeyRequest;
+  };
+  'POST /api/auth/passkey/verify-authentication': {
+    body: { response: PasskeyAssertion };
+    response: { status: boolean };
+  };
 }

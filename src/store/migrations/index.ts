@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { first } from './0001-first.ts';
 import { postgresFunctions } from './0002-postgres-functions.ts';
 import { auth } from './0003-auth.ts';
+import { passkeys } from './0004-passkeys.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: 'first', compatibleFrom: 1, statements: first },
   { number: 2, name: 'postgres-functions', compatibleFrom: 1, statements: postgresFunctions },
   { number: 3, name: 'auth', compatibleFrom: 1, statements: auth },
+  { number: 4, name: 'passkeys', compatibleFrom: 1, statements: passkeys },
 ];
