@@ -2,6 +2,7 @@ import { readConfig, type Config } from './config.ts';
 import { stderrLog } from './std/log.ts';
 import { StartRefused } from './std/start-refused.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
+import { REFUSED, WORKER, Workers } from './workers.ts';
 
 type Env = Record<string, string | undefined>;
 
@@ -18,14 +19,28 @@ export async function serve(env: Env, complain: (line: string) => void): Promise
   }
   try {
     const config = readConfig(env);
+    if (config.workers > 1 && config.worker === undefined)
+      return await new Workers({
+        count: config.workers,
+        command: ownCommand(),
+        env: definedOnly(env),
+        log: stderrLog,
+      }).run();
     const tollgate = await startTollgate(config, stderrLog);
-    greet(tollgate, config);
+    if ((config.worker ?? 0) === 0) greet(tollgate, config);
+    if (config.worker !== undefined) joinTheOthers();
     return await untilStopped(tollgate);
   } catch (thrown) {
     if (!(thrown instanceof StartRefused)) throw thrown;
     complain(`Tollgate cannot start: ${thrown.message}`);
-    return 1;
+    return env[WORKER] === undefined ? 1 : REFUSED;
   }
+}
+
+/** Says that it is ready; a worker whose watcher is gone drains as if told to. */
+function joinTheOthers(): void {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.send?.('ready');
 }
 
 /** What this process was started with. A compiled binary brings its program along and is not told about it again. */

@@ -111,7 +111,8 @@ export async function startTollgate(
     const state = { draining: false };
     const { server, door } = await openDoor(services, catalog, relay, state);
     const sweeper = startChores(services, door, relay);
-    const setup = await door.setup.issue();
+    // One link is enough: each new one ends those before it.
+    const setup = (config.worker ?? 0) === 0 ? await door.setup.issue() : undefined;
     return {
       url: server.url,
       services,
@@ -216,7 +217,9 @@ async function openDoor(
     llmsText: llms,
   });
   const tls = await readTls(catalog.current().tls, config.dataDir);
-  const server = startServer({ host: config.host, port: config.port, tls, router, edge, clock, log, site });
+  const { host, port } = config;
+  const shared = config.worker !== undefined;
+  const server = startServer({ host, port, shared, tls, router, edge, clock, log, site });
   return { server, door };
 }
 

@@ -28,6 +28,7 @@ beforeAll(() => {
   server = startServer({
     host: '0.0.0.0',
     port: 0,
+    shared: false,
     tls: undefined,
     router: routed([
       echo,

@@ -11,6 +11,8 @@ import { pathOf, type Route, type Router } from './router.ts';
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
+  /** Other processes listen on the same port. */
+  readonly shared: boolean;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly router: Router;
   /** Everything that is not an API path: the console and its own API. `undefined`: not its business either. */
@@ -46,6 +48,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
+    reusePort: options.shared,
     ...(options.tls ? { tls: options.tls } : {}),
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: TRANSPORT_BODY_BYTES,

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createServer, type AddressInfo } from 'node:net';
+import { Client } from 'pg';
+import { eventually, NodeProcess } from '../support/node-process.ts';
+import { testPostgres, type TestPostgres } from '../support/postgres.ts';
+
+const YAML = `
+upstreams:
+  house: { kind: house }
+lists:
+  house_models:
+    - { model: house-guide, display_name: Guide, input: 1, output: 2, context: 200000, max_output: 1000 }
+endpoints:
+  svc_chat: { name: chat, type: chat_completion, lists: [house_models], upstreams: [house] }
+limits: { chat_per_minute: 100000, concurrent: 1000 }
+`;
+
+/** Several nodes behind one port of one machine: `TOLLGATE_WORKERS`. */
+
+let postgres: TestPostgres;
+let databaseUrl: string;
+let node: NodeProcess;
+let token: string;
+
+beforeAll(async () => {
+  postgres = await testPostgres();
+  databaseUrl = await postgres.freshDatabase();
+  const port = await freePort();
+  node = await NodeProcess.start({
+    yaml: YAML,
+    databaseUrl,
+    env: { TOLLGATE_WORKERS: '2', TOLLGATE_PORT: String(port), TOLLGATE_LEASE_SECONDS: '2' },
+  });
+  const made = await node.cli('account', 'create', 'worker@example.com', '--balance', '5', '--json');
+  token = (JSON.parse(made.output) as { token: string }).token;
+});
+
+afterAll(async () => {
+  await node.stop();
+  await postgres.stop();
+});
+
+describe('two workers on one port', () => {
+  test('both answer, and the books are one', async () => {
+    await eventually('both have served', async () => {
+      await Promise.all(Array.from({ length: 20 }, () => ask()));
+      return (await servingNodes()) === 2;
+    });
+    expect(await unsettled()).toBe(0);
+  });
+
+  test('one that dies is replaced, and the other answers meanwhile', async () => {
+    const [victim] = await workerPids();
+    process.kill(victim ?? 0, 'SIGKILL');
+    await eventually('there are two again', async () => {
+      const pids = await workerPids();
+      return pids.length === 2 && !pids.includes(victim ?? 0);
+    });
+    await node.ready();
+    expect(await ask()).toBe(200);
+    expect(node.log).toContain('worker died');
+  });
+
+  test('a signal drains them all, and the exit code says so', async () => {
+    node.signal('SIGTERM');
+    expect(await node.exited()).toBe(0);
+    expect(await unsettled()).toBe(0);
+  });
+});
+
+test('a SQLite file is not shared: more workers than one are refused with the reason', async () => {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
+    env: { PATH: process.env['PATH'] ?? '', TOLLGATE_WORKERS: '2', BUN_CONFIG_MAX_HTTP_REQUESTS: '65000' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  expect(await new Response(child.stderr).text()).toContain('TOLLGATE_WORKERS needs DATABASE_URL');
+  expect(await child.exited).toBe(1);
+});
+
+/** A connection of its own each time, so that the kernel deals anew. */
+async function ask(): Promise<number> {
+  const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify({
+      endpoint: 'svc_chat',
+      model: 'house-guide',
+      max_tokens: 20,
+      messages: [{ role: 'user', content: 'Who is there?' }],
+    }),
+    keepalive: false,
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+async function servingNodes(): Promise<number> {
+  return await number(`SELECT COUNT(DISTINCT node)::int AS value FROM request WHERE state = 'posted'`);
+}
+
+async function unsettled(): Promise<number> {
+  return await number(`SELECT COUNT(*)::int AS value FROM request WHERE state = 'pending'`);
+}
+
+async function number(sql: string): Promise<number> {
+  const client = new Client(databaseUrl);
+  await client.connect();
+  try {
+    return (await client.query<{ value: number }>(sql)).rows[0]?.value ?? -1;
+  } finally {
+    await client.end();
+  }
+}
+
+async function workerPids(): Promise<number[]> {
+  const text = await Bun.file(`/proc/${node.pid}/task/${node.pid}/children`).text();
+  return text.trim().split(' ').filter(Boolean).map(Number);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A TCP server's address is an object with a port.
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
