@@ -75,6 +75,9 @@ test('sheets, dialogs and the palette have no serious fault', async () => {
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder('Page, model or request id…').waitFor();
   await look('palette');
+  await page.goto('/app/settings');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await look('new passkey');
   await context.close();
   expect(faults).toEqual([]);
 });

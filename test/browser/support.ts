@@ -39,8 +39,9 @@ export class Stage {
     return new Stage(await Gateway.start(options), this.browser);
   }
 
+  /** By name: passkeys belong to one, and an address has none. */
   get url(): string {
-    return this.gateway.url;
+    return this.gateway.url.replace('127.0.0.1', 'localhost');
   }
 
   /** A fresh person: no cookies, no storage. Complaints of the pages (errors, refused content) are collected. */

@@ -203,7 +203,7 @@ test('signing out leaves nothing behind, and the way back is remembered', async 
   await page.goto('/sign-in?next=//evil.example');
   await page.getByLabel('E-mail').fill(EMAIL);
   await page.getByLabel('Password').fill('a quiet gate at dawn');
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(`${stage.url}/app`);
 });
 

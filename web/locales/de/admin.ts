@@ -82,7 +82,7 @@ export const admin: typeof english = {
     revokeLead: 'Das Token gilt sofort nicht mehr.',
     resetPassword: 'Passwort zurücksetzen',
     resetLead:
-      'Ein neues Passwort wird erzeugt und einmal gezeigt. Alle Sitzungen enden, der zweite Faktor wird ausgeschaltet.',
+      'Ein neues Passwort wird erzeugt und einmal gezeigt. Alle Sitzungen enden, der zweite Faktor wird ausgeschaltet, Passkeys werden entfernt.',
     resetDone: 'Neues Passwort',
     twoFactor: 'Zweiter Faktor',
     sessions: 'Sitzungen',

@@ -32,6 +32,8 @@ export const entry: typeof english = {
     trust: 'Diesem Gerät 30 Tage vertrauen',
     verify: 'Prüfen',
     startOver: 'Von vorn beginnen',
+    withPasskey: 'Mit Passkey anmelden',
+    passkeyCancelled: 'Der Passkey wurde nicht benutzt: abgebrochen, oder es hat zu lange gedauert.',
     socialFailed:
       'Die Anmeldung über den Anbieter hat nicht geklappt. Versuchen Sie es erneut oder nehmen Sie Ihr Passwort.',
   },

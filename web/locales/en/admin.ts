@@ -80,7 +80,7 @@ export const admin = {
     revokeLead: 'The token stops working at once.',
     resetPassword: 'Reset password',
     resetLead:
-      'A new password is made and shown once. Every session ends and the second factor is turned off.',
+      'A new password is made and shown once. Every session ends, the second factor is turned off and passkeys are removed.',
     resetDone: 'New password',
     twoFactor: 'Second factor',
     sessions: 'Sessions',

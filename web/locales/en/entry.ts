@@ -30,6 +30,8 @@ export const entry = {
     trust: 'Trust this device for 30 days',
     verify: 'Verify',
     startOver: 'Start over',
+    withPasskey: 'Sign in with a passkey',
+    passkeyCancelled: 'The passkey was not used: it was cancelled, or it took too long.',
     socialFailed: 'Signing in with the provider did not work. Try again or use your password.',
   },
   setup: {

@@ -1,9 +1,11 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useQueryClient } from '@tanstack/react-query';
+import KeyRound from 'lucide-react/icons/key-round';
 import { Link } from 'wouter';
 import { callAuth } from '../../lib/api.ts';
 import { useAction } from '../../lib/action.ts';
+import { passkeysMissing } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
 import { Button } from '../../ui/Button.tsx';
@@ -12,6 +14,7 @@ import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { SecondFactor } from './SecondFactor.tsx';
 import { SocialButtons } from './SocialButtons.tsx';
+import { usePasskey } from './usePasskey.ts';
 import { Form } from '../../ui/Form.tsx';
 
 export default function SignInPage() {
@@ -41,6 +44,7 @@ export default function SignInPage() {
     >
       <SocialButtons providers={session?.socialProviders ?? []} failed={search.includes('error=')} />
       <PasswordForm onDone={(code) => (code ? setNeedsCode(true) : entered())} />
+      {passkeysMissing() ? null : <PasskeyButton />}
     </AuthFrame>
   );
 }
@@ -60,7 +64,7 @@ function PasswordForm({ onDone }: { onDone: (needsCode: boolean) => void }) {
         label={t('auth.email')}
         type="email"
         name="email"
-        autoComplete="username"
+        autoComplete="username webauthn"
         autoFocus
         required
         value={email}
@@ -85,5 +89,18 @@ function PasswordForm({ onDone }: { onDone: (needsCode: boolean) => void }) {
         {t('auth.signIn')}
       </Button>
     </Form>
+  );
+}
+
+function PasskeyButton() {
+  const { t } = useTranslation();
+  const passkey = usePasskey();
+  return (
+    <div className="mt-3 flex flex-col gap-3">
+      <Button icon={<KeyRound size={15} aria-hidden />} busy={passkey.busy} onClick={passkey.signIn}>
+        {t('auth.withPasskey')}
+      </Button>
+      <FormError error={passkey.error} />
+    </div>
   );
 }

@@ -3,6 +3,7 @@ import { useApi } from '../../lib/api.ts';
 import { Page } from '../../ui/Card.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
 import { AppearanceCard } from './AppearanceCard.tsx';
+import { PasskeysCard } from './PasskeysCard.tsx';
 import { PasswordCard } from './PasswordCard.tsx';
 import { ProfileCard } from './ProfileCard.tsx';
 import { SessionsCard } from './SessionsCard.tsx';
@@ -24,6 +25,7 @@ export default function SettingsPage() {
             </div>
             <div className="flex min-w-0 flex-col gap-5">
               <AppearanceCard settings={data} />
+              <PasskeysCard />
               <TwoFactorCard />
               <SessionsCard />
             </div>

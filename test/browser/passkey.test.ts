@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { CDPSession, Page } from 'playwright-core';
+import { PASSWORD, setUpAdmin, signUp } from './people.ts';
+import { settled, Stage, type Visitor } from './support.ts';
+
+/** A passkey from its first day to its last, with an authenticator that the browser itself plays. */
+let stage: Stage;
+let user: Visitor;
+const EMAIL = 'pia@example.com';
+
+beforeAll(async () => {
+  stage = await Stage.open();
+  await (await setUpAdmin(stage)).context.close();
+  user = await signUp(stage, EMAIL);
+});
+
+afterAll(async () => {
+  await stage.close();
+});
+
+test('a passkey is added with a name and listed', async () => {
+  const { page } = user;
+  await withAuthenticator(page);
+  await page.goto('/app/settings');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Name of the passkey').fill('Work laptop');
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await page.getByText('Passkey added').waitFor();
+  await page.getByText('Work laptop').waitFor();
+  await page.getByText(/never used/).waitFor();
+});
+
+test('the same device is not added twice', async () => {
+  const { page } = user;
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Name of the passkey').fill('Again');
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await page.getByText('This device has a passkey for your account already.').waitFor();
+  await page.keyboard.press('Escape');
+});
+
+test('it is renamed', async () => {
+  const { page } = user;
+  await page.getByRole('button', { name: 'Rename Work laptop' }).click();
+  await page.getByLabel('Name of the passkey').fill('Old laptop');
+  await page.getByRole('button', { name: 'Save' }).last().click();
+  await page.getByText('Old laptop').waitFor();
+});
+
+test('it signs in again without e-mail or password', async () => {
+  const { page } = user;
+  await signOut(page);
+  await touch(true);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.waitForURL('**/app');
+  await page.goto('/app/settings');
+  await page.getByText(/used now/).waitFor();
+});
+
+test('it is offered in the e-mail field, without the button', async () => {
+  const { page } = user;
+  await signOut(page);
+  await touch(true);
+  await page.reload();
+  await page.waitForURL('**/app');
+});
+
+test('a device that does not recognise its owner signs nobody in', async () => {
+  const { page } = user;
+  await signOut(page);
+  await authenticator.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+  await touch(true);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.getByText(/The passkey was not used/).waitFor();
+  expect(page.url()).toContain('/sign-in');
+  await authenticator.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.waitForURL('**/app');
+});
+
+test('removed, it is refused', async () => {
+  const { page } = user;
+  await page.goto('/app/settings');
+  await page.getByRole('button', { name: 'Remove Old laptop' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('Passkey removed').waitFor();
+  expect(await page.getByText('Old laptop').count()).toBe(0);
+  await signOut(page);
+  await touch(true);
+  await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
+  await page.getByText('This passkey opens nothing here.').waitFor();
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL('**/app');
+});
+
+test('under a number instead of a name, the console says why there are none', async () => {
+  const { page, context } = await stage.visitor({ baseURL: stage.gateway.url });
+  await page.goto('/sign-in');
+  await settled(page);
+  expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0);
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL('**/app');
+  await page.goto('/app/settings');
+  await page.getByText(/A passkey belongs to a name/).waitFor();
+  await context.close();
+});
+
+test('no page complained', () => {
+  expect(user.complaints).toEqual([]);
+});
+
+let authenticator: CDPSession;
+let authenticatorId: string;
+
+async function withAuthenticator(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const get = navigator.credentials.get.bind(navigator.credentials);
+    navigator.credentials.get = async (options) => {
+      document.documentElement.dataset['asked'] = options?.mediation ?? 'by button';
+      return await get(options);
+    };
+  });
+  authenticator = await page.context().newCDPSession(page);
+  await authenticator.send('WebAuthn.enable');
+  const options = {
+    protocol: 'ctap2',
+    transport: 'internal',
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  } as const;
+  ({ authenticatorId } = await authenticator.send('WebAuthn.addVirtualAuthenticator', { options }));
+}
+
+/** Whether somebody touches the device when it asks from now on; what waits already goes on waiting. */
+async function touch(enabled: boolean): Promise<void> {
+  await authenticator.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
+}
+
+async function signOut(page: Page): Promise<void> {
+  await touch(false);
+  await page.getByRole('button', { name: new RegExp(EMAIL) }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in');
+  await page.locator('html[data-asked=conditional]').waitFor();
+}

@@ -1,0 +1,86 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { PasskeyRequest } from '../../../src/console/contract.ts';
+import { useAction } from '../../lib/action.ts';
+import { callAuth } from '../../lib/api.ts';
+import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
+import { refreshSession } from '../../lib/query.ts';
+
+/** A challenge is good for five minutes; a page that stays open longer asks for another. */
+const RENEW_MS = 4 * 60_000;
+
+/**
+ * Signing in with a passkey: by the button, or from the list in the e-mail field, which waits in the background. A
+ * browser answers one question at a time, so the button ends the waiting.
+ */
+export function usePasskey() {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const [turn] = useState(() => new Turn());
+  const [refused, setRefused] = useState<Error>();
+  const byButton = useAction(
+    async () => {
+      setRefused(undefined);
+      try {
+        await proveWith(await challenge(), { inField: false, signal: turn.next() });
+      } catch (error) {
+        throw error instanceof PasskeyCancelled ? new Error(t('auth.passkeyCancelled')) : error;
+      }
+    },
+    { onDone: () => void refreshSession(client) },
+  );
+  useEffect(() => {
+    const page = new AbortController();
+    const offer = async (): Promise<void> => {
+      if (!(await canOfferInField()) || page.signal.aborted) return;
+      const signal = turn.next();
+      // Nobody has asked for anything yet, so nobody is told when this does not work.
+      const options = await challenge().catch(() => undefined);
+      if (!options || signal.aborted) return;
+      await proveWith(options, { inField: true, signal });
+      await refreshSession(client);
+    };
+    const begin = (): void => {
+      offer().catch((error: unknown) => {
+        if (error instanceof Error && !(error instanceof PasskeyCancelled)) setRefused(error);
+      });
+    };
+    begin();
+    const timer = setInterval(begin, RENEW_MS);
+    return () => {
+      clearInterval(timer);
+      page.abort();
+      turn.end();
+    };
+  }, [client, turn]);
+  return {
+    error: byButton.error ?? refused,
+    busy: byButton.isPending,
+    signIn: () => byButton.mutate(),
+  };
+}
+
+/** One question at a time: the next ends the one before. */
+class Turn {
+  #now = new AbortController();
+
+  next(): AbortSignal {
+    this.end();
+    this.#now = new AbortController();
+    return this.#now.signal;
+  }
+
+  end(): void {
+    this.#now.abort();
+  }
+}
+
+async function challenge(): Promise<PasskeyRequest> {
+  return await callAuth('POST /api/auth/passkey/generate-authenticate-options', {});
+}
+
+async function proveWith(options: PasskeyRequest, how: AskOptions): Promise<void> {
+  const response = await askForPasskey(options, how);
+  await callAuth('POST /api/auth/passkey/verify-authentication', { response });
+}
