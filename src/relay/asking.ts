@@ -2,7 +2,7 @@ import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream
 import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { ChatCall } from './call.ts';
-import { open, type DataEvent, type EventSource, type Opened } from './opening.ts';
+import { open, type DataEvent, type EventSource, type Opened, type StreamListener } from './opening.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
 export async function ask(
@@ -57,10 +57,15 @@ class UntouchedStream implements EventSource {
     return stream;
   }
 
-  async next(): Promise<DataEvent[] | undefined> {
+  next(listener: StreamListener): void {
     const first = this.#first;
     this.#first = undefined;
-    return first ?? (await this.#read());
+    if (first) hand(first, listener);
+    else
+      this.#read().then(
+        (events) => hand(events, listener),
+        (cause: unknown) => listener.onFailure(cause),
+      );
   }
 
   cancel(): void {
@@ -80,6 +85,12 @@ class UntouchedStream implements EventSource {
     if (failed) return [{ data: '', event: { kind: 'error', message: 'error in the stream' } }];
     return [{ data, event: { kind: 'chunk', chunk: chunkOf(reading) } }];
   }
+}
+
+function hand(events: DataEvent[] | undefined, listener: StreamListener): void {
+  if (!events) return listener.onEnd();
+  listener.onEvents(events);
+  listener.onPause();
 }
 
 type Reading = Pick<ReturnType<MessagesAnswer['reading']>, 'text' | 'usage' | 'stopReason'>;

@@ -4,10 +4,13 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usageChunk, type ChatEncoder } from '../wire/chat-stream.ts';
+import type { ChatChunk } from '../wire/chat.ts';
+import { Casting, Mould } from '../wire/mould.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
 import type { ChatCall, Labels } from './call.ts';
 import { usageOf, type Measured, type Meter } from './meter.ts';
-import type { DataEvent, EventSource, StreamAnswer } from './opening.ts';
+import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './opening.ts';
+import { Outlet } from './outlet.ts';
 import type { RunningRequest } from './running.ts';
 
 /** How a stream ended, for the books. */
@@ -35,29 +38,46 @@ interface Route {
 
 const KEEP_ALIVE_MS = 15_000;
 const STALLED_READER_MS = 60_000;
+/** So many moulds that fitted no chunk but their own, and the stream has none. */
+const MOST_IDLE_MOULDS = 8;
+const casting = new Casting();
 
 /**
  * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's own last words or in
  * one error event, never in silence, and is measured and closed exactly once whoever ends it: backend, client, deadline.
+ *
+ * Ordinary chunks pass as bytes, by a mould; all else is read as events, and may be what the next mould is made of.
  */
-export class Delivery implements RunningRequest {
+export class Delivery implements RunningRequest, StreamListener {
+  // What each chunk needs comes first: it shares a line or two of the processor's cache.
+  #mould: Mould | undefined;
+  readonly #meter: Meter;
+  readonly #outlet: Outlet;
+  readonly #events: EventSource;
+  /** For the client, and written before anything else is. */
+  #text = '';
+  #ended = false;
+  #reading = false;
+  /** The time is looked up by the tick: a clock for each chunk would be dear. */
+  #hasRead = false;
+  #hasWritten = false;
+  #sawDone = false;
+  #idleMoulds = 0;
+  readonly #maxBytes: number;
   readonly requestId: RequestId;
   readonly #o: DeliveryOptions;
   readonly #route: Route;
-  readonly #maxBytes: number;
   readonly #startedAt: number;
-  readonly #utf8 = new TextEncoder();
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #waitingForBackend = false;
   #lastReadAt: number;
   #lastWriteAt: number;
-  #sawDone = false;
-  #ended = false;
 
   private constructor(requestId: RequestId, route: Route, options: DeliveryOptions) {
     this.requestId = requestId;
     this.#route = route;
+    this.#events = route.events;
+    this.#meter = options.meter;
     this.#o = options;
+    this.#outlet = new Outlet({ onReady: () => this.#readOn(), onLeft: () => this.#clientLeft() });
     // A backend that sends far beyond its cap is cut: no answer of that many tokens is as large, with all the words of
     // the format around each of them.
     this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
@@ -66,7 +86,11 @@ export class Delivery implements RunningRequest {
     this.#lastWriteAt = this.#startedAt;
   }
 
-  static of(call: ChatCall, stream: StreamAnswer, options: DeliveryOptions): Delivery {
+  static of(
+    call: Pick<ChatCall, 'requestId' | 'label' | 'encoder'>,
+    stream: StreamAnswer,
+    options: DeliveryOptions,
+  ): Delivery {
     const labels = { id: call.requestId, model: call.label };
     const usual = call.encoder(labels);
     const encoder = stream.encoder?.(usual) ?? usual;
@@ -74,26 +98,20 @@ export class Delivery implements RunningRequest {
   }
 
   body(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => void (this.#controller = controller),
-        pull: () => this.#pull(),
-        cancel: () => this.#clientLeft(),
-      },
-      { highWaterMark: 1 },
-    );
+    return this.#outlet.body;
   }
 
   delivered(): Usage {
-    return this.#o.meter.counted();
+    return this.#meter.counted();
   }
 
   tick(nowMs: number): void {
     if (this.#ended) return;
+    this.#noteTimes(nowMs);
     if (nowMs - this.#startedAt > this.#o.limits.totalMs)
       return this.cut(timeout('The answer took too long and was cut.'));
-    if (!this.#waitingForBackend) {
-      if (nowMs - this.#lastWriteAt > STALLED_READER_MS) void this.#clientLeft();
+    if (!this.#outlet.isReady) {
+      if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.#clientLeft();
       return;
     }
     if (nowMs - this.#lastReadAt > this.#o.limits.idleMs)
@@ -105,73 +123,101 @@ export class Delivery implements RunningRequest {
     void this.#end('cut_short', fault);
   }
 
-  async #pull(): Promise<void> {
-    this.#waitingForBackend = true;
-    try {
-      while (!this.#ended) {
-        const events = await this.#route.events.next();
-        this.#lastReadAt = this.#o.clock.now();
-        if (this.#ended) return;
-        if (!events) return await this.#backendEnded();
-        if (await this.#forward(events)) return;
-      }
-    } catch (cause) {
-      await this.#end('upstream_failed', broken(cause));
-    } finally {
-      this.#waitingForBackend = false;
-      this.#lastWriteAt = this.#o.clock.now();
-    }
+  get takesBytes(): boolean {
+    return this.#mould !== undefined;
   }
 
-  /** True when the client got something, so that the next read waits until it wants more. */
-  async #forward(events: readonly DataEvent[]): Promise<boolean> {
-    let text = '';
+  onBytes(bytes: Uint8Array, from: number): number {
+    if (!this.#mould || this.#ended || this.#sawDone) return from;
+    const stop = this.#mould.cast(bytes, from, casting, this.#meter);
+    const cast = casting.take();
+    if (!cast) return stop;
+    this.#idleMoulds = 0;
+    this.#writeText();
+    this.#write(cast);
+    return stop;
+  }
+
+  onEvents(events: readonly DataEvent[]): void {
     for (const { data, event } of events) {
+      // What follows the backend's own end is for nobody, however soon it follows.
+      if (this.#ended || this.#sawDone) return;
       switch (event.kind) {
         case 'chunk':
-          this.#o.meter.observe(event.chunk);
-          text += this.#route.encoder.chunk(data, event.chunk);
+          this.#meter.observe(event.chunk);
+          this.#text += this.#route.encoder.chunk(data, event.chunk);
+          this.#learn(data, event.chunk);
           break;
         case 'done':
           this.#sawDone = true;
           break;
         case 'error':
+          return this.onFailure(event.message);
         case 'garbage':
-          if (text !== '') this.#write(text);
-          await this.#end(
-            'upstream_failed',
-            broken(event.kind === 'error' ? event.message : 'not a chat chunk'),
-          );
-          return true;
+          return this.onFailure('not a chat chunk');
       }
     }
-    if (text !== '') this.#write(text);
-    if (this.#route.events.bytesRead > this.#maxBytes) await this.#end('cut_short', runaway());
-    else if (this.#sawDone) await this.#backendEnded();
-    return text !== '' || this.#ended;
+  }
+
+  onPause(): void {
+    this.#reading = false;
+    this.#hasRead = true;
+    if (this.#ended) return;
+    this.#writeText();
+    if (this.#events.bytesRead > this.#maxBytes) void this.#end('cut_short', runaway());
+    else if (this.#sawDone) this.onEnd();
+    else this.#readOn();
   }
 
   /** A backend that stopped without a finish did not finish. */
-  async #backendEnded(): Promise<void> {
-    if (this.#sawDone || this.#o.meter.finishReason !== undefined) await this.#end('completed', undefined);
-    else await this.#end('upstream_failed', broken('the stream ended without a finish'));
+  onEnd(): void {
+    if (this.#sawDone || this.#meter.finishReason !== undefined) void this.#end('completed', undefined);
+    else this.onFailure('the stream ended without a finish');
   }
 
-  async #clientLeft(): Promise<void> {
-    await this.#end('client_left', undefined);
+  onFailure(cause: unknown): void {
+    void this.#end('upstream_failed', broken(cause));
+  }
+
+  /** Only when the client has taken what there was: its pace is the backend's. */
+  #readOn(): void {
+    if (this.#ended || this.#reading || !this.#outlet.isReady) return;
+    this.#reading = true;
+    this.#events.next(this);
+  }
+
+  #learn(data: string, chunk: ChatChunk): void {
+    if (this.#idleMoulds >= MOST_IDLE_MOULDS) return;
+    const mould = Mould.of(data, chunk, this.#route.encoder);
+    if (!mould) return;
+    this.#mould = mould;
+    this.#idleMoulds++;
+  }
+
+  #noteTimes(nowMs: number): void {
+    if (this.#hasRead) this.#lastReadAt = nowMs;
+    if (this.#hasWritten) this.#lastWriteAt = nowMs;
+    this.#hasRead = false;
+    this.#hasWritten = false;
+  }
+
+  #clientLeft(): void {
+    void this.#end('client_left', undefined);
   }
 
   async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#route.events.cancel();
-    const { meter } = this.#o;
+    this.#events.cancel();
+    this.#writeText();
+    const meter = this.#meter;
     const measured =
       outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
     await this.#o.onEnd({ outcome, measured, fault });
-    if (outcome === 'completed') this.#write(this.#missingUsage(measured) + this.#route.encoder.done());
-    else if (fault) this.#write(this.#route.encoder.error(fault));
-    this.#closeBody();
+    if (outcome === 'completed') this.#text = this.#missingUsage(measured) + this.#route.encoder.done();
+    else if (fault) this.#text = this.#route.encoder.error(fault);
+    this.#writeText();
+    this.#outlet.close();
   }
 
   /** Who asked for usage gets it, whether or not the backend counts. */
@@ -182,22 +228,16 @@ export class Delivery implements RunningRequest {
     return this.#route.encoder.chunk(JSON.stringify(chunk), chunk);
   }
 
-  #write(text: string): void {
-    if (text === '') return;
-    try {
-      this.#controller?.enqueue(this.#utf8.encode(text));
-      this.#lastWriteAt = this.#o.clock.now();
-    } catch {
-      // The client went away between two events: its cancel is on the way and closes the books.
-    }
+  #writeText(): void {
+    if (this.#text === '') return;
+    const text = this.#text;
+    this.#text = '';
+    this.#write(text);
   }
 
-  #closeBody(): void {
-    try {
-      this.#controller?.close();
-    } catch {
-      // Already closed by the client's leaving.
-    }
+  #write(data: Uint8Array | string): void {
+    this.#hasWritten = true;
+    this.#outlet.write(data);
   }
 }
 

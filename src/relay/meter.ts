@@ -5,32 +5,41 @@ import type {
   AssistantMessage,
   ChatChunk,
   ChatCompletion,
-  ChatDelta,
   ChatMessage,
   ChatRequest,
   ChatUsage,
 } from '../wire/chat.ts';
+import { deltaText } from '../wire/chat-stream.ts';
+import type { Gauge } from '../wire/mould.ts';
 
 export interface Measured {
   readonly usage: Usage;
   readonly source: UsageSource;
 }
 
-/** Text is counted in blocks of this size and then forgotten, so that a long stream holds no more than one block. */
+/**
+ * Text is counted in blocks of this size and then forgotten, so that a long stream holds no more than one block. Where
+ * they are cut depends on the text alone, and so does the count: not on chunks, nor on when somebody asked.
+ */
 const BLOCK = 8_192;
+const FIRST_RAW_BYTES = 128;
+const MOST_RAW_BYTES = 2_048;
 
 /**
  * Watches one answer go by: the backend's own usage where it gives one, and the text delivered for the case that it
  * does not. Counting happens only when somebody asks or a block is full.
  */
-export class Meter {
+export class Meter implements Gauge {
+  /** What came after `#text`, as it stood in the JSON. */
+  #raw: Uint8Array | undefined;
+  #rawLength = 0;
+  delivered = false;
   readonly #request: ChatRequest;
   #text = '';
   #counted = 0;
   #reported: Usage | undefined;
   #input: number | undefined;
   finishReason: string | undefined;
-  delivered = false;
 
   constructor(request: ChatRequest) {
     this.#request = request;
@@ -41,11 +50,18 @@ export class Meter {
     for (const choice of chunk.choices ?? []) {
       if (choice.finish_reason) this.finishReason = choice.finish_reason;
       const text = deltaText(choice.delta);
-      if (text === '') continue;
-      this.delivered = true;
-      this.#text += text;
+      if (text !== '') this.#add(text);
     }
-    if (this.#text.length > BLOCK) this.#countBlock();
+  }
+
+  /** The inside of a JSON string. Most of them are never read: the backend counts itself. */
+  observeRaw(bytes: Uint8Array, from: number, to: number): void {
+    if (from === to) return;
+    const length = this.#rawLength + to - from;
+    const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#roomFor(length);
+    if (!raw) return this.#add(insideOf(bytes.subarray(from, to)));
+    this.delivered = true;
+    for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
   }
 
   observeWhole(completion: ChatCompletion): Measured {
@@ -68,15 +84,50 @@ export class Meter {
   /** What has been delivered so far by our own count. Nothing delivered costs nothing. */
   counted(): Usage {
     if (!this.delivered) return NO_USAGE;
-    this.#countBlock();
+    this.#takeRaw();
     this.#input ??= countInput(this.#request);
-    return { ...NO_USAGE, input: this.#input, output: this.#counted };
+    return { ...NO_USAGE, input: this.#input, output: this.#counted + countTokens(this.#text) };
   }
 
-  #countBlock(): void {
-    this.#counted += countTokens(this.#text);
-    this.#text = '';
+  #add(text: string): void {
+    this.#takeRaw();
+    this.delivered = true;
+    this.#append(text);
   }
+
+  #append(text: string): void {
+    this.#text += text;
+    while (this.#text.length >= BLOCK) {
+      this.#counted += countTokens(this.#text.slice(0, BLOCK));
+      this.#text = this.#text.slice(BLOCK);
+    }
+  }
+
+  #takeRaw(): void {
+    if (!this.#raw || this.#rawLength === 0) return;
+    const raw = this.#raw.subarray(0, this.#rawLength);
+    this.#rawLength = 0;
+    this.#append(insideOf(raw));
+  }
+
+  /** `undefined`: more than is worth keeping; what was kept is read then. */
+  #roomFor(length: number): Uint8Array | undefined {
+    if (length > MOST_RAW_BYTES) {
+      this.#takeRaw();
+      return undefined;
+    }
+    const larger = new Uint8Array(Math.max(FIRST_RAW_BYTES, 2 ** Math.ceil(Math.log2(length))));
+    if (this.#raw) larger.set(this.#raw.subarray(0, this.#rawLength));
+    return (this.#raw = larger);
+  }
+}
+
+/** A mark at the beginning of a text is a character of it here. */
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+function insideOf(raw: Uint8Array): string {
+  const text = decoder.decode(raw);
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
 /**
@@ -117,14 +168,6 @@ function detail(details: unknown, key: string): number {
   if (typeof details !== 'object' || details === null) return 0;
   const value = (details as Record<string, unknown>)[key];
   return isCount(value) ? value : 0;
-}
-
-function deltaText(delta: ChatDelta | undefined): string {
-  if (!delta) return '';
-  let text = (delta.content ?? '') + (delta.reasoning_content ?? '') + (delta.refusal ?? '');
-  for (const call of delta.tool_calls ?? [])
-    text += (call.function?.name ?? '') + (call.function?.arguments ?? '');
-  return text;
 }
 
 function messageText(message: AssistantMessage): string {

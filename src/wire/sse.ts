@@ -16,6 +16,7 @@ export class SseReader {
   #data: string | undefined;
   #event: string | undefined;
   #id: string | undefined;
+  #endedLine = false;
 
   constructor(maxEventLength: number = MAX_EVENT_LENGTH) {
     this.#maxEventLength = maxEventLength;
@@ -23,7 +24,13 @@ export class SseReader {
 
   /** The events that these bytes completed, in order. */
   push(bytes: Uint8Array): SseEvent[] {
+    if (bytes.length > 0) this.#endedLine = bytes[bytes.length - 1] === LINE_FEED;
     return this.#read(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Nothing is carried: an event that begins with the next byte would be read the same by anybody else. */
+  get isBetweenEvents(): boolean {
+    return this.#endedLine && this.#data === undefined && this.#event === undefined && this.#id === undefined;
   }
 
   /**
@@ -131,6 +138,8 @@ export function encodeEvent(data: string, event?: string): string {
   const lines = data.includes('\n') || data.includes('\r') ? data.split(/\r\n?|\n/).join('\ndata: ') : data;
   return event === undefined ? `data: ${lines}\n\n` : `event: ${event}\ndata: ${lines}\n\n`;
 }
+
+const LINE_FEED = 10;
 
 /** A keep-alive that every reader skips. */
 export const SSE_COMMENT = ': \n\n';

@@ -1,0 +1,216 @@
+import { UpstreamFailure } from '../upstream/port.ts';
+import { readStreamEvent } from '../wire/chat-stream.ts';
+import type { ChatChunk } from '../wire/chat.ts';
+import { SseReader, type SseEvent } from '../wire/sse.ts';
+import type { DataEvent, EventSource, StreamListener } from './opening.ts';
+
+/** After a first event without content, how long to look whether an error follows before the client gets it. */
+const SECOND_LOOK_MS = 200;
+
+/** A backend's stream as events, read only as fast as somebody asks for them. */
+export class EventStream implements EventSource {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #sse = new SseReader();
+  #listener: StreamListener | undefined;
+  #rest: Uint8Array = NOTHING;
+  /** What has been read ended with an event. */
+  #isBetween = false;
+  #ahead: DataEvent[] = [];
+  #pending: Promise<DataEvent[] | undefined> | undefined;
+  bytesRead = 0;
+
+  private constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  /**
+   * Resolves once the first event is content. Some backends answer 200 and say in the stream that they cannot serve:
+   * that is a failure like any other as long as the client has seen nothing.
+   */
+  static async open(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<EventStream> {
+    const stream = new EventStream(body);
+    const onAbort = (): void => stream.cancel();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await stream.#lookAhead();
+      if (signal.aborted) throw new UpstreamFailure('connect', 'aborted');
+      return stream;
+    } catch (thrown) {
+      stream.cancel();
+      throw thrown;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  next(listener: StreamListener): void {
+    this.#listener = listener;
+    if (this.#ahead.length > 0) this.#handOver(this.#ahead.splice(0));
+    else if (this.#pending) this.#waitFor(this.#pending);
+    else this.#readOn();
+  }
+
+  cancel(): void {
+    // A stream that already failed cannot be cancelled, which is as good.
+    void this.#reader.cancel().catch(() => undefined);
+  }
+
+  async #lookAhead(): Promise<void> {
+    const first = await this.#readEvents();
+    if (!first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
+    this.#take(first);
+    if (hasContent(first)) return;
+    this.#pending = this.#readEvents();
+    // Observed here as well, so that a failure while nobody waits is not an unhandled one.
+    this.#pending.catch(() => undefined);
+    const second = await Promise.race([
+      this.#pending,
+      Bun.sleep(SECOND_LOOK_MS).then(() => 'later' as const),
+    ]);
+    if (second === 'later') return;
+    this.#pending = undefined;
+    if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
+    this.#take(second);
+  }
+
+  #take(events: DataEvent[]): void {
+    for (const { event } of events) {
+      if (event.kind === 'error')
+        throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
+      if (event.kind === 'garbage')
+        throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
+      if (event.kind === 'chunk' && isContent(event.chunk)) break;
+    }
+    this.#ahead.push(...events);
+  }
+
+  /** The next whole events, at least one; `undefined` at the end. */
+  async #readEvents(): Promise<DataEvent[] | undefined> {
+    for (;;) {
+      if (this.#rest.byteLength === 0) {
+        const { done, value } = await this.#reader.read();
+        if (done) return parsed(this.#sse.end());
+        this.#rest = value;
+      }
+      const events = this.#push(this.#nextPiece());
+      if (events) return events;
+    }
+  }
+
+  /** What the look ahead is still reading. */
+  #waitFor(pending: Promise<DataEvent[] | undefined>): void {
+    this.#pending = undefined;
+    pending.then(this.#handOver, this.#onFailure);
+  }
+
+  readonly #handOver = (events: DataEvent[] | undefined): void => {
+    if (!events) return this.#listener?.onEnd();
+    try {
+      this.#listener?.onEvents(events);
+      this.#listener?.onPause();
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
+  };
+
+  /**
+   * A backend with much to send at once would otherwise be served in one go, from promise to promise, and no timer, no
+   * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
+   */
+  #readOn(): void {
+    if (this.#rest.byteLength > 0) setImmediate(this.#takePiece);
+    else this.#reader.read().then(this.#onRead, this.#onFailure);
+  }
+
+  readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
+    if (done) return this.#onDone();
+    this.#rest = value ?? NOTHING;
+    this.#takePiece();
+  };
+
+  #onDone(): void {
+    const events = parsed(this.#sse.end());
+    if (events) this.#listener?.onEvents(events);
+    this.#listener?.onEnd();
+  }
+
+  readonly #onFailure = (cause: unknown): void => this.#listener?.onFailure(cause);
+
+  readonly #takePiece = (): void => {
+    const listener = this.#listener;
+    if (!listener) return;
+    try {
+      if (this.#digest(this.#nextPiece(), listener)) listener.onPause();
+      else this.#readOn();
+    } catch (cause) {
+      listener.onFailure(cause);
+    }
+  };
+
+  /**
+   * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
+   * that does not read would keep it there; so it is taken apart only as it is wanted.
+   */
+  #nextPiece(): Uint8Array {
+    const read = this.#rest;
+    const piece = read.byteLength <= PIECE_BYTES ? read : read.subarray(0, PIECE_BYTES);
+    this.#rest = piece === read ? NOTHING : read.subarray(PIECE_BYTES);
+    this.bytesRead += piece.byteLength;
+    return piece;
+  }
+
+  #push(bytes: Uint8Array): DataEvent[] | undefined {
+    const events = parsed(this.#sse.push(bytes));
+    this.#isBetween = this.#sse.isBetweenEvents;
+    return events;
+  }
+
+  /** False when nothing in it was whole. */
+  #digest(piece: Uint8Array, listener: StreamListener): boolean {
+    let heard = false;
+    for (let at = 0; at < piece.length;) {
+      if (listener.takesBytes && this.#isBetween) {
+        const stop = listener.onBytes(piece, at);
+        heard ||= stop > at;
+        at = stop;
+        if (at === piece.length) break;
+      }
+      const end = listener.takesBytes ? endOfEvent(piece, at) : piece.length;
+      const events = this.#push(piece.subarray(at, end));
+      if (events) listener.onEvents(events);
+      heard ||= events !== undefined;
+      at = end;
+    }
+    return heard;
+  }
+}
+
+const PIECE_BYTES = 16_384;
+const NOTHING = new Uint8Array(0);
+const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+
+function parsed(events: readonly SseEvent[]): DataEvent[] | undefined {
+  if (events.length === 0) return undefined;
+  return events.map(({ data }) => ({ data, event: readStreamEvent(data) }));
+}
+
+/** After the next blank line. Wrong guesses do no harm: events do not depend on where their bytes are cut. */
+function endOfEvent(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    if (bytes[at + 1] === LINE_FEED) return at + 2;
+    if (bytes[at + 1] === RETURN && bytes[at + 2] === LINE_FEED) return at + 3;
+  }
+  return bytes.length;
+}
+
+function hasContent(events: DataEvent[]): boolean {
+  return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
+}
+
+function isContent(chunk: ChatChunk): boolean {
+  return (chunk.choices ?? []).some(({ delta, finish_reason }) => {
+    const { role: _, ...rest } = delta ?? {};
+    return finish_reason != null || Object.values(rest).some((value) => value != null && value !== '');
+  });
+}
