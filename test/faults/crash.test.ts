@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { catalogFor, type TestAccount } from '../support/gateway.ts';
 import { Traffic } from '../support/load-traffic.ts';
 import { BackendProcess, eventually, NodeProcess } from '../support/node-process.ts';
@@ -7,7 +7,8 @@ import { testPostgres } from '../support/postgres.ts';
 
 /** A node that dies in the middle of everything: no promise is broken, nothing is paid twice, nothing stays on hold. */
 
-const LONG = process.env['TOLLGATE_LONG'] === '1';
+const KILLS = 20;
+const PATIENCE_MS = 170_000;
 const CLIENTS = { whole: 75, streams: 75 };
 const SCRIPT = { whole: { delayMs: 30 }, stream: { chunks: 20, everyMs: 20 } };
 
@@ -62,44 +63,34 @@ function unbooked(log: string): string[] {
     );
 }
 
-test('on SQLite, kill -9 with 150 in flight, 20 times: after the restart nothing is held, nothing promised is lost, nothing doubled', async () => {
-  const node = await NodeProcess.start({ yaml });
-  const operator = await Operator.open(node.env);
-  const account = await operator.account('100');
-  const promised = new Map<string, number>();
-  for (let repetition = 0; repetition < 20; repetition++) {
-    const traffic = await killUnderLoad(node, operator, account.token);
-    for (const [id, charge] of traffic.acknowledged) promised.set(id, charge);
-    await node.restart();
-    expect(await operator.pending()).toBe(0);
-    expect(await operator.money(account)).toMatchObject({ held: 0, open: 0 });
-    await expectPromisesKept(operator, account, promised);
-  }
-  const { code, output } = await node.cli('verify', '--json');
-  expect({ code, ...(JSON.parse(output) as object) }).toMatchObject({ code: 0, ok: true });
-  expect(node.log).not.toContain(account.token);
-  await operator.close();
-  await node.stop();
-}, 170_000);
-
-describe('on Postgres with two nodes', () => {
-  let survivor: NodeProcess;
-  let victim: NodeProcess;
-  let operator: Operator;
-
-  beforeAll(async () => {
-    const databaseUrl = await (await testPostgres()).freshDatabase();
-    const options = { yaml, databaseUrl, env: { TOLLGATE_LEASE_SECONDS: '4' } };
-    [survivor, victim] = await Promise.all([NodeProcess.start(options), NodeProcess.start(options)]);
-    operator = await Operator.open(survivor.env);
-  }, 60_000);
-  afterAll(async () => {
+test.concurrent(
+  `on SQLite, kill -9 with 150 in flight, ${KILLS} times: after the restart nothing is held, nothing promised is lost, nothing doubled`,
+  async () => {
+    const node = await NodeProcess.start({ yaml });
+    const operator = await Operator.open(node.env);
+    const account = await operator.account('100');
+    const promised = new Map<string, number>();
+    for (let repetition = 0; repetition < KILLS; repetition++) {
+      const traffic = await killUnderLoad(node, operator, account.token);
+      for (const [id, charge] of traffic.acknowledged) promised.set(id, charge);
+      await node.restart();
+      expect(await operator.pending()).toBe(0);
+      expect(await operator.money(account)).toMatchObject({ held: 0, open: 0 });
+      await expectPromisesKept(operator, account, promised);
+    }
+    const { code, output } = await node.cli('verify', '--json');
+    expect({ code, ...(JSON.parse(output) as object) }).toMatchObject({ code: 0, ok: true });
+    expect(node.log).not.toContain(account.token);
     await operator.close();
-    await survivor.stop();
-    await victim.stop();
-  });
+    await node.stop();
+  },
+  PATIENCE_MS,
+);
 
-  test('kill -9 of one with 150 in flight, again and again: the other closes its holds when their leases end', async () => {
+test.concurrent(
+  `on Postgres, kill -9 of a node with 150 in flight, ${KILLS} times: another closes its holds when their leases end`,
+  async () => {
+    const { survivor, victim, operator, close } = await twoNodes();
     const account = await operator.account('100');
     const promised = new Map<string, number>();
     // Longer than a lease and alive all the time: its own node renews it, so the other leaves it alone.
@@ -110,7 +101,7 @@ describe('on Postgres with two nodes', () => {
       streams: 10,
       script: { stream: { chunks: 60, everyMs: 100 } },
     });
-    for (let repetition = 0; repetition < (LONG ? 20 : 5); repetition++) {
+    for (let repetition = 0; repetition < KILLS; repetition++) {
       if (repetition > 0) await victim.restart();
       const traffic = await killUnderLoad(victim, operator, account.token);
       for (const [id, charge] of traffic.acknowledged) promised.set(id, charge);
@@ -126,10 +117,15 @@ describe('on Postgres with two nodes', () => {
     expect(await operator.money(account)).toMatchObject({ held: 0, open: 0 });
     const { code } = await survivor.cli('verify', '--json');
     expect(code).toBe(0);
-  }, 170_000);
+    await close();
+  },
+  PATIENCE_MS,
+);
 
-  test('a node that is frozen past its leases and then goes on: closed once by the other, never charged again', async () => {
-    await victim.restart();
+test.concurrent(
+  'on Postgres, a node that is frozen past its leases and then goes on: closed once by the other, never charged again',
+  async () => {
+    const { victim, operator, close } = await twoNodes();
     const account = await operator.account('1');
     const traffic = new Traffic({
       url: victim.url,
@@ -149,5 +145,21 @@ describe('on Postgres with two nodes', () => {
     for (const [id, amounts] of closed) expect(charges.get(id)).toEqual(amounts);
     expect([...charges.values()].every((amounts) => amounts.length === 1)).toBe(true);
     expect((await operator.verify()).breaches).toEqual([]);
-  }, 90_000);
-});
+    await close();
+  },
+  PATIENCE_MS,
+);
+
+/** On a database of their own; holds whose owner is gone are found after four seconds. */
+async function twoNodes() {
+  const databaseUrl = await (await testPostgres()).freshDatabase();
+  const options = { yaml, databaseUrl, env: { TOLLGATE_LEASE_SECONDS: '4' } };
+  const [survivor, victim] = await Promise.all([NodeProcess.start(options), NodeProcess.start(options)]);
+  const operator = await Operator.open(survivor.env);
+  const close = async (): Promise<void> => {
+    await operator.close();
+    await survivor.stop();
+    await victim.stop();
+  };
+  return { survivor, victim, operator, close };
+}
