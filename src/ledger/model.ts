@@ -10,36 +10,43 @@ const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 500);
 const LONGEST_HISTORY = 25;
 const TIMEOUT_MS = 300_000;
 
-/** Random histories on a real database against books kept on paper; a failure prints its seed and its shortest history. */
-export function ledgerModel(name: string, makeHarness: MakeHarness): void {
+/**
+ * Random histories on a real database against books kept on paper; a failure prints its seed and its shortest history.
+ * A database that can do several things at once tells several histories at once, each on books of its own.
+ */
+export function ledgerModel(name: string, makeHarness: MakeHarness, atOnce = 1): void {
   describe(`${name} agrees with the reference`, () => {
-    let harness: LedgerHarness;
+    let harnesses: LedgerHarness[];
     beforeAll(async () => {
-      harness = await makeHarness();
-    });
+      harnesses = await Promise.all(Array.from({ length: atOnce }, makeHarness));
+    }, TIMEOUT_MS);
     afterAll(async () => {
-      await harness.close();
+      await Promise.all(harnesses.map((harness) => harness.close()));
     });
 
     test(
       `in ${RUNS} random histories, invariants checked after every step`,
       async () => {
-        await fc.assert(
-          fc.asyncProperty(
-            fc.commands(modelCommands(), { maxCommands: LONGEST_HISTORY, size: '+1' }),
-            async (commands) => {
-              await harness.reset();
-              const model = await startingBooks(harness);
-              await fc.asyncModelRun(() => ({ model, real: harness }), commands);
-              await expectOverrun(model, harness);
-            },
-          ),
-          { numRuns: RUNS },
-        );
+        await Promise.all(harnesses.map((harness) => tell(harness, Math.ceil(RUNS / atOnce))));
       },
       TIMEOUT_MS,
     );
   });
+}
+
+async function tell(harness: LedgerHarness, histories: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.commands(modelCommands(), { maxCommands: LONGEST_HISTORY, size: '+1' }),
+      async (commands) => {
+        await harness.reset();
+        const model = await startingBooks(harness);
+        await fc.asyncModelRun(() => ({ model, real: harness }), commands);
+        await expectOverrun(model, harness);
+      },
+    ),
+    { numRuns: histories },
+  );
 }
 
 async function startingBooks(harness: LedgerHarness): Promise<Reference> {

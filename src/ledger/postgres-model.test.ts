@@ -8,4 +8,4 @@ beforeAll(async () => {
   await testPostgres();
 }, 60_000);
 
-ledgerModel('Postgres', () => postgresHarness());
+ledgerModel('Postgres', () => postgresHarness(), 3);

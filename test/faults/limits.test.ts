@@ -134,6 +134,52 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     expect(answeredAtFirstTry).toBe(6);
   });
 
+  /** With what an answer of four words in at most ten tokens must then cost. */
+  const HOSTILE_USAGE: readonly (readonly [string, string, number])[] = [
+    ['negative', '{"prompt_tokens":-5,"completion_tokens":-5}', 4],
+    ['NaN', '{"prompt_tokens":null,"completion_tokens":null}', 4],
+    ['1e400', '{"prompt_tokens":1e400,"completion_tokens":1e400}', 4],
+    ['text', '{"prompt_tokens":"12","completion_tokens":"3"}', 4],
+    ['a fraction', '{"prompt_tokens":1.5,"completion_tokens":2.5}', 4],
+    ['beyond 2^53', '{"prompt_tokens":9007199254740994,"completion_tokens":1}', 4],
+    ['missing', 'null', 4],
+    ['ten times the cap', '{"prompt_tokens":0,"completion_tokens":100}', 10],
+  ];
+
+  test.each(HOSTILE_USAGE)(
+    'a backend that says it used %s makes no credit and no 500, whole or streamed',
+    async (_, usageText, tokens) => {
+      const account = await gateway.account('1');
+      backend.script(({ body }) => answerOf('one two three four', usageText, body['stream'] === true));
+      for (const stream of [false, true]) {
+        const response = await gateway.chat(account.token, { max_tokens: 10, stream });
+        expect(response.status).toBe(200);
+        expect(await response.text()).toContain(stream ? 'data: [DONE]' : 'one two three four');
+      }
+      const rows = await gateway.requests(account);
+      expect(rows.map(({ charged }) => charged)).toEqual([tokens * 2_000, tokens * 2_000]);
+      expect(await gateway.money(account)).toMatchObject({
+        balance: (1_000_000_000 - 2 * tokens * 2_000) as never,
+        held: 0 as never,
+      });
+    },
+  );
+
+  test('a client that asks for −1, 0, 1e400 or 2^53+1 tokens is told so, and nothing is held', async () => {
+    const account = await gateway.account('1');
+    for (const cap of ['-1', '0', '1e400', '9007199254740993']) {
+      for (const field of ['max_tokens', 'max_completion_tokens', 'n']) {
+        const response = await gateway.fetch('/api/public/v1/chat/completions', {
+          method: 'POST',
+          token: account.token,
+          body: `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"x"}],"${field}":${cap}}`,
+        });
+        expect({ field, cap, status: response.status }).toEqual({ field, cap, status: 400 });
+      }
+    }
+    expect(await gateway.requests(account)).toEqual([]);
+  });
+
   test('the rate headers are true: what remains can be had, and what is more is refused', async () => {
     const account = await gateway.account('1', { chat: 8 });
     backend.script(() => completion('x', usage(0, 1)));
@@ -214,3 +260,14 @@ describe('ten at once', () => {
     expect((await operator.verify()).breaches).toEqual([]);
   });
 });
+
+/** Usage is written as text, since not all that a backend may write is a number in this language. */
+function answerOf(content: string, usageText: string, isStream: boolean): Response {
+  const base = `"id":"x","created":1,"model":"b"`;
+  const whole = `{${base},"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"stop"}],"usage":${usageText}}`;
+  if (!isStream) return new Response(whole, { headers: { 'content-type': 'application/json' } });
+  const last = `{${base},"object":"chat.completion.chunk","choices":[],"usage":${usageText}}`;
+  return new Response(`${chunk({ content })}${chunk({}, 'stop')}data: ${last}\n\n${DONE}`, {
+    headers: { 'content-type': 'text/event-stream' },
+  });
+}

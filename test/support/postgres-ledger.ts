@@ -33,7 +33,14 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   const endings: Promise<void>[] = [];
   const open = (node: string, { url = backend.url, patience = PATIENCE } = {}) =>
     openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, patience });
-  let ledger = open(`life-${++lives}`);
+  // The books are checked after every step, by one connection that need not prepare for it after every crash.
+  const auditor = open('auditor');
+  const nextLife = (): PostgresLedger => {
+    const life = open(`life-${++lives}`);
+    life.verify = () => auditor.verify();
+    return life;
+  };
+  let ledger = nextLife();
   return {
     store,
     backend,
@@ -48,7 +55,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     async crash() {
       // Nobody waits for the dead.
       endings.push(ledger.close());
-      ledger = open(`life-${++lives}`);
+      ledger = nextLife();
       await ledger.expire();
     },
     async corrupt(statement) {
@@ -57,7 +64,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     },
     reset: () => reset(backend),
     async close() {
-      await Promise.all([ledger.close(), ...endings]);
+      await Promise.all([ledger.close(), auditor.close(), ...endings]);
       if (corrupted) return store.close();
       await reset(backend);
       spare.push(store);
