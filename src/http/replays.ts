@@ -64,6 +64,8 @@ export class Replays {
           throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
             param: 'Idempotency-Key',
           });
+        case 'lost':
+          throw answerLost(begun.requestId);
         case 'running':
           if (waitedMs > WAIT_MS.total || exchange.signal.aborted) throw stillRunning();
           await Bun.sleep(pauseMs);
@@ -141,6 +143,15 @@ function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | un
     },
     cancel: () => void drain(),
   });
+}
+
+/** Not retried by clients on their own: only their owner can say whether it is worth paying again. */
+function answerLost(requestId: string): Fault {
+  return new Fault(
+    'idempotency_key_reused',
+    `The request with this Idempotency-Key was charged once (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
+    { param: 'Idempotency-Key' },
+  );
 }
 
 function stillRunning(): Fault {

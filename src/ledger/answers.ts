@@ -7,6 +7,8 @@ export type Begun =
   | { readonly kind: 'started' }
   | { readonly kind: 'running' }
   | { readonly kind: 'reused' }
+  /** The work was done and charged, but its owner was gone before the answer could be kept. */
+  | { readonly kind: 'lost'; readonly requestId: string }
   | {
       readonly kind: 'replay';
       readonly status: number;
@@ -22,7 +24,7 @@ export interface AnswerKey {
 
 /** How long an answer is replayed. */
 const KEPT_MS = 24 * 3_600_000;
-/** A key whose owner is silent for this long may be taken over. Renewed while the owner works. */
+/** A key whose owner is silent for this long may be taken over, unless it was charged. Renewed while the owner works. */
 const LEASE_MS = 60_000;
 const MOST_PER_ACCOUNT = 1_000;
 /** What is larger is not kept; its key is free again. */
@@ -126,9 +128,26 @@ export class AnswerBook {
     }
     if (row.body_hash !== bodyHash) return { kind: 'reused' };
     if (row.state === 'done') return replay(row);
-    return row.lease_until < now && (await this.#takeOver(accountId, key, requestId, now))
+    if (row.lease_until >= now) return { kind: 'running' };
+    const end = await this.#endOf(row.request_id);
+    if (end === 'charged') return { kind: 'lost', requestId: row.request_id };
+    return end === 'free' && (await this.#takeOver(accountId, key, requestId, now))
       ? { kind: 'started' }
       : { kind: 'running' };
+  }
+
+  /**
+   * What the ledger says about a request whose owner is gone: a hold that is open will be closed by its lease, and only
+   * then it is known whether doing the work again would charge for it again.
+   */
+  async #endOf(requestId: string): Promise<'open' | 'charged' | 'free'> {
+    const request = await this.#store.db
+      .selectFrom('request')
+      .select(['state', 'charged'])
+      .where('id', '=', requestId)
+      .executeTakeFirst();
+    if (request?.state === 'pending') return 'open';
+    return request && request.charged > 0 ? 'charged' : 'free';
   }
 
   async #takeOver(accountId: AccountId, key: string, requestId: RequestId, now: number): Promise<boolean> {

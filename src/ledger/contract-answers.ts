@@ -1,7 +1,7 @@
 import { expect } from 'bun:test';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { AnswerBook, type AnswerKey, type Begun } from './answers.ts';
-import type { Check, LedgerHarness } from './contract-harness.ts';
+import { addAccount, ask, FAILED, hold, used, type Check, type LedgerHarness } from './contract-harness.ts';
 
 /** What an Idempotency-Key promises, on either database. */
 export function answerCases(check: Check): void {
@@ -103,6 +103,32 @@ function leaseCases(check: Check): void {
       expect(await desk.begin('k').begun).toMatchObject({ kind: 'replay', body: BODY });
     },
   );
+
+  check('the key of an owner that was charged before it was gone is never run again', async (harness) => {
+    const desk = new Desk(harness);
+    const account = await addAccount(harness, 10_000);
+    const [charged, released, open] = [await desk.start('a'), await desk.start('b'), await desk.start('c')];
+    for (const { requestId } of [charged, released, open]) await hold(harness, ask(account, { requestId }));
+    await harness.ledger().settle(charged.requestId, used({ output: 10 }));
+    await harness.ledger().void(released.requestId, FAILED);
+    expect([await desk.kindOf('a'), await desk.kindOf('b'), await desk.kindOf('c')]).toEqual([
+      'running',
+      'running',
+      'running',
+    ]);
+    desk.now += 61_000;
+    const told = { kind: 'lost' as const, requestId: charged.requestId };
+    for (let turn = 0; turn < 2; turn++) expect(await desk.begin('a').begun).toEqual(told);
+    expect(await desk.kindOf('a', 'other')).toBe('reused');
+    expect(await desk.kindOf('b')).toBe('started');
+    // Whether the third was charged is not known before its hold is closed.
+    expect(await desk.kindOf('c')).toBe('running');
+    await harness.ledger().settle(open.requestId, used({ output: 0 }));
+    expect(await desk.kindOf('c')).toBe('started');
+    // An owner that was only slow still answers.
+    await desk.finish(charged);
+    expect(await desk.kindOf('a')).toBe('replay');
+  });
 
   check('an owner that renews keeps its key', async (harness) => {
     const desk = new Desk(harness);
