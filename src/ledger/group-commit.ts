@@ -8,6 +8,7 @@ export class GroupCommit<Work> {
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
+  #lastBatch = 0;
   #closed = false;
   #failing = false;
   #syncing = 0;
@@ -49,7 +50,7 @@ export class GroupCommit<Work> {
     });
   }
 
-  /** After a quiet millisecond an operation goes at once; under load one transaction a millisecond takes all that came. */
+  /** While few come at a time each goes at once; under load one transaction a millisecond takes all that came. */
   #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -62,7 +63,7 @@ export class GroupCommit<Work> {
   }
 
   #waitMs(): number {
-    return this.#lastFlush + WINDOW_MS - performance.now();
+    return this.#lastBatch <= FEW ? 0 : this.#lastFlush + WINDOW_MS - performance.now();
   }
 
   #flush(): void {
@@ -75,6 +76,7 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
+    this.#lastBatch = batch.length;
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();
@@ -196,6 +198,8 @@ interface Operation<Work> {
 }
 
 const WINDOW_MS = 1;
+/** So few operations in a transaction say that there is no load to wait for. */
+const FEW = 2;
 /** Bounds how long one transaction keeps the event loop: a few milliseconds. */
 const MAX_BATCH = 256;
 const MAX_QUEUE = 10_000;
