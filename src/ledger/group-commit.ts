@@ -8,7 +8,8 @@ export class GroupCommit<Work> {
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
-  #lastBatch = 0;
+  /** Operations a millisecond, smoothed over the latest transactions. */
+  #pace = 0;
   #closed = false;
   #failing = false;
   #syncing = 0;
@@ -50,7 +51,7 @@ export class GroupCommit<Work> {
     });
   }
 
-  /** While few come at a time each goes at once; under load one transaction a millisecond takes all that came. */
+  /** While few come each goes at once; under load one transaction a millisecond takes all that came. */
   #schedule(waitMs = this.#waitMs()): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -63,11 +64,14 @@ export class GroupCommit<Work> {
   }
 
   #waitMs(): number {
-    return this.#lastBatch <= FEW ? 0 : this.#lastFlush + WINDOW_MS - performance.now();
+    return this.#pace < BUSY_PACE ? 0 : this.#lastFlush + WINDOW_MS - performance.now();
   }
 
   #flush(): void {
-    this.#lastFlush = performance.now();
+    const now = performance.now();
+    const pace = this.#queue.length / Math.max(now - this.#lastFlush, LEAST_MS);
+    this.#pace += (pace - this.#pace) * SMOOTHING;
+    this.#lastFlush = now;
     const began = this.#begin();
     if (!began) {
       this.#dropTheImpatient();
@@ -76,7 +80,6 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
-    this.#lastBatch = batch.length;
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();
@@ -198,8 +201,10 @@ interface Operation<Work> {
 }
 
 const WINDOW_MS = 1;
-/** So few operations in a transaction say that there is no load to wait for. */
-const FEW = 2;
+/** From so many operations a millisecond on it pays to wait for company. */
+const BUSY_PACE = 3;
+const SMOOTHING = 0.1;
+const LEAST_MS = 0.1;
 /** Bounds how long one transaction keeps the event loop: a few milliseconds. */
 const MAX_BATCH = 256;
 const MAX_QUEUE = 10_000;
