@@ -15,7 +15,7 @@ export class EventStream implements EventSource {
   #rest: Uint8Array = NOTHING;
   /** What has been read ended with an event. */
   #isBetween = false;
-  #ahead: DataEvent[] = [];
+  #ahead: DataEvent[] | undefined;
   #pending: Promise<DataEvent[] | undefined> | undefined;
   bytesRead = 0;
 
@@ -45,8 +45,7 @@ export class EventStream implements EventSource {
 
   next(listener: StreamListener): void {
     this.#listener = listener;
-    if (this.#ahead.length > 0) this.#handOver(this.#ahead.splice(0));
-    else if (this.#pending) this.#waitFor(this.#pending);
+    if (this.#ahead || this.#pending) this.#handOverAhead();
     else this.#readOn();
   }
 
@@ -81,7 +80,7 @@ export class EventStream implements EventSource {
         throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
       if (event.kind === 'chunk' && isContent(event.chunk)) break;
     }
-    this.#ahead.push(...events);
+    this.#ahead = [...(this.#ahead ?? []), ...events];
   }
 
   /** The next whole events, at least one; `undefined` at the end. */
@@ -97,10 +96,13 @@ export class EventStream implements EventSource {
     }
   }
 
-  /** What the look ahead is still reading. */
-  #waitFor(pending: Promise<DataEvent[] | undefined>): void {
+  /** What the look ahead has read, and what it is still reading. */
+  #handOverAhead(): void {
+    const [ahead, pending] = [this.#ahead, this.#pending];
+    this.#ahead = undefined;
+    if (ahead) return this.#handOver(ahead);
     this.#pending = undefined;
-    pending.then(this.#handOver, this.#onFailure);
+    pending?.then(this.#handOver, this.#onFailure);
   }
 
   readonly #handOver = (events: DataEvent[] | undefined): void => {
@@ -118,7 +120,7 @@ export class EventStream implements EventSource {
    * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
    */
   #readOn(): void {
-    if (this.#rest.byteLength > 0) setImmediate(this.#takePiece);
+    if (this.#rest.byteLength > 0) setImmediate(() => this.#takePiece());
     else this.#reader.read().then(this.#onRead, this.#onFailure);
   }
 
@@ -136,7 +138,7 @@ export class EventStream implements EventSource {
 
   readonly #onFailure = (cause: unknown): void => this.#listener?.onFailure(cause);
 
-  readonly #takePiece = (): void => {
+  #takePiece(): void {
     const listener = this.#listener;
     if (!listener) return;
     try {
@@ -145,7 +147,7 @@ export class EventStream implements EventSource {
     } catch (cause) {
       listener.onFailure(cause);
     }
-  };
+  }
 
   /**
    * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
