@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { parseUsd } from '../../src/std/money.ts';
 import { catalogFor, type TestAccount } from '../support/gateway.ts';
 import { runLoad, startLoad, type LoadPlan, type LoadReport } from '../support/load.ts';
-import { BackendProcess, NODE_SECRET, NodeProcess } from '../support/node-process.ts';
+import { BackendProcess, eventually, NODE_SECRET, NodeProcess } from '../support/node-process.ts';
 import { Operator } from '../support/operator.ts';
 import { testPostgres } from '../support/postgres.ts';
 
@@ -176,31 +176,27 @@ test('F3: 10 at once is 10 at once on three nodes, and slots come back', async (
   expect(again.statuses).toEqual({ 200: 10 });
 });
 
-test(`E4: a token replaced under load, ${ROTATIONS} times: from the reply on no node takes the old one, and every node takes the new one`, async () => {
+test(`E4: a token replaced under load, ${ROTATIONS} times: from the reply on no node takes the old one in 500 tries, and every node takes the new one`, async () => {
   const account = await operator.account('1');
   let token = account.token;
   for (let round = 0; round < ROTATIONS; round++) {
-    const traffic = startLoad({
-      urls: urls(),
-      token,
-      total: 1_000_000,
-      concurrent: 30,
-      forMs: 1_000,
-      retries: 5,
-      body: chat(),
-    });
-    await Bun.sleep(500);
+    const plan = { urls: urls(), retries: 5, body: chat() };
+    const { calls } = await backend.stats();
+    const traffic = startLoad({ ...plan, token, total: 1_000_000, concurrent: 30, forMs: 1_000 });
+    await eventually('the old token is in use', async () => (await backend.stats()).calls > calls + 30);
     const old = token;
     token = await operator.replaceToken(account);
-    // Sent after the reply: 300 with the old token and 30 with the new one, on every node.
+    // Sent after the reply, with the old token and with the new one, to every node.
     const [refused, accepted] = await Promise.all([
-      runLoad({ urls: urls(), token: old, total: 300, concurrent: 60, retries: 5, body: chat() }),
-      runLoad({ urls: urls(), token, total: 30, concurrent: 30, retries: 5, body: chat() }),
+      runLoad({ ...plan, token: old, total: 500, concurrent: 60 }),
+      runLoad({ ...plan, token, total: 30, concurrent: 30 }),
     ]);
-    expect(refused.statuses).toEqual({ 401: 300 });
+    expect(refused.statuses).toEqual({ 401: 500 });
     expect(accepted.statuses).toEqual({ 200: 30 });
     const { statuses, broken } = await traffic.report;
-    expect({ ...broken, kinds: Object.keys(statuses).sort() }).toEqual({ kinds: ['200', '401'] });
+    const { 200: served = 0, 401: _, ...others } = statuses;
+    expect({ ...broken, ...others }).toEqual({});
+    expect(served).toBeGreaterThanOrEqual(30);
   }
 });
 
