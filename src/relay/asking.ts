@@ -2,6 +2,7 @@ import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream
 import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { ChatCall } from './call.ts';
+import { letFinish } from './event-stream.ts';
 import { open, type DataEvent, type EventSource, type Opened, type StreamListener } from './opening.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
@@ -66,6 +67,10 @@ class UntouchedStream implements EventSource {
         (events) => hand(events, listener),
         (cause: unknown) => listener.onFailure(cause),
       );
+  }
+
+  release(): void {
+    letFinish(this.#reader);
   }
 
   cancel(): void {

@@ -208,16 +208,19 @@ export class Delivery implements RunningRequest, StreamListener {
   async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    this.#events.cancel();
+    if (outcome === 'completed') this.#events.release();
+    else this.#events.cancel();
     this.#writeText();
     const meter = this.#meter;
     const measured =
       outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
     await this.#o.onEnd({ outcome, measured, fault });
-    if (outcome === 'completed') this.#text = this.#missingUsage(measured) + this.#route.encoder.done();
-    else if (fault) this.#text = this.#route.encoder.error(fault);
-    this.#writeText();
-    this.#outlet.close();
+    this.#outlet.end(this.#lastWords(outcome, measured, fault));
+  }
+
+  #lastWords(outcome: Outcome, measured: Measured, fault: Fault | undefined): string {
+    if (outcome === 'completed') return this.#missingUsage(measured) + this.#route.encoder.done();
+    return fault ? this.#route.encoder.error(fault) : '';
   }
 
   /** Who asked for usage gets it, whether or not the backend counts. */

@@ -49,6 +49,10 @@ export class EventStream implements EventSource {
     else this.#readOn();
   }
 
+  release(): void {
+    letFinish(this.#reader);
+  }
+
   cancel(): void {
     // A stream that already failed cannot be cancelled, which is as good.
     void this.#reader.cancel().catch(() => undefined);
@@ -185,6 +189,19 @@ export class EventStream implements EventSource {
     }
     return heard;
   }
+}
+
+const LAST_BYTES_MS = 1_000;
+
+/** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
+export function letFinish(reader: ReadableStreamDefaultReader<Uint8Array>): void {
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  const timer = setTimeout(cancel, LAST_BYTES_MS);
+  const finish = (): void => {
+    clearTimeout(timer);
+    cancel();
+  };
+  reader.read().then(finish, finish);
 }
 
 const PIECE_BYTES = 16_384;

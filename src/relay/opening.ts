@@ -25,6 +25,8 @@ export interface StreamAnswer {
 export interface EventSource {
   /** Asks for more, which the listener then hears of: a promise in each layer for each chunk would cost more than the chunk. */
   next(listener: StreamListener): void;
+  /** All was said: the backend may close the answer in its own time, so that its connection serves the next one. */
+  release(): void;
   /** Aborts the backend and frees the connection. */
   cancel(): void;
   readonly bytesRead: number;

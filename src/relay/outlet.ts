@@ -37,8 +37,8 @@ export class Outlet {
   write(data: Uint8Array | string): void {
     try {
       const sent = this.#controller?.write(data);
-      // Otherwise short writes would wait for the end of the turn in a list, which costs more than the call.
-      void this.#controller?.flush();
+      // Short writes would otherwise wait for the end of the turn in a list, which costs more than the call.
+      if (data.length < SENT_AT_ONCE_BYTES) void this.#controller?.flush();
       if (typeof sent === 'number' || sent === undefined || this.#waiting) return;
       this.#waiting = true;
       sent.then(this.#drained, this.#drained);
@@ -47,8 +47,10 @@ export class Outlet {
     }
   }
 
-  close(): void {
+  /** The last words leave together with the end. */
+  end(words: string): void {
     try {
+      if (words !== '') void this.#controller?.write(words);
       this.#controller?.close();
     } catch {
       // Already closed by the client's leaving.
@@ -68,5 +70,5 @@ export class Outlet {
   };
 }
 
-/** What the runtime sets aside for each stream; it takes nothing less. */
+/** What the runtime sets aside for each stream, and then sends without being told; it takes nothing less. */
 const SENT_AT_ONCE_BYTES = 256;

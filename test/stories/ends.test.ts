@@ -83,6 +83,56 @@ test('a whole stream: the backend’s own usage, to the nano-dollar', async () =
   });
 });
 
+test('a backend that closes its answer after its last words keeps the connection for the next', async () => {
+  const { server, connections } = lingering();
+  const own = await Gateway.start({ yaml: catalogFor([`http://127.0.0.1:${server.port}/v1`]) });
+  try {
+    const account = await own.account('1');
+    for (let call = 0; call < 3; call++) {
+      const text = await (await own.chat(account.token, { stream: true })).text();
+      expect(text).toEndWith('data: [DONE]\n\n');
+      await server.closed();
+    }
+    expect(connections()).toBe(1);
+  } finally {
+    await own.stop();
+    server.stop();
+  }
+});
+
+/** Sends the end of the body only when the client of the gateway has had all of it for a while. */
+function lingering() {
+  let opened = 0;
+  let closed = Promise.withResolvers<void>();
+  const answer = chunk({ content: 'x' }) + chunk({}, 'stop') + DONE;
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
+  const listener = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open: () => void opened++,
+      data(socket) {
+        socket.write(`${head}${Buffer.byteLength(answer).toString(16)}\r\n${answer}\r\n`);
+        setTimeout(() => {
+          socket.write('0\r\n\r\n');
+          closed.resolve();
+        }, 50);
+      },
+    },
+  });
+  const server = {
+    port: listener.port,
+    async closed() {
+      await closed.promise;
+      closed = Promise.withResolvers<void>();
+      // Its last bytes need a moment to arrive.
+      await Bun.sleep(50);
+    },
+    stop: () => listener.stop(true),
+  };
+  return { server, connections: () => opened };
+}
+
 test('usage is asked of the backend always and shown only to who asked', async () => {
   backend.script(() => streamed(['x'], { prompt: 1, completion: 1 }));
   const account = await gateway.account('1');
@@ -259,8 +309,8 @@ describe('the backend fails', () => {
     const account = await gateway.account('1');
     const { stream, client } = await opened(account);
     const drip = setInterval(() => stream.send(chunk({ content: ' x' })), 100);
+    void stream.cancelled.then(() => clearInterval(drip));
     const text = await client.rest();
-    clearInterval(drip);
     expect(errorEvents(text)[0]).toContain('upstream_timeout');
     expect((await charged(account)).outcome).toBe('cut_short');
   });
