@@ -1,8 +1,9 @@
 /**
  * How long each list and chart of the console takes on a store with many requests, and how much memory the file of all
- * of them needs. Usage: bun bench/console-queries.ts [--requests 1000000] [--database sqlite|postgres|both] [--rounds 15]
+ * of them needs. A run of both databases replaces `bench/console-results.md`.
+ * Usage: bun bench/console-queries.ts [--requests 1000000] [--database sqlite|postgres|both] [--rounds 15]
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,6 +26,8 @@ import { silentLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { seed } from '../scripts/seed.ts';
 import { startPostgres } from '../test/support/postgres.ts';
+import { loadLine, machineLine } from './harness/machine.ts';
+import { table } from './harness/table.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -37,50 +40,91 @@ const requests = Number(flags.requests);
 const rounds = Number(flags.rounds);
 const DAY_MS = 86_400_000;
 const LIMIT_MS = 100;
-let slow = 0;
 
-if (flags.database !== 'postgres') await onSqlite();
-if (flags.database !== 'sqlite') await onPostgres();
-console.log(
-  slow === 0
-    ? `\nEvery query stays under ${LIMIT_MS} ms.`
-    : `\n${slow} queries took more than ${LIMIT_MS} ms.`,
-);
-process.exitCode = slow === 0 ? 0 : 1;
+interface Took {
+  readonly median: number;
+  readonly p95: number;
+}
 
-async function onSqlite(): Promise<void> {
+interface Measured {
+  readonly name: string;
+  readonly took: ReadonlyMap<string, Took>;
+  readonly file: string;
+}
+
+const loadBefore = loadLine();
+const measured: Measured[] = [];
+if (flags.database !== 'postgres') measured.push(await onSqlite());
+if (flags.database !== 'sqlite') measured.push(await onPostgres());
+const text = report();
+console.log(text);
+if (flags.database === 'both') writeFileSync(join(import.meta.dir, 'console-results.md'), text);
+process.exitCode = slowOnes().length === 0 ? 0 : 1;
+
+async function onSqlite(): Promise<Measured> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-console-'));
   try {
     const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
-    await measure('SQLite', store);
+    const result = await measure('SQLite', store);
     await store.close();
+    return result;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }
 }
 
-async function onPostgres(): Promise<void> {
+async function onPostgres(): Promise<Measured> {
   const server = await startPostgres({ fsync: false });
   try {
     const databaseUrl = await server.freshDatabase();
     const store = await openStore({ dataDir: tmpdir(), databaseUrl, log: silentLog, clock: systemClock });
-    await measure('Postgres', store);
+    const result = await measure('Postgres', store);
     await store.close();
+    return result;
   } finally {
     await server.stop();
   }
 }
 
-async function measure(name: string, store: Store): Promise<void> {
+async function measure(name: string, store: Store): Promise<Measured> {
   const now = Date.now();
   const { busyAccount, seconds } = await seed(store, { requests, accounts: 200, days: 90, now });
+  console.log(`${name}: seeded in ${seconds.toFixed(1)} s`);
   const reader = makeReader(store);
-  console.log(`\n${name}: ${requests.toLocaleString('en')} requests, seeded in ${seconds.toFixed(1)} s\n`);
-  console.log(`${'query'.padEnd(52)}   median      p95`);
+  const took = new Map<string, Took>();
   for (const [title, query] of Object.entries(queries(store, reader, busyAccount, now)))
-    await time(title, query);
-  await csv(store, reader, busyAccount);
+    took.set(title, await time(query));
+  const file = await csv(store, reader, busyAccount);
   await reader.close();
+  return { name, took, file };
+}
+
+function report(): string {
+  const titles = [...(measured[0]?.took.keys() ?? [])];
+  const cell = (took: Took | undefined): string =>
+    took === undefined ? '–' : `${took.median.toFixed(2)} · ${took.p95.toFixed(2)}`;
+  const rows = titles.map((title) => [title, ...measured.map(({ took }) => cell(took.get(title)))]);
+  const slow = slowOnes();
+  return `# The console on ${requests.toLocaleString('en')} requests
+
+Written by \`bun bench/console-queries.ts\`.
+
+${new Date().toISOString().slice(0, 10)} · ${machineLine()} · ${rounds} rounds each
+Load average before: ${loadBefore}; after: ${loadLine()}.
+200 accounts over 90 days; "one account" made half of all requests. Milliseconds, **median · 95th percentile**, of the query as a page asks for it.
+
+${table(['query', ...measured.map(({ name }) => name)], rows)}
+
+${measured.map(({ name, file }) => `- ${name}, file of all requests of one account: ${file}`).join('\n')}
+
+${slow.length === 0 ? `Every query stays under ${LIMIT_MS} ms.` : `More than ${LIMIT_MS} ms: ${slow.join(', ')}.`}
+`;
+}
+
+function slowOnes(): string[] {
+  return measured.flatMap(({ name, took }) =>
+    [...took].filter(([, { median }]) => median > LIMIT_MS).map(([title]) => `${title} (${name})`),
+  );
 }
 
 function queries(
@@ -131,7 +175,7 @@ function queries(
   };
 }
 
-async function time(title: string, query: () => Promise<unknown>): Promise<void> {
+async function time(query: () => Promise<unknown>): Promise<Took> {
   const took: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const start = performance.now();
@@ -139,29 +183,26 @@ async function time(title: string, query: () => Promise<unknown>): Promise<void>
     took.push(performance.now() - start);
   }
   took.sort((a, b) => a - b);
-  const median = took[Math.floor(took.length / 2)] ?? 0;
-  const p95 = took[Math.floor(took.length * 0.95)] ?? 0;
-  if (median > LIMIT_MS) slow++;
-  console.log(
-    `${title.padEnd(52)} ${median.toFixed(2).padStart(8)} ${p95.toFixed(2).padStart(8)} ms${median > LIMIT_MS ? '  !' : ''}`,
-  );
+  return {
+    median: took[Math.floor(took.length / 2)] ?? 0,
+    p95: took[Math.floor(took.length * 0.95)] ?? 0,
+  };
 }
 
-/** All of the busy account's requests, read as fast as they come. */
-async function csv(store: Store, reader: Reader, busy: string): Promise<void> {
+/** All of the busy account's requests, read as fast as they come. Constant memory: the second half needs no more than the first. */
+async function csv(store: Store, reader: Reader, busy: string): Promise<string> {
   Bun.gc(true);
   const before = process.memoryUsage.rss();
   const start = performance.now();
-  let peak = before;
+  const samples: number[] = [];
   let bytes = 0;
   let chunks = 0;
   for await (const chunk of requestCsv({ store, reader }, { accountId: busy }, CSV_OWN)) {
     bytes += chunk.length;
-    if (++chunks % 20 === 0) peak = Math.max(peak, process.memoryUsage.rss());
+    if (++chunks % 20 === 0) samples.push(process.memoryUsage.rss() - before);
   }
   const seconds = (performance.now() - start) / 1000;
-  const growth = (peak - before) / 1_048_576;
-  console.log(
-    `\nfile of all requests of one account: ${(bytes / 1_048_576).toFixed(0)} MB in ${seconds.toFixed(1)} s, memory +${growth.toFixed(0)} MB`,
-  );
+  const half = Math.ceil(samples.length / 2);
+  const megabytes = (some: readonly number[]): string => (Math.max(0, ...some) / 1_048_576).toFixed(0);
+  return `${(bytes / 1_048_576).toFixed(0)} MB in ${seconds.toFixed(1)} s, memory +${megabytes(samples.slice(0, half))} MB in its first half, +${megabytes(samples.slice(half))} MB in its second`;
 }

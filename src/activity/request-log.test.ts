@@ -6,6 +6,7 @@ import { seed } from '../../scripts/seed.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { openLedger, type OpenLedger } from '../ledger/open.ts';
 import type { Ledger } from '../ledger/port.ts';
+import { dayOf } from '../std/calendar.ts';
 import { systemClock } from '../std/clock.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
@@ -49,11 +50,15 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  const pageThrough = async (filter: RequestFilter): Promise<string[]> => {
+  const pageThrough = async (filter: RequestFilter, patienceMs = 1_000): Promise<string[]> => {
     const ids: string[] = [];
     let before: string | undefined;
     do {
-      const page = await requestPage({ db: store.db, reader }, filter, { before, limit: 97 });
+      const page = await requestPage({ db: store.db, reader }, filter, {
+        before,
+        limit: 97,
+        patienceMs,
+      });
       ids.push(...page.rows.map(({ id }) => id));
       expect(page.rows.length).toBeLessThanOrEqual(97);
       before = page.next;
@@ -91,6 +96,8 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
           .filter((row) => matches(row, { ...filter, accountId }))
           .map(({ id }) => id);
         expect(await pageThrough({ ...filter, accountId })).toEqual(expected);
+        // However early a page gives up, the next goes on where it stopped.
+        expect(await pageThrough({ ...filter, accountId }, 0)).toEqual(expected);
       }
     });
   }
@@ -107,6 +114,32 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     expect(own.charged).toBe(mine.reduce((sum, row) => sum + row.charged, 0));
     expect(own.failures).toBe(mine.filter((row) => row.outcome !== 'completed').length);
     expect((await books.ledger.verify()).breaches).toEqual([]);
+  });
+
+  test('finds a request that arrived before midnight and was admitted after it', async () => {
+    const midnight = Date.UTC(2030, 4, 3);
+    const id = newRequestId(midnight - 500);
+    const one = await store.db
+      .selectFrom('request')
+      .selectAll()
+      .where('account_id', '=', busy)
+      .where('state', '=', 'posted')
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    const route = { endpoint: 'svc_chat', model: 'night-shift' };
+    await store.db
+      .insertInto('request')
+      .values({ ...one, ...route, id, created_at: midnight + 500 })
+      .execute();
+    for (const accountId of [busy, EVERYBODY]) {
+      const sum = { account_id: accountId, day: dayOf(midnight + 500), requests: 1 };
+      await store.db
+        .insertInto('usage_day')
+        .values({ ...route, ...sum })
+        .execute();
+    }
+    for (const accountId of [undefined, busy])
+      expect(await pageThrough({ accountId, model: 'night-shift' })).toEqual([id]);
   });
 });
 

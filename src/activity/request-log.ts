@@ -1,7 +1,8 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
-import { BASE62, requestIdAt } from '../std/ids.ts';
+import { requestIdAt } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import { isRunning, MAX_RUNNING, ownedBy, spansOf, timeOf, type Span } from './request-days.ts';
 
 /** Which requests; every part narrows further. Without an account it is the requests of all, for admins. */
 export interface RequestFilter {
@@ -14,6 +15,13 @@ export interface RequestFilter {
   /** Milliseconds, both inclusive. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
+}
+
+export interface PageWanted {
+  readonly before?: string | undefined;
+  readonly limit: number;
+  /** How long to go on looking before giving what was found. */
+  readonly patienceMs?: number;
 }
 
 export interface RequestPage {
@@ -34,12 +42,9 @@ type Columns = (typeof COLUMNS)[number];
 export type LoggedRequest = Pick<RequestRow, Columns>;
 type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
 
-/** How many rows one look takes in, and for how long a page goes on looking before it gives what it has found. */
-const SCAN_ROWS = 2_000;
-const PATIENCE_MS = 40;
-const MAX_ROUTES = 50;
-/** Far more than may run at once on an installation of this kind. */
-const MAX_RUNNING = 10_000;
+/** How many rows one look takes in, and for how long a page goes on looking unless it is told otherwise. */
+const SCAN_ROWS = 5_000;
+const PATIENCE_MS = 50;
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
@@ -51,63 +56,58 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 export async function requestPage(
   parts: Parts,
   filter: RequestFilter,
-  page: { readonly before?: string | undefined; readonly limit: number },
+  page: PageWanted,
 ): Promise<RequestPage> {
   const plan = planOf(filter);
   if (plan === 'running') return runningPage(parts, filter, page);
-  const search = {
-    plan,
-    filter,
-    routes: plan === 'route' ? await routesOf(parts, filter) : [],
-    checks: restOf(plan, filter),
-  };
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const search = { plan, filter, checks: restOf(plan, filter) };
+  const giveUpAt = performance.now() + (page.patienceMs ?? PATIENCE_MS);
   const found: LoggedRequest[] = [];
-  for (let before = page.before; ;) {
-    const { rows, end } = await look(parts, search, before, page.limit + 1);
-    found.push(...rows);
-    if (found.length > page.limit) return full(found.slice(0, page.limit));
-    if (end === undefined) return { rows: found, next: undefined, searchedTo: undefined };
-    if (performance.now() > giveUpAt) return { rows: found, next: end, searchedTo: timeOf(end) };
-    before = end;
+  for (const span of await spansOf(parts, { ...filter, failedOnly: plan === 'failed' }, page.before)) {
+    for (let { before } = page; ;) {
+      const { rows, end } = await look(parts, search, { ...span, before }, page.limit + 1);
+      found.push(...rows);
+      if (found.length > page.limit) return full(found.slice(0, page.limit));
+      const next = end ?? span.from;
+      if (next && performance.now() > giveUpAt) return { rows: found, next, searchedTo: timeOf(next) };
+      if (end === undefined) break;
+      before = end;
+    }
   }
+  return { rows: found, next: undefined, searchedTo: undefined };
 }
 
 interface Search {
   readonly plan: Exclude<Plan, 'running'>;
   readonly filter: RequestFilter;
-  readonly routes: readonly { readonly endpoint: string; readonly model: string }[];
   readonly checks: readonly Check[];
+}
+
+interface Place extends Span {
+  readonly before: string | undefined;
 }
 
 /** Looks at the next rows of every branch. `end`: where it stopped although there are more. */
 async function look(
   { db, reader }: Parts,
   search: Search,
-  before: string | undefined,
+  place: Place,
   wanted: number,
 ): Promise<{ rows: LoggedRequest[]; end: string | undefined }> {
   const { checks } = search;
-  const branches = branchesOf(db, search, before);
-  const scan = checks.length === 0 ? wanted : Math.ceil(SCAN_ROWS / Math.max(1, branches.length));
-  const found = await Promise.all(
-    branches.map((branch) =>
-      reader.all(sifted(db, branch.orderBy('id', 'desc').limit(scan), checks, wanted)),
-    ),
-  );
+  const branches = branchesOf(db, search, place);
+  const scan = Math.ceil(SCAN_ROWS / branches.length);
   const end = checks.length === 0 ? undefined : await scanEnd(reader, branches, scan);
-  // Beyond the place where one branch stopped looking, what the others found is not the whole truth.
-  const rows = found.flat().filter((row) => end === undefined || row.id >= end);
-  return { rows: rows.toSorted(newestFirst), end };
+  // Beyond the place where one branch stops looking, what the others find is not the whole truth.
+  const seen = end === undefined ? branches : branchesOf(db, search, { ...place, from: end });
+  const found = await Promise.all(
+    seen.map((branch) => reader.all(sifted(branch, checks).orderBy('id', 'desc').limit(wanted))),
+  );
+  return { rows: found.flat().toSorted(newestFirst), end };
 }
 
 function full(rows: readonly LoggedRequest[]): RequestPage {
   return { rows, next: rows.at(-1)?.id, searchedTo: undefined };
-}
-
-/** A request's id carries its time: eight Base62 digits of milliseconds after `req_`. */
-function timeOf(id: string): number {
-  return Array.from(id.slice(4, 12)).reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
 }
 
 function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
@@ -115,13 +115,12 @@ function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
   return a.id < b.id ? 1 : -1;
 }
 
-type Plan = 'running' | 'failed' | 'route' | 'all';
+type Plan = 'running' | 'failed' | 'all';
 
 /** Which index answers most of the question. */
-function planOf({ accountId, endpoint, model, state, outcome }: RequestFilter): Plan {
+function planOf({ state, outcome }: RequestFilter): Plan {
   if (state === 'pending') return 'running';
-  if (failuresOf({ state, outcome }).length > 0) return 'failed';
-  return accountId !== undefined && (endpoint ?? model) !== undefined ? 'route' : 'all';
+  return failuresOf({ state, outcome }).length > 0 ? 'failed' : 'all';
 }
 
 const FAILURES = ['client_left', 'upstream_failed', 'cut_short', 'expired', 'shed'];
@@ -137,21 +136,15 @@ type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value
 /** What the plan's index does not answer and every row has to be asked. */
 function restOf(plan: Exclude<Plan, 'running'>, { endpoint, model, state, outcome }: RequestFilter): Check[] {
   const checks: Check[] = [];
-  if (plan !== 'route' && endpoint !== undefined) checks.push(['endpoint', endpoint]);
-  if (plan !== 'route' && model !== undefined) checks.push(['model', model]);
+  if (endpoint !== undefined) checks.push(['endpoint', endpoint]);
+  if (model !== undefined) checks.push(['model', model]);
   if (state !== undefined) checks.push(['state', state]);
   if (plan !== 'failed' && outcome !== undefined) checks.push(['outcome', outcome]);
   return checks;
 }
 
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
-const isRunning = sql<boolean>`state = 'pending'`;
 const hasFailed = sql<boolean>`outcome <> 'completed'`;
-
-/** As an expression, so that SQLite does not walk all of the account's requests to find the few that run. */
-function ownedBy(accountId: string) {
-  return sql<boolean>`account_id || '' = ${accountId}`;
-}
 
 /** There are never many: all are read, then sorted and cut here. */
 async function runningPage(
@@ -170,72 +163,38 @@ async function runningPage(
   return { rows, next: undefined, searchedTo: undefined };
 }
 
-function branchesOf(
-  db: Kysely<Schema>,
-  { plan, filter, routes }: Search,
-  before: string | undefined,
-): LogQuery[] {
-  const base = inRange(db, filter, before);
+function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, place: Place): LogQuery[] {
+  const base = inRange(db, filter, place);
   switch (plan) {
     case 'failed':
       return failuresOf(filter).map((outcome) => base.where(hasFailed).where('outcome', '=', outcome));
     case 'all':
       return [base];
-    case 'route':
-      return routes.map(({ endpoint, model }) =>
-        base.where('endpoint', '=', endpoint).where('model', '=', model),
-      );
     default:
       return plan satisfies never;
   }
 }
 
-function inRange(
-  db: Kysely<Schema>,
-  { accountId, from, to }: RequestFilter,
-  before: string | undefined,
-): LogQuery {
+/** One bound on each side, the tightest: SQLite walks by one and would check the others row by row. */
+function inRange(db: Kysely<Schema>, filter: RequestFilter, place: Place): LogQuery {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS);
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-  if (from !== undefined) query = query.where('id', '>=', requestIdAt(from));
-  if (to !== undefined) query = query.where('id', '<', requestIdAt(to + 1));
-  if (before !== undefined) query = query.where('id', '<', before);
+  if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
+  const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), place.from];
+  const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), place.to, place.before];
+  const from = oldest
+    .filter((id) => id !== undefined)
+    .toSorted()
+    .at(-1);
+  const to = newest.filter((id) => id !== undefined).toSorted()[0];
+  if (from !== undefined) query = query.where('id', '>=', from);
+  if (to !== undefined) query = query.where('id', '<', to);
   return query;
 }
 
-/** The pairs of endpoint and model that match, from the daily sums: there are few, and each is one range of the index. */
-async function routesOf(
-  { db, reader }: Parts,
-  { accountId = '', endpoint, model }: RequestFilter,
-): Promise<{ endpoint: string; model: string }[]> {
-  if (endpoint !== undefined && model !== undefined) return [{ endpoint, model }];
-  let sums = db
-    .selectFrom('usage_day')
-    .select(['endpoint', 'model'])
-    .distinct()
-    .where('account_id', '=', accountId);
-  // Running requests are in no sum yet.
-  let running = db
-    .selectFrom('request')
-    .select(['endpoint', 'model'])
-    .distinct()
-    .where(isRunning)
-    .where(ownedBy(accountId));
-  if (endpoint !== undefined) {
-    sums = sums.where('endpoint', '=', endpoint);
-    running = running.where('endpoint', '=', endpoint);
-  }
-  if (model !== undefined) {
-    sums = sums.where('model', '=', model);
-    running = running.where('model', '=', model);
-  }
-  return await reader.all(sums.union(running).limit(MAX_ROUTES));
-}
-
-function sifted(db: Kysely<Schema>, branch: LogQuery, checks: readonly Check[], limit: number) {
-  let query = db.selectFrom(branch.as('request')).selectAll();
+function sifted(branch: LogQuery, checks: readonly Check[]): LogQuery {
+  let query = branch;
   for (const [column, value] of checks) query = query.where(column, '=', value);
-  return query.orderBy('id', 'desc').limit(limit);
+  return query;
 }
 
 /** The newest of the places where the branches stopped looking: everything after it has been looked at. */
