@@ -37,6 +37,8 @@ export class Meter implements Gauge {
   readonly #request: ChatRequest;
   #text = '';
   #counted = 0;
+  /** What `#text` counts for; unknown while it grows. */
+  #countedText: number | undefined;
   #reported: Usage | undefined;
   #input: number | undefined;
   finishReason: string | undefined;
@@ -86,7 +88,8 @@ export class Meter implements Gauge {
     if (!this.delivered) return NO_USAGE;
     this.#takeRaw();
     this.#input ??= countInput(this.#request);
-    return { ...NO_USAGE, input: this.#input, output: this.#counted + countTokens(this.#text) };
+    this.#countedText ??= countTokens(this.#text);
+    return { ...NO_USAGE, input: this.#input, output: this.#counted + this.#countedText };
   }
 
   #add(text: string): void {
@@ -97,6 +100,7 @@ export class Meter implements Gauge {
 
   #append(text: string): void {
     this.#text += text;
+    this.#countedText = undefined;
     while (this.#text.length >= BLOCK) {
       this.#counted += countTokens(this.#text.slice(0, BLOCK));
       this.#text = this.#text.slice(BLOCK);
