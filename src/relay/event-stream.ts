@@ -66,10 +66,7 @@ export class EventStream implements EventSource {
     this.#pending = this.#readEvents();
     // Observed here as well, so that a failure while nobody waits is not an unhandled one.
     this.#pending.catch(() => undefined);
-    const second = await Promise.race([
-      this.#pending,
-      Bun.sleep(SECOND_LOOK_MS).then(() => 'later' as const),
-    ]);
+    const second = await withinMs(SECOND_LOOK_MS, this.#pending);
     if (second === 'later') return;
     this.#pending = undefined;
     if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
@@ -228,8 +225,22 @@ function hasContent(events: DataEvent[]): boolean {
 }
 
 function isContent(chunk: ChatChunk): boolean {
-  return (chunk.choices ?? []).some(({ delta, finish_reason }) => {
-    const { role: _, ...rest } = delta ?? {};
-    return finish_reason != null || Object.values(rest).some((value) => value != null && value !== '');
-  });
+  return (chunk.choices ?? []).some(
+    ({ delta, finish_reason }) => finish_reason != null || Object.entries(delta ?? {}).some(saysSomething),
+  );
+}
+
+function saysSomething([key, value]: [string, unknown]): boolean {
+  return key !== 'role' && value != null && value !== '';
+}
+
+/** The timer does not outlive the answer: there is one for each stream. */
+async function withinMs<T>(ms: number, answer: Promise<T>): Promise<T | 'later'> {
+  const late = Promise.withResolvers<'later'>();
+  const timer = setTimeout(() => late.resolve('later'), ms);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
