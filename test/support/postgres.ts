@@ -171,7 +171,8 @@ function serverOptions(port: number, { fsync }: TestPostgresOptions): string[] {
     'unix_socket_directories=',
     'max_connections=200',
     'max_wal_size=2GB',
-    'autovacuum_naptime=5s',
+    // Small databases that live for seconds, or one as an operator would set it up.
+    fsync ? 'shared_buffers=512MB' : 'autovacuum_naptime=5s',
   ];
   return ['-o', settings.map((setting) => `-c ${setting}`).join(' ')];
 }
