@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
-import { settled, Stage, type Visitor } from './support.ts';
+import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** What the walk does not touch: keys, dialogs that ask, the second factor, the catalog's editor, the other language. */
 let stage: Stage;
@@ -39,7 +39,7 @@ test('the palette finds a page and a model, and g with a letter goes there', asy
 
 test('a dialog keeps the focus, gives it back, and closes with Escape', async () => {
   const { page } = admin;
-  await page.goto('/admin/accounts');
+  await follow(page, '/admin/accounts');
   const opener = page.getByRole('button', { name: 'New account' });
   await opener.focus();
   await page.keyboard.press('Enter');
@@ -69,7 +69,7 @@ test('an action that wants a fresh confirmation asks for the password and then g
       body: JSON.stringify({ error }),
     });
   });
-  await page.goto('/app/key');
+  await follow(page, '/app/key');
   await page.getByRole('button', { name: 'Create token' }).click();
   const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
   await dialog.getByLabel('Password').fill('not the password');
@@ -84,7 +84,7 @@ test('an action that wants a fresh confirmation asks for the password and then g
 
 test('the second factor is turned on with an app, asked for at sign-in, and a backup code stands in once', async () => {
   const { page } = user;
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByRole('button', { name: 'Turn on' }).click();
   await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
@@ -114,7 +114,7 @@ test('the second factor is turned on with an app, asked for at sign-in, and a ba
 
 test('the catalog is edited with messages, a preview and a history', async () => {
   const { page } = admin;
-  await page.goto('/admin/catalog?view=edit');
+  await follow(page, '/admin/catalog?view=edit');
   const text = page.getByLabel('Catalog in YAML');
   const yaml = await text.inputValue();
   await text.fill(yaml.replace(/display_name: House Guide/, 'display_name: ""'));
@@ -152,7 +152,7 @@ test('a catalog file of the operator is shown and cannot be edited', async () =>
 
 test('the language changes at once and stays', async () => {
   const { page } = user;
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByLabel('Language').selectOption('de');
   await page.getByRole('heading', { name: 'Einstellungen' }).waitFor();
   await page.reload();

@@ -17,7 +17,7 @@ beforeAll(async () => {
   admin = await setUpAdmin(stage);
   user = await signUp(stage, EMAIL);
   await creditAs(admin.page, EMAIL, '50');
-  await user.page.goto('/app/key');
+  await follow(user.page, '/app/key');
   await user.page.getByRole('button', { name: 'Create token' }).click();
   token = await takeToken(user.page);
   await Promise.all([alarm(admin.page), alarm(user.page)]);
@@ -29,7 +29,7 @@ afterAll(async () => {
 
 test('a model that answers with every attack of the corpus runs none of them', async () => {
   const { page } = user;
-  await page.goto('/app/playground');
+  await follow(page, '/app/playground');
   await page.getByLabel('Model').selectOption({ value: 'svc_chat house-echo' });
   // The echo model answers with the question: all of it goes through the Markdown of an answer.
   for (const part of chunks(CORPUS, 60)) {
@@ -95,12 +95,12 @@ async function writeEverywhere(): Promise<void> {
   }
   await stage.gateway.image(token, { model: 'house-paint', prompt: attack, size: '256x256' });
   const { page } = user;
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByLabel('Name').fill(attack.slice(0, 100));
   await page.getByRole('button', { name: 'Save' }).first().click();
   await page.getByText('Saved').waitFor();
   await bookWith(admin.page, attack);
-  await admin.page.goto('/admin/codes');
+  await follow(admin.page, '/admin/codes');
   await admin.page.getByRole('button', { name: 'Make codes' }).click();
   const dialog = admin.page.getByRole('dialog', { name: 'Make redeem codes' });
   await dialog.getByLabel('Amount each, USD').fill('1');
@@ -110,7 +110,7 @@ async function writeEverywhere(): Promise<void> {
 }
 
 async function bookWith(page: Page, cause: string): Promise<void> {
-  await page.goto('/admin/accounts');
+  await follow(page, '/admin/accounts');
   await page.getByRole('button', { name: `Account ${EMAIL}` }).click();
   const sheet = page.getByRole('dialog');
   await sheet.getByLabel('Amount in USD').fill('1');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import { PASSWORD, setUpAdmin, signUp } from './people.ts';
-import { settled, Stage, type Visitor } from './support.ts';
+import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** A passkey from its first day to its last, with an authenticator that the browser itself plays. */
 let stage: Stage;
@@ -21,7 +21,7 @@ afterAll(async () => {
 test('a passkey is added with a name and listed', async () => {
   const { page } = user;
   await withAuthenticator(page);
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByLabel('Name of the passkey').fill('Work laptop');
   await page.getByRole('button', { name: 'Create passkey' }).click();
@@ -53,7 +53,7 @@ test('it signs in again without e-mail or password', async () => {
   await touch(true);
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await page.waitForURL('**/app');
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByText(/used now/).waitFor();
 });
 
@@ -80,7 +80,7 @@ test('a device that does not recognise its owner signs nobody in', async () => {
 
 test('removed, it is refused', async () => {
   const { page } = user;
-  await page.goto('/app/settings');
+  await follow(page, '/app/settings');
   await page.getByRole('button', { name: 'Remove Old laptop' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByText('Passkey removed').waitFor();

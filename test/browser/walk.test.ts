@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
-import { Stage, type Visitor } from './support.ts';
+import { follow, Stage, type Visitor } from './support.ts';
 
 /**
  * The whole way of a new user through the console, on a real server in a real browser. The tests are one story and build
@@ -58,7 +58,7 @@ test('the admin credits the account from its row', async () => {
 
 test('the token is shown once, fills the examples, and is gone after a reload', async () => {
   const { page } = user;
-  await page.goto('/app/quickstart');
+  await follow(page, '/app/quickstart');
   await page.getByText('Waiting for your first request…').waitFor();
   await page.getByRole('button', { name: 'Create token' }).click();
   token = await takeToken(page);
@@ -84,7 +84,7 @@ test('the quickstart turns green at the first request', async () => {
 
 test('the playground streams an answer with its tokens, cost and time', async () => {
   const { page } = user;
-  await page.goto('/app/playground');
+  await follow(page, '/app/playground');
   await page.getByLabel('Message').fill('What is a hold?');
   await page.keyboard.press('Enter');
   await page.getByText(/first byte/).waitFor();
@@ -104,7 +104,7 @@ test('the playground streams an answer with its tokens, cost and time', async ()
 
 test('compare asks two models at once', async () => {
   const { page } = user;
-  await page.goto('/app/playground?tab=compare');
+  await follow(page, '/app/playground?tab=compare');
   await page.getByLabel('Message').fill('ping');
   await page.keyboard.press('Enter');
   await page
@@ -115,7 +115,7 @@ test('compare asks two models at once', async () => {
 
 test('an image shows its price before the click and is in the gallery afterwards', async () => {
   const { page } = user;
-  await page.goto('/app/playground?tab=images');
+  await follow(page, '/app/playground?tab=images');
   await page.getByLabel('Prompt').fill('a gate at dawn');
   await page.getByRole('button', { name: /^Generate for \$/ }).click();
   await page.getByRole('button', { name: 'Open: a gate at dawn' }).click();
@@ -125,13 +125,13 @@ test('an image shows its price before the click and is in the gallery afterwards
     .locator('img')
     .evaluate((image: HTMLImageElement) => image.decode().then(() => image.naturalWidth));
   expect(drawn).toBeGreaterThan(100);
-  await page.goto('/app/images');
+  await follow(page, '/app/images');
   await page.getByRole('button', { name: 'Open: a gate at dawn' }).waitFor();
 });
 
 test('usage leads to the log, and the log to a receipt that adds up', async () => {
   const { page } = user;
-  await page.goto('/app/usage');
+  await follow(page, '/app/usage');
   await page
     .getByRole('region', { name: 'Usage' })
     .getByRole('row', { name: /house-echo/ })
@@ -151,14 +151,14 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
 });
 
 test('a redeem code made by the admin adds its amount once', async () => {
-  await admin.page.goto('/admin/codes');
+  await follow(admin.page, '/admin/codes');
   await admin.page.getByRole('button', { name: 'Make codes' }).click();
   const dialog = admin.page.getByRole('dialog', { name: 'Make redeem codes' });
   await dialog.getByLabel('Amount each, USD').fill('2,50');
   await dialog.getByRole('button', { name: 'Make codes' }).click();
   const code = ((await admin.page.getByTestId('codes').textContent()) ?? '').trim();
   const { page } = user;
-  await page.goto('/app/billing');
+  await follow(page, '/app/billing');
   await page.getByLabel('Code').fill(code);
   await page.getByRole('button', { name: 'Redeem' }).click();
   await page.getByText(/^\$2\.50 added\. New balance/).waitFor();
@@ -169,7 +169,7 @@ test('a redeem code made by the admin adds its amount once', async () => {
 
 test('replacing the token refuses the old one at once', async () => {
   const { page } = user;
-  await page.goto('/app/key');
+  await follow(page, '/app/key');
   await page.getByRole('button', { name: 'Replace' }).click();
   await page.getByRole('button', { name: 'Replace now' }).click();
   const next = await takeToken(page);
@@ -180,12 +180,12 @@ test('replacing the token refuses the old one at once', async () => {
 
 test('the admin sees the traffic, the ledger adds up, and the deed is in the audit log', async () => {
   const { page } = admin;
-  await page.goto('/admin/requests');
+  await follow(page, '/admin/requests');
   await page.getByRole('link', { name: EMAIL }).first().waitFor();
-  await page.goto('/admin/ledger');
+  await follow(page, '/admin/ledger');
   await page.getByRole('button', { name: 'Check the ledger' }).click();
   await page.getByText('Everything adds up').waitFor();
-  await page.goto('/admin/audit');
+  await follow(page, '/admin/audit');
   await page
     .getByText(/credit/i)
     .first()
@@ -194,7 +194,7 @@ test('the admin sees the traffic, the ledger adds up, and the deed is in the aud
 
 test('signing out leaves nothing behind, and the way back is remembered', async () => {
   const { page } = user;
-  await page.goto('/app/usage?days=7');
+  await follow(page, '/app/usage?days=7');
   await page.getByRole('button', { name: new RegExp(EMAIL) }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL('**/sign-in');
