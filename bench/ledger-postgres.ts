@@ -16,13 +16,13 @@ import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
  * account, each worker sending its next request when it has its answer. With fsync. Without arguments the result is
  * written to ledger-postgres.md.
  *
- *   bun bench/ledger-postgres.ts [nodes=3] [workers per node=64] [seconds=5] [rounds=5]
+ *   bun bench/ledger-postgres.ts [nodes=3] [workers per node=40] [seconds=5] [rounds=5]
  */
 const numbers = process.argv
   .slice(2)
   .filter((word) => /^\d+$/.test(word))
   .map(Number);
-const [NODES = 3, WORKERS = 64, SECONDS = 5, ROUNDS = 5] = numbers;
+const [NODES = 3, WORKERS = 40, SECONDS = 5, ROUNDS = 5] = numbers;
 const WARM_UP_MS = 2_000;
 /** How long it waits for a quiet machine. */
 const QUIET_MS = 120_000;
