@@ -12,7 +12,7 @@
 import { parseArgs } from 'node:util';
 import { startBunForwarder } from './contenders/forwarders.ts';
 import { openField } from './harness/field.ts';
-import { loadLine, machineLine } from './harness/machine.ts';
+import { machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
 import { findTools } from './harness/tools.ts';
 import { publishCurve, type ScaleGround } from './scale/curve.ts';
@@ -32,42 +32,42 @@ const { values: flags } = parseArgs({
   },
 });
 
-const PARTS: Readonly<Record<string, (ground: ScaleGround) => Promise<string>>> = {
-  streams: async (ground) => {
+const PARTS = {
+  streams: async (ground: ScaleGround) => {
     const { curve, bytesPerStream, streams } = await streamsCurve(ground, most('most-streams', 5_000, 1_000));
     const each = `Memory of one open stream at ${streams.toLocaleString('en')} of them: ${(bytesPerStream / 1024).toFixed(1)} KB.`;
     return `${publishCurve(curve, 'chunk')}\n${each}\n`;
   },
-  accounts: async (ground) =>
+  accounts: async (ground: ScaleGround) =>
     publishCurve(await accountsCurve(ground, most('most-accounts', 1_000_000, 10_000))),
-  requests: async (ground) =>
+  requests: async (ground: ScaleGround) =>
     publishCurve(await requestsCurve(ground, most('most-requests', 1_000_000, 50_000))),
-  catalog: async (ground) => publishCurve(await catalogCurve(ground, most('most-models', 5_000, 500))),
-  memory: (ground) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
+  catalog: async (ground: ScaleGround) =>
+    publishCurve(await catalogCurve(ground, most('most-models', 5_000, 500))),
+  memory: (ground: ScaleGround) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
 };
 
 const field = await openField();
 const { wrk } = findTools();
 const forwarder = await startBunForwarder(field);
-const sections: string[] = [];
+const NAMES = ['streams', 'accounts', 'requests', 'catalog', 'memory'] as const;
+const TITLE = `## Scale
+
+${new Date().toISOString().slice(0, 10)} · ${machineLine()}. Best of three turns, each beside the bare forwarder.`;
 try {
   const { backend, folder } = field;
-  for (const [name, run] of Object.entries(PARTS)) {
+  for (const name of NAMES) {
+    const run = PARTS[name];
     if (flags.only.length > 0 && !flags.only.includes(name)) continue;
     console.log(`── ${name}`);
-    sections.push(await run({ backend, folder, forwarder, tools: { wrk, folder } }));
+    const section = await run({ backend, folder, forwarder, tools: { wrk, folder } });
+    console.log(section);
+    if (!flags.quick) writeSection(`scale-${name}`, `${TITLE}\n\n${section}`);
   }
 } finally {
   await forwarder.stop();
   await field.close();
 }
-const text = `## Scale
-
-${new Date().toISOString().slice(0, 10)} · ${machineLine()} · load average at the end ${loadLine()}. Best of three turns, each beside the bare forwarder.
-
-${sections.join('\n')}`;
-console.log(text);
-if (!flags.quick && flags.only.length === 0) writeSection('scale', text);
 process.exit(0);
 
 function most(flag: Exclude<keyof typeof flags, 'only' | 'quick'>, usual: number, quick: number): number {

@@ -2,7 +2,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PATH = join(import.meta.dir, '../results.md');
-const SECTIONS = ['speed', 'scale', 'soak'] as const;
+const SECTIONS = [
+  'speed',
+  'scale-streams',
+  'scale-accounts',
+  'scale-requests',
+  'scale-catalog',
+  'scale-memory',
+  'soak',
+] as const;
 type Section = (typeof SECTIONS)[number];
 
 const TITLE = `# Results

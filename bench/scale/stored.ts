@@ -88,5 +88,6 @@ async function curve(
 }
 
 function modelLine(name: string): string {
-  return `    - { model: ${name}, display_name: Model ${name}, input: 1, output: 2, context: 200000, max_output: 100000 }`;
+  // Short: a catalog may have half a million characters.
+  return `    - { model: ${name}, display_name: ${name}, input: 1, output: 2, context: 9000, max_output: 4096 }`;
 }

@@ -123,13 +123,24 @@ export function resolve(
   }
   if (endpoint.unavailable)
     throw new Fault('unsupported_endpoint', endpoint.unavailable, { param: 'endpoint' });
-  const model = endpoint.models.find((candidate) => candidate.id === wanted.model);
+  const model = modelsById(endpoint).get(wanted.model);
   if (!model) {
     throw new Fault('unsupported_model', `Endpoint '${endpoint.code}' has no model '${wanted.model}'.`, {
       param: 'model',
     });
   }
   return { endpoint, model };
+}
+
+const byId = new WeakMap<Endpoint, ReadonlyMap<string, Model>>();
+
+/** Made when an endpoint is first asked: an endpoint never changes, a changed catalog has new ones. */
+export function modelsById(endpoint: Endpoint): ReadonlyMap<string, Model> {
+  const known = byId.get(endpoint);
+  if (known) return known;
+  const models = new Map(endpoint.models.map((model) => [model.id, model]));
+  byId.set(endpoint, models);
+  return models;
 }
 
 const KINDS: Record<EndpointType, string> = {

@@ -1,5 +1,12 @@
 import { Fault } from '../std/fault.ts';
-import { resolve, type Catalog, type Endpoint, type EndpointType, type Route } from './catalog.ts';
+import {
+  modelsById,
+  resolve,
+  type Catalog,
+  type Endpoint,
+  type EndpointType,
+  type Route,
+} from './catalog.ts';
 
 /**
  * Finds what a `/v1` client means by its only knob, the model name: an alias, `code/model`, or a bare model id where
@@ -32,7 +39,7 @@ function endpointsWith(catalog: Catalog, model: string): Endpoint[] {
 }
 
 function hasModel(endpoint: Endpoint, model: string): boolean {
-  return endpoint.models.some(({ id }) => id === model);
+  return modelsById(endpoint).has(model);
 }
 
 function notFound(catalog: Catalog, name: string, type: EndpointType): Fault {
