@@ -55,6 +55,8 @@ test('sheets, dialogs and the palette have no serious fault', async () => {
   const faults: string[] = [];
   const look = async (what: string): Promise<void> => {
     await page.getByRole('dialog').first().waitFor();
+    // A dialog that is still fading in is paler than it will be.
+    await settled(page);
     faults.push(...(await faultsOf(page, EVERYTHING)).map((fault) => `${what}: ${fault}`));
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').first().waitFor({ state: 'hidden' });
