@@ -1,4 +1,5 @@
 import { readConfig, type Config } from './config.ts';
+import { RUNTIME } from './runtime.ts';
 import { stderrLog } from './std/log.ts';
 import { StartRefused } from './std/start-refused.ts';
 import { startTollgate, type Tollgate } from './tollgate.ts';
@@ -6,17 +7,10 @@ import { REFUSED, WORKER, Workers } from './workers.ts';
 
 type Env = Record<string, string | undefined>;
 
-/** Bun reads it when the process begins: without it the 257th call to a backend waits for one of the others to end. */
-const CONNECTIONS = { name: 'BUN_CONFIG_MAX_HTTP_REQUESTS', value: '65000' };
-
 /** Runs the server until a signal ends it; resolves with the exit code. */
 export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
-  if (env[CONNECTIONS.name] === undefined && process.execve) {
-    process.execve(process.execPath, ownCommand(), {
-      ...definedOnly(env),
-      [CONNECTIONS.name]: CONNECTIONS.value,
-    });
-  }
+  if (Object.keys(RUNTIME).some((name) => env[name] === undefined) && process.execve)
+    process.execve(process.execPath, ownCommand(), { ...RUNTIME, ...definedOnly(env) });
   try {
     const config = readConfig(env);
     if (config.workers > 1 && config.worker === undefined)

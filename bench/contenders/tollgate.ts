@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPostgres } from '../../test/support/postgres.ts';
 import { readConfig } from '../../src/config.ts';
+import { RUNTIME } from '../../src/runtime.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
@@ -51,7 +52,7 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     TOLLGATE_SECRET: SECRET,
     BENCH_BACKEND_KEY: 'sk-backend',
     // What `serve` sets by starting itself again; given here, the flags for Bun reach the process that serves.
-    BUN_CONFIG_MAX_HTTP_REQUESTS: '65000',
+    ...RUNTIME,
     TOLLGATE_GRACE_SECONDS: '1',
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
   };

@@ -12,7 +12,9 @@ export class EventStream implements EventSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #sse = new SseReader();
   #listener: StreamListener | undefined;
-  #rest: Uint8Array = NOTHING;
+  #read: Uint8Array = NOTHING;
+  /** How much of `#read` has been taken. */
+  #taken = 0;
   /** What has been read ended with an event. */
   #isBetween = false;
   #ahead: DataEvent[] | undefined;
@@ -87,10 +89,10 @@ export class EventStream implements EventSource {
   /** The next whole events, at least one; `undefined` at the end. */
   async #readEvents(): Promise<DataEvent[] | undefined> {
     for (;;) {
-      if (this.#rest.byteLength === 0) {
+      if (this.#isUsedUp) {
         const { done, value } = await this.#reader.read();
         if (done) return parsed(this.#sse.end());
-        this.#rest = value;
+        this.#keep(value);
       }
       const events = this.#push(this.#nextPiece());
       if (events) return events;
@@ -121,13 +123,13 @@ export class EventStream implements EventSource {
    * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
    */
   #readOn(): void {
-    if (this.#rest.byteLength > 0) setImmediate(() => this.#takePiece());
+    if (!this.#isUsedUp) setImmediate(() => this.#takePiece());
     else this.#reader.read().then(this.#onRead, this.#onFailure);
   }
 
   readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
     if (done) return this.#onDone();
-    this.#rest = value ?? NOTHING;
+    this.#keep(value ?? NOTHING);
     this.#takePiece();
   };
 
@@ -152,14 +154,25 @@ export class EventStream implements EventSource {
 
   /**
    * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
-   * that does not read would keep it there; so it is taken apart only as it is wanted.
+   * that does not read would keep it there; so it is taken apart only as it is wanted. Pieces are copies: memory that
+   * views share is given back by full collections alone, which may be hundreds of megabytes away.
    */
   #nextPiece(): Uint8Array {
-    const read = this.#rest;
-    const piece = read.byteLength <= PIECE_BYTES ? read : read.subarray(0, PIECE_BYTES);
-    this.#rest = piece === read ? NOTHING : read.subarray(PIECE_BYTES);
-    this.bytesRead += piece.byteLength;
-    return piece;
+    const [read, from] = [this.#read, this.#taken];
+    const to = Math.min(from + PIECE_BYTES, read.length);
+    if (to === read.length) this.#keep(NOTHING);
+    else this.#taken = to;
+    this.bytesRead += to - from;
+    return part(read, from, to);
+  }
+
+  #keep(read: Uint8Array): void {
+    this.#read = read;
+    this.#taken = 0;
+  }
+
+  get #isUsedUp(): boolean {
+    return this.#taken === this.#read.length;
   }
 
   #push(bytes: Uint8Array): DataEvent[] | undefined {
@@ -179,7 +192,7 @@ export class EventStream implements EventSource {
         if (at === piece.length) break;
       }
       const end = listener.takesBytes ? endOfEvent(piece, at) : piece.length;
-      const events = this.#push(piece.subarray(at, end));
+      const events = this.#push(part(piece, at, end));
       if (events) listener.onEvents(events);
       heard ||= events !== undefined;
       at = end;
@@ -205,6 +218,10 @@ const PIECE_BYTES = 16_384;
 const NOTHING = new Uint8Array(0);
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
+
+function part(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  return from === 0 && to === bytes.length ? bytes : bytes.slice(from, to);
+}
 
 function parsed(events: readonly SseEvent[]): DataEvent[] | undefined {
   if (events.length === 0) return undefined;

@@ -61,7 +61,7 @@ export class Meter implements Gauge {
     if (from === to) return;
     const length = this.#rawLength + to - from;
     const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#roomFor(length);
-    if (!raw) return this.#add(insideOf(bytes.subarray(from, to)));
+    if (!raw) return this.#add(insideOf(bytes.slice(from, to)));
     this.delivered = true;
     for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
   }

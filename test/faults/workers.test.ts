@@ -70,7 +70,7 @@ describe('two workers on one port', () => {
 
 test('a SQLite file is not shared: more workers than one are refused with the reason', async () => {
   const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
-    env: { PATH: process.env['PATH'] ?? '', TOLLGATE_WORKERS: '2', BUN_CONFIG_MAX_HTTP_REQUESTS: '65000' },
+    env: { PATH: process.env['PATH'] ?? '', TOLLGATE_WORKERS: '2' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   expect(await new Response(child.stderr).text()).toContain('TOLLGATE_WORKERS needs DATABASE_URL');

@@ -10,6 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
+import { RUNTIME } from '../../src/runtime.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
@@ -65,11 +66,11 @@ export class NodeProcess {
     ];
     const child = Bun.spawn(command, {
       cwd: this.folder,
-      // Set, it spares the server the start in which it would set it itself.
+      // Set, they spare the server the start in which it would set them itself.
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: this.folder,
-        BUN_CONFIG_MAX_HTTP_REQUESTS: '65000',
+        ...RUNTIME,
         ...this.env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
