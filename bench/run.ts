@@ -8,7 +8,7 @@
  *   --write        write bench/results.md although only a part was run
  */
 import { parseArgs } from 'node:util';
-import { CASES, MOST_ACCOUNTS, SMALL_CHAT, type Case } from './cases.ts';
+import { CASES, MOST_ACCOUNTS, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
 import type { Contender, Ground } from './contenders/contender.ts';
 import { startBunForwarder, startNodeForwarder, startPortkey } from './contenders/forwarders.ts';
 import { startNginx } from './contenders/nginx.ts';
@@ -102,8 +102,11 @@ async function measureAll({ backend, backendPid, folder }: Field): Promise<Measu
   const samples = new Map<string, Map<string, Sample[]>>();
   for (const contender of contenders) {
     samples.set(contender.name, new Map());
-    if (flags.quick) await saturate(SMALL_CHAT, contender, 1, loadTools);
-    else await warmUp(SMALL_CHAT, contender, loadTools);
+    // Whole answers and streams take different ways through a gateway.
+    for (const one of cases.filter((each) => each === SMALL_CHAT || each === STREAMED_CHAT)) {
+      if (flags.quick) await saturate(one, contender, 1, loadTools);
+      else await warmUp(one, contender, loadTools);
+    }
   }
   for (const one of cases) {
     await inTurns(
