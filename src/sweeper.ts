@@ -3,6 +3,8 @@ import type { Log } from './std/log.ts';
 export interface Chore {
   readonly name: string;
   readonly everyMs: number;
+  /** The most of all time that it may take: one that has become slow gets its turn less often. */
+  readonly mostOfTime?: number;
   run(): Promise<unknown>;
 }
 
@@ -13,13 +15,14 @@ export class Sweeper {
 
   constructor(chores: readonly Chore[], log: Log) {
     this.#timers = chores.map((chore) => {
-      let busy = false;
+      // A chore that takes longer than its turn is not started twice.
+      let notBefore = 0;
       return setInterval(() => {
-        // A chore that takes longer than its turn is not started twice.
-        if (busy) return;
-        busy = true;
+        const began = performance.now();
+        if (began < notBefore) return;
+        notBefore = Number.POSITIVE_INFINITY;
         const run = runChore(chore, log).finally(() => {
-          busy = false;
+          notBefore = began + (performance.now() - began) / (chore.mostOfTime ?? 1);
           this.#running.delete(run);
         });
         this.#running.add(run);

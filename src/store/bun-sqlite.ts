@@ -16,6 +16,8 @@ import { storeUnavailable } from '../std/fault.ts';
 
 /** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 64 MB. */
 const LAST_RESORT_PAGES = 16_384;
+/** What a WAL may keep of the disk once it was copied; a long read lets it grow far beyond what it usually is. */
+const KEPT_WAL_BYTES = 16_777_216;
 
 /**
  * A connection as all of ours are: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since
@@ -31,6 +33,7 @@ export function openSqlite(path: string): Database {
     database.run('PRAGMA foreign_keys = ON');
     database.run('PRAGMA temp_store = MEMORY');
     database.run(`PRAGMA wal_autocheckpoint = ${LAST_RESORT_PAGES}`);
+    database.run(`PRAGMA journal_size_limit = ${KEPT_WAL_BYTES}`);
     database.run('PRAGMA busy_timeout = 0');
     return database;
   } catch (error) {

@@ -180,6 +180,25 @@ describe('the embedded database', () => {
     expect(rows).toEqual([{ updated_at: 59 }]);
   });
 
+  test('a WAL that grew while somebody read gives its disk space back', async () => {
+    const dataDir = folder();
+    const store = await open(dataDir);
+    const size = (): number => statSync(join(dataDir, 'tollgate.db-wal')).size;
+    const reader = openSqlite(join(dataDir, 'tollgate.db'));
+    reader.run('BEGIN');
+    reader.query('SELECT COUNT(*) FROM setting').get();
+    const value = 'x'.repeat(1_000_000);
+    const write = (key: string) =>
+      store.db.insertInto('setting').values({ key, value, updated_at: 0 }).execute();
+    for (let round = 0; round < 30; round++) await write(`big ${round}`);
+    expect(size()).toBeGreaterThan(25_000_000);
+    reader.run('COMMIT');
+    reader.close();
+    await sqlite(store).side.checkpoint();
+    await write('last');
+    expect(size()).toBeLessThan(20_000_000);
+  });
+
   test('closing leaves one file: nothing holds the database open', async () => {
     const dataDir = folder();
     const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
