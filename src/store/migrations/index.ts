@@ -3,6 +3,7 @@ import { first } from './0001-first.ts';
 import { postgresFunctions } from './0002-postgres-functions.ts';
 import { auth } from './0003-auth.ts';
 import { passkeys } from './0004-passkeys.ts';
+import { fewerIndexes } from './0005-fewer-indexes.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 2, name: 'postgres-functions', compatibleFrom: 1, statements: postgresFunctions },
   { number: 3, name: 'auth', compatibleFrom: 1, statements: auth },
   { number: 4, name: 'passkeys', compatibleFrom: 1, statements: passkeys },
+  { number: 5, name: 'fewer-indexes', compatibleFrom: 1, statements: fewerIndexes },
 ];
