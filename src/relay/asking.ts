@@ -2,7 +2,7 @@ import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream
 import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { ChatCall } from './call.ts';
-import { letFinish } from './event-stream.ts';
+import { abandon, letFinish } from './event-stream.ts';
 import { open, type DataEvent, type EventSource, type Opened, type StreamListener } from './opening.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
@@ -74,8 +74,7 @@ class UntouchedStream implements EventSource {
   }
 
   cancel(): void {
-    // A stream that already failed cannot be cancelled, which is as good.
-    void this.#reader.cancel().catch(() => undefined);
+    abandon(this.#reader);
   }
 
   async #read(): Promise<DataEvent[] | undefined> {

@@ -56,8 +56,7 @@ export class EventStream implements EventSource {
   }
 
   cancel(): void {
-    // A stream that already failed cannot be cancelled, which is as good.
-    void this.#reader.cancel().catch(() => undefined);
+    abandon(this.#reader);
   }
 
   async #lookAhead(): Promise<void> {
@@ -205,13 +204,17 @@ const LAST_BYTES_MS = 1_000;
 
 /** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
 export function letFinish(reader: ReadableStreamDefaultReader<Uint8Array>): void {
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  const timer = setTimeout(cancel, LAST_BYTES_MS);
+  const timer = setTimeout(abandon, LAST_BYTES_MS, reader);
   const finish = (): void => {
     clearTimeout(timer);
-    cancel();
+    abandon(reader);
   };
   reader.read().then(finish, finish);
+}
+
+/** A stream that already failed cannot be cancelled, which is as good. */
+export function abandon(reader: ReadableStreamDefaultReader<Uint8Array>): void {
+  void reader.cancel().catch(() => undefined);
 }
 
 const PIECE_BYTES = 16_384;
