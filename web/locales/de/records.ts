@@ -118,7 +118,6 @@ export const records: typeof english = {
     held: 'Reserviert',
     redeem: 'Code einlösen',
     code: 'Code',
-    codePlaceholder: 'XXXX-XXXX-XXXX-XXXX',
     redeemGo: 'Einlösen',
     redeemed: '{{amount}} gutgeschrieben. Neues Guthaben {{balance}}.',
     howTo: 'So laden Sie auf',

@@ -114,7 +114,6 @@ export const records = {
     held: 'On hold',
     redeem: 'Redeem a code',
     code: 'Code',
-    codePlaceholder: 'XXXX-XXXX-XXXX-XXXX',
     redeemGo: 'Redeem',
     redeemed: '{{amount}} added. New balance {{balance}}.',
     howTo: 'How to top up',

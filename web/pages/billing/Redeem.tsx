@@ -7,6 +7,9 @@ import { Button } from '../../ui/Button.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 
+/** Four groups of four, in every language. */
+const CODE_LOOKS_LIKE = '0000-0000-0000-0000';
+
 export function Redeem() {
   const { t, i18n } = useTranslation();
   const [code, setCode] = useState('');
@@ -24,7 +27,7 @@ export function Redeem() {
           label={t('billing.code')}
           hideLabel
           required
-          placeholder={t('billing.codePlaceholder')}
+          placeholder={CODE_LOOKS_LIKE}
           autoComplete="off"
           spellCheck={false}
           className="font-mono"
