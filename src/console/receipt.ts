@@ -4,6 +4,8 @@ import { usd } from './amounts.ts';
 import type { Receipt } from './contract.ts';
 import { requestRow } from './request-row.ts';
 
+const SOURCES = ['upstream', 'counted', 'mixed'] as const;
+
 /** A request's bill, line by line, computed again from the price it was admitted at. */
 export function receiptOf(row: StoredRequest): Receipt {
   const { lines, total, attempts } = billOf(row);
@@ -11,7 +13,7 @@ export function receiptOf(row: StoredRequest): Receipt {
     ...requestRow(row),
     finishedAt: row.finished_at,
     finishReason: row.finish_reason,
-    usageSource: row.usage_source === 'upstream' || row.usage_source === 'counted' ? row.usage_source : null,
+    usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,
     outputCap: row.output_cap,
     choices: row.choices,
     lines: lines.map(({ item, quantity, unitPrice, per, amountUsd }) => ({

@@ -120,7 +120,8 @@ export interface Settlement extends Ending {
   readonly source: UsageSource;
 }
 
-export type UsageSource = 'upstream' | 'counted';
+/** Who counted: the backend, we, or the backend with some of our numbers in place of what cannot be true. */
+export type UsageSource = 'upstream' | 'counted' | 'mixed';
 export type Outcome = 'completed' | 'client_left' | 'upstream_failed' | 'cut_short' | 'expired' | 'shed';
 
 export interface Attempt {

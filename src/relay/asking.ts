@@ -1,5 +1,5 @@
 import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream/port.ts';
-import type { ChatChunk, ChatCompletion, ChatRequest, FinishReason } from '../wire/chat.ts';
+import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage, FinishReason } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { ChatCall } from './call.ts';
 import { abandon, letFinish } from './event-stream.ts';
@@ -14,7 +14,8 @@ export async function ask(
 ): Promise<Opened> {
   const { requestId, own } = call;
   if (!own || !upstream.messages) {
-    return await open(await upstream.chat({ ...attempt, request, requestId }), attempt.signal);
+    const answer = await upstream.chat({ ...attempt, request, requestId });
+    return await open(answer, { signal: attempt.signal, client: call.signal });
   }
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
   return await openOwn(await upstream.messages({ ...attempt, ...own, maxTokens, requestId }));
@@ -77,6 +78,12 @@ class UntouchedStream implements EventSource {
     abandon(this.#reader);
   }
 
+  takeArrived(): readonly DataEvent[] {
+    const first = this.#first ?? [];
+    this.#first = undefined;
+    return first;
+  }
+
   async #read(): Promise<DataEvent[] | undefined> {
     if (this.#ended) return undefined;
     const { done, value } = await this.#reader.read();
@@ -87,8 +94,17 @@ class UntouchedStream implements EventSource {
     this.#ended = ended;
     // The error event itself is the backend's own, so the client is told in ours, as it would be in any dialect.
     if (failed) return [{ data: '', event: { kind: 'error', message: 'error in the stream' } }];
-    return [{ data, event: { kind: 'chunk', chunk: chunkOf(reading) } }];
+    const { text, usage, stopReason, isUsageFinal } = reading;
+    const chunk = chunkOf({ text, usage: isUsageFinal ? usage : undefined, stopReason });
+    const written: DataEvent = { data, event: { kind: 'chunk', chunk } };
+    // The order tells the meter which of the two is older.
+    return isUsageFinal || !usage ? [written] : [usageEvent(usage), written];
   }
+}
+
+function usageEvent(usage: ChatUsage): DataEvent {
+  const chunk = { ...NAMELESS, object: 'chat.completion.chunk' as const, choices: [], usage };
+  return { data: '', event: { kind: 'chunk', chunk } };
 }
 
 function hand(events: DataEvent[] | undefined, listener: StreamListener): void {

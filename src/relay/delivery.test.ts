@@ -34,6 +34,11 @@ interface Delivered {
   readonly encoded: number;
 }
 
+const untilNever = () => ({
+  signal: new AbortController().signal,
+  client: new AbortController().signal,
+});
+
 async function deliver(pieces: readonly Uint8Array[], way: 'mould' | 'events'): Promise<Delivered> {
   const source = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -41,7 +46,7 @@ async function deliver(pieces: readonly Uint8Array[], way: 'mould' | 'events'): 
       controller.close();
     },
   });
-  const events = await EventStream.open(source, new AbortController().signal);
+  const events = await EventStream.open(source, untilNever());
   let encoded = 0;
   const encoder = (labels: { id: string; model: string }): ChatEncoder => {
     const usual = openAiEncoder(labels, true);
@@ -236,7 +241,7 @@ test('a reader of the body sets the pace of the backend', async () => {
     },
     { highWaterMark: 0 },
   );
-  const events = await EventStream.open(source, new AbortController().signal);
+  const events = await EventStream.open(source, untilNever());
   const left = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
@@ -258,4 +263,30 @@ test('a reader of the body sets the pace of the backend', async () => {
   expect(pulled - pulledBefore).toBeLessThan(50);
   await reader.cancel();
   expect((await left.promise).outcome).toBe('client_left');
+});
+
+test('what has come from the backend is paid for, read or not: the usage at its end among it', async () => {
+  const said = event(chunk({ content: 'x'.repeat(1_000) })).repeat(100);
+  const told = { prompt_tokens: 900, completion_tokens: 50_000, total_tokens: 50_900 };
+  const usage = event(chunk({}, { choices: [], usage: told }));
+  const source = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(utf8.encode(said + usage)),
+  });
+  const left = Promise.withResolvers<StreamEnd>();
+  const delivery = Delivery.of(
+    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    { kind: 'stream', events: await EventStream.open(source, untilNever()) },
+    {
+      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      clock: { now: () => 0 },
+      limits: { idleMs: 1_000, totalMs: 1_000 },
+      outputCap: 1_000_000,
+      onEnd: async (end) => left.resolve(end),
+    },
+  );
+  delivery.leave();
+  expect(await left.promise).toMatchObject({
+    outcome: 'client_left',
+    measured: { source: 'upstream', usage: { input: 900, output: 50_000 } },
+  });
 });

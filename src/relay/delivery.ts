@@ -81,7 +81,7 @@ export class Delivery implements RunningRequest, StreamListener {
     this.#events = route.events;
     this.#meter = options.meter;
     this.#o = options;
-    this.#outlet = new Outlet({ onReady: () => this.#readOn(), onLeft: () => this.#clientLeft() });
+    this.#outlet = new Outlet({ onReady: () => this.#readOn(), onLeft: () => this.leave() });
     // A backend that sends far beyond its cap is cut: no answer of that many tokens is as large, with all the words of
     // the format around each of them.
     this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
@@ -106,7 +106,15 @@ export class Delivery implements RunningRequest, StreamListener {
   }
 
   delivered(): Usage {
-    return this.#meter.counted();
+    return this.#meter.measure().usage;
+  }
+
+  /** The client is gone: the backend need not go on, and what came of its answer is paid for. */
+  leave(): void {
+    if (this.#ended) return;
+    for (const { event } of this.#events.takeArrived())
+      if (event.kind === 'chunk') this.#meter.observe(event.chunk);
+    void this.#end('client_left', undefined);
   }
 
   tick(nowMs: number): void {
@@ -116,7 +124,7 @@ export class Delivery implements RunningRequest, StreamListener {
     this.#noteTimes(nowMs);
     if (nowMs - this.#startedAt > totalMs) return this.cut(timeout('The answer took too long and was cut.'));
     if (!this.#outlet.isReady) {
-      if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.#clientLeft();
+      if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.leave();
       return;
     }
     if (nowMs - this.#lastReadAt > idleMs)
@@ -206,19 +214,13 @@ export class Delivery implements RunningRequest, StreamListener {
     this.#hasWritten = false;
   }
 
-  #clientLeft(): void {
-    void this.#end('client_left', undefined);
-  }
-
   async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
     if (outcome === 'completed') this.#events.release();
     else this.#events.cancel();
     this.#writeText();
-    const meter = this.#meter;
-    const measured =
-      outcome === 'completed' ? meter.measure() : { usage: meter.counted(), source: 'counted' as const };
+    const measured = this.#meter.measure();
     await this.#o.onEnd({ outcome, measured, fault });
     this.#outlet.end(this.#lastWords(outcome, measured, fault));
   }

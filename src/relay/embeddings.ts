@@ -27,22 +27,22 @@ export async function relayEmbeddings(
   const order = await tokenFirst(askingOf(call), parts, () => readOrder(call, parts));
   const terms = termsOf(call, order, await admit(call, order, parts));
   const errand = new Errand(call, parts);
-  const served = await errand.orRelease(
-    firstAnswer(order, errand, parts, async (upstream, attempt) => {
+  return await errand.orRelease(async () => {
+    const served = await firstAnswer(order, errand, parts, async (upstream, attempt) => {
       if (!upstream.embed)
         throw new UpstreamFailure('rejected', 'no embeddings', {
           publicMessage: 'This backend has no embeddings.',
         });
       return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
-    }),
-  );
-  const measured = measure(served.answer, call.request);
-  const settled = await errand.settle({
-    ...served,
-    outcome: call.signal.aborted ? 'client_left' : 'completed',
-    measured,
+    });
+    const settled = await errand.settle({
+      ...served,
+      outcome: call.signal.aborted ? 'client_left' : 'completed',
+      measured: measure(served.answer, call.request),
+    });
+    const text = JSON.stringify({ ...served.answer, model: call.label });
+    return { terms, text, charged: settled?.charged };
   });
-  return { terms, text: JSON.stringify({ ...served.answer, model: call.label }), charged: settled?.charged };
 }
 
 function readOrder(call: Call<EmbeddingRequest>, parts: RelayParts): Order {

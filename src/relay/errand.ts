@@ -33,6 +33,7 @@ export class Errand implements RunningRequest, Patience {
   #attempt: AbortController | undefined;
   #deadline = Number.POSITIVE_INFINITY;
   #cutBy: Fault | undefined;
+  #isClosed = false;
   timedOut = false;
 
   constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
@@ -43,10 +44,9 @@ export class Errand implements RunningRequest, Patience {
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.running.add(this);
-    if (streamed) call.signal.addEventListener('abort', () => this.#attempt?.abort(), { once: true });
   }
 
-  /** A stream's client that leaves is not written for any more; a whole answer is paid work and is waited for. */
+  /** For a stream's client that left no further backend is asked; a whole answer is paid work and is waited for. */
   get nobodyWaits(): boolean {
     return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
   }
@@ -80,12 +80,16 @@ export class Errand implements RunningRequest, Patience {
     return NO_USAGE;
   }
 
-  /** Waits for an answer; if there is none the hold is released, and then the client is told. */
-  orRelease<T>(answer: Promise<T>): Promise<T> {
-    return answer.catch((thrown: unknown) => this.#giveUp(thrown));
+  /** Does what follows the admission; whatever it throws, the hold is released first, unless it was settled already. */
+  async orRelease<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      return await this.#giveUp(thrown);
+    }
   }
 
-  /** Charges what was used; what delivered nothing is released. `undefined`: the store is away, the charge will follow. */
+  /** Charges what was used. `undefined`: the store is away, the charge will follow. */
   settle(finish: Finish): Promise<Settled | undefined> {
     const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
     const ending = {
@@ -98,12 +102,7 @@ export class Errand implements RunningRequest, Patience {
       durationMs: this.#age(),
     };
     const { requestId } = this;
-    const nothing = measured.source === 'counted' && measured.usage === NO_USAGE;
-    return this.#close(
-      nothing
-        ? { kind: 'void', requestId, ending }
-        : { kind: 'settle', requestId, settlement: { ...ending, ...measured } },
-    );
+    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, ...measured } });
   }
 
   async #giveUp(thrown: unknown): Promise<never> {
@@ -125,6 +124,8 @@ export class Errand implements RunningRequest, Patience {
   }
 
   async #close(close: Close): Promise<Settled | undefined> {
+    if (this.#isClosed) return undefined;
+    this.#isClosed = true;
     const { closing, running, tally } = this.#parts;
     const settled = await closing.close(close);
     running.remove(this.requestId);

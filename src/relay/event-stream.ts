@@ -2,7 +2,7 @@ import { UpstreamFailure } from '../upstream/port.ts';
 import { readStreamEvent } from '../wire/chat-stream.ts';
 import type { ChatChunk } from '../wire/chat.ts';
 import { SseReader, type SseEvent } from '../wire/sse.ts';
-import type { DataEvent, EventSource, StreamListener } from './opening.ts';
+import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './opening.ts';
 
 /** After a first event without content, how long to look whether an error follows before the client gets it. */
 const SECOND_LOOK_MS = 200;
@@ -27,14 +27,22 @@ export class EventStream implements EventSource {
 
   /**
    * Resolves once the first event is content. Some backends answer 200 and say in the stream that they cannot serve:
-   * that is a failure like any other as long as the client has seen nothing.
+   * that is a failure like any other as long as the client has seen nothing. When the client leaves meanwhile, it
+   * resolves with what came so far.
    */
-  static async open(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<EventStream> {
+  static async open(
+    body: ReadableStream<Uint8Array>,
+    { signal, client }: OpeningSignals,
+  ): Promise<EventStream> {
     const stream = new EventStream(body);
+    const left = Promise.withResolvers<void>();
     const onAbort = (): void => stream.cancel();
+    const onLeft = (): void => left.resolve();
     signal.addEventListener('abort', onAbort, { once: true });
+    client.addEventListener('abort', onLeft, { once: true });
+    if (client.aborted) onLeft();
     try {
-      await stream.#lookAhead();
+      await Promise.race([stream.#lookAhead(), left.promise]);
       if (signal.aborted) throw new UpstreamFailure('connect', 'aborted');
       return stream;
     } catch (thrown) {
@@ -42,6 +50,7 @@ export class EventStream implements EventSource {
       throw thrown;
     } finally {
       signal.removeEventListener('abort', onAbort);
+      client.removeEventListener('abort', onLeft);
     }
   }
 
@@ -57,6 +66,13 @@ export class EventStream implements EventSource {
 
   cancel(): void {
     abandon(this.#reader);
+  }
+
+  takeArrived(): readonly DataEvent[] {
+    const events = this.#ahead ?? [];
+    this.#ahead = undefined;
+    while (!this.#isUsedUp) events.push(...(this.#push(this.#nextPiece()) ?? []));
+    return events;
   }
 
   async #lookAhead(): Promise<void> {

@@ -18,19 +18,18 @@ export interface ImageReply {
 export async function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageReply> {
   const order = await tokenFirst(askingOf(call), parts, () => readImageOrder(call, parts));
   const admitted = await admit(call, order, parts);
-  const terms = termsOf(call, order, admitted);
   const errand = new Errand(call, parts);
-  const { size, count } = order;
-  const served = await errand.orRelease(
-    firstAnswer(order, errand, parts, (upstream, attempt) =>
+  return await errand.orRelease(async () => {
+    const { size, count } = order;
+    const served = await firstAnswer(order, errand, parts, (upstream, attempt) =>
       upstream.images({ ...attempt, request: call.request, size, requestId: call.requestId }),
-    ),
-  );
-  const images = served.answer.images.slice(0, count);
-  const settled = await errand.settle({
-    ...served,
-    outcome: call.signal.aborted ? 'client_left' : 'completed',
-    measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },
+    );
+    const images = served.answer.images.slice(0, count);
+    const settled = await errand.settle({
+      ...served,
+      outcome: call.signal.aborted ? 'client_left' : 'completed',
+      measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },
+    });
+    return { terms: termsOf(call, order, admitted), answer: { ...served.answer, images }, settled };
   });
-  return { terms, answer: { ...served.answer, images }, settled };
 }

@@ -47,9 +47,9 @@ test('the count depends on the text alone: not on chunks, nor on how they came, 
   expect(Math.abs((counts[0] ?? 0) - countTokens(text))).toBeLessThanOrEqual(edges);
 });
 
-test('nothing said costs nothing, and an empty chunk says nothing', () => {
+test('an answer that says nothing costs its input alone, and an empty chunk says nothing', () => {
   const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
   meter.observe(chunkOf(''));
   meter.observeRaw(new Uint8Array(10), 3, 3);
-  expect(meter.counted()).toMatchObject({ input: 0, output: 0 });
+  expect(meter.counted()).toMatchObject({ input: 4 + countTokens('hi'), output: 0 });
 });

@@ -1,15 +1,8 @@
 import { MAX_COUNT, NO_USAGE, type Usage } from '../ledger/price.ts';
 import type { UsageSource } from '../ledger/port.ts';
 import { countTokens } from '../std/tokens.ts';
-import type {
-  AssistantMessage,
-  ChatChunk,
-  ChatCompletion,
-  ChatMessage,
-  ChatRequest,
-  ChatUsage,
-} from '../wire/chat.ts';
-import { deltaText } from '../wire/chat-stream.ts';
+import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest, ChatUsage } from '../wire/chat.ts';
+import { generatedText } from '../wire/generated-text.ts';
 import type { Gauge } from '../wire/mould.ts';
 
 export interface Measured {
@@ -22,18 +15,22 @@ export interface Measured {
  * they are cut depends on the text alone, and so does the count: not on chunks, nor on when somebody asked.
  */
 const BLOCK = 8_192;
+/** Longer than any that a backend has. */
+const MAX_REASON_LENGTH = 64;
 const FIRST_RAW_BYTES = 128;
 const MOST_RAW_BYTES = 2_048;
 
 /**
- * Watches one answer go by: the backend's own usage where it gives one, and the text delivered for the case that it
- * does not. Counting happens only when somebody asks or a block is full.
+ * Watches the answer of a backend that accepted the request: the backend's own usage where it gives one, and the text
+ * that came for the case that it does not. Counting happens only when somebody asks or a block is full.
  */
 export class Meter implements Gauge {
   /** What came after `#text`, as it stood in the JSON. */
   #raw: Uint8Array | undefined;
   #rawLength = 0;
-  delivered = false;
+  /** Text came after the last usage that was reported. */
+  #hasNewText = false;
+  #hasText = false;
   readonly #request: ChatRequest;
   #text = '';
   #counted = 0;
@@ -48,12 +45,12 @@ export class Meter implements Gauge {
   }
 
   observe(chunk: ChatChunk): void {
-    this.#reported = readUsage(chunk.usage) ?? this.#reported;
     for (const choice of chunk.choices ?? []) {
-      if (choice.finish_reason) this.finishReason = choice.finish_reason;
-      const text = deltaText(choice.delta);
+      this.#noteFinish(choice?.finish_reason);
+      const text = generatedText(choice?.delta);
       if (text !== '') this.#add(text);
     }
+    if (chunk.usage != null) this.#noteUsage(chunk.usage);
   }
 
   /** The inside of a JSON string. Most of them are never read: the backend counts itself. */
@@ -62,39 +59,64 @@ export class Meter implements Gauge {
     const length = this.#rawLength + to - from;
     const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#roomFor(length);
     if (!raw) return this.#add(insideOf(bytes.slice(from, to)));
-    this.delivered = true;
+    this.#hasNewText = true;
     for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
   }
 
   observeWhole(completion: ChatCompletion): Measured {
-    this.#reported = readUsage(completion.usage);
-    this.delivered = true;
     for (const choice of completion.choices) {
-      if (choice.finish_reason) this.finishReason = choice.finish_reason;
-      this.#text += messageText(choice.message);
+      this.#noteFinish(choice.finish_reason);
+      // Counted only where the backend did not: a whole answer needs no block by block.
+      this.#text += generatedText(choice.message);
     }
+    this.#hasNewText = this.#text !== '';
+    this.#noteUsage(completion.usage);
     return this.measure();
   }
 
-  /** The backend's count when the answer is whole; ours when it is not, or when the backend gave none that can be true. */
+  /**
+   * What the backend reported counts, whoever ended the answer. Where a number of it cannot be true, ours stands in its
+   * place: no input, or an output that is older than the last text or zero although there is text.
+   */
   measure(): Measured {
-    return this.#reported
-      ? { usage: this.#reported, source: 'upstream' }
-      : { usage: this.counted(), source: 'counted' };
+    const reported = this.#reported;
+    if (!reported) return { usage: this.counted(), source: 'counted' };
+    const isOutputTrue = !this.#hasNewText && (reported.output > 0 || !this.#hasText);
+    if (isOutputTrue && reported.input > 0) return { usage: reported, source: 'upstream' };
+    const input = reported.input > 0 ? reported.input : this.#countedInput();
+    const output = isOutputTrue ? reported.output : Math.max(reported.output, this.#countedOutput());
+    return { usage: { ...reported, input, output }, source: 'mixed' };
   }
 
-  /** What has been delivered so far by our own count. Nothing delivered costs nothing. */
+  /** By our own count: the input, and the output that came so far. */
   counted(): Usage {
-    if (!this.delivered) return NO_USAGE;
+    return { ...NO_USAGE, input: this.#countedInput(), output: this.#countedOutput() };
+  }
+
+  #countedInput(): number {
+    return (this.#input ??= countInput(this.#request));
+  }
+
+  #countedOutput(): number {
     this.#takeRaw();
-    this.#input ??= countInput(this.#request);
-    this.#countedText ??= countTokens(this.#text);
-    return { ...NO_USAGE, input: this.#input, output: this.#counted + this.#countedText };
+    return this.#counted + (this.#countedText ??= countTokens(this.#text));
+  }
+
+  #noteFinish(reason: unknown): void {
+    if (typeof reason === 'string' && reason !== '') this.finishReason = reason.slice(0, MAX_REASON_LENGTH);
+  }
+
+  #noteUsage(raw: unknown): void {
+    const usage = readUsage(raw);
+    if (!usage) return;
+    this.#reported = usage;
+    this.#hasText ||= this.#hasNewText;
+    this.#hasNewText = false;
   }
 
   #add(text: string): void {
     this.#takeRaw();
-    this.delivered = true;
+    this.#hasNewText = true;
     this.#append(text);
   }
 
@@ -154,13 +176,15 @@ export function readUsage(raw: unknown): Usage | undefined {
   };
 }
 
-/** Our count in the words of the wire, where the backend gave none; what the backend gave is passed on untouched. */
+/** What is charged in the words of the wire, where the backend did not tell it itself. */
 export function usageOf({ usage, source }: Measured): ChatUsage | undefined {
   if (source === 'upstream') return undefined;
   return {
     prompt_tokens: usage.input,
     completion_tokens: usage.output,
     total_tokens: usage.input + usage.output,
+    ...(usage.cached > 0 && { prompt_tokens_details: { cached_tokens: usage.cached } }),
+    ...(usage.reasoning > 0 && { completion_tokens_details: { reasoning_tokens: usage.reasoning } }),
   };
 }
 
@@ -172,12 +196,6 @@ function detail(details: unknown, key: string): number {
   if (typeof details !== 'object' || details === null) return 0;
   const value = (details as Record<string, unknown>)[key];
   return isCount(value) ? value : 0;
-}
-
-function messageText(message: AssistantMessage): string {
-  let text = (message.content ?? '') + (message.reasoning_content ?? '') + (message.refusal ?? '');
-  for (const call of message.tool_calls ?? []) text += call.function.name + call.function.arguments;
-  return text;
 }
 
 const TOKENS_PER_MESSAGE = 4;

@@ -29,6 +29,8 @@ export interface EventSource {
   release(): void;
   /** Aborts the backend and frees the connection. */
   cancel(): void;
+  /** What has come and was not handed over yet: nobody will read it, but it is paid for. */
+  takeArrived(): readonly DataEvent[];
   readonly bytesRead: number;
 }
 
@@ -50,10 +52,18 @@ export interface DataEvent {
   readonly event: StreamEvent;
 }
 
+/** Ends a look at a stream's first events. */
+export interface OpeningSignals {
+  /** Too late, or a shutdown: the attempt has failed. */
+  readonly signal: AbortSignal;
+  /** Nobody reads the answer any more, but the backend has accepted the request: what came so far is the answer. */
+  readonly client: AbortSignal;
+}
+
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
-export async function open(answer: ChatAnswer, signal: AbortSignal): Promise<Opened> {
+export async function open(answer: ChatAnswer, signals: OpeningSignals): Promise<Opened> {
   if (answer.kind === 'stream')
-    return { kind: 'stream', events: await EventStream.open(answer.body, signal) };
+    return { kind: 'stream', events: await EventStream.open(answer.body, signals) };
   const text = decodeUtf8(answer.body);
   const completion = readCompletion(text);
   if (!completion) throw new UpstreamFailure('protocol', 'the answer is not a chat completion');

@@ -14,6 +14,8 @@ export class Outlet {
   readonly #o: OutletOptions;
   #controller: ReadableStreamDirectController | undefined;
   #waiting = false;
+  /** It ended before anybody took the body. */
+  #lastWords: string | undefined;
 
   constructor(options: OutletOptions) {
     this.#o = options;
@@ -49,6 +51,7 @@ export class Outlet {
 
   /** The last words leave together with the end. */
   end(words: string): void {
+    if (!this.#controller) this.#lastWords = words;
     try {
       if (words !== '') void this.#controller?.write(words);
       this.#controller?.close();
@@ -61,7 +64,8 @@ export class Outlet {
   #open(controller: ReadableStreamDirectController): void {
     if (this.#controller) return;
     this.#controller = controller;
-    this.#o.onReady();
+    if (this.#lastWords === undefined) this.#o.onReady();
+    else this.end(this.#lastWords);
   }
 
   readonly #drained = (): void => {

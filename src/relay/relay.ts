@@ -20,14 +20,16 @@ export async function relayChat(call: ChatCall, parts: RelayParts): Promise<Chat
   const order = await tokenFirst(askingOf(call), parts, () => readChatOrder(call, parts));
   const streamed = call.request.stream === true;
   const admitted = await admit(call, order, parts, streamed);
-  const terms = termsOf(call, order, admitted);
   const errand = new Errand(call, parts, streamed);
-  const request = withCap(call.request, admitted.output);
-  const served = await errand.orRelease(
-    firstAnswer(order, errand, parts, (upstream, attempt) => ask(call, request, upstream, attempt)),
-  );
-  const story = { call, terms, errand, served, meter: new Meter(request), parts };
-  return served.answer.kind === 'stream' ? carry(story, served.answer) : await hand(story, served.answer);
+  return await errand.orRelease(async () => {
+    const terms = termsOf(call, order, admitted);
+    const request = withCap(call.request, admitted.output);
+    const served = await firstAnswer(order, errand, parts, (upstream, attempt) =>
+      ask(call, request, upstream, attempt),
+    );
+    const story = { call, terms, errand, served, meter: new Meter(request), parts };
+    return served.answer.kind === 'stream' ? carry(story, served.answer) : await hand(story, served.answer);
+  });
 }
 
 interface Story {
@@ -58,5 +60,6 @@ function carry({ call, terms, errand, served, meter, parts }: Story, stream: Str
     onEnd: (end) => errand.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.running.add(delivery);
+  if (call.signal.aborted) delivery.leave();
   return { kind: 'stream', terms, body: delivery.body() };
 }

@@ -93,8 +93,10 @@ export interface MessagesCall {
 export type MessagesAnswer = ChatAnswer & { reading(): MessagesReading };
 
 export interface MessagesReading {
-  /** Canonical usage: undefined until the backend has told its final count, or when the count cannot be true. */
+  /** Canonical usage as far as the backend has told it; undefined when it cannot be true. */
   readonly usage: ChatUsage | undefined;
+  /** Nothing was written after the usage was told. */
+  readonly isUsageFinal: boolean;
   /** Text, thinking and tool input delivered since the last reading; the reading empties it. */
   readonly text: string;
   readonly stopReason: string | undefined;

@@ -1,7 +1,7 @@
 import type { Fault } from '../std/fault.ts';
 import { faultBody } from './faults.ts';
 import { relabeller } from './relabel.ts';
-import type { ChatChunk, ChatCompletion, ChatDelta, ChatUsage } from './chat.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
 /**
  * Turns the canonical events of a stream into the text a client's dialect expects. One encoder serves one stream; an
@@ -61,15 +61,6 @@ export function readStreamEvent(data: string): StreamEvent {
   if (parsed.error != null) return { kind: 'error', message: errorText(parsed.error) };
   if (!Array.isArray(parsed.choices) && parsed.usage == null) return { kind: 'garbage' };
   return { kind: 'chunk', chunk: parsed as unknown as ChatChunk };
-}
-
-/** What of a delta is text that a model wrote, and somebody pays for. */
-export function deltaText(delta: ChatDelta | undefined): string {
-  if (!delta) return '';
-  let text = (delta.content ?? '') + (delta.reasoning_content ?? '') + (delta.refusal ?? '');
-  for (const call of delta.tool_calls ?? [])
-    text += (call.function?.name ?? '') + (call.function?.arguments ?? '');
-  return text;
 }
 
 /** A whole answer, or `undefined` when it is not one. */

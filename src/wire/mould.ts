@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { deltaText, type ChatEncoder } from './chat-stream.ts';
+import type { ChatEncoder } from './chat-stream.ts';
 import type { ChatChunk } from './chat.ts';
+import { generatedText } from './generated-text.ts';
 
 /**
  * What the chunks of a stream have in common: all of their text but a word or two. Learned from one chunk, it turns the
@@ -176,7 +177,8 @@ interface Shape {
 }
 
 /** Strings of a chunk that may be different in the next: what is said, and the padding some backends add against listeners. */
-const SLOTS = /("(?:content|reasoning_content|refusal|arguments|obfuscation|p)"\s*:\s*")((?:[^"\\]|\\.)+)"/g;
+const SLOTS =
+  /("(?:content|reasoning_content|reasoning|refusal|arguments|obfuscation|p)"\s*:\s*")((?:[^"\\]|\\.)+)"/g;
 const MOST_SLOTS = 4;
 
 /** The same strings escaped and not: they tell whether an encoder prints what it was given, or what it means. */
@@ -200,7 +202,7 @@ function shapeOf(data: string, chunk: ChatChunk): Shape | undefined {
   const marked = parts.map((part, slot) => part + (slot < slots ? ESCAPED_MARKS[slot] : '')).join('');
   // The proof that the slots are what they seem, however strangely the text is written.
   const parsed = JSON.parse(marked) as ChatChunk;
-  const text = deltaText(parsed.choices[0]?.delta);
+  const text = generatedText(parsed.choices[0]?.delta);
   const billed = MARKS.indexOf(text);
   return billed === -1 || billed >= slots ? undefined : { parts, billed, marked, parsed };
 }

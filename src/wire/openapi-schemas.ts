@@ -122,7 +122,7 @@ export const receiptAnswer = z.object({
     output_tokens: z.int(),
     reasoning_tokens: z.int(),
     images: z.int(),
-    source: z.string().nullable().describe('Who counted: upstream, or counted by Tollgate'),
+    source: z.string().nullable().describe('Who counted: `upstream`, `counted` by Tollgate, or `mixed`'),
   }),
   lines: z.array(
     z.object({

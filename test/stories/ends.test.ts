@@ -188,20 +188,6 @@ describe('the client leaves', () => {
     });
   });
 
-  test('before the first word: the backend is aborted, nothing is charged', async () => {
-    const stream = openStream();
-    backend.script(() => stream.response);
-    const account = await gateway.account('1');
-    const before = backend.calls.length;
-    const leaving = new AbortController();
-    const pending = gateway.chat(account.token, { stream: true }, { signal: leaving.signal });
-    await backend.called(before + 1);
-    leaving.abort();
-    await expect(pending).rejects.toThrow();
-    await stream.cancelled;
-    expect(await charged(account)).toMatchObject({ charged: 0, state: 'void', outcome: 'client_left' });
-  });
-
   test('a whole answer is paid work: it is waited for and charged as used', async () => {
     const gate = Promise.withResolvers<void>();
     backend.script(async () => {

@@ -172,7 +172,7 @@ export interface Receipt extends RequestRow {
   finishedAt: Millis | null;
   finishReason: string | null;
   /** Who counted: the backend, or Tollgate's own meter. */
-  usageSource: 'upstream' | 'counted' | null;
+  usageSource: 'upstream' | 'counted' | 'mixed' | null;
   /** The output cap that the hold covered. */
   outputCap: number;
   choices: number;

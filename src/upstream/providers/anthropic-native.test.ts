@@ -54,6 +54,7 @@ describe('a Messages request to an Anthropic backend', () => {
     if (answer.kind === 'whole') expect(new TextDecoder().decode(answer.body)).toBe(text);
     expect(answer.reading()).toEqual({
       usage: wire.usage.cached,
+      isUsageFinal: true,
       text: 'Yes.',
       stopReason: 'max_tokens',
       ended: true,
@@ -87,7 +88,7 @@ describe('a Messages request to an Anthropic backend', () => {
     const answer = await messages({ body: { ...BODY, stream: true } });
     const text = new TextDecoder().decode(await bytesOf(answer));
     expect(text).toContain('event: error\ndata: {"type":"error","error":{"type":"api_error"');
-    expect(answer.reading()).toMatchObject({ usage: undefined, ended: false, failed: true });
+    expect(answer.reading()).toMatchObject({ isUsageFinal: false, ended: false, failed: true });
   });
 
   test('an error as the first event is thrown with its kind', async () => {
@@ -104,7 +105,7 @@ describe('a Messages request to an Anthropic backend', () => {
     const answer = await messages({ body: { ...BODY, stream: true } });
     begun.resolve();
     expect(await bytesOf(answer)).toEqual(bytes);
-    expect(answer.reading()).toMatchObject({ failed: true, ended: false, usage: undefined });
+    expect(answer.reading()).toMatchObject({ failed: true, ended: false, isUsageFinal: false });
   });
 
   test.each([

@@ -12,8 +12,8 @@ export interface MessagesState {
   readonly error: { readonly status: number; readonly message: string };
   /** Of `message_start`, with what `message_delta` said later laid over it. */
   readonly usage: JSONObject;
-  /** The output count of `message_start` is not final; only `message_delta` makes the usage whole. */
-  readonly counted: boolean;
+  /** The output count of `message_start` is not final; only that of `message_delta` is, if nothing is written after it. */
+  readonly isUsageFinal: boolean;
   readonly stopReason: string | undefined;
   readonly text: string;
 }
@@ -24,7 +24,7 @@ export const START: MessagesState = {
   failed: false,
   error: { status: 500, message: '' },
   usage: {},
-  counted: false,
+  isUsageFinal: false,
   stopReason: undefined,
   text: '',
 };
@@ -43,7 +43,7 @@ export function readMessage(message: JSONObject): MessagesState {
     ...START,
     began: true,
     ended: true,
-    counted: true,
+    isUsageFinal: true,
     usage: isObject(message.usage) ? message.usage : {},
     stopReason: stringOf(message.stop_reason),
     text: texts.join(''),
@@ -51,8 +51,8 @@ export function readMessage(message: JSONObject): MessagesState {
 }
 
 export function readingOf(state: MessagesState): MessagesReading {
-  const { text, stopReason, ended, failed, counted } = state;
-  return { usage: counted ? anthropicUsage(state.usage) : undefined, text, stopReason, ended, failed };
+  const { text, stopReason, ended, failed, isUsageFinal } = state;
+  return { usage: anthropicUsage(state.usage), isUsageFinal, text, stopReason, ended, failed };
 }
 
 type Step = (state: MessagesState, event: JSONObject) => MessagesState;
@@ -73,7 +73,7 @@ function messageStart(state: MessagesState, { message }: JSONObject): MessagesSt
 
 function contentBlockStart(state: MessagesState, { content_block }: JSONObject): MessagesState {
   const name = isObject(content_block) ? stringOf(content_block.name) : undefined;
-  return { ...state, began: true, text: state.text + (name ?? '') };
+  return { ...state, began: true, isUsageFinal: false, text: state.text + (name ?? '') };
 }
 
 const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];
@@ -81,13 +81,13 @@ const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];
 function contentBlockDelta(state: MessagesState, { delta }: JSONObject): MessagesState {
   if (!isObject(delta)) return state;
   const text = DELTA_TEXTS.map((key) => stringOf(delta[key]) ?? '').join('');
-  return text === '' ? state : { ...state, text: state.text + text };
+  return text === '' ? state : { ...state, isUsageFinal: false, text: state.text + text };
 }
 
 function messageDelta(state: MessagesState, { delta, usage }: JSONObject): MessagesState {
   const later = isObject(usage) ? withoutNulls(usage) : {};
   const stopReason = (isObject(delta) ? stringOf(delta.stop_reason) : undefined) ?? state.stopReason;
-  return { ...state, stopReason, counted: true, usage: { ...state.usage, ...later } };
+  return { ...state, stopReason, isUsageFinal: isObject(usage), usage: { ...state.usage, ...later } };
 }
 
 /** The statuses that the backend gives the same errors outside of a stream. */

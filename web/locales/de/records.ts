@@ -86,6 +86,7 @@ export const records: typeof english = {
     expired:
       'Der Server dieser Anfrage ist ausgefallen. Was sein Zähler verzeichnet hatte, wurde einmal berechnet.',
     counted: 'Von Tollgate gezählt, weil das Backend keine Zahlen gab.',
+    mixed: 'Einige Zahlen stammen vom Backend; was es nicht angab, hat Tollgate gezählt.',
     upstream: 'Die Token-Zahlen stammen vom Backend.',
     reasoningOf: 'davon {{count, number}} Denken',
     facts: 'Eckdaten',

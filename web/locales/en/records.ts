@@ -82,6 +82,7 @@ export const records = {
     voided: 'Nothing was delivered, so nothing was charged. The hold was released.',
     expired: 'The server that ran this request went away. What its meter had recorded was charged, once.',
     counted: 'Counted by Tollgate’s meter, because the backend gave no figures.',
+    mixed: 'Some figures are the backend’s own; those it did not give were counted by Tollgate.',
     upstream: 'Token figures are the backend’s own.',
     reasoningOf: 'of which {{count, number}} reasoning',
     facts: 'Facts',
