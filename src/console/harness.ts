@@ -341,7 +341,7 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
     failures: 0,
     lastFailure: undefined,
     firstByteMs: undefined,
-    restsUntil: undefined,
+    resting: [],
   } as const;
   return {
     list: () =>

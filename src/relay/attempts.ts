@@ -1,7 +1,7 @@
 import type { Endpoint, Model, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
-import { UpstreamFailure, type Upstream, type UpstreamPool } from '../upstream/port.ts';
+import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
 import type { RelayParts } from './call.ts';
 import type { Order } from './order.ts';
 
@@ -62,7 +62,9 @@ export async function firstAnswer<Answer>(
   let shortestWaitMs = Infinity;
   for (const upstream of candidates(order.route.endpoint, parts.upstreams)) {
     if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
-    const waitMs = parts.upstreams.admit(upstream.name);
+    const model = modelAt(order.route.model, upstream.name);
+    const target = { upstream: upstream.name, model };
+    const waitMs = parts.upstreams.admit(target);
     if (waitMs > 0) {
       shortestWaitMs = Math.min(shortestWaitMs, waitMs);
       attempts.push({ upstream: upstream.name, result: 'skipped', reason: 'resting', durationMs: 0 });
@@ -70,10 +72,9 @@ export async function firstAnswer<Answer>(
     }
     if (last && !(await mayTryAgain(parts.upstreams))) {
       // Having been let in may have taken the place of a probe: it goes back unused.
-      parts.upstreams.giveBack(upstream.name);
+      parts.upstreams.giveBack(target);
       break;
     }
-    const model = modelAt(order.route.model, upstream.name);
     const tried = await tryOne({ upstream, model, attempt, patience, parts });
     attempts.push(tried.record);
     if (tried.kind === 'served') {
@@ -109,7 +110,7 @@ async function tryOne<Answer>(one: OneTry<Answer>): Promise<Tried<Answer>> {
   try {
     const answer = await attempt(upstream, { model, signal });
     const durationMs = parts.clock.now() - startedAt;
-    parts.upstreams.report(upstream.name, { kind: 'ok', firstByteMs: durationMs });
+    parts.upstreams.report({ upstream: upstream.name, model }, { kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
   } catch (thrown) {
     const failure = patience.timedOut ? tooLate() : asFailure(thrown);
@@ -132,16 +133,24 @@ export function tooLate(): UpstreamFailure {
 }
 
 /** A client that left, and a request that was wrong, say nothing about the backend's health. */
-function report({ upstream: { name }, patience, parts }: OneTry<unknown>, failure: UpstreamFailure): void {
-  if (patience.nobodyWaits || failure.blameless) {
-    parts.upstreams.report(name, { kind: 'neutral' });
-    return;
-  }
-  parts.upstreams.report(name, { kind: 'failed', reason: failure.kind, cooldownMs: failure.retryAfterMs });
-  const detail = { upstream: name, kind: failure.kind, status: failure.status, message: failure.message };
-  if (failure.kind === 'unauthorized') parts.log.error('upstream refused our key', detail);
-  else parts.log.warn('upstream attempt failed', detail);
+function report(one: OneTry<unknown>, failure: UpstreamFailure): void {
+  const { model, patience, parts } = one;
+  const { kind, status, message, retryAfterMs, blameless } = failure;
+  const target = { upstream: one.upstream.name, model };
+  const detail = { ...target, kind, status, message };
+  const alarm = ALARMS.get(kind);
+  if (alarm !== undefined) parts.log.error(alarm, detail);
+  if (patience.nobodyWaits || blameless) return parts.upstreams.report(target, { kind: 'neutral' });
+  parts.upstreams.report(target, { kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
+  if (alarm === undefined) parts.log.warn('upstream attempt failed', detail);
 }
+
+/** What the operator should look at: no other request of the kind may go better. */
+const ALARMS: ReadonlyMap<FailureKind, string> = new Map([
+  ['unauthorized', 'upstream refused our key'],
+  ['forbidden', 'upstream forbids what we ask of it'],
+  ['not_found', 'upstream does not know the model or the address'],
+]);
 
 function isSame(attempts: readonly Attempt[], upstream: Upstream): boolean {
   return attempts.at(-1)?.upstream === upstream.name;

@@ -38,14 +38,26 @@ export async function failureOf(response: Response): Promise<UpstreamFailure> {
 }
 
 export function kindOf(status: number): FailureKind {
-  if (status === 401 || status === 403) return 'unauthorized';
-  if (status === 429) return 'rate_limited';
-  if (status === 408 || status === 504) return 'timeout';
-  if (status === 400 || status === 413 || status === 422) return 'rejected';
-  if (status < 400) return 'protocol';
-  // 404 included: the model or the address is wrong in the catalog, which is no fault of the client's.
-  return 'server';
+  const known = KINDS.get(status);
+  if (known) return known;
+  return status < 400 ? 'protocol' : 'server';
 }
+
+const KINDS: ReadonlyMap<number, FailureKind> = new Map([
+  [400, 'rejected'],
+  [401, 'unauthorized'],
+  // Our key may not use this model, or this content is not allowed.
+  [403, 'forbidden'],
+  // The model or the address is wrong in the catalog, or something that the request names is not there.
+  [404, 'not_found'],
+  [408, 'timeout'],
+  [409, 'rejected'],
+  [413, 'rejected'],
+  [415, 'rejected'],
+  [422, 'rejected'],
+  [429, 'rate_limited'],
+  [504, 'timeout'],
+]);
 
 /** What a client may read of a backend's complaint about its request. */
 export function scrub(words: string): string {

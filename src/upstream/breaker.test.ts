@@ -40,8 +40,13 @@ test('a probe that proves nothing gives its place to the next', () => {
 });
 
 test('a backend that says when to come back is left alone until then', () => {
-  expect(ask(failed(CLOSED, 0, 30_000), 29_999).waitMs).toBe(1);
-  expect(ask(failed(CLOSED, 0, 30_000), 30_000).waitMs).toBe(0);
+  expect(ask(failed(CLOSED, 0, 10_000), 9_999).waitMs).toBe(1);
+  expect(ask(failed(CLOSED, 0, 10_000), 10_000).waitMs).toBe(0);
+});
+
+test('however long it asks to be left alone, it is asked again after fifteen seconds', () => {
+  expect(ask(failed(CLOSED, 0, 120_000), 14_999).waitMs).toBe(1);
+  expect(ask(failed(CLOSED, 0, 120_000), 15_000).waitMs).toBe(0);
 });
 
 test('failures long ago are forgotten', () => {

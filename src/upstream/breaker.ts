@@ -1,5 +1,5 @@
 /**
- * Decides whether a backend is asked at all. Closed: asked. Open after failures: left alone for a while, longer each time.
+ * Decides whether a backend is asked for a model at all. Closed: asked. Open after failures: left alone for a while, longer each time.
  * Then one request is let through as a probe, and its result decides. A pure function of (state, event, now), so that
  * every transition is a line of a test.
  */
@@ -20,6 +20,8 @@ const MIN_FAILURES = 5;
 const FAILURE_SHARE = 0.5;
 const FIRST_REST_MS = 2_000;
 const LONGEST_REST_MS = 60_000;
+/** A backend that asks for more is asked again all the same: its limit may be that of one moment, or of one customer. */
+const LONGEST_COOLDOWN_MS = 15_000;
 /** A probe that never reports must not keep the backend closed off for ever. */
 const PROBE_LIMIT_MS = 120_000;
 
@@ -35,7 +37,9 @@ export function succeeded(state: BreakerState, now: number): BreakerState {
 }
 
 export function failed(state: BreakerState, now: number, cooldownMs?: number): BreakerState {
-  if (cooldownMs !== undefined) return { ...state, kind: 'open', openUntil: now + cooldownMs };
+  if (cooldownMs !== undefined) {
+    return { ...state, kind: 'open', openUntil: now + Math.min(cooldownMs, LONGEST_COOLDOWN_MS) };
+  }
   if (state.kind !== 'closed') return opened(state, now);
   const next = remember(state, now, false);
   const failures = next.recent.filter(({ ok }) => !ok).length;

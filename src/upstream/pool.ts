@@ -2,25 +2,30 @@ import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { ask, CLOSED, failed, succeeded, undecided, type BreakerState } from './breaker.ts';
 import { makeUpstream } from './kinds.ts';
-import type { AttemptResult, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
+import type { AttemptResult, Target, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
 import { RetryBudget } from './retry-budget.ts';
 
 export interface UpstreamStatus {
   readonly name: string;
   readonly kind: string;
-  readonly state: 'ok' | 'failing' | 'resting' | 'probing';
+  /** `resting` and `probing`: for all of its models that were asked for. */
+  readonly state: HealthState;
   readonly requests: number;
   readonly failures: number;
   readonly lastFailure: { readonly at: number; readonly reason: string } | undefined;
   /** Smoothed over the latest requests. */
   readonly firstByteMs: number | undefined;
-  readonly restsUntil: number | undefined;
+  /** Models that are left alone for now, in the backend's own names. */
+  readonly resting: readonly { readonly model: string; readonly until: number }[];
 }
+
+type HealthState = 'ok' | 'failing' | 'resting' | 'probing';
 
 interface Member {
   readonly config: UpstreamConfig;
   readonly upstream: Upstream;
-  breaker: BreakerState;
+  /** By the backend's own name of the model; those of the catalog, and so as many as it has. */
+  readonly breakers: Map<string, BreakerState>;
   requests: number;
   failures: number;
   lastFailure: UpstreamStatus['lastFailure'];
@@ -30,7 +35,7 @@ interface Member {
 /** How much the newest latency weighs in the shown one. */
 const SMOOTHING = 0.1;
 
-/** The backends of the current catalog, each with its health. A backend whose configuration did not change is kept. */
+/** The backends of the current catalog, with the health of each model. A backend whose configuration did not change is kept. */
 export class Pool implements UpstreamPool {
   readonly #clock: Clock;
   readonly #budget = new RetryBudget();
@@ -59,43 +64,36 @@ export class Pool implements UpstreamPool {
     return this.#members.get(name)?.config.timeouts ?? FALLBACK_TIMEOUTS;
   }
 
-  admit(name: string): number {
-    const member = this.#members.get(name);
-    if (!member) return 0;
-    const { waitMs, state } = ask(member.breaker, this.#clock.now());
-    member.breaker = state;
+  admit({ upstream, model }: Target): number {
+    const breakers = this.#members.get(upstream)?.breakers;
+    const breaker = breakers?.get(model);
+    if (!breakers || !breaker) return 0;
+    const { waitMs, state } = ask(breaker, this.#clock.now());
+    breakers.set(model, state);
     return waitMs;
   }
 
-  giveBack(name: string): void {
-    const member = this.#members.get(name);
-    if (member) member.breaker = undecided(member.breaker, this.#clock.now());
+  giveBack({ upstream, model }: Target): void {
+    const breakers = this.#members.get(upstream)?.breakers;
+    const breaker = breakers?.get(model);
+    if (breaker) breakers?.set(model, undecided(breaker, this.#clock.now()));
   }
 
   mayRetry(): boolean {
     return this.#budget.spend();
   }
 
-  report(name: string, result: AttemptResult): void {
-    const member = this.#members.get(name);
+  report({ upstream, model }: Target, result: AttemptResult): void {
+    const member = this.#members.get(upstream);
     if (!member) return;
     this.#budget.earn();
     member.requests++;
     const now = this.#clock.now();
-    switch (result.kind) {
-      case 'ok':
-        member.breaker = succeeded(member.breaker, now);
-        member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
-        return;
-      case 'failed':
-        member.failures++;
-        member.lastFailure = { at: now, reason: result.reason };
-        member.breaker = failed(member.breaker, now, result.cooldownMs);
-        return;
-      case 'neutral':
-        member.breaker = undecided(member.breaker, now);
-        return;
-    }
+    member.breakers.set(model, afterResult(member.breakers.get(model) ?? CLOSED, now, result));
+    if (result.kind === 'ok') member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
+    if (result.kind !== 'failed') return;
+    member.failures++;
+    member.lastFailure = { at: now, reason: result.reason };
   }
 
   list(): UpstreamStatus[] {
@@ -103,15 +101,14 @@ export class Pool implements UpstreamPool {
     return [...this.#members.values()].map((member) => ({
       name: member.config.name,
       kind: member.config.kind,
-      state: stateWord(member.breaker, now),
+      state: stateOf([...member.breakers.values()], now),
       requests: member.requests,
       failures: member.failures,
       lastFailure: member.lastFailure,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
-      restsUntil:
-        member.breaker.kind === 'open' && member.breaker.openUntil > now
-          ? member.breaker.openUntil
-          : undefined,
+      resting: [...member.breakers]
+        .filter(([, breaker]) => stateWord(breaker, now) === 'resting')
+        .map(([model, { openUntil: until }]) => ({ model, until })),
     }));
   }
 
@@ -132,7 +129,7 @@ export class Pool implements UpstreamPool {
     return {
       config,
       upstream: makeUpstream(config, this.#clock),
-      breaker: CLOSED,
+      breakers: new Map(),
       requests: 0,
       failures: 0,
       lastFailure: undefined,
@@ -147,7 +144,25 @@ function smoothed(before: number | undefined, newest: number): number {
   return before === undefined ? newest : before + (newest - before) * SMOOTHING;
 }
 
-function stateWord(breaker: BreakerState, now: number): UpstreamStatus['state'] {
+function afterResult(breaker: BreakerState, now: number, result: AttemptResult): BreakerState {
+  switch (result.kind) {
+    case 'ok':
+      return succeeded(breaker, now);
+    case 'failed':
+      return failed(breaker, now, result.cooldownMs);
+    case 'neutral':
+      return undecided(breaker, now);
+  }
+}
+
+/** One model's trouble is not the backend's: only what all of them have in common is its state. */
+function stateOf(breakers: readonly BreakerState[], now: number): HealthState {
+  const states = new Set(breakers.map((breaker) => stateWord(breaker, now)));
+  const [only = 'ok', another] = states;
+  return another === undefined ? only : 'failing';
+}
+
+function stateWord(breaker: BreakerState, now: number): HealthState {
   if (breaker.kind === 'probing') return 'probing';
   if (breaker.kind === 'open' && breaker.openUntil > now) return 'resting';
   return breaker.recent.some(({ ok }) => !ok) ? 'failing' : 'ok';

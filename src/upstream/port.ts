@@ -111,6 +111,8 @@ export type FailureKind =
   | 'timeout'
   | 'rate_limited'
   | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
   | 'rejected'
   | 'server'
   | 'protocol';
@@ -144,7 +146,7 @@ export class UpstreamFailure extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.publicMessage = more.publicMessage;
-    this.blameless = more.blameless ?? kind === 'rejected';
+    this.blameless = more.blameless ?? EARNED_BY_REQUEST.has(kind);
   }
 
   /** A request the backend rejects as wrong would be rejected again; everything else may go better elsewhere. */
@@ -153,14 +155,23 @@ export class UpstreamFailure extends Error {
   }
 }
 
-/** Backends by name, with the health that decides whether they are asked at all. */
+/** A request draws these by its own content: whoever sends it could otherwise close the backend for everybody. */
+const EARNED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbidden', 'not_found']);
+
+/** A backend and its own name of a model: what fails, or is over its rate, is one model and seldom all of them. */
+export interface Target {
+  readonly upstream: string;
+  readonly model: string;
+}
+
+/** Backends by name, with the health of each of their models, which decides whether they are asked at all. */
 export interface UpstreamPool {
   get(name: string): Upstream | undefined;
-  /** Milliseconds until the backend may be asked again; 0 when it may be asked now. A probe counts as asking. */
-  admit(name: string): number;
+  /** Milliseconds until the backend may be asked for the model again; 0 when it may be asked now. A probe counts as asking. */
+  admit(target: Target): number;
   /** It was let in and then not asked after all. */
-  giveBack(name: string): void;
-  report(name: string, result: AttemptResult): void;
+  giveBack(target: Target): void;
+  report(target: Target, result: AttemptResult): void;
   /** Whether the process may afford one more try (one budget for all requests). */
   mayRetry(): boolean;
   /** Until a stream's first event, silence within a stream, and the whole call. */

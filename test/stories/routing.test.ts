@@ -68,7 +68,7 @@ describe('order and weights', () => {
 });
 
 describe('falling over', () => {
-  test.each([500, 502, 503, 429, 401, 404])(
+  test.each([500, 502, 503, 429, 401, 403, 404])(
     'a %i goes to the next backend; the receipt tells the story; one charge',
     async (status) => {
       await start(2);

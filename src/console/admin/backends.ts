@@ -45,7 +45,7 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBack
     kind: status.kind,
     baseUrl: upstreams.get(status.name)?.baseUrl ?? null,
     state: breakerState(status.state),
-    restsUntil: status.restsUntil ?? null,
+    resting: status.resting.map(({ model, until }) => ({ model, until })),
     requests: status.requests,
     failures: status.failures,
     errorRate: status.requests === 0 ? null : status.failures / status.requests,

@@ -262,8 +262,8 @@ export interface AdminBackend {
   kind: string;
   baseUrl: string | null;
   state: BreakerState;
-  /** While `open`: when it will be tried again. */
-  restsUntil: Millis | null;
+  /** Models that are not asked for now, and when they will be again. */
+  resting: { model: string; until: Millis }[];
   /** On this node since it started. */
   requests: number;
   failures: number;

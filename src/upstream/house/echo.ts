@@ -136,8 +136,9 @@ function failureFor(code: string): UpstreamFailure {
     case '429':
       return new UpstreamFailure('rate_limited', told, { status: 429, retryAfterMs: 1_000, blameless });
     case '401':
+      return new UpstreamFailure('unauthorized', told, { status: 401, blameless });
     case '403':
-      return new UpstreamFailure('unauthorized', told, { status: Number(code), blameless });
+      return new UpstreamFailure('forbidden', told, { status: 403, blameless });
     case '400':
       return new UpstreamFailure('rejected', told, {
         status: 400,

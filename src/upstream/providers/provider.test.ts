@@ -99,12 +99,14 @@ for (const wire of WIRES) {
 
     test.each([
       [401, 'unauthorized', undefined],
-      [403, 'unauthorized', undefined],
+      [403, 'forbidden', undefined],
       [402, 'unauthorized', undefined],
       [429, 'rate_limited', undefined],
       [400, 'rejected', 'the field is wrong'],
       [422, 'rejected', 'the field is wrong'],
-      [404, 'server', undefined],
+      [404, 'not_found', undefined],
+      [409, 'rejected', 'the field is wrong'],
+      [415, 'rejected', 'the field is wrong'],
       [500, 'server', undefined],
       [503, 'server', undefined],
       [504, 'timeout', undefined],

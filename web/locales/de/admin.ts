@@ -197,7 +197,7 @@ export const admin: typeof english = {
     errorRate: 'Fehlerquote',
     failures: 'Fehler',
     firstByte: 'Erstes Byte',
-    rests: 'Nächster Versuch um',
+    rests: 'pausiert bis',
     endpoints: 'Endpunkte',
     lastError: 'Letzter Fehler',
     test: 'Testaufruf',

@@ -194,7 +194,7 @@ export const admin = {
     errorRate: 'Error rate',
     failures: 'Failures',
     firstByte: 'First byte',
-    rests: 'Tried again at',
+    rests: 'is paused until',
     endpoints: 'Endpoints',
     lastError: 'Last error',
     test: 'Test call',

@@ -73,11 +73,11 @@ function Backend({ backend }: { backend: AdminBackend }) {
           </Badge>
         ))}
       </p>
-      {backend.restsUntil ? (
-        <p className="mt-3 text-sm text-warn">
-          {t('backends.rests')} <Time at={backend.restsUntil} style="clock" />
+      {backend.resting.map(({ model, until }) => (
+        <p key={model} className="mt-3 text-sm text-warn">
+          <Badge mono>{model}</Badge> {t('backends.rests')} <Time at={until} style="clock" />
         </p>
-      ) : null}
+      ))}
       {backend.lastError ? (
         <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
           {t('backends.lastError')}, <Time at={backend.lastError.at} style="relative" />:{' '}

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+/** What one model, or one customer, draws from a backend must not close it for the others. */
+
+let backends: ScriptedBackend[];
+let gateway: Gateway;
+let account: TestAccount;
+
+beforeEach(async () => {
+  backends = [new ScriptedBackend(), new ScriptedBackend()];
+  const [first, second] = backends.map(({ baseUrl }) => baseUrl);
+  const model = (name: string): string =>
+    `{ model: ${name}, display_name: ${name}, input: 1, output: 2, context: 1000, max_output: 100 }`;
+  const yaml = `
+upstreams:
+  b0: { kind: openai, base_url: "${first}" }
+  b1: { kind: openai, base_url: "${second}" }
+lists: { models: [${model('asked')}, ${model('other')}] }
+endpoints:
+  alone: { name: alone, type: chat_completion, lists: [models], upstreams: [b0] }
+  both: { name: both, type: chat_completion, lists: [models], upstreams: [b0, b1] }
+`;
+  gateway = await Gateway.start({ yaml });
+  account = await gateway.account('1');
+});
+afterEach(async () => {
+  expect((await gateway.verify()).breaches).toEqual([]);
+  await gateway.stop();
+  await Promise.all(backends.map((backend) => backend.stop()));
+});
+
+const ok = (): Response => completion('ok', usage(1, 1));
+
+/** Answers the model `asked` with this status, every other with a completion. */
+function refuseAsked(status: number, headers: Record<string, string> = {}): void {
+  backends[0]!.script(({ body }) =>
+    body['model'] === 'asked' ? new Response('{"error":{"message":"no"}}', { status, headers }) : ok(),
+  );
+  backends[1]!.script(ok);
+}
+
+async function status(model: string, endpoint = 'alone'): Promise<number> {
+  const response = await gateway.chat(account.token, { endpoint, model });
+  await response.text();
+  return response.status;
+}
+
+const calls = (): number[] => backends.map(({ calls: made }) => made.length);
+const alarms = (): string[] => gateway.log.filter((line) => line.includes('"level":"error"'));
+
+describe('a backend that is over its rate for one model', () => {
+  test('rests for that model alone: every other one is served', async () => {
+    refuseAsked(429, { 'retry-after': '120' });
+    expect(await status('asked')).toBe(500);
+    for (let round = 0; round < 5; round++) expect(await status('other')).toBe(200);
+    const before = calls()[0]!;
+    expect(await status('asked')).toBe(500);
+    expect(calls()[0]).toBe(before);
+  });
+});
+
+describe('a refusal that a request earned by its own content', () => {
+  test.each([400, 403, 404, 409, 413, 415, 422])('%i says nothing about the backend', async (code) => {
+    refuseAsked(code, { 'retry-after': '60' });
+    for (let round = 0; round < 8; round++) await status('asked');
+    backends[0]!.script(ok);
+    expect(await status('asked')).toBe(200);
+    expect(await status('other')).toBe(200);
+  });
+
+  test.each([403, 404])('%i is still asked of the next backend, and raises an alarm', async (code) => {
+    refuseAsked(code);
+    expect(await status('asked', 'both')).toBe(200);
+    expect(calls()).toEqual([1, 1]);
+    expect(alarms()).toHaveLength(1);
+    expect(alarms()[0]).toContain('"upstream":"b0"');
+  });
+
+  test.each([400, 409, 413, 415, 422])('%i is the client’s own: no other backend is asked', async (code) => {
+    refuseAsked(code);
+    expect(await status('asked', 'both')).toBe(400);
+    expect(calls()).toEqual([1, 0]);
+    expect(alarms()).toEqual([]);
+  });
+});
