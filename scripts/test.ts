@@ -14,7 +14,7 @@ interface Group {
 
 const GROUPS: readonly Group[] = [
   { name: 'units', paths: ['src', 'web', 'scripts'] },
-  { name: 'stories', paths: ['test/stories', 'test/architecture'] },
+  { name: 'stories', paths: ['test/stories', 'test/providers', 'test/architecture'] },
   { name: 'faults', paths: ['test/faults'] },
   { name: 'clients', paths: ['test/clients'] },
   { name: 'browser', paths: ['test/browser'] },
