@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
-import type { Catalog, Endpoint, EndpointType, Model, ModelPrice } from './catalog.ts';
+import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
 import type { CatalogFile, EndpointEntry, ModelEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References, type Environment } from './secrets.ts';
@@ -83,11 +83,16 @@ function buildModel(list: string, entry: ModelEntry): Model {
     maxOutput: entry.max_output ?? Math.min(DEFAULT_MAX_OUTPUT, entry.context),
     sizes: entry.sizes ?? (price.kind === 'images' ? [...price.bySize.keys()] : []),
     upstreamModels: new Map(Object.entries(entry.upstream_models)),
+    form: buildForm(entry),
     free: entry.free,
     vision: entry.vision,
     tools: entry.tools,
     reasoning: entry.reasoning,
   };
+}
+
+function buildForm({ cap_field: capField, image_format: imageFormat }: ModelEntry): RequestForm | undefined {
+  return capField === undefined && imageFormat === undefined ? undefined : { capField, imageFormat };
 }
 
 /** The schema has made sure that a model has one kind of price; a free one with sizes makes images. */

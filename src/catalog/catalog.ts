@@ -55,11 +55,28 @@ export interface Model {
   readonly sizes: readonly string[];
   /** The model's name at an upstream, where it differs. */
   readonly upstreamModels: ReadonlyMap<string, string>;
+  /** Absent: as the upstream's options and the model's name at the upstream say. */
+  readonly form?: RequestForm | undefined;
   readonly free: boolean;
   /** What it can do, for /models and the console. */
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
+}
+
+/** The two names of the output cap in chat requests. */
+export const CAP_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
+export type CapField = (typeof CAP_FIELDS)[number];
+
+/** The `response_format` that images are asked for in; `default`: the field is not sent. */
+export const IMAGE_FORMATS = ['b64_json', 'default'] as const;
+export type ImageFormat = (typeof IMAGE_FORMATS)[number];
+
+/** How a request is written for a backend, where models of one API differ. */
+export interface RequestForm {
+  /** Absent: the name the client used. */
+  readonly capField?: CapField | undefined;
+  readonly imageFormat?: ImageFormat | undefined;
 }
 
 /** Tokens: nano-USD per million. Images: nano-USD per image, by size, with a price for sizes not named. */

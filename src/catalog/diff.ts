@@ -92,6 +92,8 @@ function modelFacts(model: Model): Facts {
     sizes: listText(model.sizes),
     abilities: listText(abilities),
     'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
+    'output cap': model.form?.capField ?? 'as the upstream needs it',
+    'image format': model.form?.imageFormat ?? 'as the upstream needs it',
   };
 }
 

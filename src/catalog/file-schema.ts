@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseUsd } from '../std/money.ts';
+import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
 
@@ -56,6 +57,16 @@ const model = strict({
     .record(name, modelId)
     .default({})
     .describe("The model's id at an upstream, where it differs."),
+  cap_field: choice(CAP_FIELDS)
+    .optional()
+    .describe(
+      "The backend's name of the output cap; when absent, as options.cap_field of the upstream or the model's name says.",
+    ),
+  image_format: choice(IMAGE_FORMATS)
+    .optional()
+    .describe(
+      "The response_format that images are asked for in, or default: none is sent. When absent, as options.image_format of the upstream or the model's name says.",
+    ),
   free: z.boolean().default(false).describe('Sold for nothing, on purpose.'),
   vision: z.boolean().default(false).describe('Takes images as input.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
@@ -91,7 +102,7 @@ const upstream = strict({
     .record(z.string(), z.union([z.string().max(4096), z.number(), z.boolean()]).transform(String))
     .default({})
     .describe(
-      'What else the kind needs, e.g. region (bedrock), resource and api_version (azure), path (gguf).',
+      'What else the kind needs, e.g. region (bedrock), resource and api_version (azure), path (gguf); docs/providers.md has them all.',
     ),
 });
 
@@ -155,6 +166,10 @@ function strict<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown key; known here: ${known}` : undefined),
   });
+}
+
+function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
+  return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 
 function whole(least: number, most: number) {

@@ -1,3 +1,5 @@
+import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
+
 /**
  * The kinds of backend a catalog may name and what each needs, as data: a wrong upstream is found when the catalog is
  * read, not when the first request fails.
@@ -9,7 +11,11 @@ export interface UpstreamKind {
   /** A kind without an address or a key of its own refuses them, so that a mix-up is seen. */
   readonly remote: boolean;
   readonly options: readonly string[];
+  /** Options that take one of a few values: a mistyped one would be found by the backend's refusals only. */
+  readonly choices?: Readonly<Record<string, readonly string[]>>;
 }
+
+const REQUEST_FORM = { cap_field: CAP_FIELDS, image_format: IMAGE_FORMATS };
 
 export const UPSTREAM_KINDS = {
   openai: {
@@ -17,6 +23,7 @@ export const UPSTREAM_KINDS = {
     needs: [['base_url']],
     remote: true,
     options: ['cap_field', 'stream_usage', 'image_format'],
+    choices: REQUEST_FORM,
   },
   anthropic: { about: "Anthropic's Messages API", needs: [['api_key']], remote: true, options: [] },
   google: { about: "Google's Gemini API", needs: [['api_key']], remote: true, options: [] },
@@ -26,7 +33,8 @@ export const UPSTREAM_KINDS = {
     about: 'Azure OpenAI',
     needs: [['api_key'], ['base_url', 'options.resource']],
     remote: true,
-    options: ['resource', 'api_version', 'deployment_urls'],
+    options: ['resource', 'api_version', 'deployment_urls', 'cap_field', 'image_format'],
+    choices: REQUEST_FORM,
   },
   bedrock: {
     about: 'Amazon Bedrock',

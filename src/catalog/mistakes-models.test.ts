@@ -38,6 +38,32 @@ const CASES: MistakeCase[] = [
     'lists.list[0].free',
     /remove one of them/,
   ],
+  [
+    'a name of the output cap that no API has',
+    file({ models: '{ model: m, input: 1, output: 1, cap_field: ¦max_token }' }),
+    'lists.list[0].cap_field',
+    /must be one of max_tokens, max_completion_tokens/,
+  ],
+  [
+    'an image format that no API has',
+    file({ models: '{ model: m, image: 1, sizes: [512x512], image_format: ¦png }' }),
+    'lists.list[0].image_format',
+    /must be one of b64_json, default/,
+  ],
+  [
+    'an output cap of an image model',
+    file({
+      models: '{ model: m, image: 1, sizes: [512x512], cap_field: ¦max_tokens }',
+    }).replace('chat_completion', 'image_generation'),
+    'lists.list[0].cap_field',
+    /is for chat models/,
+  ],
+  [
+    'an image format of a chat model',
+    file({ models: '{ model: m, input: 1, output: 1, image_format: ¦default }' }),
+    'lists.list[0].image_format',
+    /is for image models/,
+  ],
   ['half a price', file({ models: '¦{ model: m, input: 1 }' }), 'lists.list[0].output', /is missing/],
   [
     'two kinds of price',

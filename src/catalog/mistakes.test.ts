@@ -33,6 +33,12 @@ const CASES: MistakeCase[] = [
     /is missing; it must be one of openai/,
   ],
   [
+    'an option with a value that it does not have',
+    file({ upstream: '{ kind: openai, base_url: "http://h/v1", options: { cap_field: ¦max_token } }' }),
+    'upstreams.house.options.cap_field',
+    /must be one of max_tokens, max_completion_tokens/,
+  ],
+  [
     'an unknown kind',
     file({ upstream: '{ kind: ¦hosue }' }),
     'upstreams.house.kind',

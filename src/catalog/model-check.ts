@@ -9,6 +9,8 @@ interface ModelShape {
   readonly context: number;
   readonly max_output?: number | undefined;
   readonly free: boolean;
+  readonly cap_field?: string | undefined;
+  readonly image_format?: string | undefined;
 }
 
 /** What a model's fields must be to each other: above all, that it has a price, so that nothing is free by accident. */
@@ -22,6 +24,7 @@ export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
   else if (tokens) checkTokenPrice(model, refuse);
   else if (model.image !== undefined) checkImagePrice(model.image, model.sizes, refuse);
   else refuse('', NO_PRICE);
+  checkForm(model, refuse);
   if (new Set(model.sizes).size !== (model.sizes?.length ?? 0)) refuse('sizes', 'names a size twice');
   if (model.max_output !== undefined && model.max_output > model.context) {
     refuse('max_output', `must not exceed the context of ${model.context} tokens`);
@@ -45,6 +48,15 @@ function checkTokenPrice(model: ModelShape, refuse: Refuse): void {
   if (model.input === 0 && model.output === 0)
     refuse('input', 'makes the model free; say free: true instead if that is meant');
   if (model.sizes !== undefined) refuse('sizes', 'is for image models; this one is priced by the token');
+}
+
+/** Free models with sizes make images, as where the catalog is built. */
+function checkForm(model: ModelShape, refuse: Refuse): void {
+  const makesImages = model.image !== undefined || model.sizes !== undefined;
+  if (makesImages && model.cap_field !== undefined)
+    refuse('cap_field', 'is for chat models; this one makes images');
+  if (!makesImages && model.image_format !== undefined)
+    refuse('image_format', 'is for image models; this one has no image price or sizes');
 }
 
 function checkImagePrice(

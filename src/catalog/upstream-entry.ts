@@ -31,7 +31,10 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
     options: new Map(
       Object.entries(entry.options).map(([option, value]) => {
         const at = [...path, 'options', option];
-        return [option, isSecretOption(option) ? secret(value, at) : plain(value, at)];
+        if (isSecretOption(option)) return [option, secret(value, at)];
+        const text = plain(value, at);
+        checkChoice(entry, { option, text, at }, references);
+        return [option, text];
       }),
     ),
   };
@@ -59,6 +62,18 @@ function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): 
       message: `unknown option of kind ${entry.kind}; ${known}`,
     });
   }
+}
+
+function checkChoice(
+  entry: UpstreamEntry,
+  { option, text, at }: { option: string; text: string; at: Path },
+  { mistakes }: References,
+): void {
+  const kind: UpstreamKind = UPSTREAM_KINDS[entry.kind];
+  const values = kind.choices?.[option];
+  // An empty text is a reference that could not be resolved, which has its own mistake.
+  if (values && text !== '' && !values.includes(text))
+    mistakes.push({ path: at, message: `must be one of ${values.join(', ')}` });
 }
 
 /** These belong to the connection; setting them by hand would break the request framing. */

@@ -1,6 +1,7 @@
 import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream/port.ts';
 import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage, FinishReason } from '../wire/chat.ts';
 import type { ChatEncoder } from '../wire/chat-stream.ts';
+import type { OneAttempt } from './attempts.ts';
 import type { ChatCall } from './call.ts';
 import { abandon, letFinish } from './event-stream.ts';
 import { open, type DataEvent, type EventSource, type Opened, type StreamListener } from './opening.ts';
@@ -10,7 +11,7 @@ export async function ask(
   call: ChatCall,
   request: ChatRequest,
   upstream: Upstream,
-  attempt: { model: string; signal: AbortSignal },
+  attempt: OneAttempt,
 ): Promise<Opened> {
   const { requestId, own } = call;
   if (!own || !upstream.messages) {

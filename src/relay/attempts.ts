@@ -1,4 +1,4 @@
-import type { Endpoint, Model, UpstreamConfig } from '../catalog/catalog.ts';
+import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
@@ -37,10 +37,14 @@ export interface Patience {
   readonly nobodyWaits: boolean;
 }
 
-export type Try<Answer> = (
-  upstream: Upstream,
-  attempt: { model: string; signal: AbortSignal },
-) => Promise<Answer>;
+export type Try<Answer> = (upstream: Upstream, attempt: OneAttempt) => Promise<Answer>;
+
+export interface OneAttempt {
+  /** The model's name at this backend. */
+  readonly model: string;
+  readonly form: RequestForm | undefined;
+  readonly signal: AbortSignal;
+}
 
 /** At most this many backends are asked for one request, whatever the catalog lists. */
 const MAX_ATTEMPTS = 4;
@@ -75,7 +79,8 @@ export async function firstAnswer<Answer>(
       parts.upstreams.giveBack(target);
       break;
     }
-    const tried = await tryOne({ upstream, model, attempt, patience, parts });
+    const { form } = order.route.model;
+    const tried = await tryOne({ upstream, model, form, attempt, patience, parts });
     attempts.push(tried.record);
     if (tried.kind === 'served') {
       return {
@@ -94,6 +99,7 @@ export async function firstAnswer<Answer>(
 interface OneTry<Answer> {
   readonly upstream: Upstream;
   readonly model: string;
+  readonly form: RequestForm | undefined;
   readonly attempt: Try<Answer>;
   readonly patience: Patience;
   readonly parts: RelayParts;
@@ -104,11 +110,11 @@ type Tried<Answer> =
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
 async function tryOne<Answer>(one: OneTry<Answer>): Promise<Tried<Answer>> {
-  const { upstream, model, attempt, patience, parts } = one;
+  const { upstream, model, form, attempt, patience, parts } = one;
   const startedAt = parts.clock.now();
   const signal = patience.begin(parts.upstreams.timeouts(upstream.name));
   try {
-    const answer = await attempt(upstream, { model, signal });
+    const answer = await attempt(upstream, { model, form, signal });
     const durationMs = parts.clock.now() - startedAt;
     parts.upstreams.report({ upstream: upstream.name, model }, { kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };

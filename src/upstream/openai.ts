@@ -1,5 +1,4 @@
-import type { UpstreamConfig } from '../catalog/catalog.ts';
-import type { ChatRequest } from '../wire/chat.ts';
+import type { ImageFormat, UpstreamConfig } from '../catalog/catalog.ts';
 import type { ImageRequest } from '../wire/images.ts';
 import { failureOf, readBounded } from './answers.ts';
 import { collectImages } from './image-answers.ts';
@@ -13,6 +12,7 @@ import {
   type Upstream,
   type UpstreamHealth,
 } from './port.ts';
+import { RequestForms } from './request-form.ts';
 
 /**
  * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and fields
@@ -30,10 +30,8 @@ class OpenAiUpstream implements Upstream {
   readonly #base: string;
   /** As an object of headers: a plain one would be read anew for every call. */
   readonly #headers: Headers;
-  /** The name of the output cap: old servers know one, new models another. */
-  readonly #capField: string | undefined;
+  readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
-  readonly #asksForBase64: boolean;
 
   constructor(config: UpstreamConfig) {
     this.name = config.name;
@@ -45,9 +43,8 @@ class OpenAiUpstream implements Upstream {
       ...(config.apiKey === undefined ? {} : { authorization: `Bearer ${config.apiKey}` }),
       ...Object.fromEntries(config.headers),
     });
-    this.#capField = config.options.get('cap_field');
+    this.#forms = new RequestForms(config.options);
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
-    this.#asksForBase64 = config.options.get('image_format') !== 'default';
   }
 
   async chat(call: ChatCall): Promise<ChatAnswer> {
@@ -87,30 +84,39 @@ class OpenAiUpstream implements Upstream {
     };
   }
 
-  #chatBody({ model, request }: ChatCall): string {
-    const body: Record<string, unknown> = { ...this.#withCapField(request), model };
+  #chatBody(call: ChatCall): string {
+    const { model, request } = call;
+    const body: Record<string, unknown> = { ...request, model };
+    const { capField } = this.#forms.of(call);
+    if (capField !== undefined) {
+      // `undefined` is not printed, and cheaper than leaving a field out of the copy.
+      body['max_tokens'] = undefined;
+      body['max_completion_tokens'] = undefined;
+      body[capField] = request.max_completion_tokens ?? request.max_tokens;
+    }
     if (request.stream === true && this.#asksForUsage) {
       body['stream_options'] = { ...request.stream_options, include_usage: true };
     }
     return JSON.stringify(body);
   }
 
-  #withCapField(request: ChatRequest): Record<string, unknown> {
-    if (this.#capField === undefined) return request;
-    const { max_tokens: older, max_completion_tokens: newer, ...rest } = request;
-    return { ...rest, [this.#capField]: newer ?? older };
+  #imageBody(call: ImageCall): string {
+    const { image: _, mask: __, ...rest } = call.request;
+    return JSON.stringify({ ...rest, ...this.#imageFields(call, 'b64_json') });
   }
 
-  #imageBody({ model, request, size }: ImageCall): string {
-    const { response_format: _, image: __, mask: ___, ...rest } = request;
-    const format = this.#asksForBase64 ? { response_format: 'b64_json' } : {};
-    return JSON.stringify({ ...rest, ...format, model, size });
+  /** The client gets its images in the form it wants either way, so the backend is asked for the one that needs no link. */
+  #imageFields(call: ImageCall, usual: ImageFormat) {
+    const { imageFormat = usual } = this.#forms.of(call);
+    const response_format = imageFormat === 'default' ? undefined : imageFormat;
+    return { model: call.model, size: call.size, response_format };
   }
 
-  #editForm({ model, request, size }: ImageCall): FormData {
+  #editForm(call: ImageCall): FormData {
     const form = new FormData();
-    const { image, mask, response_format: _, ...fields } = request;
-    for (const [key, value] of Object.entries({ ...fields, model, size })) {
+    const { image, mask, ...fields } = call.request;
+    // Of the models that edit, most do not know the field.
+    for (const [key, value] of Object.entries({ ...fields, ...this.#imageFields(call, 'default') })) {
       if (value !== undefined) form.set(key, String(value));
     }
     for (const one of image ?? [])

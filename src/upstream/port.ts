@@ -1,3 +1,4 @@
+import type { RequestForm } from '../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../wire/chat.ts';
 import type { EmbeddingRequest } from '../wire/embeddings.ts';
 import type { ImageRequest } from '../wire/images.ts';
@@ -22,6 +23,8 @@ export interface Upstream extends Partial<AnthropicNative> {
 export interface ChatCall {
   /** The backend's own name of the model. */
   readonly model: string;
+  /** What the model's catalog entry says of how it is asked; absent: nothing. */
+  readonly form?: RequestForm | undefined;
   /** Validated, nulls dropped, the output cap already lowered to what the hold covers. */
   readonly request: ChatRequest;
   readonly signal: AbortSignal;
@@ -35,6 +38,7 @@ export type ChatAnswer =
 
 export interface ImageCall {
   readonly model: string;
+  readonly form?: RequestForm | undefined;
   readonly request: ImageRequest;
   readonly size: string;
   readonly signal: AbortSignal;

@@ -1,5 +1,5 @@
 import type { JSONObject } from '@ai-sdk/provider';
-import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
 import { defined, isObject } from './json.ts';
@@ -42,7 +42,8 @@ export const azure: Provider = {
     };
   },
   requestOptions,
-  fit: withOneCap,
+  fit: (body, { form = {} }) =>
+    typeof body.prompt === 'string' ? imageBody(body, form) : withOneCap(body, form),
   images: {
     shape: (size) => ({ size: size as `${number}x${number}` }),
     options: imageOptions,
@@ -73,9 +74,17 @@ function requestOptions(request: ChatRequest) {
 }
 
 /** The package sends a cap under both of its names, and the backend takes one. */
-function withOneCap(body: JSONObject): JSONObject {
-  const { max_tokens: _, ...rest } = body;
-  return body.max_completion_tokens === undefined ? body : rest;
+function withOneCap(body: JSONObject, { capField }: RequestForm): JSONObject {
+  const { max_tokens: older, max_completion_tokens: newer, ...rest } = body;
+  const cap = newer ?? older;
+  if (cap === undefined) return body;
+  return { ...rest, [capField ?? (newer === undefined ? 'max_tokens' : 'max_completion_tokens')]: cap };
+}
+
+/** The package goes by the deployment's name, which need not tell what it runs. */
+function imageBody(body: JSONObject, { imageFormat = 'b64_json' }: RequestForm): JSONObject {
+  const { response_format: _, ...rest } = body;
+  return imageFormat === 'default' ? rest : { ...rest, response_format: imageFormat };
 }
 
 function imageOptions({ quality, style, background, output_format, user }: ImageRequest) {

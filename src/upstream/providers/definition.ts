@@ -1,5 +1,5 @@
 import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
-import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
 import type { AnthropicNative } from '../port.ts';
@@ -71,6 +71,8 @@ export interface Access {
 
 export interface Limits {
   readonly maxTokens: number | undefined;
+  /** How this model is asked, where models of one API differ. */
+  readonly form?: RequestForm | undefined;
   /** The conversation ends in tool results: the model is in the middle of its turn. */
   readonly midTurn: boolean;
 }

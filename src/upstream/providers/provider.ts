@@ -14,6 +14,7 @@ import type {
   UpstreamHealth,
 } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
+import { RequestForms } from '../request-form.ts';
 import { completionOf } from './answer.ts';
 import { outputCap, toCallOptions } from './call-options.ts';
 import { embed } from './embeddings.ts';
@@ -58,11 +59,13 @@ class ProviderUpstream {
   readonly #config: UpstreamConfig;
   readonly #clock: Clock;
   readonly #secrets: readonly string[];
+  readonly #forms: RequestForms;
 
   constructor(provider: Provider, config: UpstreamConfig, clock: Clock) {
     this.#provider = provider;
     this.#config = config;
     this.#clock = clock;
+    this.#forms = new RequestForms(config.options);
     const options = SECRET_OPTIONS.map((name) => config.options.get(name) ?? '');
     this.#secrets = [config.apiKey ?? '', ...config.headers.values(), ...options];
   }
@@ -72,7 +75,11 @@ class ProviderUpstream {
       const { request, model, signal } = call;
       const options = toCallOptions(request, this.#provider);
       const midTurn = request.messages.at(-1)?.role === 'tool';
-      const access = this.#access(signal, { maxTokens: outputCap(request), midTurn });
+      const access = this.#access(signal, {
+        maxTokens: outputCap(request),
+        form: this.#forms.of(call),
+        midTurn,
+      });
       const { chat } = await this.#provider.open(access);
       const chatModel = chat(model);
       const labels = this.#labels(call);
@@ -87,7 +94,8 @@ class ProviderUpstream {
 
   images(call: ImageCall): Promise<ImageAnswer> {
     return this.#guarded(call.signal, async () => {
-      const { image } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
+      const limits = { ...NO_LIMITS, form: this.#forms.of(call) };
+      const { image } = await this.#provider.open(this.#access(call.signal, limits));
       const model = image?.(call.model);
       if (!model)
         throw new UpstreamFailure('rejected', 'no image models', {
@@ -113,7 +121,7 @@ class ProviderUpstream {
     use: (native: AnthropicNative) => Promise<Answer>,
   ): Promise<Answer> {
     return this.#guarded(call.signal, () => {
-      const native = this.#provider.native?.(this.#access(call.signal, { maxTokens, midTurn: false }));
+      const native = this.#provider.native?.(this.#access(call.signal, { ...NO_LIMITS, maxTokens }));
       if (!native) throw new UpstreamFailure('rejected', 'not a Messages backend');
       return use(native);
     });
