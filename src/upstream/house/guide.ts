@@ -1,3 +1,4 @@
+import questions from '../../../docs/guide/questions.json' with { type: 'json' };
 import type { ChatRequest } from '../../wire/chat.ts';
 import { UpstreamFailure } from '../port.ts';
 import { answerFormatOf, lastUserMessage, textOf, toolChoiceOf } from './conversation.ts';
@@ -135,7 +136,8 @@ function unknown(): string {
 
 function abilities(): string {
   const guides = GUIDES.map((guide) => `[${guide.title}](/docs/${guide.slug})`).join(', ');
-  return `I can answer from these guides: ${guides}.\n\nFor example:\n\n- How do I stream an answer?\n- What does error 402 mean?\n- How do I add an OpenAI backend?\n- How do I use Claude Code with Tollgate?`;
+  const examples = questions.map((question) => `- ${question}`).join('\n');
+  return `I can answer from these guides: ${guides}.\n\nFor example:\n\n${examples}`;
 }
 
 /** Said once in a conversation. */

@@ -3,8 +3,9 @@ export function termsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+(?:[_'’-][\p{L}\p{N}]+)*/gu) ?? [];
   return words.flatMap((word) => {
     const parts = word.split(/[_'’-]/).filter((part) => part !== '');
-    // A compound such as insufficient_balance is found by itself and by its parts.
-    const forms = parts.length > 1 ? [word.replaceAll(/['’-]/g, '_'), ...parts] : parts;
+    // A compound such as insufficient_balance is found by itself and by its parts; "what's" is two words.
+    const compound = parts.length > 1 && !/['’]/.test(word);
+    const forms = compound ? [word.replaceAll('-', '_'), ...parts] : parts;
     return forms
       .filter((form) => form.length > 1 && !FILLERS.has(form))
       .map(stem)
@@ -30,7 +31,7 @@ const FILLERS =
   their them then there these they this those to up us use used using ve via want was we were what when where which who
   whom why will with would you your am any about also explain describe give show know work works working happen happens
   mean means tollgate hi hello hey thanks thank t don doesn isn let way ways possible exactly really much many more find
-  exist exists support supported too without see write available there's`);
+  exist exists support supported too without see write available being avoid enable activate turn thing now`);
 
 /** What people say, and what the guides call it. */
 const SAME: ReadonlyMap<string, readonly string[]> = new Map(
@@ -53,7 +54,7 @@ const SAME: ReadonlyMap<string, readonly string[]> = new Map(
     bill: 'charge receipt',
     billing: 'charge receipt money',
     invoice: 'receipt',
-    pay: 'balance top',
+    pay: 'charge balance top',
     payment: 'balance money',
     fund: 'balance',
     credit: 'balance top credit',
@@ -89,6 +90,25 @@ const SAME: ReadonlyMap<string, readonly string[]> = new Map(
     sdk: 'client sdk',
     library: 'client sdk',
     rotate: 'replace',
+    change: 'replace',
+    leak: 'replace seen',
+    steal: 'replace seen',
+    stole: 'replace seen',
+    stolen: 'replace seen',
+    regenerate: 'replace',
+    renew: 'replace',
+    compromised: 'replace seen',
+    cancel: 'stop close abort',
+    interrupt: 'stop close abort',
+    disconnect: 'close stop abort',
+    response: 'answer',
+    reply: 'answer',
+    call: 'request',
+    empty: 'left',
+    negative: 'below',
+    put: 'send',
+    often: 'rate limit minute',
+    fast: 'rate limit minute',
     revoke: 'replace revoke',
     delete: 'disable revoke',
     maximum: 'limit largest',

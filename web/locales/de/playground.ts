@@ -32,6 +32,7 @@ export const playground: typeof english = {
     noVision: '{{model}} nimmt keine Bilder an. Sie werden trotzdem gesendet und vielleicht abgelehnt.',
     empty: 'Sagen Sie etwas',
     emptyLead: 'Die Antwort strömt herein und bringt ihren Beleg mit: Tokens, Kosten, Zeit bis zum ersten.',
+    suggestions: 'Fragen für den Anfang',
     you: 'Sie',
     regenerate: 'Neu erzeugen',
     edit: 'Bearbeiten',

@@ -30,6 +30,7 @@ export const playground = {
     noVision: '{{model}} does not take pictures. They are sent all the same and may be refused.',
     empty: 'Say something',
     emptyLead: 'The answer streams in and brings its receipt: tokens, cost, time to the first one.',
+    suggestions: 'Questions to begin with',
     you: 'You',
     regenerate: 'Regenerate',
     edit: 'Edit',

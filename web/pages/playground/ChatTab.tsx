@@ -10,6 +10,7 @@ import { Empty } from '../../ui/States.tsx';
 import { Composer } from './Composer.tsx';
 import { CodeDialog } from './CodeDialog.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
+import { Suggestions } from './Suggestions.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
 import { choiceOf, chosenModel, recipeOf, useDraft } from './recipe.ts';
 import { TurnView } from './TurnView.tsx';
@@ -43,7 +44,16 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
         <div className="flex flex-1 flex-col gap-6 pb-6">
           {turns.length === 0 ? (
             <div className="my-auto">
-              <Empty title={t('playground.empty')}>{t('playground.emptyLead')}</Empty>
+              <Empty
+                title={t('playground.empty')}
+                action={
+                  model.model === 'house-guide' ? (
+                    <Suggestions onAsk={(question) => conversation.send(recipe, question, [])} />
+                  ) : null
+                }
+              >
+                {t('playground.emptyLead')}
+              </Empty>
             </div>
           ) : null}
           {turns.map((turn, index) => (
