@@ -13,13 +13,18 @@ import { Refusal } from './auth-refusal.ts';
  * exists without the other however the process ends.
  */
 export interface People {
-  /** Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction, before the insert. */
-  create(person: NewPerson, also?: (tx: Transaction<Schema>) => Promise<void>): Promise<AccountId>;
+  /**
+   * Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction before the account
+   * exists, `afterwards` when it does.
+   */
+  create(person: NewPerson, also?: Within, afterwards?: Within): Promise<AccountId>;
   /** Gives an account that exists a way to sign in, or a new password. Ends its sessions, its second factor and its passkeys. */
   setPassword(accountId: string, password: string): Promise<void>;
   checkPassword(accountId: string, password: string): Promise<boolean>;
   endSessions(accountId: string): Promise<void>;
 }
+
+type Within = (tx: Transaction<Schema>, id: AccountId) => Promise<void>;
 
 export interface NewPerson {
   readonly email: string;
@@ -39,16 +44,17 @@ export const MAX_NAME = 100;
 
 export function makePeople({ store, passwords, clock }: PeopleParts): People {
   return {
-    async create(person, also) {
+    async create(person, also, afterwards) {
       const email = normalEmail(person.email);
       checkNewPassword(person.password, email);
       // Before the transaction: it takes long, and SQLite has one writer.
       const hash = await passwords.hash(person.password);
       const id = newAccountId(clock.now());
       await store.db.transaction().execute(async (tx) => {
-        await also?.(tx);
+        await also?.(tx, id);
         await insertAccount(tx, { id, email, role: person.role, now: clock.now() });
         await insertSignIn(tx, { id, email, name: nameOf(person), hash, now: clock.now() });
+        await afterwards?.(tx, id);
       });
       await store.durable();
       return id;

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { sql, type Kysely, type Transaction } from 'kysely';
+import { creditWithin } from '../ledger/credit.ts';
 import type { Clock } from '../std/clock.ts';
 import { randomPart, type AccountId } from '../std/ids.ts';
+import { nanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { NewPerson, People } from './auth-people.ts';
@@ -17,7 +19,7 @@ export interface Setup {
   issue(): Promise<{ readonly token: string; readonly expiresAt: number } | undefined>;
   /** Until when a token is good; `undefined`: it is not. */
   check(token: string): Promise<number | undefined>;
-  /** Makes the first admin. Of any number of calls at once exactly one succeeds; the others get `not_found`. */
+  /** Makes the first admin, with a starting credit. Of any number of calls at once exactly one succeeds; the others get `not_found`. */
   consume(token: string, person: Omit<NewPerson, 'role'>): Promise<AccountId>;
 }
 
@@ -59,14 +61,39 @@ export function createSetup({ store, people, clock }: { store: Store; people: Pe
         if (await isDone()) throw gone();
         // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
         if ((await expiryOf(store.db, token, clock.now())) === undefined) throw wrongToken();
-        return people.create({ ...person, role: 'admin' }, async (tx) => {
+        const alone = async (tx: Transaction<Schema>): Promise<void> => {
           await lockAdmins(tx, clock.now());
           if (await hasAdmin(tx)) throw gone();
           if ((await expiryOf(tx, token, clock.now())) === undefined) throw wrongToken();
           await tx.deleteFrom('setting').where('key', 'like', 'setup_token:%').execute();
-        });
+        };
+        return people.create({ ...person, role: 'admin' }, alone, (tx, id) =>
+          giveStartingCredit(tx, id, clock.now()),
+        );
       }),
   };
+}
+
+/** So that the first call of a new server, in its setup, is answered: the built-in models are not free. */
+const STARTING_CREDIT = nanoUsd(10_000_000_000);
+const STARTING_CREDIT_KEY = 'setup:starting-credit';
+
+/** Once in the life of the books, even if the last admin is removed by hand and the setup comes back. */
+async function giveStartingCredit(tx: Transaction<Schema>, accountId: AccountId, now: number): Promise<void> {
+  const given = await tx
+    .selectFrom('entry')
+    .select('id')
+    .where('once', '=', STARTING_CREDIT_KEY)
+    .executeTakeFirst();
+  if (given) return;
+  await creditWithin(tx, {
+    accountId,
+    amount: STARTING_CREDIT,
+    once: STARTING_CREDIT_KEY,
+    cause: 'starting credit of the first administrator',
+    actor: 'setup',
+    now,
+  });
 }
 
 /**

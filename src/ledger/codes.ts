@@ -1,11 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { sql, type Transaction } from 'kysely';
+import type { Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { randomPart, type AccountId } from '../std/ids.ts';
-import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
+import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import { creditWithin } from './credit.ts';
 
 /** Codes that are worth their amount to whoever enters them first. The store knows only their keyed hashes. */
 export class RedeemCodes {
@@ -146,26 +147,15 @@ async function credit(
   tx: Transaction<Schema>,
   { amount, batch, hash, accountId, now }: CodeCredit,
 ): Promise<NanoUsd> {
-  const account = await tx
-    .updateTable('account')
-    .set({ balance: sql<number>`balance + ${amount}` })
-    .where('id', '=', accountId)
-    .where('role', '<>', 'system')
-    .where('balance', '<=', MAX_BALANCE - amount)
-    .returning('balance')
-    .executeTakeFirst();
-  if (!account) throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'code' });
-  await tx
-    .insertInto('entry')
-    .values({
-      account_id: accountId,
-      kind: 'credit',
-      amount,
-      once: `code:${hash}`,
-      cause: `code of ${batch}`,
-      actor: `code:${hash.slice(0, 12)}`,
-      created_at: now,
-    })
-    .execute();
-  return nanoUsd(account.balance);
+  const balance = await creditWithin(tx, {
+    accountId,
+    amount,
+    once: `code:${hash}`,
+    cause: `code of ${batch}`,
+    actor: `code:${hash.slice(0, 12)}`,
+    now,
+  });
+  if (balance === undefined)
+    throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'code' });
+  return balance;
 }

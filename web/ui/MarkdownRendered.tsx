@@ -17,17 +17,11 @@ export default function MarkdownRendered({ text, document = false }: { text: str
   );
 }
 
+const ELSEWHERE = { target: '_blank', rel: 'noopener noreferrer nofollow' };
+
 const BOTH: Components = {
-  a: ({ href, children }) => {
-    const own = href?.startsWith('/') || href?.startsWith('#');
-    return (
-      <a href={href} {...(own ? {} : { target: '_blank', rel: 'noopener noreferrer nofollow' })}>
-        {children}
-      </a>
-    );
-  },
   img: ({ src, alt }) => (
-    <a href={typeof src === 'string' ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
+    <a href={typeof src === 'string' ? src : undefined} {...ELSEWHERE}>
       {alt || 'image'}
     </a>
   ),
@@ -35,9 +29,17 @@ const BOTH: Components = {
   table: ({ children }) => <ScrollingTable>{children}</ScrollingTable>,
 };
 
-/** An answer stands below the page's own headings and has no anchors: two answers may use the same words. */
+/**
+ * An answer stands below the page's own headings and has no anchors: two answers may use the same words. Its links leave
+ * the conversation, or the setup, as it is.
+ */
 const ANSWER: Components = {
   ...BOTH,
+  a: ({ href, children }) => (
+    <a href={href} {...ELSEWHERE}>
+      {children}
+    </a>
+  ),
   h1: ({ children }) => <h2>{children}</h2>,
   h2: ({ children }) => <h3>{children}</h3>,
   h3: ({ children }) => <h4>{children}</h4>,
@@ -47,6 +49,14 @@ const ANSWER: Components = {
 /** A guide is the page: headings keep their rank, and headings and rows of tables can be linked to. */
 const DOCUMENT: Components = {
   ...BOTH,
+  a: ({ href, children }) => {
+    const own = href?.startsWith('/') || href?.startsWith('#');
+    return (
+      <a href={href} {...(own ? {} : ELSEWHERE)}>
+        {children}
+      </a>
+    );
+  },
   h1: ({ children }) => <h1 id={slug(children)}>{children}</h1>,
   h2: ({ children }) => <h2 id={slug(children)}>{children}</h2>,
   h3: ({ children }) => <h3 id={slug(children)}>{children}</h3>,
