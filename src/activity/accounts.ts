@@ -54,6 +54,20 @@ export function accountById(db: Kysely<Schema>, id: string): Promise<AccountRow 
     .executeTakeFirst();
 }
 
+/** Whether money was ever put on the account, by whatever way. */
+export async function everFunded(db: Kysely<Schema>, accountId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('entry')
+    .select('id')
+    .where('account_id', '=', accountId)
+    // As literal text: the partial index of money is found only that way, and it leaves the charges of requests out.
+    .where(sql<boolean>`kind <> 'charge'`)
+    .where('amount', '>', 0)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** `month_spent` belongs to the month it names; in a later one nothing has been spent yet. */
 export function monthSpent(row: Pick<AccountRow, 'month' | 'month_spent'>, now: number): number {
   return row.month === monthOf(now) ? row.month_spent : 0;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { createSetup } from '../identity/auth-setup.ts';
+import type { AccountId } from '../std/ids.ts';
 import type { Overview } from './contract.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './harness.ts';
 
@@ -75,5 +76,18 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
       const customer = await site.user('customer@example.com');
       expect((await overviewOf(customer)).balanceUsd).toBe('0.00');
     });
+  });
+
+  test('an empty account is told apart from one that ran empty', async () => {
+    const site = await open();
+    await site.admin();
+    const customer = await site.user('customer@example.com');
+    const id = (await customer.accountId()) as AccountId;
+    expect(await overviewOf(customer)).toMatchObject({ balanceUsd: '0.00', everFunded: false });
+    await site.credit(id, 1);
+    expect(await overviewOf(customer)).toMatchObject({ balanceUsd: '1.00', everFunded: true });
+    const all = { kind: 'adjustment', amount: -1_000_000_000, cause: 'spent', actor: 'test' } as const;
+    await site.ledger.post({ accountId: id, ...all });
+    expect(await overviewOf(customer)).toMatchObject({ balanceUsd: '0.00', everFunded: true });
   });
 });

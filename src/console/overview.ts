@@ -1,4 +1,4 @@
-import { accountById, monthSpent } from '../activity/accounts.ts';
+import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
 import { DAY_MS, spendOf, usageRows } from '../activity/usage.ts';
 import { Refusal } from '../identity/auth-refusal.ts';
@@ -30,8 +30,9 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
   const { clock, reader, store } = parts;
   const now = clock.now();
   const at = { db: store.db, reader };
-  const [account, rows, latest] = await Promise.all([
+  const [account, funded, rows, latest] = await Promise.all([
     requireAccount(parts, accountId),
+    everFunded(store.db, accountId),
     usageRows(at, accountId, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     requestPage(at, { accountId }, { limit: LATEST }),
   ]);
@@ -42,6 +43,7 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
     availableUsd: usd(account.balance - account.held),
+    everFunded: funded,
     lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     binding: bindingOf(account, now),

@@ -29,6 +29,8 @@ export function Banner() {
       </Strip>
     );
   }
+  // Not an alarm: a new account begins empty, and its first steps say what to do.
+  if (isNew(overview)) return null;
   if (isOut(overview)) {
     const limited = overview.binding.kind === 'monthly_limit';
     return (
@@ -67,8 +69,12 @@ export function Banner() {
   return null;
 }
 
-export function isOut(overview: Overview): boolean {
+function isOut(overview: Overview): boolean {
   return Number(overview.binding.leftUsd) <= 0;
+}
+
+function isNew({ everFunded, binding }: Overview): boolean {
+  return !everFunded && binding.kind === 'balance';
 }
 
 interface StripProps {

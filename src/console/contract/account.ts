@@ -4,6 +4,8 @@ export interface Overview {
   balanceUsd: Usd;
   heldUsd: Usd;
   availableUsd: Usd;
+  /** Money was on this account at some time: an empty balance has run out, and is not just new. */
+  everFunded: boolean;
   /** Set when the balance is under the account's own threshold. */
   lowBalance: { thresholdUsd: Usd } | null;
   spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };

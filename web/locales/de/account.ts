@@ -22,12 +22,13 @@ export const account: typeof english = {
     latest: 'Neueste Anfragen',
     allRequests: 'Alle Anfragen',
     startTitle: 'Drei Schritte zur ersten Anfrage',
+    startBalance: 'Guthaben für die erste Anfrage hinzufügen',
+    startBalanceLead:
+      'Anfragen werden aus einem Guthaben bezahlt. Lösen Sie einen Code ein, oder fragen Sie den Betreiber.',
     startToken: 'API-Token anlegen',
     startTokenLead: 'Eines pro Konto, wird einmal gezeigt.',
-    startCall: 'Ein Programm verbinden',
+    startCall: 'Den ersten Aufruf machen',
     startCallLead: 'Fertige Blöcke für curl, Python, Claude Code und andere.',
-    startPlay: 'Oder gleich hier ausprobieren',
-    startPlayLead: 'Die Spielwiese läuft über Ihre Sitzung, ganz ohne Token.',
   },
   quickstart: {
     title: 'Schnellstart',

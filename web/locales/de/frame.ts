@@ -89,10 +89,9 @@ export const frame: typeof english = {
   banner: {
     exposed: 'Ihr Token wurde über unverschlüsseltes HTTP gesendet und kann unterwegs gelesen worden sein.',
     replace: 'Ersetzen',
-    empty:
-      'Die Schranke ist unten: Dieses Konto hat kein Guthaben mehr. Anfragen werden mit 402 beantwortet.',
+    empty: 'Ihr Guthaben ist aufgebraucht. Anfragen werden mit 402 abgelehnt, bis Sie aufladen.',
     limitReached:
-      'Die Schranke ist unten: Das Monatslimit von {{limit}} ist aufgebraucht. Anfragen werden mit 402 beantwortet.',
+      'Das Monatslimit von {{limit}} ist aufgebraucht. Anfragen werden bis zum nächsten Monat mit 402 abgelehnt.',
     low: 'Noch {{left}}, unter Ihrer Warnschwelle von {{threshold}}.',
     topUp: 'Aufladen',
   },

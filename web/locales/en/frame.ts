@@ -87,9 +87,9 @@ export const frame = {
   banner: {
     exposed: 'Your token was sent over plain HTTP and may have been read on the way.',
     replace: 'Replace it',
-    empty: 'The gate is down: this account has no balance left. Requests are answered with 402.',
+    empty: 'Your balance is used up. Requests are refused with 402 until you top up.',
     limitReached:
-      'The gate is down: the monthly limit of {{limit}} is used up. Requests are answered with 402.',
+      'The monthly limit of {{limit}} is used up. Requests are refused with 402 until next month.',
     low: '{{left}} left, below your warning level of {{threshold}}.',
     topUp: 'Top up',
   },

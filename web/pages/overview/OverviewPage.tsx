@@ -31,7 +31,7 @@ export default function OverviewPage() {
         {(data) => (
           <>
             <BalanceCard overview={data} />
-            {data.latest.length === 0 ? <FirstSteps hasToken={data.token !== null} /> : null}
+            {data.latest.length === 0 ? <FirstSteps overview={data} /> : null}
             {data.latest.length > 0 || data.chart.length > 0 ? <SpendChart rows={data.chart} /> : null}
             {data.latest.length > 0 ? <Latest rows={data.latest} /> : null}
           </>
