@@ -1,15 +1,16 @@
 /**
- * `npm run build`: one binary, `dist/tollgate`, with the console's pages inside. The bundler of the pages is replaced by
- * its own output, so that the binary needs no sources.
+ * `npm run build [FILE]`: one binary, `dist/tollgate` unless another file is named, with the console's pages inside. The
+ * bundler of the pages is replaced by its own output, so that the binary needs no sources.
  */
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import type { BunPlugin } from 'bun';
 import { buildWeb } from '../web/build.ts';
 
 const ROOT = join(import.meta.dir, '..');
+const OUTFILE = resolve(process.argv[2] ?? join(ROOT, 'dist/tollgate'));
 
-mkdirSync(join(ROOT, 'dist'), { recursive: true });
+mkdirSync(dirname(OUTFILE), { recursive: true });
 const pages = await buildWeb({ minify: true });
 
 const embedded: BunPlugin = {
@@ -28,11 +29,11 @@ const result = await Bun.build({
   plugins: [embedded],
   // Installed by who wants it, found at run time.
   external: ['node-llama-cpp'],
-  compile: { outfile: join(ROOT, 'dist/tollgate') },
+  compile: { outfile: OUTFILE },
 });
 if (!result.success) throw new AggregateError(result.logs, 'the binary could not be built');
-const { size } = Bun.file(join(ROOT, 'dist/tollgate'));
-console.log(`dist/tollgate  ${(size / 1_048_576).toFixed(0)} MB`);
+const { size } = Bun.file(OUTFILE);
+console.log(`${relative(process.cwd(), OUTFILE)}  ${(size / 1_048_576).toFixed(0)} MB`);
 
 function pagesModule(): string {
   const entries = [...pages].map(([path, { bytes, mime, immutable, gzip }]) => ({

@@ -17,6 +17,7 @@ const GROUPS: readonly Group[] = [
   { name: 'stories', paths: ['test/stories', 'test/providers', 'test/architecture'] },
   { name: 'faults', paths: ['test/faults'] },
   { name: 'clients', paths: ['test/clients'] },
+  { name: 'binary', paths: ['test/binary'] },
   { name: 'browser', paths: ['test/browser'] },
 ];
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bun
+import './reflect-metadata.ts';
 import { runCli } from './cli/cli.ts';
 import { readConfig } from './config.ts';
 import { serve } from './serve.ts';

@@ -39,8 +39,11 @@ function joinTheOthers(): void {
 
 /** What this process was started with. A compiled binary brings its program along and is not told about it again. */
 function ownCommand(): string[] {
-  const compiled = Bun.main.startsWith('/$bunfs/');
-  return [process.execPath, ...process.execArgv, ...process.argv.slice(compiled ? 2 : 1)];
+  return [process.execPath, ...process.execArgv, ...process.argv.slice(isCompiled() ? 2 : 1)];
+}
+
+function isCompiled(): boolean {
+  return Bun.main.startsWith('/$bunfs/');
 }
 
 /** The first signal drains; a second one is a crash, and the books recover from it like from any other. */
@@ -67,7 +70,7 @@ function greet({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): 
     setupLink === undefined
       ? `  Console        ${url}/`
       : `  First account  ${setupLink}   (opens once, within 30 minutes)`,
-    `  or in a shell  npm run -s tollgate -- account create you@example.com --balance 5 --json`,
+    `  or in a shell  ${isCompiled() ? process.execPath : 'npm run -s tollgate --'} account create you@example.com --balance 5 --json`,
     `  API            ${url}/api/public/v1   ·   OpenAI and Anthropic clients: ${url}/v1`,
     `  Data           ${databaseUrl === undefined ? dataDir : 'Postgres'}`,
     '',

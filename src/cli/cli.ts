@@ -7,6 +7,7 @@ import { bookCommands } from './books.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type Command } from './command.ts';
 import { doctorCommand } from './doctor.ts';
+import { version } from '../../package.json' with { type: 'json' };
 
 export const COMMANDS: readonly Command[] = [
   ...accountCommands,
@@ -21,6 +22,10 @@ export async function runCli(
   context: CliContext,
   complain: (line: string) => void,
 ): Promise<number> {
+  if (argv[0] === '--version') {
+    context.print(version);
+    return 0;
+  }
   const command = COMMANDS.find(({ name }) => argv.slice(0, name.split(' ').length).join(' ') === name);
   if (!command) {
     complain(
@@ -47,7 +52,8 @@ export async function runCli(
 
 export function help(): string {
   const serve = { name: 'serve', usage: '', about: 'run the server' };
-  const lines = [serve, ...COMMANDS].map(
+  const shown = { name: '--version', usage: '', about: 'print the version' };
+  const lines = [serve, ...COMMANDS, shown].map(
     ({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`,
   );
   return `tollgate: one API in front of many AI backends, that never spends money it does not have\n\n${lines.join('\n')}`;
