@@ -13,6 +13,10 @@ type Column = (typeof COLUMNS)[number];
 /** The columns shown; kept while the page is away, like what is in them. */
 let shownColumns: readonly Column[] = ['a', 'b'];
 
+function rememberColumns(columns: readonly Column[]): void {
+  shownColumns = columns;
+}
+
 /** The same question to two to four models, each with its own parameters. */
 export function CompareTab({ models }: { models: readonly ModelItem[] }) {
   const { t } = useTranslation();
@@ -24,7 +28,7 @@ export function CompareTab({ models }: { models: readonly ModelItem[] }) {
     d: useRun('compare-d', models, 3),
   };
   const show = (next: readonly Column[]): void => {
-    shownColumns = next;
+    rememberColumns(next);
     setColumns(next);
   };
   const runs = columns.flatMap((column) => {
