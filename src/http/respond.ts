@@ -54,12 +54,19 @@ export function faultResponse(
 const HANG_UP: HeaderMap = { connection: 'close' };
 
 /**
+ * Some clients try these again: Claude Code a 401, for minutes, because its own tokens may be renewed meanwhile. No SDK
+ * tries a 400, 404 or 405 again.
+ */
+const POINTLESS_TO_RETRY: ReadonlySet<number> = new Set([401, 402]);
+
+/**
  * `Retry-After` in whole seconds, never less than the truth; the finer header for the SDKs that read it. A 402 is told
  * apart from a 429 by what waiting would change: clients must not retry an empty balance.
  */
 function retryHeaders(fault: Fault): HeaderMap {
   const { retryAfterMs } = fault;
-  if (retryAfterMs === undefined) return fault.status === 402 ? { 'x-should-retry': 'false' } : {};
+  if (retryAfterMs === undefined)
+    return POINTLESS_TO_RETRY.has(fault.status) ? { 'x-should-retry': 'false' } : {};
   const waitMs = Math.max(1, Math.ceil(retryAfterMs));
   return { 'retry-after': String(Math.ceil(waitMs / 1000)), 'retry-after-ms': String(waitMs) };
 }

@@ -40,11 +40,13 @@ const DESCRIPTIONS: Record<ErrorStatus, string> = {
 
 function errorResponse(status: ErrorStatus): unknown {
   const codes = (Object.keys(FAULTS) as FaultCode[]).filter((code) => FAULTS[code].status === status);
+  const shouldRetry = { 'x-should-retry': { $ref: '#/components/headers/ShouldRetry' } };
   const retryAfter = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } };
   return {
     description: DESCRIPTIONS[status],
     headers: {
       'x-request-id': { $ref: '#/components/headers/RequestId' },
+      ...([401, 402].includes(status) ? shouldRetry : {}),
       ...([402, 429, 500].includes(status) ? retryAfter : {}),
     },
     content: {

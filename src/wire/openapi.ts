@@ -76,6 +76,7 @@ const text = (description: string, example: string) => ({ description, schema: {
 const HEADERS = {
   RequestId: text('Names this request in the receipt, the log and support', 'req_0WPlqUf4abcdefghijklmnop'),
   RetryAfter: text('Whole seconds to wait before the next try', '2'),
+  ShouldRetry: text('`false`: the same request will fail again', 'false'),
   RateLimitLimit: text('Requests per minute', '600'),
   RateLimitRemaining: text('Requests left at this moment', '599'),
   RateLimitReset: text('Until the limit is whole again', '100ms'),
