@@ -104,13 +104,26 @@ export async function startTollgate(
   clock: Clock = systemClock,
 ): Promise<Tollgate> {
   const services = await openServices(config, log, clock);
+  const opened = new AsyncDisposableStack();
+  opened.defer(() => closeServices(services));
   try {
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
+    opened.defer(() => catalog.close());
     const relay = makeRelay(services, catalog);
-    const state = { draining: false };
-    const { server, door } = await openDoor(services, catalog, relay, state);
+    const links = new ImageLinks(
+      makeImageStore(services.store.db, clock),
+      services.secret.key('image links'),
+      clock,
+    );
+    const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+    opened.defer(() => door.console.close());
+    opened.defer(() => relay.running.stop());
     const sweeper = startChores(services, door, relay);
+    opened.defer(() => sweeper.stop());
+    const state = { draining: false };
+    const server = await openServer({ services, catalog, relay, links, door, state });
+    opened.defer(() => server.stop());
     // One link is enough: each new one ends those before it.
     const setup = (config.worker ?? 0) === 0 ? await door.setup.issue() : undefined;
     return {
@@ -121,16 +134,11 @@ export async function startTollgate(
         state.draining = true;
         server.drain();
         await drain(relay, graceMs);
-        await server.stop();
-        await sweeper.stop();
-        relay.running.stop();
-        await door.console.close();
-        catalog.close();
-        await closeServices(services);
+        await opened.disposeAsync();
       },
     };
   } catch (error) {
-    await closeServices(services);
+    await opened.disposeAsync();
     throw error;
   }
 }
@@ -181,13 +189,18 @@ function makeRelay(
   };
 }
 
-async function openDoor(
-  services: Services,
-  catalog: CatalogSource,
-  relay: Relay,
-  state: { draining: boolean },
-): Promise<{ server: RunningServer; door: ConsoleDoor }> {
-  const { config, store, secret, accounts, clock, log } = services;
+interface ServerParts {
+  readonly services: Services;
+  readonly catalog: CatalogSource;
+  readonly relay: Relay;
+  readonly links: ImageLinks;
+  readonly door: ConsoleDoor;
+  readonly state: { readonly draining: boolean };
+}
+
+async function openServer(parts: ServerParts): Promise<RunningServer> {
+  const { catalog, relay, links, door, state } = parts;
+  const { config, store, secret, accounts, clock, log } = parts.services;
   const pepper = secret.key('token pepper');
   const edge = new Edge(relay, {
     hashToken: tokenHasher(pepper),
@@ -197,7 +210,6 @@ async function openDoor(
         .markExposed(hash)
         .catch((error: unknown) => log.error('exposed token not marked', { error })),
   });
-  const links = new ImageLinks(makeImageStore(store.db, clock), secret.key('image links'), clock);
   const replays = new Replays(new AnswerBook(store, clock), edge);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
@@ -210,9 +222,9 @@ async function openDoor(
       metrics: () => relay.tally.render(),
     }),
   ]);
-  const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+  const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
   const site = makeSite({
-    files: webFiles(log),
+    files: files.promise,
     console: (request, meta) => door.console.fetch(request, meta),
     llmsText: llms,
   });
@@ -220,7 +232,9 @@ async function openDoor(
   const { host, port } = config;
   const shared = config.worker !== undefined;
   const server = startServer({ host, port, shared, tls, router, edge, clock, log, site });
-  return { server, door };
+  // A server that cannot listen needs no pages, and would have to wait for their bundler.
+  files.resolve(webFiles(log));
+  return server;
 }
 
 /** The console's pages are bundled when a server first starts; a binary brings them along. */

@@ -5,6 +5,7 @@ import { Fault } from '../std/fault.ts';
 import { newRequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { Edge, Exchange } from './edge.ts';
+import { listenFailure } from './listen-failure.ts';
 import { baseHeaders, faultResponse } from './respond.ts';
 import { pathOf, type Route, type Router } from './router.ts';
 
@@ -45,18 +46,7 @@ const ALWAYS = new Set(['/healthz', '/readyz', '/metrics']);
 
 export function startServer(options: ServerOptions): RunningServer {
   const door = new Door(options);
-  const server = Bun.serve({
-    hostname: options.host,
-    port: options.port,
-    reusePort: options.shared,
-    ...(options.tls ? { tls: options.tls } : {}),
-    idleTimeout: IDLE_SECONDS,
-    maxRequestBodySize: TRANSPORT_BODY_BYTES,
-    development: false,
-    routes: door.hotRoutes(),
-    fetch: (request, bun) => door.serve(request, bun),
-    error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now()), options.log),
-  });
+  const server = listen(options, door);
   return {
     url: `${options.tls ? 'https' : 'http'}://${shownHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
@@ -67,6 +57,25 @@ export function startServer(options: ServerOptions): RunningServer {
       await server.stop(true);
     },
   };
+}
+
+function listen(options: ServerOptions, door: Door): Server<undefined> {
+  try {
+    return Bun.serve({
+      hostname: options.host,
+      port: options.port,
+      reusePort: options.shared,
+      ...(options.tls ? { tls: options.tls } : {}),
+      idleTimeout: IDLE_SECONDS,
+      maxRequestBodySize: TRANSPORT_BODY_BYTES,
+      development: false,
+      routes: door.hotRoutes(),
+      fetch: (request, bun) => door.serve(request, bun),
+      error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now()), options.log),
+    });
+  } catch (error) {
+    throw listenFailure(error, options);
+  }
 }
 
 /** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A server that cannot listen says why in a line and ends with 1. */
+
+const MAIN = join(import.meta.dir, '../../src/main.ts');
+const LOW_PORT = 81;
+let taken: ReturnType<typeof Bun.serve>;
+
+beforeAll(() => {
+  taken = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
+});
+afterAll(async () => {
+  await taken.stop(true);
+});
+
+describe('a server that cannot listen', () => {
+  test('a port in use', async () => {
+    expect(await serve({ TOLLGATE_PORT: String(taken.port) })).toEqual({
+      code: 1,
+      stderr: `Tollgate cannot start: Port ${taken.port} on 127.0.0.1 is already in use. Stop what listens there, or choose another port with TOLLGATE_PORT.\n`,
+    });
+  });
+
+  test.each(['192.0.2.7', '2001:db8::1', 'not an address'])('an address of nobody here: %s', async (host) => {
+    expect(await serve({ TOLLGATE_PORT: '0', TOLLGATE_HOST: host })).toEqual({
+      code: 1,
+      stderr: `Tollgate cannot start: '${host}' is not an address of this machine. Set TOLLGATE_HOST to one, such as 127.0.0.1, or 0.0.0.0 for all.\n`,
+    });
+  });
+
+  // Containers often allow every port to everybody.
+  test.skipIf(lowPortsAreFree())('a port that this user may not use', async () => {
+    // Root may use all, unless this one right is taken away.
+    const unprivileged =
+      process.getuid?.() === 0
+        ? ['setpriv', '--bounding-set', '-net_bind_service', '--inh-caps', '-net_bind_service']
+        : [];
+    expect(await serve({ TOLLGATE_PORT: String(LOW_PORT) }, unprivileged)).toEqual({
+      code: 1,
+      stderr: `Tollgate cannot start: Listening on port ${LOW_PORT} of 127.0.0.1 is not permitted. Choose a port from 1024 with TOLLGATE_PORT, or allow this user to use lower ones.\n`,
+    });
+  });
+});
+
+async function serve(
+  env: Readonly<Record<string, string>>,
+  prefix: readonly string[] = [],
+): Promise<{ code: number; stderr: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-listen-'));
+  try {
+    const child = Bun.spawn([...prefix, process.execPath, MAIN, 'serve'], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const stderr = await new Response(child.stderr).text();
+    return { code: await child.exited, stderr };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function lowPortsAreFree(): boolean {
+  if (process.platform !== 'linux') return true;
+  return Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8')) <= LOW_PORT;
+}
