@@ -1,4 +1,5 @@
 import { readConfig, type Config } from './config.ts';
+import { onHangup, oneAtATime } from './hangup.ts';
 import { RUNTIME } from './runtime.ts';
 import { stderrLog } from './std/log.ts';
 import { StartRefused } from './std/start-refused.ts';
@@ -11,16 +12,23 @@ type Env = Record<string, string | undefined>;
 export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
   if (Object.keys(RUNTIME).some((name) => env[name] === undefined) && process.execve)
     process.execve(process.execPath, ownCommand(), { ...RUNTIME, ...definedOnly(env) });
+  // While it starts there is nothing to read again; the signal must not end it all the same.
+  let reload = (): void => undefined;
+  onHangup(() => reload());
   try {
     const config = readConfig(env);
-    if (config.workers > 1 && config.worker === undefined)
-      return await new Workers({
+    if (config.workers > 1 && config.worker === undefined) {
+      const workers = new Workers({
         count: config.workers,
         command: ownCommand(),
         env: definedOnly(env),
         log: stderrLog,
-      }).run();
+      });
+      reload = () => workers.reload();
+      return await workers.run();
+    }
     const tollgate = await startTollgate(config, stderrLog);
+    reload = oneAtATime(() => tollgate.reloadCatalog());
     if ((config.worker ?? 0) === 0) greet(tollgate, config);
     if (config.worker !== undefined) joinTheOthers();
     return await untilStopped(tollgate);

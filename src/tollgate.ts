@@ -93,6 +93,8 @@ export interface Tollgate {
   readonly services: Services;
   /** Where the first admin is made; absent once there is one. */
   readonly setupLink: string | undefined;
+  /** Reads the catalog again, and says in the log what came of it. */
+  reloadCatalog(): Promise<void>;
   /** Drains within the grace and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -130,6 +132,7 @@ export async function startTollgate(
       url: server.url,
       services,
       setupLink: setup && `${server.url}/setup/${setup.token}`,
+      reloadCatalog: async () => await reloadCatalog(catalog, services),
       stop: async (graceMs = config.graceMs) => {
         state.draining = true;
         server.drain();
@@ -159,6 +162,19 @@ async function openAnyCatalog({
     sealingKey: secret.key('provider keys'),
     ...shared,
   });
+}
+
+/** Whoever asked for it looks for an answer: also when nothing is new, and when the reason was logged before. */
+async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }: Services): Promise<void> {
+  try {
+    await catalog.refresh();
+    const { version } = catalog.current();
+    const { error } = catalog.status();
+    if (error === undefined) log.info('catalog_reloaded', { version, worker });
+    else log.warn('catalog_reload_refused', { reason: error, in_force: version, worker });
+  } catch (error) {
+    log.warn('catalog_reload_failed', { error, worker });
+  }
 }
 
 interface Relay extends RelayParts {

@@ -25,6 +25,7 @@ const STEADY_MS = 60_000;
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #alive = new Set<Subprocess>();
+  readonly #ready = new Set<Subprocess>();
   readonly #lives: Promise<void>[] = [];
   #stopping = false;
   #exitCode = 0;
@@ -45,6 +46,11 @@ export class Workers {
     }
     await Promise.all(this.#lives);
     return this.#exitCode;
+  }
+
+  /** Every worker reads the catalog again. One that is starting reads it anyway, and might not know the signal yet. */
+  reload(): void {
+    for (const child of this.#ready) child.kill('SIGHUP');
   }
 
   async #keep(index: number, onReady: () => void): Promise<void> {
@@ -75,11 +81,15 @@ export class Workers {
       env: { ...env, [WORKER]: String(index) },
       stdio: ['ignore', 'inherit', 'inherit'],
       // Its only word is that it is ready.
-      ipc: onReady,
+      ipc: (_, worker) => {
+        this.#ready.add(worker);
+        onReady();
+      },
     });
     this.#alive.add(child);
     await child.exited;
     this.#alive.delete(child);
+    this.#ready.delete(child);
     return child.exitCode;
   }
 

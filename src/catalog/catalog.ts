@@ -107,6 +107,8 @@ export interface CatalogSource {
   /** Called after each successful change; returns a function that stops it. */
   onChange(listener: (catalog: Catalog) => void): () => void;
   status(): CatalogStatus;
+  /** Looks for newer content now; what cannot be used is refused as ever. */
+  refresh(): Promise<void>;
   close(): void;
 }
 

@@ -26,17 +26,26 @@ export function openCatalog(options: CatalogOptions): CatalogSource {
   if (path === undefined) {
     const catalog = parseCatalog(options.builtin(env), { fileName: 'built-in catalog', env });
     const live = new LiveCatalog(catalog, { kind: 'store', path, log, clock });
-    return sourceOf(live, () => undefined);
+    return sourceOf(
+      live,
+      () => undefined,
+      () => undefined,
+    );
   }
   const file = new CatalogFile(path, options);
-  return sourceOf(file.live, () => file.close());
+  return sourceOf(
+    file.live,
+    () => file.reload(),
+    () => file.close(),
+  );
 }
 
-function sourceOf(live: LiveCatalog, close: () => void): CatalogSource {
+function sourceOf(live: LiveCatalog, reload: () => void, close: () => void): CatalogSource {
   return {
     current: () => live.current(),
     onChange: (listener) => live.onChange(listener),
     status: () => live.status(),
+    refresh: async () => reload(),
     close,
   };
 }
@@ -69,7 +78,7 @@ class CatalogFile {
     const catalog = parseCatalog(this.#text, { fileName: name, env });
     this.live = new LiveCatalog(catalog, { kind: 'file', path: this.#path, log, clock });
     this.#watcher = watchFolder(dirname(this.#path), () => this.#changed(), log);
-    this.#poll = setInterval(() => this.#reload(), pollMs ?? POLL_MS);
+    this.#poll = setInterval(() => this.reload(), pollMs ?? POLL_MS);
     this.#poll.unref();
   }
 
@@ -81,11 +90,11 @@ class CatalogFile {
 
   #changed(): void {
     clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => this.#reload(), SETTLE_MS);
+    this.#settle = setTimeout(() => this.reload(), SETTLE_MS);
     this.#settle.unref();
   }
 
-  #reload(): void {
+  reload(): void {
     try {
       const text = readText(this.#path);
       if (text === this.#text && this.live.status().error === undefined) return;

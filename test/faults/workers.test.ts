@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 import { testPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -49,6 +51,24 @@ describe('two workers on one port', () => {
     expect(await unsettled()).toBe(0);
   });
 
+  test('SIGHUP reaches both: each reads the catalog again', async () => {
+    writeFileSync(join(node.folder, 'tollgate.yaml'), YAML.replaceAll('house-guide', 'house-echo'));
+    node.signal('SIGHUP');
+    for (const worker of [0, 1])
+      await eventually(`worker ${worker} has reloaded`, () =>
+        node.log
+          .split('\n')
+          .some((line) => line.includes('"catalog_reloaded"') && line.includes(`"worker":${worker}`)),
+      );
+    expect(await ask('house-echo')).toBe(200);
+    expect(await ask('house-guide')).toBe(400);
+    writeFileSync(join(node.folder, 'tollgate.yaml'), YAML);
+    await eventually('both know the first model again', async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask()));
+      return answers.every((status) => status === 200);
+    });
+  });
+
   test('one that dies is replaced, and the other answers meanwhile', async () => {
     const [victim] = await workerPids();
     process.kill(victim ?? 0, 'SIGKILL');
@@ -78,13 +98,13 @@ test('a SQLite file is not shared: more workers than one are refused with the re
 });
 
 /** A connection of its own each time, so that the kernel deals anew. */
-async function ask(): Promise<number> {
+async function ask(model = 'house-guide'): Promise<number> {
   const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify({
       endpoint: 'svc_chat',
-      model: 'house-guide',
+      model,
       max_tokens: 20,
       messages: [{ role: 'user', content: 'Who is there?' }],
     }),

@@ -14,7 +14,8 @@ import { RUNTIME } from '../../src/runtime.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
-  readonly yaml: string;
+  /** The catalog file; absent, the catalog lives in the store. */
+  readonly yaml?: string;
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -34,10 +35,10 @@ export class NodeProcess {
   private constructor(options: NodeOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
     const config = join(this.folder, 'tollgate.yaml');
-    writeFileSync(config, options.yaml);
+    if (options.yaml !== undefined) writeFileSync(config, options.yaml);
     mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
     this.env = {
-      TOLLGATE_CONFIG: config,
+      ...(options.yaml === undefined ? {} : { TOLLGATE_CONFIG: config }),
       TOLLGATE_DATA: join(this.folder, 'data'),
       TOLLGATE_PORT: '0',
       TOLLGATE_SECRET: NODE_SECRET,

@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CatalogVersions } from '../../src/catalog/versions.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import { silentLog } from '../../src/std/log.ts';
+import { openStore } from '../../src/store/store.ts';
+import { eventually, NodeProcess } from '../support/node-process.ts';
+
+/** SIGHUP on a real process: the catalog is read again, and the server goes on. */
+
+let node: NodeProcess;
+const folders: string[] = [];
+
+afterEach(async () => {
+  await node.stop();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+describe('SIGHUP', () => {
+  test('reads the catalog file again at once, wherever the file is', async () => {
+    const file = await startBehindLink(catalogWith('house-echo'));
+    writeFileSync(file, catalogWith('house-guide'));
+    await hangup('catalog_reloaded');
+    expect(await models()).toEqual(['house-guide']);
+  });
+
+  test('keeps the catalog in force when the file has a mistake, and says why each time', async () => {
+    const file = await startBehindLink(catalogWith('house-echo'));
+    writeFileSync(file, catalogWith('house-echo').replace('kind: house', 'kind: nonsense'));
+    for (const times of [1, 2]) {
+      const lines = await hangup('catalog_reload_refused', times);
+      expect(lines.at(-1)).toContain('upstreams.house.kind: must be one of');
+      expect(await models()).toEqual(['house-echo']);
+    }
+    rmSync(file);
+    const lines = await hangup('catalog_reload_refused', 3);
+    expect(lines.at(-1)).toContain('ENOENT');
+    expect(await models()).toEqual(['house-echo']);
+  });
+
+  test('reads the store again where the catalog lives there', async () => {
+    node = await NodeProcess.start({});
+    await saveInStore(catalogWith('house-guide'));
+    await hangup('catalog_reloaded');
+    expect(await models()).toEqual(['house-guide']);
+  });
+
+  test('ends nothing: the server still drains and ends with 0 on SIGTERM', async () => {
+    node = await NodeProcess.start({ yaml: catalogWith('house-echo') });
+    for (let times = 0; times < 20; times++) node.signal('SIGHUP');
+    await eventually('it has answered', () => linesOf('catalog_reloaded').length > 0);
+    node.signal('SIGTERM');
+    expect(await node.exited()).toBe(0);
+  });
+});
+
+function catalogWith(model: string): string {
+  return `
+upstreams:
+  house: { kind: house }
+lists:
+  chats: [{ model: ${model}, input: 1, output: 2, context: 1000, max_output: 100 }]
+endpoints:
+  svc_chat: { name: Chat, type: chat_completion, lists: [chats], upstreams: [house] }
+`;
+}
+
+/** Starts a server whose watch on its catalog's folder does not see the file change: the file is behind a link. */
+async function startBehindLink(yaml: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'));
+  folders.push(folder);
+  const [file, link] = [join(folder, 'catalog.yaml'), join(folder, 'links', 'tollgate.yaml')];
+  writeFileSync(file, yaml);
+  mkdirSync(join(folder, 'links'));
+  symlinkSync(file, link);
+  node = await NodeProcess.start({ env: { TOLLGATE_CONFIG: link } });
+  return file;
+}
+
+/** Sends the signal and resolves with the lines of an event, once there are so many. */
+async function hangup(event: string, times = 1): Promise<string[]> {
+  node.signal('SIGHUP');
+  await eventually(`${event} is logged`, () => !node.alive || linesOf(event).length >= times);
+  expect(node.alive).toBe(true);
+  return linesOf(event);
+}
+
+function linesOf(event: string): string[] {
+  return node.log.split('\n').filter((line) => line.includes(`"event":"${event}"`));
+}
+
+async function models(): Promise<string[]> {
+  const response = await fetch(`${node.url}/api/public/v1/models`);
+  const { data } = (await response.json()) as { data: { models: { model: string }[] }[] };
+  return data.flatMap((endpoint) => endpoint.models.map(({ model }) => model));
+}
+
+async function saveInStore(yaml: string): Promise<void> {
+  const store = await openStore({
+    dataDir: join(node.folder, 'data'),
+    databaseUrl: undefined,
+    log: silentLog,
+    clock: systemClock,
+  });
+  await new CatalogVersions(store.db, systemClock).add([{ yaml, actor: 'test', note: '' }], 0);
+  await store.close();
+}
