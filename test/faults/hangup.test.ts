@@ -13,12 +13,15 @@ import { eventually, NodeProcess } from '../support/node-process.ts';
 let node: NodeProcess;
 const folders: string[] = [];
 
-afterEach(async () => {
-  await node.stop();
+afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
 describe('SIGHUP', () => {
+  afterEach(async () => {
+    await node.stop();
+  });
+
   test('reads the catalog file again at once, wherever the file is', async () => {
     const file = await startBehindLink(catalogWith('house-echo'));
     writeFileSync(file, catalogWith('house-guide'));
@@ -54,6 +57,32 @@ describe('SIGHUP', () => {
     node.signal('SIGTERM');
     expect(await node.exited()).toBe(0);
   });
+});
+
+test('a server whose terminal is closed drains and ends, as on SIGTERM', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-terminal-'));
+  folders.push(folder);
+  const ready = Promise.withResolvers<void>();
+  let shown = '';
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../src/main.ts'), 'serve'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_PORT: '0' },
+    terminal: {
+      data: (_, bytes) => {
+        shown += Buffer.from(bytes).toString('utf8');
+        if (shown.includes('Tollgate is ready')) ready.resolve();
+      },
+    },
+  });
+  try {
+    await ready.promise;
+    child.kill('SIGHUP');
+    await eventually('the catalog was read again', () => shown.includes('catalog_reloaded'));
+    child.terminal?.close();
+    expect(await child.exited).toBe(0);
+  } finally {
+    child.kill('SIGKILL');
+  }
 });
 
 function catalogWith(model: string): string {
