@@ -54,8 +54,8 @@ export function faultResponse(
 const HANG_UP: HeaderMap = { connection: 'close' };
 
 /**
- * Some clients try these again: Claude Code a 401, for minutes, because its own tokens may be renewed meanwhile. No SDK
- * tries a 400, 404 or 405 again.
+ * Some clients try these again unless they are told: the Claude Agent SDK a 401, for minutes. A 400, 404 or 405 needs no
+ * word: the SDKs of OpenAI and Anthropic try only 408, 409, 429 and 5xx again.
  */
 const POINTLESS_TO_RETRY: ReadonlySet<number> = new Set([401, 402]);
 

@@ -5,8 +5,8 @@ import { Gateway } from '../support/gateway.ts';
 import { Wiretap } from './wiretap.ts';
 
 /**
- * A key that was mistyped or replaced is told at once. Agents built on Claude Code take a 401 for a token that will be
- * renewed and try for minutes, unless `x-should-retry` says that it is of no use.
+ * A key that was mistyped or replaced is told at once. The Claude Agent SDK tries a 401 again for minutes, unless
+ * `x-should-retry` says that it is of no use.
  */
 
 let gateway: Gateway;
@@ -102,7 +102,7 @@ describe('a mistyped key in an SDK', () => {
   });
 });
 
-test('a mistake in the request carries no such header: no SDK tries it again', async () => {
+test('a mistake in the request carries no such header: the SDKs do not try it again anyway', async () => {
   const { token } = await gateway.account('1');
   const response = await gateway.post('/v1/messages', token, { model: 7 });
   expect(response.status).toBe(400);
