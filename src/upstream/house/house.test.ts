@@ -349,6 +349,23 @@ describe('house-echo and tools', () => {
     const free = await whole(ask('some "text"', { response_format: { type: 'json_object' } }));
     expect(JSON.parse(free.choices[0]?.message.content ?? '')).toEqual({ echo: 'some "text"' });
   });
+
+  test('a schema of a few hundred bytes that asks for 100^10 values is rejected, as a format and as a tool', async () => {
+    let schema: Record<string, unknown> = { type: 'string' };
+    for (let level = 0; level < 10; level++) schema = { type: 'array', minItems: 100, items: schema };
+    const format = { response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } };
+    const tool = {
+      tools: [{ type: 'function', function: { name: 'f', parameters: schema } }],
+      tool_choice: 'required',
+    };
+    for (const more of [format, tool]) {
+      const refused = await whole(ask('x', more)).catch((error: unknown) => error);
+      expect(refused).toMatchObject({
+        kind: 'rejected',
+        publicMessage: expect.stringContaining('more than 1,000 values'),
+      });
+    }
+  });
 });
 
 describe('an abort', () => {

@@ -1,11 +1,22 @@
 import { field } from './conversation.ts';
+import { SampleBudget, SampleTooLarge } from './sample-budget.ts';
 
 /**
  * A value that a JSON schema accepts, always the same one: examples, defaults and enums first, then the plainest value
- * of the type. `$ref`, `anyOf`, `oneOf` and `allOf` are followed; `pattern` is not solved.
+ * of the type. `$ref`, `anyOf`, `oneOf` and `allOf` are followed; `pattern` is not solved. A schema whose optional parts
+ * do not fit into the budget gets what it requires; one that requires more is refused with a {@link SampleTooLarge}.
  */
 export function sampleOf(schema: unknown): unknown {
-  return sample(schema, { root: schema, name: 'value', depth: 0 });
+  try {
+    return sampleWithin(schema, false);
+  } catch (error) {
+    if (!(error instanceof SampleTooLarge)) throw error;
+    return sampleWithin(schema, true);
+  }
+}
+
+function sampleWithin(root: unknown, onlyRequired: boolean): unknown {
+  return sample(root, { root, name: 'value', depth: 0, onlyRequired, budget: new SampleBudget() });
 }
 
 interface Place {
@@ -13,60 +24,92 @@ interface Place {
   /** The property's name: a string is filled with it, so that a reader sees where it went. */
   readonly name: string;
   readonly depth: number;
+  readonly onlyRequired: boolean;
+  readonly budget: SampleBudget;
 }
 
 /** A schema that refers to itself ends here. */
 const MAX_DEPTH = 12;
-const MAX_ITEMS = 100;
 
 function sample(schema: unknown, place: Place): unknown {
+  const { root, budget } = place;
+  budget.spendSteps(1);
   if (place.depth > MAX_DEPTH || schema === true || typeof schema !== 'object' || schema === null)
-    return null;
+    return plain(budget, null);
   const inner: Place = { ...place, depth: place.depth + 1 };
-  for (const key of ['const', 'default'] as const) if (key in schema) return field(schema, key);
-  for (const key of ['examples', 'enum'] as const) {
-    const values = field(schema, key);
-    if (Array.isArray(values) && values.length > 0) return values[0];
+  const proposed = proposalOf(schema);
+  if (proposed) {
+    budget.spendCopy(proposed.value);
+    return proposed.value;
   }
   const reference = field(schema, '$ref');
-  if (typeof reference === 'string') return sample(resolve(place.root, reference), inner);
+  if (typeof reference === 'string') return sample(resolve(root, reference, budget), inner);
   for (const key of ['anyOf', 'oneOf'] as const) {
     const options = field(schema, key);
-    if (Array.isArray(options) && options.length > 0) return sample(plainest(options), inner);
+    if (Array.isArray(options) && options.length > 0) return sample(plainest(options, budget), inner);
   }
   const all = field(schema, 'allOf');
-  if (Array.isArray(all))
-    return sample(
-      Object.assign({}, schema, { allOf: undefined }, ...all.map((part) => deref(place.root, part))),
-      inner,
-    );
+  if (Array.isArray(all)) return sample(merged(schema, all, place), inner);
   return sampleOfType(schema, inner);
 }
 
+/** What the schema itself names as a value. */
+function proposalOf(schema: object): { readonly value: unknown } | undefined {
+  for (const key of ['const', 'default'] as const) if (key in schema) return { value: field(schema, key) };
+  for (const key of ['examples', 'enum'] as const) {
+    const values = field(schema, key);
+    if (Array.isArray(values) && values.length > 0) return { value: values[0] };
+  }
+  return undefined;
+}
+
+function merged(schema: object, parts: readonly unknown[], { root, budget }: Place): object {
+  const whole: Record<string, unknown> = { ...schema, allOf: undefined };
+  for (const part of parts) {
+    budget.spendSteps(1);
+    const found = deref(root, part, budget);
+    if (typeof found !== 'object' || found === null) continue;
+    budget.spendSteps(Object.keys(found).length);
+    Object.assign(whole, found);
+  }
+  return whole;
+}
+
+function plain<Value extends null | boolean | number>(budget: SampleBudget, value: Value): Value {
+  budget.spendValue();
+  return value;
+}
+
 function sampleOfType(schema: object, place: Place): unknown {
-  const declared = field(schema, 'type');
-  const type = Array.isArray(declared) ? (declared.find((option) => option !== 'null') ?? 'null') : declared;
-  switch (type ?? impliedType(schema)) {
+  const { budget } = place;
+  switch (typeOf(schema, budget)) {
     case 'object':
       return sampleObject(schema, place);
     case 'array':
       return sampleArray(schema, place);
     case 'string':
-      return sampleString(schema, place.name);
+      return sampleString(schema, place);
     case 'integer':
-      return sampleNumber(schema, true);
+      return plain(budget, sampleNumber(schema, true));
     case 'number':
-      return sampleNumber(schema, false);
+      return plain(budget, sampleNumber(schema, false));
     case 'boolean':
-      return true;
+      return plain(budget, true);
     default:
-      return null;
+      return plain(budget, null);
   }
+}
+
+function typeOf(schema: object, budget: SampleBudget): unknown {
+  const declared = field(schema, 'type');
+  if (!Array.isArray(declared)) return declared ?? impliedType(schema);
+  budget.spendSteps(declared.length);
+  return declared.find((option) => option !== 'null') ?? 'null';
 }
 
 /** From here on only what is required is filled, so that a schema that refers to itself comes to an end. */
 function isDeep(place: Place): boolean {
-  return place.depth > MAX_DEPTH / 2;
+  return place.onlyRequired || place.depth > MAX_DEPTH / 2;
 }
 
 function impliedType(schema: object): string | undefined {
@@ -75,27 +118,33 @@ function impliedType(schema: object): string | undefined {
 }
 
 function sampleObject(schema: object, place: Place): Record<string, unknown> {
+  const { budget } = place;
+  budget.spendValue();
   const properties = field(schema, 'properties');
   const required = field(schema, 'required');
-  const names = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
-  const must = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
-  const wanted = isDeep(place) ? must : [...new Set([...names, ...must])];
-  return Object.fromEntries(
-    wanted.map((name) => [name, sample(field(properties, name) ?? { type: 'string' }, { ...place, name })]),
-  );
+  const must = Array.isArray(required) ? required : [];
+  const all = typeof properties === 'object' && properties !== null && !isDeep(place);
+  const wanted = new Set(all ? Object.keys(properties) : []);
+  budget.spendSteps(wanted.size + must.length);
+  for (const name of must) if (typeof name === 'string') wanted.add(name);
+  const entries: [string, unknown][] = [];
+  for (const name of wanted) {
+    budget.spendCharacters(name.length);
+    entries.push([name, sample(field(properties, name) ?? { type: 'string' }, { ...place, name })]);
+  }
+  return Object.fromEntries(entries);
 }
 
 function sampleArray(schema: object, place: Place): unknown[] {
+  place.budget.spendValue();
   const prefix = field(schema, 'prefixItems');
-  const fixed = Array.isArray(prefix) ? prefix.map((item) => sample(item, place)) : [];
-  const least = numberOf(schema, 'minItems') ?? (fixed.length > 0 || isDeep(place) ? 0 : 1);
-  const most = Math.min(numberOf(schema, 'maxItems') ?? MAX_ITEMS, MAX_ITEMS);
-  const more = Math.max(0, Math.min(least, most) - fixed.length);
+  const made = Array.isArray(prefix) ? prefix.map((item) => sample(item, place)) : [];
+  const least = numberOf(schema, 'minItems') ?? (made.length > 0 || isDeep(place) ? 0 : 1);
+  const wanted = Math.min(least, numberOf(schema, 'maxItems') ?? least);
   const items = field(schema, 'items');
-  return [
-    ...fixed,
-    ...Array.from({ length: items === false ? 0 : more }, () => sample(items ?? { type: 'string' }, place)),
-  ];
+  if (items === false) return made;
+  while (made.length < wanted) made.push(sample(items ?? { type: 'string' }, place));
+  return made;
 }
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -112,12 +161,22 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-function sampleString(schema: object, name: string): string {
+function sampleString(schema: object, { name, budget }: Place): string {
+  budget.spendValue();
   const format = field(schema, 'format');
-  const known = typeof format === 'string' ? FORMATS[format] : undefined;
-  if (known !== undefined) return known;
-  const least = Math.min(numberOf(schema, 'minLength') ?? 0, 10_000);
-  return name.padEnd(least, '.').slice(0, numberOf(schema, 'maxLength') ?? 10_000);
+  const known = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
+  if (known !== undefined) {
+    budget.spendCharacters(known.length);
+    return known;
+  }
+  const least = numberOf(schema, 'minLength') ?? 0;
+  const length = Math.max(
+    0,
+    Math.min(Math.max(name.length, least), numberOf(schema, 'maxLength') ?? Infinity),
+  );
+  // Counted before it is made: a minLength of a billion is two gigabytes.
+  budget.spendCharacters(length);
+  return name.padEnd(length, '.').slice(0, length);
 }
 
 function sampleNumber(schema: object, whole: boolean): number {
@@ -138,17 +197,19 @@ function numberOf(schema: object, key: string): number | undefined {
 }
 
 /** `null` as one of several options means "may be left out": the other one says more. */
-function plainest(options: readonly unknown[]): unknown {
+function plainest(options: readonly unknown[], budget: SampleBudget): unknown {
+  budget.spendSteps(options.length);
   return options.find((option) => field(option, 'type') !== 'null') ?? options[0];
 }
 
-function deref(root: unknown, schema: unknown): unknown {
+function deref(root: unknown, schema: unknown, budget: SampleBudget): unknown {
   const reference = field(schema, '$ref');
-  return typeof reference === 'string' ? resolve(root, reference) : schema;
+  return typeof reference === 'string' ? resolve(root, reference, budget) : schema;
 }
 
 /** Only references within the document: `#/$defs/Name`. */
-function resolve(root: unknown, reference: string): unknown {
+function resolve(root: unknown, reference: string, budget: SampleBudget): unknown {
+  budget.spendSteps(reference.length);
   if (!reference.startsWith('#')) return undefined;
   return reference
     .slice(1)
