@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
 import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
+import type { KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References, type Environment } from './secrets.ts';
@@ -10,14 +11,16 @@ export interface Built {
   readonly catalog: Omit<Catalog, 'version'>;
   /** When there are any, the catalog is incomplete and not to be used. */
   readonly mistakes: readonly PathMistake[];
+  /** Keys that are for other servers; their upstreams have a `problem`. */
+  readonly withheld: readonly PathMistake[];
 }
 
 /** Turns a file of the right shape into a catalog and checks that all it refers to is there. */
 export function buildCatalog(
   file: CatalogFile,
-  { env, folder }: { env: Environment; folder: string },
+  { env, rules, folder }: { env: Environment; rules: KeyRules; folder: string },
 ): Built {
-  const references = new References(env);
+  const references = new References(env, rules);
   const mistakes: PathMistake[] = [];
   const refuse: Refuse = (path, message) => mistakes.push({ path, message });
   const upstreams = new Map(
@@ -44,7 +47,7 @@ export function buildCatalog(
     tls: buildTls(file.tls, folder),
     trustedProxies: file.trusted_proxies,
   };
-  return { catalog, mistakes: [...mistakes, ...references.mistakes] };
+  return { catalog, mistakes: [...mistakes, ...references.mistakes], withheld: references.withheld };
 }
 
 type Refuse = (path: Path, message: string) => void;

@@ -99,6 +99,8 @@ export interface UpstreamConfig {
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** What else a kind needs, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
+  /** Why it must not be asked: its key belongs to another server. The key is not in here then. */
+  readonly problem?: string | undefined;
 }
 
 /** Where the catalog comes from: the operator's file, or the store. */

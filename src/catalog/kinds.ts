@@ -13,6 +13,8 @@ export interface UpstreamKind {
   readonly options: readonly string[];
   /** Options that take one of a few values: a mistyped one would be found by the backend's refusals only. */
   readonly choices?: Readonly<Record<string, readonly string[]>>;
+  /** Where its requests go without a `base_url`; `{name}` stands for an option. */
+  readonly address?: string;
 }
 
 const REQUEST_FORM = { cap_field: CAP_FIELDS, image_format: IMAGE_FORMATS };
@@ -25,16 +27,41 @@ export const UPSTREAM_KINDS = {
     options: ['cap_field', 'stream_usage', 'image_format'],
     choices: REQUEST_FORM,
   },
-  anthropic: { about: "Anthropic's Messages API", needs: [['api_key']], remote: true, options: [] },
-  google: { about: "Google's Gemini API", needs: [['api_key']], remote: true, options: [] },
-  mistral: { about: "Mistral's API", needs: [['api_key']], remote: true, options: [] },
-  cohere: { about: "Cohere's API", needs: [['api_key']], remote: true, options: [] },
+  anthropic: {
+    about: "Anthropic's Messages API",
+    needs: [['api_key']],
+    remote: true,
+    options: [],
+    address: 'https://api.anthropic.com/v1',
+  },
+  google: {
+    about: "Google's Gemini API",
+    needs: [['api_key']],
+    remote: true,
+    options: [],
+    address: 'https://generativelanguage.googleapis.com/v1beta',
+  },
+  mistral: {
+    about: "Mistral's API",
+    needs: [['api_key']],
+    remote: true,
+    options: [],
+    address: 'https://api.mistral.ai/v1',
+  },
+  cohere: {
+    about: "Cohere's API",
+    needs: [['api_key']],
+    remote: true,
+    options: [],
+    address: 'https://api.cohere.com/v2',
+  },
   azure: {
     about: 'Azure OpenAI',
     needs: [['api_key'], ['base_url', 'options.resource']],
     remote: true,
     options: ['resource', 'api_version', 'deployment_urls', 'cap_field', 'image_format'],
     choices: REQUEST_FORM,
+    address: 'https://{resource}.openai.azure.com',
   },
   bedrock: {
     about: 'Amazon Bedrock',
@@ -44,6 +71,7 @@ export const UPSTREAM_KINDS = {
     ],
     remote: true,
     options: ['region', 'access_key_id', 'secret_access_key', 'session_token'],
+    address: 'https://bedrock-runtime.{region}.amazonaws.com',
   },
   house: { about: 'built in, no key', needs: [], remote: false, options: [] },
   gguf: {

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { buildCatalog } from './build.ts';
 import type { Catalog } from './catalog.ts';
 import { catalogFile } from './file-schema.ts';
+import { FILE_RULES, type KeyRules } from './key-rules.ts';
 import { CatalogError, type PathMistake } from './mistakes.ts';
 import { strayReferences, type Environment } from './secrets.ts';
 import { readYaml } from './yaml-source.ts';
@@ -13,10 +14,17 @@ export interface ParseOptions {
   readonly fileName: string;
   /** Where `${NAME}` is looked up. */
   readonly env: Environment;
+  /** What may be read and sent; absent: everything, as in the operator's file. */
+  readonly rules?: KeyRules;
+  /** A saved catalog stays in force without the upstreams whose keys are for other servers; a draft is refused. */
+  readonly withheld?: 'refuse' | 'block';
 }
 
 /** Reads a catalog or throws a {@link CatalogError} that lists every mistake with its line, column and key. */
-export function parseCatalog(text: string, { fileName, env }: ParseOptions): Catalog {
+export function parseCatalog(
+  text: string,
+  { fileName, env, rules = FILE_RULES, withheld = 'refuse' }: ParseOptions,
+): Catalog {
   const source = readYaml(text);
   if (source.mistakes.length > 0) throw new CatalogError(fileName, source.mistakes);
   const refuse = (mistakes: readonly PathMistake[]): never => {
@@ -30,17 +38,19 @@ export function parseCatalog(text: string, { fileName, env }: ParseOptions): Cat
   const stray = strayReferences(source.value);
   if (!parsed.success)
     return refuse([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]);
-  const built = buildCatalog(parsed.data, { env, folder: dirname(fileName) });
-  if (built.mistakes.length > 0 || stray.length > 0) return refuse([...built.mistakes, ...stray]);
-  return { version: versionOf(text, env), ...built.catalog };
+  const built = buildCatalog(parsed.data, { env, rules, folder: dirname(fileName) });
+  const mistakes = [...built.mistakes, ...stray, ...(withheld === 'refuse' ? built.withheld : [])];
+  if (mistakes.length > 0) return refuse(mistakes);
+  return { version: versionOf(text, env, built.withheld), ...built.catalog };
 }
 
 /** A changed secret is a changed catalog as well, but a version is shown to people: the hash is cut to what names it. */
-function versionOf(text: string, env: Environment): string {
+function versionOf(text: string, env: Environment, withheld: readonly PathMistake[]): string {
   const hash = createHash('sha256').update(text);
   for (const [, variable = ''] of text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
     hash.update(`\0${variable}\0${env[variable] ?? ''}`);
   }
+  for (const { message } of withheld) hash.update(`\0${message}`);
   return hash.digest('hex').slice(0, 12);
 }
 

@@ -2,17 +2,27 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Schema } from '../store/schema.ts';
-import { hintOf, seal, unseal } from './seal.ts';
+import { readOrigin } from './address.ts';
+import type { StoredOrigins } from './key-rules.ts';
+import { hintOf, seal, sealedOrigin, unseal } from './seal.ts';
 
 export interface ProviderKey {
   /** Referred to as `${NAME}` in the stored catalog; wins over an environment variable of the same name. */
   readonly name: string;
   readonly hint: string;
+  /** The server it was entered for, and the only one it is sent to; `undefined`: to none until it is entered again. */
+  readonly origin: string | undefined;
   readonly updatedAt: number;
 }
 
 const MAX_KEYS = 200;
 const MAX_LENGTH = 4096;
+
+interface OpenedKeys {
+  readonly values: Readonly<Record<string, string>>;
+  readonly origins: StoredOrigins;
+  readonly sealedOff: readonly string[];
+}
 
 /** Provider keys kept in the store, sealed with a key that is not in it. */
 export class ProviderKeys {
@@ -29,27 +39,38 @@ export class ProviderKeys {
   async list(): Promise<ProviderKey[]> {
     const rows = await this.#db
       .selectFrom('provider_key')
-      .select(['name', 'hint', 'updated_at'])
+      .select(['name', 'hint', 'sealed', 'updated_at'])
       .orderBy('name')
       .execute();
-    return rows.map(({ name, hint, updated_at }) => ({ name, hint, updatedAt: updated_at }));
+    return rows.map(({ name, hint, sealed, updated_at }) => ({
+      name,
+      hint,
+      origin: sealedOrigin(sealed),
+      updatedAt: updated_at,
+    }));
   }
 
   /** By name. One that this server's secret does not open is left out and named. */
-  async open(): Promise<{ values: Record<string, string>; sealedOff: string[] }> {
+  async open(): Promise<OpenedKeys> {
     const rows = await this.#db.selectFrom('provider_key').select(['name', 'sealed']).execute();
     const values: Record<string, string> = {};
+    const origins = new Map<string, string | undefined>();
     const sealedOff: string[] = [];
     for (const { name, sealed } of rows) {
       const value = unseal(this.#sealingKey, name, sealed);
-      if (value === undefined) sealedOff.push(name);
-      else values[name] = value;
+      if (value === undefined) {
+        sealedOff.push(name);
+        continue;
+      }
+      values[name] = value;
+      origins.set(name, sealedOrigin(sealed));
     }
-    return { values, sealedOff };
+    return { values, origins, sealedOff };
   }
 
-  async set(name: string, given: string): Promise<ProviderKey> {
+  async set(name: string, given: string, host: string): Promise<ProviderKey> {
     const value = given.trim();
+    const origin = readOrigin(host);
     if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name)) {
       throw new Fault('invalid_field', 'A key is named with up to 64 letters, digits and _.', {
         param: 'name',
@@ -62,6 +83,11 @@ export class ProviderKeys {
         { param: 'value' },
       );
     }
+    if (origin === undefined || host.length > MAX_LENGTH) {
+      throw new Fault('invalid_field', 'A key is entered for a host such as https://api.example.com.', {
+        param: 'host',
+      });
+    }
     const before = await this.list();
     const known = before.find((key) => key.name === name);
     if (!known && before.length >= MAX_KEYS) {
@@ -71,13 +97,14 @@ export class ProviderKeys {
     }
     // Other nodes notice by this moment, so it must move even within a millisecond.
     const updatedAt = Math.max(this.#clock.now(), (known?.updatedAt ?? 0) + 1);
-    const row = { sealed: seal(this.#sealingKey, name, value), hint: hintOf(value), updated_at: updatedAt };
+    const sealed = seal(this.#sealingKey, { name, origin }, value);
+    const row = { sealed, hint: hintOf(value), updated_at: updatedAt };
     await this.#db
       .insertInto('provider_key')
       .values({ name, ...row })
       .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
       .execute();
-    return { name, hint: row.hint, updatedAt };
+    return { name, hint: row.hint, origin, updatedAt };
   }
 
   async remove(name: string): Promise<boolean> {

@@ -1,19 +1,20 @@
 import { expect, test } from 'bun:test';
-import { deriveSealingKey, hintOf, seal, unseal } from './seal.ts';
+import { deriveSealingKey, hintOf, seal, sealedOrigin, unseal } from './seal.ts';
 
 const KEY = deriveSealingKey('the secret of this server');
+const HOST = 'https://api.openai.com';
 
 test('a sealed provider key opens under its name and the same secret, and shows nothing of itself', () => {
-  const sealed = seal(KEY, 'OPENAI_API_KEY', 'sk-proj-abcdefgh');
+  const sealed = seal(KEY, { name: 'OPENAI_API_KEY', origin: HOST }, 'sk-proj-abcdefgh');
   expect(sealed).not.toContain('abcdefgh');
-  expect(seal(KEY, 'OPENAI_API_KEY', 'sk-proj-abcdefgh')).not.toBe(sealed);
+  expect(seal(KEY, { name: 'OPENAI_API_KEY', origin: HOST }, 'sk-proj-abcdefgh')).not.toBe(sealed);
   expect(unseal(deriveSealingKey('the secret of this server'), 'OPENAI_API_KEY', sealed)).toBe(
     'sk-proj-abcdefgh',
   );
 });
 
 test('it opens under no other secret, no other name, and not after a change', () => {
-  const sealed = seal(KEY, 'A', 'sk-proj-abcdefgh');
+  const sealed = seal(KEY, { name: 'A', origin: HOST }, 'sk-proj-abcdefgh');
   expect(unseal(deriveSealingKey('another secret'), 'A', sealed)).toBeUndefined();
   expect(unseal(KEY, 'B', sealed)).toBeUndefined();
   for (const index of [3, 10, 25, sealed.length - 2]) {
@@ -21,6 +22,15 @@ test('it opens under no other secret, no other name, and not after a change', ()
     expect(unseal(KEY, 'A', sealed.slice(0, index) + other + sealed.slice(index + 1))).toBeUndefined();
   }
   expect(unseal(KEY, 'A', 'not sealed at all')).toBeUndefined();
+});
+
+test('the host it was entered for is readable, and opens under no other', () => {
+  const sealed = seal(KEY, { name: 'A', origin: HOST }, 'sk-proj-abcdefgh');
+  expect(sealedOrigin(sealed)).toBe(HOST);
+  const [version, , ...rest] = sealed.split('.');
+  const moved = [version, Buffer.from('https://thief.example').toString('base64url'), ...rest].join('.');
+  expect(unseal(KEY, 'A', moved)).toBeUndefined();
+  expect(unseal(KEY, 'A', ['v1', ...rest].join('.'))).toBeUndefined();
 });
 
 test('a hint tells keys apart and gives none away', () => {

@@ -5,27 +5,45 @@ export function deriveSealingKey(secret: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'tollgate provider keys v1', 32));
 }
 
-const VERSION = 'v1';
+/** `v1` had no origin: such a key opens, and is sent to nobody until it is entered again. */
+const VERSION = 'v2';
 
-/** AES-256-GCM, `v1.nonce.text.tag`. The name is authenticated too: a sealed value cannot be passed off under another. */
-export function seal(key: Uint8Array, name: string, value: string): string {
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(name));
-  const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
-  return [VERSION, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join(
-    '.',
-  );
+/** What a key is called, and the server it was entered for. */
+export interface KeyLabel {
+  readonly name: string;
+  readonly origin: string | undefined;
 }
 
-/** `undefined`: sealed with another secret, under another name, or changed since. */
+/**
+ * AES-256-GCM, `v2.origin.nonce.text.tag`. Name and origin are authenticated too: whoever can write to the store can
+ * neither pass a sealed value off under another name nor have it sent to another server.
+ */
+export function seal(key: Uint8Array, label: KeyLabel & { origin: string }, value: string): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(labelBytes(label));
+  const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
+  const parts = [Buffer.from(label.origin), nonce, sealed, cipher.getAuthTag()];
+  return [VERSION, ...parts.map((part) => part.toString('base64url'))].join('.');
+}
+
+/** As the sealed text says, without a check; `undefined` when it names none. */
+export function sealedOrigin(sealed: string): string | undefined {
+  const [version, origin = ''] = sealed.split('.');
+  return version === VERSION ? Buffer.from(origin, 'base64url').toString() : undefined;
+}
+
+/** `undefined`: sealed with another secret, under another name, for another server, or changed since. */
 export function unseal(key: Uint8Array, name: string, sealed: string): string | undefined {
-  const [version, nonce = '', text = '', tag = ''] = sealed.split('.');
-  if (version !== VERSION) return undefined;
+  const [version, ...parts] = sealed.split('.');
+  if (version !== VERSION && version !== 'v1') return undefined;
+  const [nonce = '', text = '', tag = ''] = version === VERSION ? parts.slice(1) : parts;
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), {
       authTagLength: 16,
     });
-    decipher.setAAD(Buffer.from(name)).setAuthTag(Buffer.from(tag, 'base64url'));
+    decipher
+      .setAAD(labelBytes({ name, origin: sealedOrigin(sealed) }))
+      .setAuthTag(Buffer.from(tag, 'base64url'));
     return Buffer.concat([decipher.update(Buffer.from(text, 'base64url')), decipher.final()]).toString(
       'utf8',
     );
@@ -33,6 +51,11 @@ export function unseal(key: Uint8Array, name: string, sealed: string): string | 
     // A failed authentication is an answer, not an accident.
     return undefined;
   }
+}
+
+/** A name has no line break, so no two labels have the same bytes. */
+function labelBytes({ name, origin }: KeyLabel): Buffer {
+  return Buffer.from(origin === undefined ? name : `${name}\n${origin}`);
 }
 
 /** Enough to tell two keys apart, too little to use one. */

@@ -1,4 +1,5 @@
 import { REFERENCE } from './file-schema.ts';
+import type { KeyRules } from './key-rules.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -6,14 +7,18 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Looks up whole `${NAME}` values; each failure is a mistake at the value's own line. Messages never hold a value. */
 export class References {
   readonly mistakes: PathMistake[] = [];
+  /** Values that are there and may not go where the catalog would send them. */
+  readonly withheld: PathMistake[] = [];
   readonly #env: Environment;
+  readonly #rules: KeyRules;
 
-  constructor(env: Environment) {
+  constructor(env: Environment, rules: KeyRules) {
     this.#env = env;
+    this.#rules = rules;
   }
 
-  /** The value itself, or what the variable it names holds; `undefined` after a mistake. */
-  resolve(value: string, path: Path): string | undefined {
+  /** The value itself, or what the variable it names holds for a server; `undefined` after a mistake. */
+  resolve(value: string, path: Path, origin: string | undefined): string | undefined {
     const variable = REFERENCE.exec(value)?.[1];
     if (variable === undefined) {
       if (!value.includes('${')) return value;
@@ -30,6 +35,11 @@ export class References {
       });
       return undefined;
     }
+    const unreadable = this.#rules.refusalToRead(variable);
+    if (unreadable !== undefined) {
+      this.mistakes.push({ path, message: unreadable });
+      return undefined;
+    }
     const found = this.#env[variable]?.trim();
     if (found === undefined || found === '') {
       this.mistakes.push({ path, message: `needs the environment variable ${variable}, which is not set` });
@@ -39,12 +49,17 @@ export class References {
       this.mistakes.push({ path, message: `needs ${variable} to be printable ASCII on one line` });
       return undefined;
     }
+    const misdirected = this.#rules.refusalToSend(variable, origin);
+    if (misdirected !== undefined) {
+      this.withheld.push({ path, message: misdirected });
+      return undefined;
+    }
     return found;
   }
 
   /** As {@link resolve}, where the value itself would be a secret. */
-  resolveSecret(value: string, path: Path): string | undefined {
-    if (value.includes('${')) return this.resolve(value, path);
+  resolveSecret(value: string, path: Path, origin: string | undefined): string | undefined {
+    if (value.includes('${')) return this.resolve(value, path, origin);
     this.mistakes.push({
       path,
       message: 'must be ${ENV_NAME}: secrets are read from the environment and never written here',

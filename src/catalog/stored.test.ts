@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { createCipheriv, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,8 @@ import type { Catalog } from './catalog.ts';
 import { deriveSealingKey } from './seal.ts';
 import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
 
+const SEALING_KEY = deriveSealingKey('a secret for tests');
+const OPENAI = 'https://api.openai.com';
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
@@ -77,11 +80,16 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     const open = await freshStore(kind);
     const [here, there] = [await openOn(open), await openOn(open, { pollMs: 10 })];
     const changed = nextChange(there);
-    await here.setProviderKey('ANTHROPIC_API_KEY', 'sk-ant-secret-key-1234');
+    await here.setProviderKey('ANTHROPIC_API_KEY', 'sk-ant-secret-key-1234', 'api.anthropic.com');
     expect((await changed).endpoints.get('partner_chat')!.unavailable).toBeUndefined();
     expect(there.current().upstreams.get('anthropic')!.apiKey).toBe('sk-ant-secret-key-1234');
     expect(await there.listProviderKeys()).toEqual([
-      { name: 'ANTHROPIC_API_KEY', hint: '…1234', updatedAt: expect.any(Number) },
+      {
+        name: 'ANTHROPIC_API_KEY',
+        hint: '…1234',
+        origin: 'https://api.anthropic.com',
+        updatedAt: expect.any(Number),
+      },
     ]);
     const rows = await open.db.selectFrom('provider_key').selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain('secret-key');
@@ -89,9 +97,9 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
 
   test('a replaced provider key is used, and one in use is not removed', async () => {
     const catalog = await openOn(await freshStore(kind));
-    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-first-00000001');
+    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-first-00000001', OPENAI);
     await catalog.save(catalog.text().yaml, 'acc_1', 'keep', 0);
-    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-second-0000002');
+    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-second-0000002', OPENAI);
     expect(catalog.current().upstreams.get('openai')!.apiKey).toBe('sk-second-0000002');
     expect(await failure(catalog.removeProviderKey('OPENAI_API_KEY'))).toMatchObject({
       code: 'invalid_field',
@@ -100,7 +108,88 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
   });
 });
 
+describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (kind) => {
+  test('from before keys had hosts is sent to nobody until it is entered again', async () => {
+    const open = await freshStore(kind);
+    const sealed = sealedWithoutHost('OPENAI_API_KEY', 'sk-from-before-0001');
+    const row = { name: 'OPENAI_API_KEY', sealed, hint: '…0001', updated_at: 1 };
+    await open.db.insertInto('provider_key').values(row).execute();
+    const catalog = await openOn(open);
+    const problem = `the key OPENAI_API_KEY was entered without a host; enter it again for ${OPENAI}`;
+    expect(catalog.current().upstreams.get('openai')).toMatchObject({ apiKey: '', problem });
+    expect(catalog.propose(catalog.text().yaml).mistakes).toMatchObject([{ message: problem }]);
+    expect(await catalog.listProviderKeys()).toMatchObject([{ origin: undefined }]);
+    await catalog.setProviderKey('OPENAI_API_KEY', 'sk-from-before-0001', OPENAI);
+    expect(catalog.current().upstreams.get('openai')).toMatchObject({
+      apiKey: 'sk-from-before-0001',
+      problem: undefined,
+    });
+  });
+
+  test('of a kind without base_url is for the usual host of that kind', async () => {
+    const catalog = await openOn(await freshStore(kind));
+    const hosts = {
+      anthropic: 'https://api.anthropic.com',
+      google: 'https://generativelanguage.googleapis.com',
+      mistral: 'https://api.mistral.ai',
+      cohere: 'https://api.cohere.com',
+      azure: 'https://mine.openai.azure.com',
+      bedrock: 'https://bedrock-runtime.eu-west-1.amazonaws.com',
+    };
+    const options: Record<string, string> = {
+      azure: 'options: { resource: mine }',
+      bedrock: 'options: { region: eu-west-1 }',
+    };
+    for (const [upstream, host] of Object.entries(hosts)) {
+      const yaml = `${builtinCatalog({})}`.replace(
+        'upstreams:',
+        `upstreams:\n  it: { kind: ${upstream}, api_key: "\${IT}", ${options[upstream] ?? ''} }`,
+      );
+      await catalog.setProviderKey('IT', 'sk-0123456789', 'https://elsewhere.example');
+      expect(catalog.propose(yaml).mistakes[0]?.message).toEndWith(`enter it again for ${host}`);
+      await catalog.setProviderKey('IT', 'sk-0123456789', host);
+      expect(catalog.propose(yaml)).toMatchObject({ ok: true });
+    }
+  });
+});
+
 describe('the catalog in the store', () => {
+  test.each([
+    ['azure', 'resource: "thief.example/"', 'must be up to 63 letters'],
+    ['azure', 'resource: "${KNOWN_API_KEY}"', 'and is not used here'],
+    ['bedrock', 'region: "x.thief.example/"', 'must be up to 63 letters'],
+    ['azure', 'resource: mine, api_version: "${KNOWN_API_KEY}"', 'enter it again for https://mine.'],
+    ['gguf', 'path: "${KNOWN_API_KEY}"', 'and is not used here'],
+  ])('an option of %p cannot lead a key away: %s', async (upstream, options, told) => {
+    const catalog = await openOn(await freshStore('sqlite'), { env: { IT_API_KEY: 'sk-it' } });
+    await catalog.setProviderKey('KNOWN_API_KEY', 'sk-known-0001', OPENAI);
+    const key = upstream === 'gguf' ? '' : 'api_key: "${IT_API_KEY}",';
+    const yaml = builtinCatalog({}).replace(
+      'upstreams:',
+      `upstreams:\n  it: { kind: ${upstream}, ${key} options: { ${options} } }`,
+    );
+    const { ok, mistakes } = catalog.propose(yaml);
+    expect([ok, mistakes[0]?.line, mistakes[0]?.message]).toEqual([false, 3, expect.stringContaining(told)]);
+    expect(JSON.stringify(mistakes)).not.toContain('sk-');
+  });
+
+  test('a list of variables that cannot be read is refused at start', async () => {
+    for (const listed of ['A B', 'NAME=', 'NAME=ftp://x'])
+      expect(
+        String(await failure(openOn(await freshStore('sqlite'), { env: { TOLLGATE_CATALOG_ENV: listed } }))),
+      ).toContain('TOLLGATE_CATALOG_ENV must be');
+  });
+
+  test('what is Tollgate’s own is not read, even when it is listed', async () => {
+    const env = { TOLLGATE_SECRET: 'own', TOLLGATE_CATALOG_ENV: 'TOLLGATE_SECRET' };
+    const catalog = await openOn(await freshStore('sqlite'), { env });
+    const yaml = builtinCatalog({}).replace(
+      'upstreams:',
+      'upstreams:\n  it: { kind: openai, base_url: "http://127.0.0.1:1", api_key: "${TOLLGATE_SECRET}" }',
+    );
+    expect(catalog.propose(yaml).mistakes[0]?.message).toContain('sent to nobody');
+  });
+
   test('a proposal says in words what would change and keeps nothing', async () => {
     const catalog = await openOn(await freshStore('sqlite'));
     const yaml = edited(0.25)
@@ -124,9 +213,11 @@ describe('the catalog in the store', () => {
   });
 
   test('a proposal shows no secret', async () => {
-    const env = { OPENAI_API_KEY: 'sk-from-environment-1', OTHER_KEY: 'sk-quite-another-0002' };
+    const env = { OPENAI_API_KEY: 'sk-from-environment-1', OTHER_API_KEY: 'sk-quite-another-0002' };
     const catalog = await openOn(await freshStore('sqlite'), { env });
-    const { ok, changes } = catalog.propose(catalog.text().yaml.replace('${OPENAI_API_KEY}', '${OTHER_KEY}'));
+    const { ok, changes } = catalog.propose(
+      catalog.text().yaml.replace('${OPENAI_API_KEY}', '${OTHER_API_KEY}'),
+    );
     expect(ok).toBe(true);
     expect(changes).toEqual([
       { kind: 'changed', subject: 'upstream openai: key', before: '…nt-1', after: '…0002' },
@@ -135,13 +226,16 @@ describe('the catalog in the store', () => {
 
   test('a node that lacks a variable keeps its old catalog, says why, and shows the newest text to edit', async () => {
     const open = await freshStore('sqlite');
-    const here = await openOn(open, { env: { ANTHROPIC_API_KEY: 'k', SPECIAL: 'key' } });
+    const here = await openOn(open, { env: { ANTHROPIC_API_KEY: 'k', SPECIAL_API_KEY: 'key' } });
     const there = await openOn(open, { env: {} });
-    const yaml = builtinCatalog({ ANTHROPIC_API_KEY: 'k' }).replace('${ANTHROPIC_API_KEY}', '${SPECIAL}');
+    const yaml = builtinCatalog({ ANTHROPIC_API_KEY: 'k' }).replace(
+      '${ANTHROPIC_API_KEY}',
+      '${SPECIAL_API_KEY}',
+    );
     expect(await here.save(yaml, 'acc_1', '', 0)).toMatchObject({ kind: 'saved' });
     await there.refresh();
     expect(there.current().upstreams.has('anthropic')).toBe(false);
-    expect(there.status().error).toContain('SPECIAL, which is not set');
+    expect(there.status().error).toContain('SPECIAL_API_KEY, which is not set');
     expect(there.text()).toEqual({ version: 2, yaml });
     expect(String(await failure(openOn(open, { env: {} })))).toMatch(
       /catalog version 2:\d+:\d+ upstreams\.anthropic\.api_key/,
@@ -151,20 +245,23 @@ describe('the catalog in the store', () => {
   test('a key sealed with another secret counts as not set', async () => {
     const open = await freshStore('sqlite');
     const here = await openOn(open);
-    await here.setProviderKey('OPENAI_API_KEY', 'sk-proj-0000000001');
+    await here.setProviderKey('OPENAI_API_KEY', 'sk-proj-0000000001', OPENAI);
     const other = await openOn(open, { sealingKey: deriveSealingKey('another secret') });
     expect(other.current().endpoints.get('partner_chat')!.unavailable).toContain('OPENAI_API_KEY');
   });
 
   test.each([
-    ['PATH TO', 'value', 'name'],
-    ['', 'value', 'name'],
-    ['KEY', '', 'value'],
-    ['KEY', 'two\nlines', 'value'],
-    ['KEY', 'x'.repeat(5000), 'value'],
-  ])('a provider key named %p is checked', async (name, value, param) => {
+    ['PATH TO', 'value', 'name', OPENAI],
+    ['', 'value', 'name', OPENAI],
+    ['KEY', '', 'value', OPENAI],
+    ['KEY', 'two\nlines', 'value', OPENAI],
+    ['KEY', 'x'.repeat(5000), 'value', OPENAI],
+    ['KEY', 'value', 'host', ''],
+    ['KEY', 'value', 'host', 'ftp://api.example.com'],
+    ['KEY', 'value', 'host', 'https://user:word@api.example.com'],
+  ])('a provider key named %p is checked', async (name, value, param, host) => {
     const catalog = await openOn(await freshStore('sqlite'));
-    expect(await failure(catalog.setProviderKey(name, value))).toMatchObject({
+    expect(await failure(catalog.setProviderKey(name, value, host))).toMatchObject({
       code: 'invalid_field',
       param,
     });
@@ -178,6 +275,14 @@ describe('the catalog in the store', () => {
     expect(catalog.current().endpoints.size).toBe(8);
   });
 });
+
+/** As the first version of the sealed form was: without an origin. */
+function sealedWithoutHost(name: string, value: string): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', SEALING_KEY, nonce).setAAD(Buffer.from(name));
+  const text = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()]);
+  return ['v1', ...[nonce, text, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.');
+}
 
 /** What it is refused with; `undefined` when it is not. */
 function failure(promise: Promise<unknown>): Promise<unknown> {
@@ -218,7 +323,7 @@ async function openOn(store: Store, more: Partial<StoredCatalogOptions> = {}): P
   const catalog = await openStoredCatalog({
     db: store.db,
     durable: () => store.durable(),
-    sealingKey: deriveSealingKey('a secret for tests'),
+    sealingKey: SEALING_KEY,
     builtin: builtinCatalog,
     env: {},
     log: silentLog,

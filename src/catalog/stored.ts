@@ -5,6 +5,7 @@ import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Catalog, CatalogSource, CatalogStatus } from './catalog.ts';
 import { catalogChanges, type CatalogChange } from './diff.ts';
+import { consoleRules, type KeyRules } from './key-rules.ts';
 import { LiveCatalog } from './live.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
 import { parseCatalog } from './parse.ts';
@@ -102,8 +103,9 @@ export class StoredCatalog implements CatalogSource {
 
   /** Checks a text and says what it would change; keeps nothing. */
   propose(yaml: string): Proposal {
+    const { env, rules } = this.#newest;
     try {
-      const catalog = parseCatalog(yaml, { fileName: 'catalog', env: this.#newest.env });
+      const catalog = parseCatalog(yaml, { fileName: 'catalog', env, rules });
       return { ok: true, mistakes: [], changes: catalogChanges(this.current(), catalog) };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
@@ -143,8 +145,9 @@ export class StoredCatalog implements CatalogSource {
     return this.#keys.list();
   }
 
-  async setProviderKey(name: string, value: string): Promise<ProviderKey> {
-    const key = await this.#keys.set(name, value);
+  /** The key is sent to `host` and to no other server. */
+  async setProviderKey(name: string, value: string, host: string): Promise<ProviderKey> {
+    const key = await this.#keys.set(name, value, host);
     await this.#options.durable();
     await this.refresh();
     return key;
@@ -205,6 +208,7 @@ interface Stored {
   readonly keyMark: string;
   readonly yaml: string;
   readonly env: Environment;
+  readonly rules: KeyRules;
   parse(): Catalog;
 }
 
@@ -218,10 +222,17 @@ async function readStored(
   const version = await versions.newestId();
   const keyMark = (await keys.list()).map(({ name, updatedAt }) => `${name}=${updatedAt}`).join();
   if (known?.version === version && known.keyMark === keyMark) return known;
-  const { values, sealedOff } = await keys.open();
+  const { values, origins, sealedOff } = await keys.open();
   if (sealedOff.length > 0) log.warn('provider_keys_sealed_off', { names: sealedOff });
   const all = { ...env, ...values };
   const yaml = version === 0 ? builtin(all) : ((await versions.at(version))?.yaml ?? '');
   const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;
-  return { version, keyMark, yaml, env: all, parse: () => parseCatalog(yaml, { fileName, env: all }) };
+  const rules = consoleRules(origins, env);
+  const parse = (): Catalog => {
+    const catalog = parseCatalog(yaml, { fileName, env: all, rules, withheld: 'block' });
+    for (const { name, problem } of catalog.upstreams.values())
+      if (problem !== undefined) log.warn('provider_key_withheld', { upstream: name, reason: problem });
+    return catalog;
+  };
+  return { version, keyMark, yaml, env: all, rules, parse };
 }

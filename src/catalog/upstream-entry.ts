@@ -1,3 +1,4 @@
+import { addressOptions, upstreamOrigin } from './address.ts';
 import type { UpstreamConfig } from './catalog.ts';
 import type { UpstreamEntry } from './file-schema.ts';
 import { UPSTREAM_KINDS, type UpstreamKind } from './kinds.ts';
@@ -8,13 +9,29 @@ import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
 export function buildUpstream(name: string, entry: UpstreamEntry, references: References): UpstreamConfig {
   const path = ['upstreams', name];
   checkKind(path, entry, references);
-  const secret = (value: string, at: Path): string => references.resolveSecret(value, at) ?? '';
-  const plain = (value: string, at: Path): string => references.resolve(value, at) ?? '';
-  return {
+  const withheldBefore = references.withheld.length;
+  const { kind } = entry;
+  const baseUrl =
+    entry.base_url === undefined ? undefined : readUrl(entry.base_url, [...path, 'base_url'], references);
+  const options = new Map<string, string>();
+  for (const option of addressOptions(UPSTREAM_KINDS[kind])) {
+    const value = entry.options[option];
+    if (value !== undefined) options.set(option, readLabel(value, [...path, 'options', option], references));
+  }
+  const origin = upstreamOrigin({ kind, baseUrl, options });
+  const secret = (value: string, at: Path): string => references.resolveSecret(value, at, origin) ?? '';
+  const plain = (value: string, at: Path): string => references.resolve(value, at, origin) ?? '';
+  for (const [option, value] of Object.entries(entry.options)) {
+    const at = [...path, 'options', option];
+    if (options.has(option)) continue;
+    const text = isSecretOption(option) ? secret(value, at) : plain(value, at);
+    checkChoice(entry, { option, text, at }, references);
+    options.set(option, text);
+  }
+  const upstream = {
     name,
-    kind: entry.kind,
-    baseUrl:
-      entry.base_url === undefined ? undefined : readUrl(entry.base_url, [...path, 'base_url'], references),
+    kind,
+    baseUrl,
     apiKey: entry.api_key === undefined ? undefined : secret(entry.api_key, [...path, 'api_key']),
     headers: new Map(
       Object.entries(entry.headers).map(([header, value]) => {
@@ -28,16 +45,9 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
       idleMs: entry.timeouts.idle_ms,
       totalMs: entry.timeouts.total_ms,
     },
-    options: new Map(
-      Object.entries(entry.options).map(([option, value]) => {
-        const at = [...path, 'options', option];
-        if (isSecretOption(option)) return [option, secret(value, at)];
-        const text = plain(value, at);
-        checkChoice(entry, { option, text, at }, references);
-        return [option, text];
-      }),
-    ),
+    options,
   };
+  return { ...upstream, problem: references.withheld[withheldBefore]?.message };
 }
 
 function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): void {
@@ -94,11 +104,19 @@ function checkHeader(header: string, value: string, path: Path, { mistakes }: Re
 }
 
 function readUrl(value: string, path: Path, references: References): string | undefined {
-  const text = references.resolve(value, path);
+  const text = references.resolve(value, path, undefined);
   if (text === undefined) return undefined;
   const problem = urlProblem(text);
   if (problem !== undefined) references.mistakes.push({ path, message: problem });
   return text.replace(/\/+$/, '');
+}
+
+/** A part of a host name: anything else, such as `evil.example/`, would make it another host. */
+function readLabel(value: string, path: Path, references: References): string {
+  const text = references.resolve(value, path, undefined);
+  if (text !== undefined && !/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(text))
+    references.mistakes.push({ path, message: 'must be up to 63 letters, digits and -' });
+  return text ?? '';
 }
 
 function urlProblem(text: string): string | undefined {

@@ -140,10 +140,10 @@ export interface ConsoleRoutes {
   'POST /api/console/admin/catalog': { body: Admin.AdminCatalogSave; response: { revision: number } };
   'GET /api/console/admin/catalog/history': { query: Paging; response: Page<Admin.AdminCatalogVersion> };
   'GET /api/console/admin/catalog/history/{id}': { params: ById; response: Admin.AdminCatalogVersionDetail };
-  'GET /api/console/admin/catalog/keys': { response: { items: Admin.AdminProviderKey[] } };
+  'GET /api/console/admin/catalog/keys': { response: Admin.AdminProviderKeys };
   'PUT /api/console/admin/catalog/keys/{id}': {
     params: ById;
-    body: { value: string };
+    body: Admin.AdminProviderKeyBody;
     response: Admin.AdminProviderKey;
   };
   'DELETE /api/console/admin/catalog/keys/{id}': { params: ById; response: Nothing };

@@ -82,7 +82,8 @@ export const ROUTES = {
   'GET /api/console/admin/catalog': admin,
   // A preview keeps nothing, so there is nothing to write down.
   'POST /api/console/admin/catalog/propose': { who: 'admin', maxBytes: 4 * MEGABYTE },
-  'POST /api/console/admin/catalog': { who: 'admin', audit: 'catalog.save', maxBytes: 4 * MEGABYTE },
+  // Whoever says where the backends are says where the keys go.
+  'POST /api/console/admin/catalog': { ...actConfirmed('catalog.save'), maxBytes: 4 * MEGABYTE },
   'GET /api/console/admin/catalog/history': admin,
   'GET /api/console/admin/catalog/history/{id}': admin,
   'GET /api/console/admin/catalog/keys': admin,

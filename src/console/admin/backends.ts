@@ -30,8 +30,12 @@ export function backendRoutes(parts: RouteParts): Pick<Endpoints, BackendRoutes>
   };
 }
 
-export function breakerState(state: UpstreamStatus['state']): BreakerState {
-  if (state === 'resting') return 'open';
+/** A backend whose key is withheld is never asked, whatever its breaker says. */
+export function backendState(
+  catalog: RouteParts['catalog'],
+  { name, state }: Pick<UpstreamStatus, 'name' | 'state'>,
+): BreakerState {
+  if (state === 'resting' || catalog.current().upstreams.get(name)?.problem !== undefined) return 'open';
   return state === 'probing' ? 'half_open' : 'closed';
 }
 
@@ -44,7 +48,8 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBack
     name: status.name,
     kind: status.kind,
     baseUrl: upstreams.get(status.name)?.baseUrl ?? null,
-    state: breakerState(status.state),
+    state: backendState(catalog, status),
+    problem: upstreams.get(status.name)?.problem ?? null,
     resting: status.resting.map(({ model, until }) => ({ model, until })),
     requests: status.requests,
     failures: status.failures,

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
+import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { Refusal } from '../../identity/auth-refusal.ts';
-import type { AdminCatalog, AdminCatalogEndpoint } from '../contract.ts';
+import type { AdminCatalog, AdminCatalogEndpoint, AdminProviderKey } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
 import type { Endpoints } from '../visit.ts';
@@ -65,11 +67,15 @@ export function catalogRoutes(parts: RouteParts): Pick<Endpoints, CatalogRoutes>
       },
     },
     'GET /api/console/admin/catalog/keys': {
-      handle: async () => ({ items: [...((await parts.catalogEditor?.listProviderKeys()) ?? [])] }),
+      handle: async () => ({
+        items: ((await parts.catalogEditor?.listProviderKeys()) ?? []).map(providerKey),
+        knownHosts: Object.fromEntries(KNOWN_HOSTS),
+      }),
     },
     'PUT /api/console/admin/catalog/keys/{id}': {
-      body: z.strictObject({ value: z.string().min(1).max(4_096) }),
-      handle: ({ params, body }) => editor().setProviderKey(params.id, body.value),
+      body: z.strictObject({ value: z.string().min(1).max(4_096), host: z.string().trim().min(1).max(500) }),
+      handle: async ({ params, body }) =>
+        providerKey(await editor().setProviderKey(params.id, body.value, body.host)),
     },
     'DELETE /api/console/admin/catalog/keys/{id}': {
       async handle({ params }) {
@@ -127,6 +133,7 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
       kind: upstream.kind,
       baseUrl: upstream.baseUrl ?? null,
       hasKey: upstream.apiKey !== undefined,
+      problem: upstream.problem ?? null,
     })),
     limits: { ...catalog.limits },
   };
@@ -149,6 +156,10 @@ function endpointItem(
     models: endpoint.models.map(({ id }) => id),
     places: endpoint.places.map((place) => place.map(({ upstream, weight }) => ({ upstream, weight }))),
   };
+}
+
+function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProviderKey {
+  return { name, hint, host: origin ?? null, updatedAt };
 }
 
 function version(row: { id: number; createdAt: number; actor: string; note: string }) {

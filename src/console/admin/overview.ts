@@ -16,7 +16,7 @@ import type { AdminDay, AdminOverview } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { usageCounts } from '../usage.ts';
 import type { Endpoints } from '../visit.ts';
-import { breakerState } from './backends.ts';
+import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
 const TOP = 5;
@@ -73,7 +73,10 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
       email: row.email,
       monthSpentUsd: usd(row.month_spent),
     })),
-    backends: parts.backends.list().map(({ name, state }) => ({ name, state: breakerState(state) })),
+    backends: parts.backends.list().map((status) => ({
+      name: status.name,
+      state: backendState(parts.catalog, status),
+    })),
     catalog: { kind: status.kind, error: status.error ?? null },
     at: now,
   };

@@ -201,7 +201,14 @@ export interface AdminCatalog {
   revision: number | null;
   yaml: string;
   endpoints: AdminCatalogEndpoint[];
-  upstreams: { name: string; kind: string; baseUrl: string | null; hasKey: boolean }[];
+  upstreams: {
+    name: string;
+    kind: string;
+    baseUrl: string | null;
+    hasKey: boolean;
+    /** Why it is not asked at all: its key is for another host. */
+    problem: string | null;
+  }[];
   limits: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
 }
 
@@ -252,7 +259,21 @@ export interface AdminProviderKey {
   /** As written in the YAML: `${NAME}`. */
   name: string;
   hint: string;
+  /** `https://host:port`: the only server it is sent to. null: to none until it is entered again. */
+  host: string | null;
   updatedAt: Millis;
+}
+
+export interface AdminProviderKeys {
+  items: AdminProviderKey[];
+  /** By the usual name of a key, the host it is for. */
+  knownHosts: Record<string, string>;
+}
+
+export interface AdminProviderKeyBody {
+  value: string;
+  /** The server that this key is for. */
+  host: string;
 }
 
 export type BreakerState = 'closed' | 'half_open' | 'open';
@@ -262,6 +283,8 @@ export interface AdminBackend {
   kind: string;
   baseUrl: string | null;
   state: BreakerState;
+  /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
+  problem: string | null;
   /** Models that are not asked for now, and when they will be again. */
   resting: { model: string; until: Millis }[];
   /** On this node since it started. */

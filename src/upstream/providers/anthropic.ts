@@ -39,7 +39,7 @@ export const anthropic: Provider = {
 };
 
 function addressOf({ config }: Access): string {
-  return baseUrl(config, 'https://api.anthropic.com/v1');
+  return baseUrl(config);
 }
 
 function keyHeaders({ apiKey, headers }: Access): Record<string, string> {

@@ -1,4 +1,5 @@
 import type { JSONObject } from '@ai-sdk/provider';
+import { usualAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
@@ -107,6 +108,5 @@ function versionOf(config: UpstreamConfig): string {
 }
 
 function addressOf({ config }: Access): string {
-  const host = `https://${config.options.get('resource') ?? 'resource'}.openai.azure.com`;
-  return baseUrl(config, `${host}/openai${byDeployment(config) ? '' : '/v1'}`);
+  return baseUrl(config, `${usualAddress(config)}/openai${byDeployment(config) ? '' : '/v1'}`);
 }

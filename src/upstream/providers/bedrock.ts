@@ -115,5 +115,5 @@ function regionOf(config: UpstreamConfig): string {
 }
 
 function addressOf({ config }: Access): string {
-  return baseUrl(config, `https://bedrock-runtime.${regionOf(config)}.amazonaws.com`);
+  return baseUrl(config);
 }

@@ -41,5 +41,5 @@ export function cohereUsage(raw: unknown) {
 }
 
 function addressOf({ config }: Access): string {
-  return baseUrl(config, 'https://api.cohere.com/v2');
+  return baseUrl(config);
 }

@@ -1,4 +1,5 @@
 import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
+import { usualAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/chat.ts';
 import type { ImageRequest } from '../../wire/images.ts';
@@ -90,7 +91,7 @@ export function needsKey(config: UpstreamConfig): string | undefined {
 }
 
 /** The configured address, with the usual path where only a host was given: people leave out `/v1` as often as not. */
-export function baseUrl(config: UpstreamConfig, usual: string): string {
+export function baseUrl(config: UpstreamConfig, usual = usualAddress(config) ?? ''): string {
   const url = new URL(config.baseUrl ?? usual);
   if (url.pathname === '/') url.pathname = new URL(usual).pathname;
   return url.href.replace(/\/+$/, '');

@@ -55,7 +55,7 @@ function fit(body: JSONObject, { maxTokens }: Limits): JSONObject {
 }
 
 function addressOf({ config }: Access): string {
-  return baseUrl(config, 'https://generativelanguage.googleapis.com/v1beta');
+  return baseUrl(config);
 }
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;

@@ -46,5 +46,5 @@ export function mistralUsage(raw: unknown) {
 }
 
 function addressOf({ config }: Access): string {
-  return baseUrl(config, 'https://api.mistral.ai/v1');
+  return baseUrl(config);
 }

@@ -73,6 +73,14 @@ function Backend({ backend }: { backend: AdminBackend }) {
           </Badge>
         ))}
       </p>
+      {backend.problem === null ? null : (
+        <p
+          role="alert"
+          className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad"
+        >
+          {t('catalog.keyWithheld')} {backend.problem}
+        </p>
+      )}
       {backend.resting.map(({ model, until }) => (
         <p key={model} className="mt-3 text-sm text-warn">
           <Badge mono>{model}</Badge> {t('backends.rests')} <Time at={until} style="clock" />

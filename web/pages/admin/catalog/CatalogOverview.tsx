@@ -56,6 +56,11 @@ function Upstreams({ upstreams }: { upstreams: AdminCatalog['upstreams'] }) {
           ) : (
             <Badge>{t('catalog.noKey')}</Badge>
           )}
+          {upstream.problem === null ? null : (
+            <p role="alert" className="w-full text-sm break-words text-bad">
+              {t('catalog.keyWithheld')} {upstream.problem}
+            </p>
+          )}
         </li>
       ))}
     </ul>

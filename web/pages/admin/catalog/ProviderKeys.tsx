@@ -24,6 +24,8 @@ const READS = [
 export function ProviderKeys() {
   const { t } = useTranslation();
   const keys = useApi('GET /api/console/admin/catalog/keys');
+  const hosts: Record<string, string> = { ...keys.data?.knownHosts };
+  for (const { name, host } of keys.data?.items ?? []) if (host !== null) hosts[name] = host;
   return (
     <div className="grid items-start gap-5 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <Loaded query={keys} skeleton={<SkeletonRows rows={3} />}>
@@ -42,26 +44,30 @@ export function ProviderKeys() {
           </Card>
         )}
       </Loaded>
-      <SetKey />
+      <SetKey hosts={hosts} />
     </div>
   );
 }
 
-function SetKey() {
+/** `hosts`: which server a key of a certain name is for, as far as that is known. */
+function SetKey({ hosts }: { hosts: Readonly<Record<string, string>> }) {
   const { t } = useTranslation();
   const [name, setName] = useState('');
   const [value, setValue] = useState('');
+  const [typedHost, setTypedHost] = useState<string>();
+  const host = typedHost ?? hosts[name.trim()] ?? '';
   const set = useAction(
     async (): Promise<AdminProviderKey> =>
       await call('PUT /api/console/admin/catalog/keys/{id}', {
         params: { id: name.trim() },
-        body: { value: value.trim() },
+        body: { value: value.trim(), host: host.trim() },
       }),
     {
       refresh: READS,
       onDone: () => {
         setName('');
         setValue('');
+        setTypedHost(undefined);
         toast(t('catalog.keySet'));
       },
     },
@@ -77,6 +83,16 @@ function SetKey() {
           className="font-mono"
           value={name}
           onChange={(event) => setName(event.target.value.toUpperCase())}
+        />
+        <TextField
+          label={t('catalog.keyHost')}
+          hint={t('catalog.keyHostHint')}
+          required
+          inputMode="url"
+          autoComplete="off"
+          placeholder="https://api.example.com"
+          value={host}
+          onChange={(event) => setTypedHost(event.target.value)}
         />
         <TextField
           label={t('catalog.keyValue')}
@@ -131,6 +147,16 @@ function keyColumns(t: TFunction): Column<AdminProviderKey>[] {
       header: t('catalog.keyName'),
       card: 'title',
       cell: (row) => <code>{row.name}</code>,
+    },
+    {
+      id: 'host',
+      header: t('catalog.keyHost'),
+      cell: (row) =>
+        row.host === null ? (
+          <span className="text-sm text-bad">{t('catalog.keyNoHost')}</span>
+        ) : (
+          <code className="text-xs break-all">{row.host}</code>
+        ),
     },
     {
       id: 'hint',

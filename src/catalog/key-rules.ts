@@ -1,0 +1,71 @@
+import { StartRefused } from '../std/start-refused.ts';
+import { readOrigin } from './address.ts';
+import { KNOWN_HOSTS } from './known-hosts.ts';
+import type { Environment } from './secrets.ts';
+
+/** What `${NAME}` may be read, and where its value may go. Each answer is a reason against it; `undefined` allows it. */
+export interface KeyRules {
+  refusalToRead(name: string): string | undefined;
+  /** `origin`: the server it would be sent to; `undefined` where it would become part of an address, or go nowhere. */
+  refusalToSend(name: string, origin: string | undefined): string | undefined;
+}
+
+/** The operator's own file may read what it likes and send it where it likes: whoever writes it has the environment too. */
+export const FILE_RULES: KeyRules = {
+  refusalToRead: () => undefined,
+  refusalToSend: () => undefined,
+};
+
+/** Names of stored keys, each with the origin it was entered for; `undefined`: stored before keys had one. */
+export type StoredOrigins = ReadonlyMap<string, string | undefined>;
+
+/**
+ * For a catalog that is edited in the console. An admin may change where a backend is, but not where the keys of the old
+ * place go: otherwise a session left open would be enough to have every key sent to another server.
+ */
+export function consoleRules(stored: StoredOrigins, env: Environment): KeyRules {
+  const listed = readListed(env[LISTED]);
+  return {
+    refusalToRead(name) {
+      if (stored.has(name) || name.endsWith('_API_KEY') || listed.has(name)) return undefined;
+      return `must not read ${name}: a catalog edited in the console reads stored provider keys, environment variables named *_API_KEY and those listed in ${LISTED}`;
+    },
+    refusalToSend(name, origin) {
+      if (stored.has(name)) return refusalOfStored(name, stored.get(name), origin);
+      const known = KNOWN_HOSTS.get(name);
+      const hosts = [...(known === undefined ? [] : [known]), ...(listed.get(name) ?? [])];
+      if (hosts.length === 0 || (origin !== undefined && hosts.includes(origin))) return undefined;
+      const only = `the environment variable ${name} is a key for ${hosts.join(', ')}`;
+      return origin === undefined
+        ? `${only} and is not used here`
+        : `${only} and is not sent to ${origin}; store a key for that host, or list ${name}=${origin} in ${LISTED}`;
+    },
+  };
+}
+
+function refusalOfStored(
+  name: string,
+  bound: string | undefined,
+  origin: string | undefined,
+): string | undefined {
+  if (bound !== undefined && bound === origin) return undefined;
+  const entered = bound === undefined ? 'without a host' : `for ${bound}`;
+  if (origin === undefined) return `the key ${name} was entered ${entered} and is not used here`;
+  return `the key ${name} was entered ${entered}; enter it again for ${origin}`;
+}
+
+const LISTED = 'TOLLGATE_CATALOG_ENV';
+
+/** `NAME,NAME=https://host,…`: by name, the hosts that the operator allows beside the provider's own. */
+function readListed(text: string | undefined): ReadonlyMap<string, readonly string[]> {
+  const listed = new Map<string, string[]>();
+  for (const item of (text ?? '').split(',').map((part) => part.trim())) {
+    if (item === '') continue;
+    const [, name = '', host] = /^([A-Za-z_][A-Za-z0-9_]*)(?:=(.+))?$/.exec(item) ?? [];
+    const origin = host === undefined ? undefined : readOrigin(host);
+    if (name === '' || (host !== undefined && origin === undefined))
+      throw new StartRefused(`${LISTED} must be NAME or NAME=https://host, separated by commas.`);
+    listed.set(name, [...(listed.get(name) ?? []), ...(origin === undefined ? [] : [origin])]);
+  }
+  return listed;
+}
