@@ -141,7 +141,7 @@ describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (ki
       bedrock: 'options: { region: eu-west-1 }',
     };
     for (const [upstream, host] of Object.entries(hosts)) {
-      const yaml = `${builtinCatalog({})}`.replace(
+      const yaml = builtinCatalog({}).replace(
         'upstreams:',
         `upstreams:\n  it: { kind: ${upstream}, api_key: "\${IT}", ${options[upstream] ?? ''} }`,
       );

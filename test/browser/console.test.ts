@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
-import { PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
+import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** What the walk does not touch: keys, dialogs that ask, the second factor, the catalog's editor, the other language. */
@@ -128,13 +128,43 @@ test('the catalog is edited with messages, a preview and a history', async () =>
   await page.getByRole('button', { name: 'Check and preview' }).click();
   await page.getByRole('heading', { name: 'What will change' }).waitFor();
   await page.getByLabel('Note for the history').fill('our own name');
+  await leaveAdminSessionOpen();
   await page.getByRole('button', { name: 'Publish' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
+  await dialog.getByLabel('Password').fill(PASSWORD);
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText(/^Published\./).waitFor();
   await page.getByRole('tab', { name: 'History' }).click();
   await page.getByText('our own name').waitFor();
   await user.page.goto('/app/models');
   await user.page.getByText('Our Guide').first().waitFor();
 });
+
+test('a provider key is stored with its host, which is known for the usual names', async () => {
+  const { page } = admin;
+  await follow(page, '/admin/catalog?view=keys');
+  const host = page.getByLabel('Host');
+  await page.getByLabel('Name').fill('OPENAI_API_KEY');
+  expect(await host.inputValue()).toBe('https://api.openai.com');
+  await page.getByLabel('Name').fill('TEAM_API_KEY');
+  expect(await host.inputValue()).toBe('');
+  await host.fill('llm.example.com/v1');
+  await page.getByLabel('Value').fill('sk-team-0123456789');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await confirmIfAsked(page, page.getByText('https://llm.example.com', { exact: true }));
+});
+
+/** An hour passes for the sessions of admins. */
+async function leaveAdminSessionOpen(): Promise<void> {
+  const { db } = stage.gateway.tollgate.services.store;
+  const admins = db.selectFrom('account').select('id').where('role', '=', 'admin');
+  const createdAt = new Date(Date.now() - 3_600_000).toISOString();
+  await db
+    .updateTable('auth_session')
+    .set({ createdAt, confirmedAt: null })
+    .where('userId', 'in', admins)
+    .execute();
+}
 
 test('a catalog file of the operator is shown and cannot be edited', async () => {
   const own = await stage.another({ yaml: FILE });

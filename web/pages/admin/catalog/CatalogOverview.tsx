@@ -51,12 +51,11 @@ function Upstreams({ upstreams }: { upstreams: AdminCatalog['upstreams'] }) {
           <code className="w-24 truncate text-sm font-medium">{upstream.name}</code>
           <Badge>{upstream.kind}</Badge>
           <span className="min-w-0 flex-1 truncate text-sm text-ink-3">{upstream.baseUrl ?? ''}</span>
-          {upstream.hasKey ? (
-            <Badge tone="good">{t('catalog.hasKey')}</Badge>
+          {upstream.problem === null ? (
+            <Badge tone={upstream.hasKey ? 'good' : 'neutral'}>
+              {t(upstream.hasKey ? 'catalog.hasKey' : 'catalog.noKey')}
+            </Badge>
           ) : (
-            <Badge>{t('catalog.noKey')}</Badge>
-          )}
-          {upstream.problem === null ? null : (
             <p role="alert" className="w-full text-sm break-words text-bad">
               {t('catalog.keyWithheld')} {upstream.problem}
             </p>
