@@ -4,9 +4,11 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './harness.ts';
 
 let site: TestConsole;
+let admin: Browser;
 
 beforeAll(async () => {
   site = await testConsole();
+  admin = await site.admin();
 });
 afterAll(() => site.close());
 
@@ -24,6 +26,7 @@ test('so it does on Postgres', async () => {
   const postgres = await testPostgres();
   const onPostgres = await testConsole({ databaseUrl: await postgres.freshDatabase() });
   try {
+    await onPostgres.admin();
     await wholeLife(onPostgres);
   } finally {
     await onPostgres.close();
@@ -121,7 +124,7 @@ test('tries and challenges from one address are slowed down', async () => {
 });
 
 test('an admin who adds or removes a passkey is in the audit log', async () => {
-  const admin = await site.admin();
+  await admin.must('POST', '/api/console/confirm', { password: PASSWORD });
   const device = new Device(site.url);
   await device.register(admin, 'office');
   const [item] = await passkeysOf(admin);

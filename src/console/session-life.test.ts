@@ -6,6 +6,7 @@ const DAY = 86_400_000;
 test('a session lives a week without use, and a month at the very most', async () => {
   const site = await testConsole();
   try {
+    await site.admin();
     const busy = await site.user('busy@example.com');
     const idle = await site.user('idle@example.com');
     const isIn = async () =>

@@ -11,7 +11,7 @@ import { passkeyPlugin } from './auth-passkey.ts';
 import { insertAccount } from './auth-people.ts';
 import { Refusal } from './auth-refusal.ts';
 import { cookiePrefix, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './auth-session.ts';
-import { readSite } from './auth-site.ts';
+import { signUpMode } from './auth-site.ts';
 
 /** The sign-in library behind a request and a response, configured; `auth.ts` decides what reaches it. */
 export interface AuthLibrary {
@@ -54,7 +54,7 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
     user: {
       modelName: 'auth_user',
       validateUserInfo: async ({ source }) => {
-        const closed = source.action === 'create-user' && (await readSite(store)).signUp !== 'open';
+        const closed = source.action === 'create-user' && (await signUpMode(store)) !== 'open';
         return closed ? { error: 'sign_up_closed', errorDescription: 'Sign-up is not open.' } : undefined;
       },
     },

@@ -35,6 +35,7 @@ export const REFUSALS = {
   forbidden: 403,
   cross_site: 403,
   sign_up_closed: 403,
+  setup_needed: 403,
   invite_required: 403,
   confirmation_required: 403,
   not_found: 404,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Store } from '../store/store.ts';
+import { hasAdmin } from './auth-setup.ts';
 
 /** What an admin decides about the console as a whole; kept in the store, so that every node agrees. */
 export interface SiteSettings {
@@ -34,6 +35,11 @@ export async function readSite(store: Store): Promise<SiteSettings> {
   const row = await store.db.selectFrom('setting').select('value').where('key', '=', KEY).executeTakeFirst();
   if (!row) return DEFAULTS;
   return siteSettingsSchema.parse({ ...DEFAULTS, ...(JSON.parse(row.value) as object) });
+}
+
+/** How to sign up now; `setup`: not at all until the setup, or the command line, has made the first administrator. */
+export async function signUpMode(store: Store): Promise<SiteSettings['signUp'] | 'setup'> {
+  return (await hasAdmin(store.db)) ? (await readSite(store)).signUp : 'setup';
 }
 
 export async function writeSite(

@@ -11,7 +11,7 @@ import { makePeople, type People } from './auth-people.ts';
 import { Refusal, type RefusalCode } from './auth-refusal.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './auth-routes.ts';
 import { makeSessions, type AuthMeta, type Sessions, type Visitor } from './auth-session.ts';
-import { readSite } from './auth-site.ts';
+import { signUpMode } from './auth-site.ts';
 import { makeThrottle, type Guess, type Throttle } from './auth-throttle.ts';
 
 /** Signing in to the console. The caller has already made sure that a request comes from our own pages. */
@@ -104,7 +104,12 @@ interface Inner {
 /** Signing up is ours: person, account and invite in one transaction. */
 async function signUp(inner: Inner, body: unknown, { headers, meta }: AuthCall): Promise<Response> {
   const { email, password, name, inviteCode } = signUpSchema.parse(body);
-  const { signUp: mode } = await readSite(inner.store);
+  const mode = await signUpMode(inner.store);
+  if (mode === 'setup')
+    throw new Refusal(
+      'setup_needed',
+      'This installation is being set up. Accounts can be created once it has an administrator.',
+    );
   if (mode === 'closed')
     throw new Refusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
   // Checked before it counts: a typing error does not use up an allowance.

@@ -49,6 +49,8 @@ export type ErrorCode =
   | 'forbidden'
   | 'cross_site'
   | 'sign_up_closed'
+  /** 403: there is no administrator yet, so nobody else can sign up */
+  | 'setup_needed'
   | 'invite_required'
   /** 403: confirm the password with POST /api/console/confirm, then repeat the request */
   | 'confirmation_required'

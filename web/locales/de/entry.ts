@@ -38,10 +38,11 @@ export const entry: typeof english = {
       'Die Anmeldung über den Anbieter hat nicht geklappt. Versuchen Sie es erneut oder nehmen Sie Ihr Passwort.',
   },
   setup: {
-    neededTitle: 'Diese Schranke hat noch keinen Wärter',
+    neededTitle: 'Dieser Server wird gerade eingerichtet',
     neededLead:
-      'Wer diesen Server gestartet hat, fand in seiner Ausgabe einen Link, der einmal gilt. Öffnen Sie ihn, um den ersten Administrator anzulegen.',
-    neededHint: 'Der Link gilt 30 Minuten; ein Neustart des Servers gibt einen neuen.',
+      'Solange er keinen Administrator hat, kann niemand ein Konto anlegen oder sich anmelden. Wenn Sie ihn betreiben, öffnen Sie den einmaligen Einrichtungslink, den er beim Start ausgegeben hat:',
+    neededHint:
+      'Der Link gilt 30 Minuten; ein Neustart des Servers gibt einen neuen. Wenn ihn jemand anderes betreibt, kommen Sie später wieder.',
     title: '{{name}} einrichten',
     invalidTitle: 'Dieser Link gilt nicht mehr',
     invalid:

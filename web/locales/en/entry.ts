@@ -35,10 +35,11 @@ export const entry = {
     socialFailed: 'Signing in with the provider did not work. Try again or use your password.',
   },
   setup: {
-    neededTitle: 'This gate has no keeper yet',
+    neededTitle: 'This installation is being set up',
     neededLead:
-      'Whoever started this server found a one-time link in its output. Open that link to create the first administrator.',
-    neededHint: 'The link is valid for 30 minutes; start the server again for a new one.',
+      'Nobody can create an account or sign in until it has an administrator. If you run this server, open the one-time setup link that it printed when it started:',
+    neededHint:
+      'The link is valid for 30 minutes; start the server again for a new one. If somebody else runs it, come back later.',
     title: 'Set up {{name}}',
     invalidTitle: 'This link is no longer good',
     invalid:
