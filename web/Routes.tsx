@@ -49,6 +49,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
 const PublicPage = page(entryPages, 'PublicPage');
 const SignInPage = page(entryPages, 'SignInPage');
 const SignUpPage = page(entryPages, 'SignUpPage');
+const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
 const SetupPage = page(entryPages, 'SetupPage');
 const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
 
@@ -62,6 +63,7 @@ export function Routes({ session }: { session: SessionState }) {
       <Route path="/sign-up">
         <SignedOutOnly session={session} page={SignUpPage} />
       </Route>
+      <Route path="/reset-password" component={ResetPasswordPage} />
       <Route path="/setup/:token?" component={SetupPage} />
       <Route path="/docs/:page?/:part?" component={DocsPage} />
       <Route path="/app/*?">

@@ -14,9 +14,9 @@ export interface AuditEntry {
 const MAX_DETAIL = 4_000;
 
 /** Writes down who did what; the table refuses to forget. */
-export async function writeAudit(store: Store, entry: AuditEntry, now: number): Promise<void> {
+export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, now: number): Promise<void> {
   const detail = JSON.stringify(entry.detail);
-  await store.db
+  await db
     .insertInto('audit')
     .values({
       at: now,

@@ -4,6 +4,8 @@ import { moneyOf, type Account, type AccountLimits } from '../identity/accounts.
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
 import {
+  JSON_FLAG,
+  tell,
   textFlag,
   UsageError,
   type CliContext,
@@ -11,8 +13,7 @@ import {
   type Command,
   type CommandInput,
 } from './command.ts';
-
-const JSON_FLAG = { json: { type: 'boolean' } } as const;
+import { resetLinkCommand } from './reset-link.ts';
 
 export const accountCommands: readonly Command[] = [
   {
@@ -75,6 +76,7 @@ export const accountCommands: readonly Command[] = [
     least: 2,
     run: password,
   },
+  resetLinkCommand,
   {
     name: 'account disable',
     usage: 'EMAIL [--json]',
@@ -239,11 +241,6 @@ function accountView(account: Account) {
     monthly_usd: account.monthly_limit === null ? null : toUsdNumber(nanoUsd(account.monthly_limit)),
     created_at: new Date(account.created_at).toISOString(),
   };
-}
-
-function tell(input: CommandInput, context: CliContext, value: unknown, lines: readonly string[]): void {
-  if (input.flags['json'] === true) context.print(JSON.stringify(value));
-  else for (const line of lines) context.print(line);
 }
 
 function amount(text: string): NanoUsd {

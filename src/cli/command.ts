@@ -42,3 +42,16 @@ export function textFlag(input: CommandInput, name: string): string | undefined 
   const value = input.flags[name];
   return typeof value === 'string' ? value : undefined;
 }
+
+export const JSON_FLAG = { json: { type: 'boolean' } } as const;
+
+/** The result: one line of JSON for programs, or lines for people. */
+export function tell(
+  input: CommandInput,
+  context: CliContext,
+  value: unknown,
+  lines: readonly string[],
+): void {
+  if (input.flags['json'] === true) context.print(JSON.stringify(value));
+  else for (const line of lines) context.print(line);
+}

@@ -23,6 +23,7 @@ import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
 import { passkeyRoutes } from './passkeys.ts';
+import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { requestRoutes } from './requests.ts';
 import { ROUTES, type Rule } from './routes.ts';
@@ -83,6 +84,7 @@ export function consoleApp(parts: RouteParts): Hono<Env> {
 function allEndpoints(parts: RouteParts): Endpoints {
   return {
     ...sessionRoutes(parts),
+    ...passwordResetRoutes(parts),
     ...modelRoutes(parts),
     ...overviewRoutes(parts),
     ...tokenRoutes(parts),

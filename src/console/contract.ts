@@ -33,6 +33,12 @@ export interface ConsoleRoutes {
   'GET /api/console/models': { response: A.ModelList };
   'GET /api/console/setup': { query: { token?: string }; response: S.SetupState };
   'POST /api/console/setup': { body: S.SetupBody; response: { accountId: string } };
+  'POST /api/console/password-reset/check': {
+    body: S.PasswordResetCheckBody;
+    response: S.PasswordResetState;
+  };
+  /** Works once; every session of the account ends. */
+  'POST /api/console/password-reset': { body: S.PasswordResetBody; response: S.PasswordResetDone };
 
   // The signed-in account
   'POST /api/console/confirm': { body: S.ConfirmBody; response: S.Confirmed };
@@ -117,6 +123,12 @@ export interface ConsoleRoutes {
     params: ById;
     body: Nothing;
     response: Admin.AdminAccount;
+  };
+  /** A link to pass on, good for an hour and for one new password; it ends the one before it. */
+  'POST /api/console/admin/accounts/{id}/reset-link': {
+    params: ById;
+    body: Nothing;
+    response: Admin.AdminResetLink;
   };
   'POST /api/console/admin/accounts/{id}/reset-password': {
     params: ById;

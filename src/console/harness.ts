@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -350,4 +351,18 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
       ),
     test: () => Promise.resolve({ ok: true, detail: 'answered', latencyMs: 1 }),
   };
+}
+
+/** RFC 6238 with the usual six digits and thirty seconds. */
+export function totp(uri: string): string {
+  const secret = new URL(uri).searchParams.get('secret') ?? '';
+  const bits = Array.from(secret)
+    .map((sign) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(sign).toString(2).padStart(5, '0'))
+    .join('');
+  const key = Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const offset = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }

@@ -28,6 +28,9 @@ export const ROUTES = {
   'GET /api/console/models': { who: 'public' },
   'GET /api/console/setup': { who: 'setup' },
   'POST /api/console/setup': { who: 'setup' },
+  'POST /api/console/password-reset/check': { who: 'public' },
+  // The account itself is written down as the one who did it: the handler knows which it is.
+  'POST /api/console/password-reset': { who: 'public' },
 
   'POST /api/console/confirm': user,
   'GET /api/console/sessions': user,
@@ -69,6 +72,7 @@ export const ROUTES = {
   'POST /api/console/admin/accounts/{id}/promote': actConfirmed('account.promote'),
   'POST /api/console/admin/accounts/{id}/demote': actConfirmed('account.demote'),
   'POST /api/console/admin/accounts/{id}/revoke-token': act('account.revoke-token'),
+  'POST /api/console/admin/accounts/{id}/reset-link': actConfirmed('account.reset-link'),
   'POST /api/console/admin/accounts/{id}/reset-password': actConfirmed('account.reset-password'),
   'GET /api/console/admin/requests': admin,
   'GET /api/console/admin/requests.csv': admin,

@@ -82,7 +82,13 @@ async function sessionState(parts: RouteParts, visitor: Visitor | undefined): Pr
     setupNeeded,
     signUp: site.signUp,
     socialProviders: [...parts.auth.socialProviders],
-    site: { name: site.siteName, version: parts.version, topUpHint: site.topUpHint, currency: site.currency },
+    site: {
+      name: site.siteName,
+      version: parts.version,
+      topUpHint: site.topUpHint,
+      contact: site.contact,
+      currency: site.currency,
+    },
     user: visitor ? await signedInUser(parts, visitor) : null,
   };
 }

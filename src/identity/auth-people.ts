@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { newAccountId, randomPart, type AccountId } from '../std/ids.ts';
-import type { AuthSchema } from '../store/schema-auth.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import { normalEmail } from './auth-email.ts';
@@ -22,6 +21,10 @@ export interface People {
   setPassword(accountId: string, password: string): Promise<void>;
   checkPassword(accountId: string, password: string): Promise<boolean>;
   endSessions(accountId: string): Promise<void>;
+  /** When the password of this account, or of this e-mail address, was set; `undefined`: there is none. */
+  passwordSetAt(
+    who: { readonly accountId: string } | { readonly email: string },
+  ): Promise<number | undefined>;
 }
 
 type Within = (tx: Transaction<Schema>, id: AccountId) => Promise<void>;
@@ -70,15 +73,10 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
       checkNewPassword(password, account.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
-        await tx.deleteFrom('auth_session').where('userId', '=', accountId).execute();
         await tx.deleteFrom('auth_two_factor').where('userId', '=', accountId).execute();
         await tx.deleteFrom('auth_passkey').where('userId', '=', accountId).execute();
-        await tx
-          .deleteFrom('auth_account')
-          .where('userId', '=', accountId)
-          .where('providerId', '=', 'credential')
-          .execute();
-        await insertSignIn(tx, { id: accountId, email: account.email, name: '', hash, now: clock.now() });
+        await tx.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
+        await replacePassword(tx, { id: accountId, email: account.email, hash, now: clock.now() });
         await tx
           .updateTable('auth_user')
           .set({ twoFactorEnabled: false })
@@ -100,6 +98,20 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
       await store.db.deleteFrom('auth_session').where('userId', '=', accountId).execute();
       await store.durable();
     },
+    async passwordSetAt(who) {
+      const row = await store.db
+        .selectFrom('auth_account')
+        .innerJoin('auth_user', 'auth_user.id', 'auth_account.userId')
+        .select('auth_account.updatedAt')
+        .where((where) =>
+          'email' in who
+            ? where('auth_user.email', '=', who.email)
+            : where('auth_user.id', '=', who.accountId),
+        )
+        .where('auth_account.providerId', '=', 'credential')
+        .executeTakeFirst();
+      return row && new Date(row.updatedAt).getTime();
+    },
   };
 }
 
@@ -120,6 +132,18 @@ export async function insertAccount(
   }
 }
 
+/** Another password for an account, or its first. Ends its sessions, its trusted devices and half-finished sign-ins. */
+export async function replacePassword(tx: Transaction<Schema>, person: Omit<SignIn, 'name'>): Promise<void> {
+  await tx.deleteFrom('auth_session').where('userId', '=', person.id).execute();
+  await tx.deleteFrom('auth_verification').where('value', '=', person.id).execute();
+  await tx
+    .deleteFrom('auth_account')
+    .where('userId', '=', person.id)
+    .where('providerId', '=', 'credential')
+    .execute();
+  await insertSignIn(tx, { ...person, name: '' });
+}
+
 interface SignIn {
   readonly id: string;
   readonly email: string;
@@ -128,7 +152,7 @@ interface SignIn {
   readonly now: number;
 }
 
-async function insertSignIn(tx: Transaction<AuthSchema & Schema>, person: SignIn): Promise<void> {
+async function insertSignIn(tx: Transaction<Schema>, person: SignIn): Promise<void> {
   const at = new Date(person.now).toISOString();
   const stamps = { createdAt: at, updatedAt: at };
   await tx

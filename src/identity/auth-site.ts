@@ -7,6 +7,8 @@ export interface SiteSettings {
   readonly siteName: string;
   readonly signUp: 'open' | 'closed' | 'invite';
   readonly topUpHint: string;
+  /** Where people reach the operator; shown to everybody. */
+  readonly contact: string;
   readonly currency: { readonly code: string; readonly perUsd: string };
 }
 
@@ -14,6 +16,7 @@ export const siteSettingsSchema = z.strictObject({
   siteName: z.string().trim().min(1).max(60),
   signUp: z.enum(['open', 'closed', 'invite']),
   topUpHint: z.string().trim().max(1_000),
+  contact: z.string().trim().max(200),
   currency: z.strictObject({
     code: z.string().regex(/^[A-Z]{3}$/, { error: 'a currency is three capital letters, like USD' }),
     perUsd: z
@@ -26,6 +29,7 @@ const DEFAULTS: SiteSettings = {
   siteName: 'Tollgate',
   signUp: 'open',
   topUpHint: '',
+  contact: '',
   currency: { code: 'USD', perUsd: '1' },
 };
 

@@ -11,6 +11,10 @@ export interface Throttle {
    * `rate_limit_exceeded`. Because it counts first, tries that arrive together cannot slip through together.
    */
   guess(kind: string, subject: string, address: string): Guess;
+  /** Whether the next try at `subject` would be refused for the failures before it. */
+  waits(kind: string, subject: string): boolean;
+  /** The secret of `subject` was replaced at that moment: failures up to then count no more, later ones do. */
+  forget(kind: string, subject: string, replacedAt: number): void;
   /** Counts one act (a sign-up, a redeemed code) against its own allowance, or throws. */
   act(kind: keyof typeof ALLOWANCES, key: string): void;
 }
@@ -38,6 +42,7 @@ const ALLOWANCES = {
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
   setup: { burst: 20, everyMs: 10_000 },
+  reset: { burst: 20, everyMs: 10_000 },
   /** Challenges for a passkey: every look at the sign-in page takes one, and each is a row for five minutes. */
   challenge_address: { burst: 60, everyMs: 2_000 },
   challenge_everybody: { burst: 1_000, everyMs: 20 },
@@ -69,24 +74,34 @@ export function makeThrottle(clock: Clock): Throttle {
     if (arrival !== undefined) arrivals.set(name, arrival - ALLOWANCES[kind].everyMs);
   };
 
+  const past = (key: string) => {
+    const found = failures.get(key);
+    const now = clock.now();
+    const count = found && now - found.lastAt < FORGET_MS ? found.count : 0;
+    const waitMs = found ? found.lastAt + waitAfter(count) - now : 0;
+    return { count, waitMs };
+  };
+
   return {
     guess(kind, subject, address) {
       const key = `${kind} ${subject}`;
-      const now = clock.now();
-      const past = failures.get(key);
-      const count = past && now - past.lastAt < FORGET_MS ? past.count : 0;
-      const waitMs = past ? past.lastAt + waitAfter(count) - now : 0;
+      const { count, waitMs } = past(key);
       if (waitMs > 0) throw tooMany(waitMs);
       const place = addressKey(address);
       take('address', place);
       take('everybody', '');
-      failures.set(key, { count: count + 1, lastAt: now });
+      failures.set(key, { count: count + 1, lastAt: clock.now() });
       return {
         right() {
           failures.delete(key);
           giveBack('address', place);
         },
       };
+    },
+    waits: (kind, subject) => past(`${kind} ${subject}`).waitMs > 0,
+    forget(kind, subject, replacedAt) {
+      const key = `${kind} ${subject}`;
+      if ((failures.get(key)?.lastAt ?? Infinity) <= replacedAt) failures.delete(key);
     },
     act(kind, key) {
       take(kind, kind === 'redeem' ? key : addressKey(key));

@@ -193,6 +193,23 @@ describe('throttling', () => {
     expect(guess).toThrow('Too many tries');
   });
 
+  test('forgets failures at a secret that was replaced, and none that came later', () => {
+    let now = 1_000;
+    const throttle = makeThrottle({ now: () => now });
+    const guess = () => throttle.guess('password', 'somebody', '10.0.0.1');
+    for (let n = 0; n < 5; n++) guess();
+    expect(throttle.waits('password', 'somebody')).toBe(true);
+    expect(throttle.waits('password', 'somebody else')).toBe(false);
+    throttle.forget('password', 'somebody', now - 1);
+    expect(throttle.waits('password', 'somebody')).toBe(true);
+    now += 2_000;
+    throttle.forget('password', 'somebody', now - 1);
+    expect(throttle.waits('password', 'somebody')).toBe(false);
+    for (let n = 0; n < 5; n++) guess();
+    throttle.forget('password', 'somebody', now - 1);
+    expect(guess).toThrow('Too many tries');
+  });
+
   test('counts a /64 of IPv6 as one address, and an IPv4 address as itself however it is written', () => {
     const same = ['2001:db8:0:1::1', '2001:0db8:0000:0001:ffff::', '2001:DB8:0:1:1:2:3:4'].map(addressKey);
     expect(new Set(same).size).toBe(1);

@@ -8,6 +8,7 @@ import { useInvite } from './auth-invites.ts';
 import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './auth-library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './auth-password.ts';
 import { makePeople, type People } from './auth-people.ts';
+import { makeResetLinks, type ResetLinks } from './auth-reset.ts';
 import { Refusal, type RefusalCode } from './auth-refusal.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './auth-routes.ts';
 import { makeSessions, type AuthMeta, type Sessions, type Visitor } from './auth-session.ts';
@@ -17,6 +18,7 @@ import { makeThrottle, type Guess, type Throttle } from './auth-throttle.ts';
 /** Signing in to the console. The caller has already made sure that a request comes from our own pages. */
 export interface Auth {
   readonly people: People;
+  readonly resetLinks: ResetLinks;
   readonly sessions: Sessions;
   readonly throttle: Throttle;
   readonly socialProviders: readonly ('github' | 'google')[];
@@ -63,6 +65,7 @@ export function makeAuth(parts: AuthParts): Auth {
 
   return {
     people,
+    resetLinks: makeResetLinks({ store, passwords, clock }),
     sessions,
     throttle,
     socialProviders: (['github', 'google'] as const).filter((name) => social[name] !== undefined),
@@ -77,6 +80,7 @@ export function makeAuth(parts: AuthParts): Auth {
       );
     },
     async confirm(visitor, password, meta) {
+      await forgetIfReplaced(inner, 'own-password', visitor.accountId);
       const guess = throttle.guess('own-password', visitor.accountId, meta.address);
       if (!(await people.checkPassword(visitor.accountId, password))) {
         throw new Refusal('invalid_credentials', 'This is not your password.', { param: 'password' });
@@ -88,6 +92,7 @@ export function makeAuth(parts: AuthParts): Auth {
       const now = new Date(clock.now()).toISOString();
       await store.db.deleteFrom('auth_session').where('expiresAt', '<', now).execute();
       await store.db.deleteFrom('auth_verification').where('expiresAt', '<', now).execute();
+      await store.db.deleteFrom('reset_link').where('expires_at', '<', clock.now()).execute();
     },
   };
 }
@@ -145,7 +150,7 @@ async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): 
     inner.throttle.act('challenge_address', call.meta.address);
     inner.throttle.act('challenge_everybody', '');
   }
-  const guess = guessAt(inner, route, fields, call);
+  const guess = await guessAt(inner, route, fields, call);
   const answer = await inner.library(call.meta.secure).handler(
     new Request(`${call.meta.origin}/api/auth/${name}`, {
       headers: libraryHeaders(call.headers, call.meta),
@@ -154,18 +159,17 @@ async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): 
   );
   if (!answer.ok) throw await refusalOf(answer, route);
   guess?.right();
-  if (name === 'change-password' && call.visitor)
-    await forgetTrustedDevices(inner.store, call.visitor.accountId);
+  if (name === 'change-password' && call.visitor) await endOldWays(inner.store, call.visitor.accountId);
   return answerOf(route, answer);
 }
 
 /** Whose secret is being tried: the address typed in, the account of the session, or the pending challenge's place. */
-function guessAt(
+async function guessAt(
   inner: Inner,
   route: AuthRoute,
   fields: Record<string, unknown>,
   call: AuthCall,
-): Guess | undefined {
+): Promise<Guess | undefined> {
   const { address } = call.meta;
   if (route.guesses === undefined) return undefined;
   const subjects = {
@@ -174,7 +178,24 @@ function guessAt(
     code: call.visitor?.accountId ?? `from ${address}`,
     passkey: `from ${address}`,
   };
-  return inner.throttle.guess(route.guesses, subjects[route.guesses], address);
+  const subject = subjects[route.guesses];
+  if (route.guesses === 'password' || route.guesses === 'own-password')
+    await forgetIfReplaced(inner, route.guesses, subject);
+  return inner.throttle.guess(route.guesses, subject, address);
+}
+
+/**
+ * Failures at a password that has been replaced since count no more. The store tells, because the replacement may have
+ * come from another node, and it is asked only about somebody who would have to wait.
+ */
+async function forgetIfReplaced(
+  { throttle, people }: Pick<Inner, 'throttle' | 'people'>,
+  kind: 'password' | 'own-password',
+  subject: string,
+): Promise<void> {
+  if (!throttle.waits(kind, subject)) return;
+  const setAt = await people.passwordSetAt(kind === 'password' ? { email: subject } : { accountId: subject });
+  if (setAt !== undefined) throttle.forget(kind, subject, setAt);
 }
 
 /** Only what the library needs, made by us: a client cannot speak to it in headers. */
@@ -258,10 +279,11 @@ const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
 };
 
 /** A changed password ends every way in that was granted under the old one. */
-async function forgetTrustedDevices(store: Store, accountId: string): Promise<void> {
-  await store.db
+async function endOldWays({ db }: Store, accountId: string): Promise<void> {
+  await db
     .deleteFrom('auth_verification')
     .where('value', '=', accountId)
     .where('identifier', 'like', 'trust-device-%')
     .execute();
+  await db.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
 }

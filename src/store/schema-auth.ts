@@ -8,6 +8,7 @@ export interface AuthSchema {
   auth_verification: AuthVerificationTable;
   auth_two_factor: AuthTwoFactorTable;
   auth_passkey: AuthPasskeyTable;
+  reset_link: ResetLinkTable;
   preference: PreferenceTable;
 }
 
@@ -88,6 +89,14 @@ export interface AuthPasskeyTable {
   aaguid: Nullable<string>;
   /** When somebody last signed in with it, milliseconds. */
   usedAt: Nullable<number>;
+}
+
+export interface ResetLinkTable {
+  account_id: string;
+  token_hash: string;
+  created_by: string;
+  created_at: number;
+  expires_at: number;
 }
 
 export interface PreferenceTable {

@@ -1,5 +1,6 @@
 /** What somebody without a session sees. */
 export { default as PublicPage } from './public/PublicPage.tsx';
+export { default as ResetPasswordPage } from './auth/ResetPasswordPage.tsx';
 export { default as SetupPage } from './setup/SetupPage.tsx';
 export { default as SignInPage } from './auth/SignInPage.tsx';
 export { default as SignUpPage } from './auth/SignUpPage.tsx';

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { Refusal } from '../../identity/auth-refusal.ts';
+import { RESET_LIFE_MS } from '../../identity/auth-reset.ts';
 import { lockAdmins } from '../../identity/auth-setup.ts';
 import { randomPart } from '../../std/ids.ts';
 import type { Schema } from '../../store/schema.ts';
@@ -12,7 +13,7 @@ import type { Endpoints } from '../visit.ts';
 import { adminAccount } from './account-view.ts';
 
 type ActRoutes =
-  `POST /api/console/admin/accounts/{id}/${'enable' | 'disable' | 'promote' | 'demote' | 'revoke-token' | 'reset-password'}`;
+  `POST /api/console/admin/accounts/{id}/${'enable' | 'disable' | 'promote' | 'demote' | 'revoke-token' | 'reset-link' | 'reset-password'}`;
 
 const nothing = z.strictObject({});
 
@@ -43,6 +44,15 @@ export function accountActRoutes(parts: RouteParts): Pick<Endpoints, ActRoutes> 
         await revokeToken(parts, params.id);
         return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
       },
+    },
+    'POST /api/console/admin/accounts/{id}/reset-link': {
+      body: nothing,
+      handle: ({ params, visitor }) =>
+        parts.auth.resetLinks.make({
+          accountId: params.id,
+          createdBy: visitor.accountId,
+          lifeMs: RESET_LIFE_MS,
+        }),
     },
     'POST /api/console/admin/accounts/{id}/reset-password': {
       body: nothing,

@@ -68,6 +68,6 @@ export function siteRoutes(parts: RouteParts): Pick<Endpoints, SiteRoutes> {
   };
 }
 
-function settingsOf({ siteName, signUp, topUpHint, currency }: SiteSettings) {
-  return { siteName, signUp, topUpHint, currency: { ...currency } };
+function settingsOf({ siteName, signUp, topUpHint, contact, currency }: SiteSettings) {
+  return { siteName, signUp, topUpHint, contact, currency: { ...currency } };
 }

@@ -107,6 +107,12 @@ export interface AdminMoneyResult {
 
 export type AdminLimitsPatch = Partial<AdminLimits>;
 
+export interface AdminResetLink {
+  /** Shown once; `/reset-password#…` is the link. */
+  token: string;
+  expiresAt: Millis;
+}
+
 export interface AdminPasswordReset {
   /** Shown once. Every session ended and the second factor is off. */
   password: string;
@@ -333,6 +339,7 @@ export interface AdminSettings {
   siteName: string;
   signUp: SignUpMode;
   topUpHint: string;
+  contact: string;
   currency: DisplayCurrency;
 }
 

@@ -17,6 +17,8 @@ export interface Site {
   version: string;
   /** What to tell somebody who wants to top up; plain text, may be empty. */
   topUpHint: string;
+  /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
+  contact: string;
   currency: DisplayCurrency;
 }
 
@@ -55,6 +57,27 @@ export interface SetupBody {
 export interface SetupState {
   valid: boolean;
   expiresAt: Millis | null;
+}
+
+/** A reset link is `/reset-password#{token}`; the token travels in bodies only. */
+export interface PasswordResetCheckBody {
+  token: string;
+}
+
+export interface PasswordResetState {
+  valid: boolean;
+  /** Whose password it is, for the form; null when the link is not valid. */
+  email: string | null;
+  expiresAt: Millis | null;
+}
+
+export interface PasswordResetBody extends PasswordResetCheckBody {
+  password: string;
+}
+
+/** There is no session yet: who has a second factor is asked for it when they sign in. */
+export interface PasswordResetDone {
+  email: string;
 }
 
 export interface ConfirmBody {

@@ -4,6 +4,7 @@ import { postgresFunctions } from './0002-postgres-functions.ts';
 import { auth } from './0003-auth.ts';
 import { passkeys } from './0004-passkeys.ts';
 import { fewerIndexes } from './0005-fewer-indexes.ts';
+import { resetLinks } from './0006-reset-links.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 3, name: 'auth', compatibleFrom: 1, statements: auth },
   { number: 4, name: 'passkeys', compatibleFrom: 1, statements: passkeys },
   { number: 5, name: 'fewer-indexes', compatibleFrom: 1, statements: fewerIndexes },
+  { number: 6, name: 'reset-links', compatibleFrom: 1, statements: resetLinks },
 ];

@@ -80,7 +80,11 @@ export const admin: typeof english = {
     demote: 'Admin-Rechte entziehen',
     revokeToken: 'Token widerrufen',
     revokeLead: 'Das Token gilt sofort nicht mehr.',
-    resetPassword: 'Passwort zurücksetzen',
+    resetLink: 'Link zum Zurücksetzen erzeugen',
+    resetLinkMade: 'Link für ein neues Passwort',
+    resetLinkLead:
+      'Senden Sie diesen Link an {{email}}. Damit lässt sich einmal, innerhalb einer Stunde, ein neues Passwort wählen. Er wird nicht noch einmal gezeigt, und frühere Links gelten nicht mehr.',
+    resetPassword: 'Passwort und zweiten Faktor ersetzen',
     resetLead:
       'Ein neues Passwort wird erzeugt und einmal gezeigt. Alle Sitzungen enden, der zweite Faktor wird ausgeschaltet, Passkeys werden entfernt.',
     resetDone: 'Neues Passwort',
@@ -244,6 +248,8 @@ export const admin: typeof english = {
     title: 'Servereinstellungen',
     site: 'Server',
     siteName: 'Name dieses Servers',
+    contact: 'Kontakt (freiwillig)',
+    contactHint: 'Eine E-Mail-Adresse oder Webseite. Jeder sieht sie, etwa wer sein Passwort vergessen hat.',
     topUpHint: 'So wird aufgeladen',
     topUpHintHint: 'Steht auf der Abrechnungsseite, reiner Text.',
     signUp: 'Registrierung',

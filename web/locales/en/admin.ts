@@ -78,7 +78,11 @@ export const admin = {
     demote: 'Take admin rights away',
     revokeToken: 'Revoke token',
     revokeLead: 'The token stops working at once.',
-    resetPassword: 'Reset password',
+    resetLink: 'Make a reset link',
+    resetLinkMade: 'Password reset link',
+    resetLinkLead:
+      'Send this link to {{email}}. It lets them choose a new password once, within an hour. It is not shown again, and links made before do not work any more.',
+    resetPassword: 'Replace password and second factor',
     resetLead:
       'A new password is made and shown once. Every session ends, the second factor is turned off and passkeys are removed.',
     resetDone: 'New password',
@@ -241,6 +245,9 @@ export const admin = {
     title: 'Site settings',
     site: 'Site',
     siteName: 'Name of this server',
+    contact: 'Contact (optional)',
+    contactHint:
+      'An e-mail address or a web page. Everybody sees it, for example people who forgot their password.',
     topUpHint: 'How to top up',
     topUpHintHint: 'Shown on the billing page, plain text.',
     signUp: 'Sign-up',

@@ -12,6 +12,7 @@ import { Button } from '../../ui/Button.tsx';
 import { Check, TextField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
+import { ForgotPassword } from './ForgotPassword.tsx';
 import { SecondFactor } from './SecondFactor.tsx';
 import { SocialButtons } from './SocialButtons.tsx';
 import { usePasskey } from './usePasskey.ts';
@@ -32,14 +33,17 @@ export default function SignInPage() {
       title={t('auth.signInTitle')}
       lead={t('auth.signInLead')}
       footer={
-        session?.signUp === 'closed' ? null : (
-          <>
-            {t('auth.noAccount')}{' '}
-            <Link href={signUpHref} className="text-accent underline underline-offset-2">
-              {t('auth.signUp')}
-            </Link>
-          </>
-        )
+        <div className="flex flex-col gap-2.5">
+          {session?.signUp === 'closed' ? null : (
+            <p>
+              {t('auth.noAccount')}{' '}
+              <Link href={signUpHref} className="text-accent underline underline-offset-2">
+                {t('auth.signUp')}
+              </Link>
+            </p>
+          )}
+          <ForgotPassword />
+        </div>
       }
     >
       <SocialButtons providers={session?.socialProviders ?? []} failed={search.includes('error=')} />

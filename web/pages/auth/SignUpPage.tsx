@@ -8,6 +8,7 @@ import { useForm } from '../../lib/form.ts';
 import { refreshSession } from '../../lib/query.ts';
 import { useSession } from '../../lib/session.ts';
 import { Button, LinkButton } from '../../ui/Button.tsx';
+import { Contact } from '../../ui/Contact.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
@@ -23,6 +24,11 @@ export default function SignUpPage() {
   if (mode === 'closed') {
     return (
       <AuthFrame title={t('auth.closedTitle')} lead={t('auth.closed')}>
+        {session?.site.contact ? (
+          <p className="mb-5 text-ink-3">
+            {t('auth.contact')} <Contact text={session.site.contact} />
+          </p>
+        ) : null}
         <LinkButton href="/sign-in" kind="primary">
           {t('auth.signIn')}
         </LinkButton>

@@ -16,6 +16,7 @@ const ROUTES = {
   promote: 'POST /api/console/admin/accounts/{id}/promote',
   demote: 'POST /api/console/admin/accounts/{id}/demote',
   revokeToken: 'POST /api/console/admin/accounts/{id}/revoke-token',
+  resetLink: 'POST /api/console/admin/accounts/{id}/reset-link',
   resetPassword: 'POST /api/console/admin/accounts/{id}/reset-password',
 } as const;
 
@@ -32,11 +33,15 @@ const WARNINGS = {
 export function AccessActions({ account }: { account: AdminAccountDetail }) {
   const { t } = useTranslation();
   const [asking, setAsking] = useState<keyof typeof WARNINGS>();
-  const [password, setPassword] = useState<string>();
+  const [shown, setShown] = useState<{
+    readonly deed: 'resetLink' | 'resetPassword';
+    readonly secret: string;
+  }>();
   const act = useAction(
     async (deed: Deed) => {
       const answer = await call(ROUTES[deed], { params: { id: account.id }, body: {} });
-      if ('password' in answer) setPassword(answer.password);
+      if ('password' in answer) setShown({ deed: 'resetPassword', secret: answer.password });
+      else if ('token' in answer) setShown({ deed: 'resetLink', secret: linkOf(answer.token) });
       else toast(t('accounts.done'));
     },
     { refresh: ACCOUNT_READS },
@@ -45,6 +50,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
     account.status === 'active' ? 'disable' : 'enable',
     account.role === 'admin' ? 'demote' : 'promote',
     ...(account.tokenHint ? (['revokeToken'] as const) : []),
+    ...(account.status === 'active' ? (['resetLink'] as const) : []),
     ...(account.hasSignIn ? (['resetPassword'] as const) : []),
   ];
   return (
@@ -78,14 +84,21 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
           {t(`accounts.${WARNINGS[asking]}`)}
         </AskDialog>
       ) : null}
-      {password ? (
+      {shown ? (
         <SecretDialog
-          title={t('accounts.resetDone')}
-          lead={t('accounts.madeLead', { email: account.email })}
-          secret={password}
-          onClose={() => setPassword(undefined)}
+          title={t(shown.deed === 'resetLink' ? 'accounts.resetLinkMade' : 'accounts.resetDone')}
+          lead={t(shown.deed === 'resetLink' ? 'accounts.resetLinkLead' : 'accounts.madeLead', {
+            email: account.email,
+          })}
+          secret={shown.secret}
+          onClose={() => setShown(undefined)}
         />
       ) : null}
     </section>
   );
+}
+
+/** The token stands behind the `#`, which a browser sends to nobody. */
+function linkOf(token: string): string {
+  return `${location.origin}/reset-password#${token}`;
 }

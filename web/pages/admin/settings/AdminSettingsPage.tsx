@@ -31,6 +31,7 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   const { values, field } = useForm({
     siteName: settings.siteName,
     topUpHint: settings.topUpHint,
+    contact: settings.contact,
     code: settings.currency.code,
     perUsd: settings.currency.perUsd,
   });
@@ -39,7 +40,8 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   const save = useAction(
     async () => {
       const currency = { code: values.code.trim().toUpperCase(), perUsd };
-      const body = { siteName: values.siteName.trim(), topUpHint: values.topUpHint, signUp, currency };
+      const { siteName, topUpHint, contact } = values;
+      const body = { siteName: siteName.trim(), topUpHint, contact: contact.trim(), signUp, currency };
       return await call('PATCH /api/console/admin/settings', { body });
     },
     {
@@ -52,6 +54,12 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
       <Card title={t('adminSettings.site')}>
         <div className="flex max-w-xl flex-col gap-4">
           <TextField label={t('adminSettings.siteName')} required maxLength={60} {...field('siteName')} />
+          <TextField
+            label={t('adminSettings.contact')}
+            hint={t('adminSettings.contactHint')}
+            maxLength={200}
+            {...field('contact')}
+          />
           <Field label={t('adminSettings.topUpHint')} hint={t('adminSettings.topUpHintHint')}>
             {(ids) => <Textarea {...ids} rows={3} maxLength={1000} {...field('topUpHint')} />}
           </Field>
