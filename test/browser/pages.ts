@@ -4,6 +4,7 @@ export const PAGES = {
     '/',
     '/sign-in',
     '/sign-up',
+    '/reset-password',
     '/docs',
     '/docs/errors/invalid_json',
     '/docs/reference',

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './people.ts';
+import { settled, Stage, type Visitor } from './support.ts';
+
+/** From a server that nobody runs yet to somebody who forgot their password. The tests are one story. */
+let stage: Stage;
+let admin: Visitor;
+let user: Visitor;
+let link: string;
+const EMAIL = 'frida@example.com';
+const NEW_PASSWORD = 'another gate by the sea';
+
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+
+afterAll(async () => {
+  await stage.close();
+});
+
+test('before there is an administrator, nobody can register and the pages say so', async () => {
+  const early = await stage.visitor();
+  for (const path of ['/sign-up', '/sign-in', '/']) {
+    await early.page.goto(path);
+    await early.page.getByRole('heading', { name: 'This installation is being set up' }).waitFor();
+    await early.page.getByText(/open the one-time setup link/).waitFor();
+    expect(await early.page.getByRole('textbox').count()).toBe(0);
+  }
+  const answer = await early.page.evaluate(
+    async (body) => {
+      const headers = { 'content-type': 'application/json' };
+      const reply = await fetch('/api/auth/sign-up/email', { method: 'POST', headers, body });
+      return [reply.status, await reply.text()];
+    },
+    JSON.stringify({ email: EMAIL, password: PASSWORD }),
+  );
+  expect(answer).toEqual([403, expect.stringContaining('setup_needed')]);
+  await early.context.close();
+});
+
+test('afterwards registration is open', async () => {
+  admin = await setUpAdmin(stage);
+  user = await signUp(stage, EMAIL);
+  await user.page.getByRole('button', { name: new RegExp(EMAIL) }).waitFor();
+});
+
+test('the sign-in page says whom to ask, by the contact that the operator has given', async () => {
+  const { page } = await stage.visitor();
+  await page.goto('/sign-in');
+  await page.getByText('Forgot your password? Ask your operator for a reset link.').waitFor();
+  await admin.page.goto('/admin/settings');
+  await admin.page.getByLabel('Contact (optional)').fill('help@example.com');
+  await admin.page.getByRole('button', { name: 'Save' }).click();
+  await admin.page.getByText('Saved', { exact: true }).waitFor();
+  await page.reload();
+  const contact = page.getByRole('link', { name: 'help@example.com' });
+  expect(await contact.getAttribute('href')).toBe('mailto:help@example.com');
+  await page.context().close();
+});
+
+test('the operator makes a link in the console', async () => {
+  const { page } = admin;
+  await page.goto('/admin/accounts');
+  await page.getByRole('button', { name: `Account ${EMAIL}` }).click();
+  await page.getByRole('button', { name: 'Make a reset link' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Password reset link' });
+  await confirmIfAsked(page, dialog);
+  link = (await dialog.locator('code').textContent()) ?? '';
+  expect(link).toStartWith(`${stage.url}/reset-password#`);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+});
+
+test('the link leads to a new password, and no request or log line holds its token', async () => {
+  const { page, complaints } = await stage.visitor();
+  const token = link.split('#')[1] ?? '';
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(request.url(), ...Object.values(request.headers())));
+  await page.goto(link);
+  await page.getByText(`for ${EMAIL}`).waitFor();
+  await page.getByLabel('New password').fill('password123');
+  await page.getByRole('button', { name: 'Set new password' }).click();
+  await page.getByText(/too easy to guess/).waitFor();
+  await page.reload();
+  await page.getByLabel('New password').fill(NEW_PASSWORD);
+  await page.getByRole('button', { name: 'Set new password' }).click();
+  await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
+  expect(page.url()).toBe(`${stage.url}/reset-password`);
+  await page.getByRole('main').getByRole('link', { name: 'Sign in' }).click();
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByText('The e-mail address or the password is wrong.').waitFor();
+  await page.getByLabel('Password').fill(NEW_PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL('**/app');
+  expect(sent.filter((text) => text.includes(token))).toEqual([]);
+  expect(stage.gateway.log.filter((line) => line.includes(token))).toEqual([]);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test('the sessions from before have ended', async () => {
+  await user.page.goto('/app/settings');
+  await user.page.waitForURL(/\/sign-in/);
+});
+
+test('a second use is refused, in either language', async () => {
+  for (const [locale, words] of [
+    ['en-US', 'This reset link is not valid any more'],
+    ['de-DE', 'Dieser Link gilt nicht mehr'],
+  ] as const) {
+    const { page } = await stage.visitor({ locale });
+    await page.goto(link);
+    await page.getByRole('heading', { name: words }).waitFor();
+    expect(await page.getByRole('textbox').count()).toBe(0);
+    await page.getByRole('link', { name: 'help@example.com' }).waitFor();
+    await page.context().close();
+  }
+});
+
+test('two tabs with one link: the one that is late is told', async () => {
+  const { page } = admin;
+  await page.getByRole('button', { name: 'Make a reset link' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Password reset link' });
+  await confirmIfAsked(page, dialog);
+  const next = (await dialog.locator('code').textContent()) ?? '';
+  const tabs = [await stage.visitor(), await stage.visitor()];
+  for (const tab of tabs) {
+    await tab.page.goto(next);
+    await tab.page.getByLabel('New password').fill(NEW_PASSWORD);
+  }
+  for (const [n, words] of ['Your new password is set', 'This reset link is not valid any more'].entries()) {
+    const tab = tabs[n];
+    await tab?.page.getByRole('button', { name: 'Set new password' }).click();
+    await tab?.page.getByRole('heading', { name: words }).waitFor();
+  }
+  for (const tab of tabs) await tab.context.close();
+});
+
+test('the audit log says who made the links, and that they were used', async () => {
+  const { page } = admin;
+  await page.goto('/admin/audit');
+  await settled(page);
+  const actions = await page.locator('td code').allTextContents();
+  expect(actions.filter((text) => text.startsWith('account.reset-link'))).toEqual([
+    'account.reset-link.used',
+    'account.reset-link',
+    'account.reset-link.used',
+    'account.reset-link',
+  ]);
+  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+});
