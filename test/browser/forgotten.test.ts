@@ -48,6 +48,8 @@ test('the sign-in page says whom to ask, by the contact that the operator has gi
   const { page } = await stage.visitor();
   await page.goto('/sign-in');
   await page.getByText('Forgot your password? Ask your operator for a reset link.').waitFor();
+  await settled(page);
+  expect(await page.getByRole('alert').allTextContents()).toEqual([]);
   await admin.page.goto('/admin/settings');
   await admin.page.getByLabel('Contact (optional)').fill('help@example.com');
   await admin.page.getByRole('button', { name: 'Save' }).click();

@@ -7,10 +7,11 @@ interface PasswordFieldProps {
   readonly onChange: (event: ChangeEvent<HTMLInputElement>) => void;
   readonly label?: string;
   readonly error?: string | undefined;
+  readonly autoFocus?: boolean;
 }
 
 /** A password that is being chosen: the rules are the server's, told before it is sent. */
-export function NewPasswordField({ value, onChange, label, error }: PasswordFieldProps) {
+export function NewPasswordField({ value, onChange, label, error, autoFocus = false }: PasswordFieldProps) {
   const { t } = useTranslation();
   return (
     <TextField
@@ -22,6 +23,7 @@ export function NewPasswordField({ value, onChange, label, error }: PasswordFiel
       autoComplete="new-password"
       minLength={8}
       maxLength={128}
+      autoFocus={autoFocus}
       required
       value={value}
       onChange={onChange}

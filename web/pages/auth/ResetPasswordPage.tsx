@@ -73,6 +73,7 @@ function NewPassword({ token, email, onDone }: NewPasswordProps) {
         <input type="text" autoComplete="username" value={email} readOnly hidden />
         <NewPasswordField
           label={t('auth.resetField')}
+          autoFocus
           error={weak ? change.error?.message : undefined}
           value={password}
           onChange={(event) => setPassword(event.target.value)}

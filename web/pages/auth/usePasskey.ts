@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PasskeyRequest } from '../../../src/console/contract.ts';
 import { useAction } from '../../lib/action.ts';
-import { callAuth } from '../../lib/api.ts';
+import { ApiError, callAuth } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 
@@ -43,7 +43,8 @@ export function usePasskey() {
     };
     const begin = (): void => {
       offer().catch((error: unknown) => {
-        if (error instanceof Error && !(error instanceof PasskeyCancelled)) setRefused(error);
+        // The server refused a passkey that somebody chose; that this browser has none to offer is no news.
+        if (error instanceof ApiError) setRefused(error);
       });
     };
     begin();

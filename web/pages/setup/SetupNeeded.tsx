@@ -1,5 +1,4 @@
 import { useTranslation } from 'react-i18next';
-import { Code } from '../../ui/Code.tsx';
 import { Logo } from '../../ui/Logo.tsx';
 
 /** Nobody runs this server yet. Only somebody who can read its output may begin. */
@@ -10,7 +9,9 @@ export function SetupNeeded() {
       <Logo />
       <h1 className="text-2xl font-semibold tracking-tight">{t('setup.neededTitle')}</h1>
       <p className="text-ink-2">{t('setup.neededLead')}</p>
-      <Code label={t('setup.neededTitle')} code={`${location.origin}/setup/…`} />
+      <code className="rounded-md border border-line bg-surface p-4 break-all">
+        {location.origin}/setup/…
+      </code>
       <p className="text-ink-3">{t('setup.neededHint')}</p>
     </main>
   );
