@@ -30,7 +30,7 @@ import { Closing } from './relay/closing.ts';
 import { Running } from './relay/running.ts';
 import { systemClock, type Clock } from './std/clock.ts';
 import { Fault } from './std/fault.ts';
-import { randomPart } from './std/ids.ts';
+import { randomPart, systemRandom, type Random } from './std/ids.ts';
 import { stderrLog, type Log } from './std/log.ts';
 import { Heartbeat } from './store/heartbeat.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -44,6 +44,7 @@ import { version } from '../package.json' with { type: 'json' };
 export interface Services {
   readonly config: Config;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
   readonly store: Store;
   readonly secret: Secret;
@@ -51,7 +52,12 @@ export interface Services {
   readonly accounts: Accounts;
 }
 
-export async function openServices(config: Config, log: Log, clock: Clock): Promise<Services> {
+export async function openServices(
+  config: Config,
+  log: Log,
+  clock: Clock,
+  random: Random = systemRandom,
+): Promise<Services> {
   const { dataDir, databaseUrl } = config;
   const store = await openStore({ dataDir, databaseUrl, log, clock });
   try {
@@ -74,8 +80,9 @@ export async function openServices(config: Config, log: Log, clock: Clock): Prom
       ledger: ledger.ledger,
       pepper: secret.key('token pepper'),
       clock,
+      random,
     });
-    return { config, clock, log, store, secret, ledger, accounts };
+    return { config, clock, random, log, store, secret, ledger, accounts };
   } catch (error) {
     await store.close();
     throw error;
@@ -104,8 +111,9 @@ export async function startTollgate(
   config: Config,
   log: Log = stderrLog,
   clock: Clock = systemClock,
+  random: Random = systemRandom,
 ): Promise<Tollgate> {
-  const services = await openServices(config, log, clock);
+  const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
   try {
@@ -114,7 +122,7 @@ export async function startTollgate(
     opened.defer(() => catalog.close());
     const relay = makeRelay(services, catalog);
     const links = new ImageLinks(
-      makeImageStore(services.store.db, clock),
+      makeImageStore(services.store.db, clock, random),
       services.secret.key('image links'),
       clock,
     );
@@ -216,7 +224,7 @@ interface ServerParts {
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
   const { catalog, relay, links, door, state } = parts;
-  const { config, store, secret, accounts, clock, log } = parts.services;
+  const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
   const edge = new Edge(relay, {
     hashToken: tokenHasher(pepper),
@@ -247,7 +255,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   const tls = await readTls(catalog.current().tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
-  const server = startServer({ host, port, shared, tls, router, edge, clock, log, site });
+  const server = startServer({ host, port, shared, tls, router, edge, clock, random, log, site });
   // A server that cannot listen needs no pages, and would have to wait for their bundler.
   files.resolve(webFiles(log));
   return server;

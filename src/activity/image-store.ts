@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { randomPart } from '../std/ids.ts';
+import { systemRandom, type Random } from '../std/ids.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Schema } from '../store/schema.ts';
 
@@ -22,10 +22,10 @@ const KEPT_MS = 30 * 86_400_000;
 const PROMPT_CHARACTERS = 2_000;
 const SWEEP_BATCH = 200;
 
-export function makeImageStore(db: Kysely<Schema>, clock: Clock): ImageStore {
+export function makeImageStore(db: Kysely<Schema>, clock: Clock, random: Random = systemRandom): ImageStore {
   return {
     async save({ image, requestId, prompt }) {
-      const id = `img_${randomPart(22)}`;
+      const id = `img_${random.text(22)}`;
       const now = clock.now();
       const { account_id } = await db
         .selectFrom('request')

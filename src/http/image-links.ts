@@ -28,6 +28,10 @@ export class ImageLinks {
     return this.link(id, origin);
   }
 
+  now(): number {
+    return this.#clock.now();
+  }
+
   link(id: string, origin: string): string {
     const expires = Math.floor((this.#clock.now() + LINK_LIFE_MS) / 1000);
     return `${origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
@@ -71,7 +75,7 @@ export async function answerImages(
       ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
     })),
   );
-  const created = Math.floor(Date.now() / 1000);
+  const created = Math.floor(links.now() / 1000);
   const body: ImageResponse = {
     created,
     data,

@@ -1,5 +1,6 @@
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/relay.ts';
+import type { Clock } from '../std/clock.ts';
 import type { ResponseContext } from '../wire/responses-answer.ts';
 import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses-request.ts';
 import { chatToResponse, responsesEncoder } from '../wire/responses-stream.ts';
@@ -30,7 +31,7 @@ export function readResponses(
     label: asked.model,
     request: responsesToChat(asked),
     cap: 'lowered',
-    encoder: (labels) => responsesEncoder(contextOf(labels, asked)),
+    encoder: (labels) => responsesEncoder(contextOf(labels, asked, edge.parts.clock)),
     responses: asked,
   };
 }
@@ -39,10 +40,14 @@ export async function answerResponses(call: ResponsesCall, parts: RelayParts): P
   const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
   const labels = { id: call.requestId, model: call.label };
-  const response = chatToResponse(reply.shown.completion, contextOf(labels, call.responses));
+  const response = chatToResponse(reply.shown.completion, contextOf(labels, call.responses, parts.clock));
   return paidAnswer(response, reply.terms, reply.charged);
 }
 
-function contextOf(labels: { id: string; model: string }, request: ResponsesRequest): ResponseContext {
-  return { ...labels, created: Math.floor(Date.now() / 1000), request };
+function contextOf(
+  labels: { id: string; model: string },
+  request: ResponsesRequest,
+  clock: Clock,
+): ResponseContext {
+  return { ...labels, created: Math.floor(clock.now() / 1000), request };
 }

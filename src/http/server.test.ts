@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
-import type { TokenHash } from '../std/ids.ts';
+import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { Edge } from './edge.ts';
 import { healthRoutes } from './health.ts';
@@ -37,6 +37,7 @@ beforeAll(() => {
     site: async () => undefined,
     edge,
     clock: systemClock,
+    random: systemRandom,
     log: silentLog,
   });
 });

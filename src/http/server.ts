@@ -2,7 +2,7 @@ import type { Server } from 'bun';
 import { isLoopback } from '../std/addresses.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
-import { newRequestId } from '../std/ids.ts';
+import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { Edge, Exchange } from './edge.ts';
 import { listenFailure } from './listen-failure.ts';
@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly site: (exchange: Exchange) => Promise<Response | undefined>;
   readonly edge: Edge;
   readonly clock: Clock;
+  /** Of request ids. */
+  readonly random: Random;
   readonly log: Log;
 }
 
@@ -71,7 +73,7 @@ function listen(options: ServerOptions, door: Door): Server<undefined> {
       development: false,
       routes: door.hotRoutes(),
       fetch: (request, bun) => door.serve(request, bun),
-      error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now()), options.log),
+      error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now(), options.random), options.log),
     });
   } catch (error) {
     throw listenFailure(error, options);
@@ -140,7 +142,7 @@ class Door {
     request: Request,
     server: Server<unknown>,
   ): Promise<Response> {
-    const requestId = newRequestId(this.#o.clock.now());
+    const requestId = newRequestId(this.#o.clock.now(), this.#o.random);
     try {
       const arrival = new Arrival({ request, requestId, parameters, server, edge: this.#o.edge });
       if (this.#mayBeOverheard || this.#draining) this.#guard(arrival);

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
-import { newAccountId, type AccountId, type TokenHash } from '../std/ids.ts';
+import { newAccountId, type AccountId, type Random, type TokenHash } from '../std/ids.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { AccountStatus, AccountTable } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
@@ -23,6 +23,8 @@ export interface AccountsOptions {
   readonly ledger: Ledger;
   readonly pepper: Uint8Array;
   readonly clock: Clock;
+  /** Of account ids and tokens; the system's where absent. */
+  readonly random?: Random | undefined;
 }
 
 const PAGE = 100;
@@ -41,8 +43,8 @@ export class Accounts {
     opening: { balance?: NanoUsd; role?: 'user' | 'admin'; actor: string },
   ): Promise<{ account: Account; token: string }> {
     const now = this.#o.clock.now();
-    const id = newAccountId(now);
-    const { token, hash, hint } = newToken(this.#o.pepper);
+    const id = newAccountId(now, this.#o.random);
+    const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
     const made = await this.#o.store.db
       .insertInto('account')
       .values({
@@ -110,7 +112,7 @@ export class Accounts {
 
   /** One statement: there is no moment with two valid tokens, and none with no answer to which is the valid one. */
   async replaceToken(id: AccountId): Promise<string> {
-    const { token, hash, hint } = newToken(this.#o.pepper);
+    const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
     await this.#o.store.db
       .updateTable('account')
       .set({

@@ -42,11 +42,15 @@ interface Story {
 }
 
 /** A whole answer: measured, charged, then given. */
-async function hand({ call, terms, errand, served, meter }: Story, whole: WholeAnswer): Promise<ChatReply> {
+async function hand(
+  { call, terms, errand, served, meter, parts }: Story,
+  whole: WholeAnswer,
+): Promise<ChatReply> {
   const measured = meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
-  const shown = presentCompletion(whole, { id: call.requestId, model: call.label }, usageOf(measured));
+  const labels = { id: call.requestId, model: call.label };
+  const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
   return { kind: 'whole', terms, shown, charged: settled?.charged };
 }
 

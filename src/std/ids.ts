@@ -7,12 +7,12 @@ export type TokenHash = string & { readonly __id: 'token-hash' };
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** `req_` + 8 characters of time + 16 random: sorts by time, so the request log pages by primary key. */
-export function newRequestId(nowMs: number): RequestId {
-  return `req_${timePart(nowMs)}${randomPart(16)}` as RequestId;
+export function newRequestId(nowMs: number, random: Random = systemRandom): RequestId {
+  return `req_${timePart(nowMs)}${random.text(16)}` as RequestId;
 }
 
-export function newAccountId(nowMs: number): AccountId {
-  return `acc_${timePart(nowMs)}${randomPart(8)}` as AccountId;
+export function newAccountId(nowMs: number, random: Random = systemRandom): AccountId {
+  return `acc_${timePart(nowMs)}${random.text(8)}` as AccountId;
 }
 
 /** The smallest and exclusive largest request id of a time range, for paging by time over the primary key. */
@@ -34,6 +34,15 @@ function timePart(nowMs: number): string {
   latest = { ms: nowMs, text };
   return text;
 }
+
+/** Randomness comes in as a parameter, so that tests own it. */
+export interface Random {
+  /** Base62 characters. */
+  text(length: number): string;
+  bytes(length: number): Uint8Array;
+}
+
+export const systemRandom: Random = { text: (length) => randomPart(length), bytes: randomBytes };
 
 const POOL_BYTES = 4096;
 let pool = '';

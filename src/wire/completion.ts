@@ -23,16 +23,25 @@ export function presentCompletion(
   whole: Whole,
   labels: { readonly id: string; readonly model: string },
   counted: ChatUsage | undefined,
+  nowMs: number,
 ): ShownCompletion {
-  return new Shown(whole, labels, counted);
+  return new Shown(whole, labels, counted, nowMs);
 }
 
 class Shown implements ShownCompletion {
   readonly #whole: Whole;
   readonly #labels: { readonly id: string; readonly model: string };
   readonly #counted: ChatUsage | undefined;
+  /** When the answer came, for one that does not say when it was made. */
+  readonly #nowMs: number;
 
-  constructor(whole: Whole, labels: { id: string; model: string }, counted: ChatUsage | undefined) {
+  constructor(
+    whole: Whole,
+    labels: { id: string; model: string },
+    counted: ChatUsage | undefined,
+    nowMs: number,
+  ) {
+    this.#nowMs = nowMs;
     this.#whole = whole;
     this.#labels = labels;
     this.#counted = counted;
@@ -59,7 +68,7 @@ class Shown implements ShownCompletion {
       ...completion,
       ...this.#labels,
       object: 'chat.completion',
-      created: completion.created ?? Math.floor(Date.now() / 1000),
+      created: completion.created ?? Math.floor(this.#nowMs / 1000),
       usage: this.#counted ?? completion.usage,
     };
   }
