@@ -1,0 +1,14 @@
+import type { GoldenCase } from '../case.ts';
+import { backendCases } from './backends.ts';
+import { chatCases } from './chat.ts';
+import { failureCases } from './failures.ts';
+import { otherCases } from './other.ts';
+import { refusalCases } from './refusals.ts';
+
+export const CASES: readonly GoldenCase[] = [
+  ...chatCases(),
+  ...(await backendCases()),
+  ...refusalCases(),
+  ...otherCases(),
+  ...failureCases(),
+];

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/std/clock.ts';
+import type { AccountId, Random } from '../../src/std/ids.ts';
+import { makeLog } from '../../src/std/log.ts';
+import { parseUsd } from '../../src/std/money.ts';
+import { startTollgate, type Tollgate } from '../../src/tollgate.ts';
+
+/** What providers answer, recorded from them. */
+export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream/providers/fixtures/wires.ts';
+export { REQUESTS } from '../../src/upstream/providers/fixtures/requests.ts';
+
+/**
+ * The gateway of the golden corpus, with a clock that stands still and ids that repeat. This file alone knows the
+ * program's sources: whoever moves or renames them changes the imports above and nothing else here.
+ */
+export class GoldenGateway {
+  readonly #tollgate: Tollgate;
+  readonly #folder: string;
+  readonly clock: FixedClock;
+  readonly random: SeededRandom;
+  #stopped: Promise<void> | undefined;
+
+  private constructor(tollgate: Tollgate, folder: string, clock: FixedClock, random: SeededRandom) {
+    this.#tollgate = tollgate;
+    this.#folder = folder;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  static async start(catalog: string, env: Record<string, string>): Promise<GoldenGateway> {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-golden-'));
+    const file = join(folder, 'tollgate.yaml');
+    writeFileSync(file, catalog);
+    const config = readConfig({
+      ...env,
+      TOLLGATE_CONFIG: file,
+      TOLLGATE_DATA: join(folder, 'data'),
+      TOLLGATE_PORT: '0',
+      TOLLGATE_SECRET: 'the secret of the golden corpus',
+      // Cases move the clock by minutes; no hold may be given up meanwhile.
+      TOLLGATE_LEASE_SECONDS: '3600',
+    });
+    const clock = new FixedClock();
+    const random = new SeededRandom();
+    const silent = makeLog(() => undefined);
+    return new GoldenGateway(await startTollgate(config, silent, clock, random), folder, clock, random);
+  }
+
+  get url(): string {
+    return this.#tollgate.url;
+  }
+
+  async account(email: string, options: AccountOptions): Promise<{ readonly id: string; token: string }> {
+    const { accounts } = this.#tollgate.services;
+    const balance = parseUsd(options.usd ?? '10');
+    if (balance === undefined) throw new Error(`'${options.usd}' is not an amount`);
+    const { account, token } = await accounts.create(email, { balance, actor: 'golden' });
+    const id = account.id as AccountId;
+    const { monthlyUsd, disabled, ...limits } = options;
+    await accounts.setLimits(id, { ...limits, monthlyLimit: monthlyUsd ? parseUsd(monthlyUsd) : undefined });
+    if (disabled) await accounts.setStatus(id, 'disabled');
+    return { id, token };
+  }
+
+  /** Takes a table away, so that whatever needs it fails in a way that nobody foresaw. */
+  async loseTable(table: 'image' | 'request'): Promise<void> {
+    await this.#tollgate.services.store.db.schema.dropTable(table).execute();
+  }
+
+  /** Begins to shut down: running requests may finish. */
+  drain(): void {
+    this.#stopped ??= this.#tollgate.stop(DRAIN_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped ??= this.#tollgate.stop(0);
+    await this.#stopped;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export interface AccountOptions {
+  readonly usd?: string;
+  readonly chatPerMinute?: number;
+  readonly imagesPerMinute?: number;
+  readonly concurrent?: number;
+  readonly monthlyUsd?: string;
+  readonly disabled?: boolean;
+}
+
+const DRAIN_MS = 60_000;
+const START_MS = Date.UTC(2026, 0, 15, 12);
+/** Timers of the gateway look at the clock a few times a second; after so many looks each of them had its turn. */
+const LOOKS = 5;
+
+/** Stands still until it is told to move. */
+export class FixedClock implements Clock {
+  #nowMs = START_MS;
+  #looks = 0;
+  #sameTurn = false;
+  #waiting: { readonly until: number; readonly wake: () => void }[] = [];
+
+  now(): number {
+    this.#countLook();
+    return this.#nowMs;
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+  }
+
+  /** Resolves when the gateway's timers have all seen the present time. */
+  async seen(): Promise<void> {
+    await new Promise<void>((wake) => this.#waiting.push({ until: this.#looks + LOOKS, wake }));
+  }
+
+  /** Looks of one turn of the loop are one timer's. */
+  #countLook(): void {
+    if (this.#sameTurn || this.#waiting.length === 0) return;
+    this.#sameTurn = true;
+    setImmediate(() => {
+      this.#sameTurn = false;
+      this.#looks++;
+      for (const one of this.#waiting.filter(({ until }) => until <= this.#looks)) one.wake();
+      this.#waiting = this.#waiting.filter(({ until }) => until > this.#looks);
+    });
+  }
+}
+
+/** The same ids in the same order for each case, and others for another case. */
+export class SeededRandom implements Random {
+  #seed = '';
+  #count = 0;
+
+  reset(seed: string): void {
+    this.#seed = createHash('sha256').update(seed).digest('hex');
+    this.#count = 0;
+  }
+
+  // The store asks for both without knowing whose they are.
+  readonly text = (length: number): string => {
+    const number = String(++this.#count).padStart(Math.min(4, length), '0');
+    return this.#seed.slice(0, length - number.length) + number;
+  };
+
+  readonly bytes = (length: number): Uint8Array => {
+    const text = `${this.#seed}${++this.#count}`;
+    return createHash('sha256').update(text).digest().subarray(0, length);
+  };
+}
