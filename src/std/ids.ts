@@ -38,8 +38,8 @@ function timePart(nowMs: number): string {
 /** Randomness comes in as a parameter, so that tests own it. */
 export interface Random {
   /** Base62 characters. */
-  text(length: number): string;
-  bytes(length: number): Uint8Array;
+  readonly text: (length: number) => string;
+  readonly bytes: (length: number) => Uint8Array;
 }
 
 export const systemRandom: Random = { text: (length) => randomPart(length), bytes: randomBytes };

@@ -10,7 +10,7 @@ export interface Reply {
    * What follows the body. `end` ends the answer properly. The others happen when the case says so: the connection
    * breaks, or the rest never comes, or (`held`) the whole answer is kept back until then.
    */
-  readonly then?: 'end' | 'cut' | 'silence' | 'held';
+  readonly after?: 'end' | 'cut' | 'silence' | 'held';
 }
 
 interface Connection {
@@ -78,7 +78,7 @@ export class GoldenBackend {
     const reply = (this.#replies.length > 1 ? this.#replies.shift() : this.#replies[0]) ?? NOT_SCRIPTED;
     this.calls.push({ request, reply });
     const bytes = encode(reply);
-    switch (reply.then ?? 'end') {
+    switch (reply.after ?? 'end') {
       case 'held':
         this.#pending.push(() => send(socket, bytes));
         break;
@@ -106,7 +106,7 @@ function send(socket: Socket<Connection>, bytes: Buffer): void {
 function encode(reply: Reply): Buffer {
   const body = Buffer.from(reply.body);
   const { status = 200, headers = {} } = reply;
-  const isWhole = reply.then === undefined || reply.then === 'end' || reply.then === 'held';
+  const isWhole = reply.after === undefined || reply.after === 'end' || reply.after === 'held';
   const length = isWhole ? `content-length: ${body.length}` : 'transfer-encoding: chunked';
   const head = [`HTTP/1.1 ${status} ${status === 200 ? 'OK' : 'Error'}`, ...headerLines(headers), length];
   // A chunk and no last one: the answer stays unfinished.

@@ -17,7 +17,7 @@ beforeAll(() => {
   for (const { promise } of recordings.values()) promise.catch(() => undefined);
   finished = runAll(CASES, ({ name }, recording) => {
     const result = recordings.get(name);
-    recording.then(result?.resolve, result?.reject);
+    void recording.then(result?.resolve, result?.reject);
   });
 });
 afterAll(() => finished);

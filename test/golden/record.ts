@@ -4,6 +4,7 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { GoldenCase } from './case.ts';
 import { CASES } from './cases/index.ts';
 import { fileOf, recordedFiles } from './files.ts';
 import { runAll } from './run.ts';
@@ -12,12 +13,10 @@ const wanted = process.argv.slice(2);
 const chosen = CASES.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 const written: Promise<void>[] = [];
 await runAll(chosen, (golden, recording) => {
-  written.push(
-    recording.then((text) => {
-      mkdirSync(dirname(fileOf(golden)), { recursive: true });
-      writeFileSync(fileOf(golden), text);
-    }),
-  );
+  const result = write(golden, recording);
+  // Told below, once all others had their turn.
+  result.catch(() => undefined);
+  written.push(result);
 });
 const failed = (await Promise.allSettled(written)).filter((result) => result.status === 'rejected');
 for (const { reason } of failed) console.error(reason);
@@ -27,3 +26,9 @@ if (wanted.length === 0) {
 }
 console.log(`${written.length - failed.length} recorded, ${failed.length} failed`);
 process.exit(failed.length === 0 ? 0 : 1);
+
+async function write(golden: GoldenCase, recording: Promise<string>): Promise<void> {
+  const text = await recording;
+  mkdirSync(dirname(fileOf(golden)), { recursive: true });
+  writeFileSync(fileOf(golden), text);
+}

@@ -131,13 +131,13 @@ interface Told {
 function callSections(calls: readonly { readonly request: Message; readonly reply: Reply }[]): string[] {
   return calls.flatMap(({ request, reply }, index) => {
     const which = calls.length > 1 ? ` ${index + 1}` : '';
-    const { status = 200, headers = {}, body, then: next } = reply;
+    const { status = 200, headers = {}, body, after: next } = reply;
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-    const after = next === undefined || next === 'end' ? '' : `\n(then: ${next})`;
+    const ending = next === undefined || next === 'end' ? '' : `\n(then: ${next})`;
     const answer = [`HTTP/1.1 ${status}`, ...lines, '', bodyText(Buffer.from(body))].join('\n');
     return [
       section(`gateway → backend${which}`, messageText(request)),
-      section(`backend → gateway${which}`, answer + after),
+      section(`backend → gateway${which}`, answer + ending),
     ];
   });
 }

@@ -21,8 +21,8 @@ interface Failing {
   readonly during?: Step['during'];
 }
 
-const nothing: Reply = { body: '', then: 'held' };
-const cutAtOnce: Reply = { ...jsonReply('{"id":"chatcmpl-backend","choi'), then: 'cut' };
+const nothing: Reply = { body: '', after: 'held' };
+const cutAtOnce: Reply = { ...jsonReply('{"id":"chatcmpl-backend","choi'), after: 'cut' };
 const begun = FIRST + chunk({ content: 'Half of' });
 const ERROR_EVENT = 'data: {"error":{"message":"overloaded at http://10.0.0.1","type":"server_error"}}\n\n';
 

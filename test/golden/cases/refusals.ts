@@ -64,7 +64,7 @@ function bodies({ operation, path, ask }: Dialect): GoldenCase[] {
 }
 
 function tokens({ operation, path, ask }: Dialect): GoldenCase[] {
-  const unknown = { authorization: `Bearer ${'sk-'}unknown` };
+  const unknown = { authorization: 'Bearer sk-unknown' };
   return [
     { name: `${operation}/no-token`, steps: [{ send: post(path, ask(), {}) }] },
     { name: `${operation}/mistyped-token`, steps: [{ send: post(path, ask(), unknown) }] },
@@ -93,7 +93,7 @@ function money(dialect: Dialect): GoldenCase[] {
   const behind = (name: string, account: AccountOptions): GoldenCase => ({
     name: `${operation}/${name}`,
     account,
-    replies: [{ ...ANSWERS.text.whole, then: 'held' }],
+    replies: [{ ...ANSWERS.text.whole, after: 'held' }],
     steps: [{ send, background: true }, { send }],
   });
   return [
@@ -261,7 +261,7 @@ function circumstances(): GoldenCase[] {
     {
       name: 'transport/draining',
       fresh: true,
-      replies: [{ ...eventsReply(`${FIRST}${FIRST}`), then: 'cut' }],
+      replies: [{ ...eventsReply(`${FIRST}${FIRST}`), after: 'cut' }],
       steps: [
         {
           send: post(path, ask({ stream: true })),

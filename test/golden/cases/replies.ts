@@ -10,8 +10,8 @@ export function jsonReply(value: unknown, status = 200, headers: Record<string, 
   return { status, headers: { 'content-type': 'application/json', ...headers }, body };
 }
 
-export function eventsReply(body: string, then: Reply['then'] = 'end'): Reply {
-  return { headers: { 'content-type': 'text/event-stream' }, body, then };
+export function eventsReply(body: string, after: Reply['after'] = 'end'): Reply {
+  return { headers: { 'content-type': 'text/event-stream' }, body, after };
 }
 
 export function completion(
