@@ -143,7 +143,8 @@ export class SeededRandom implements Random {
 
   // The store asks for both without knowing whose they are.
   readonly text = (length: number): string => {
-    const number = String(++this.#count).padStart(Math.min(4, length), '0');
+    // Most of a short id is the seed's too: cases that share a gateway must not share an id.
+    const number = String(++this.#count).padStart(Math.floor(length / 4), '0');
     return this.#seed.slice(0, length - number.length) + number;
   };
 
