@@ -23,15 +23,16 @@ const MASKS: readonly { readonly why: string; readonly pattern: RegExp; readonly
 const LEFT_OUT: Readonly<Record<string, string>> = {
   date: 'the runtime’s own clock',
   'transfer-encoding': 'whether a stream is sent in chunks or at once is the runtime’s choice',
-  connection: 'between two hops only',
 };
 
 /** A stream that is short enough may be sent with a length, and another time without. */
-function isLeftOut([name]: readonly [string, string], message: Message): boolean {
+function isLeftOut([name, value]: readonly [string, string], message: Message): boolean {
   const isStream = message.headers.some(
     ([key, value]) => key === 'content-type' && value.startsWith('text/event-stream'),
   );
-  return name in LEFT_OUT || (isStream && name === 'content-length');
+  // `close` is ours and means something; the runtime says `keep-alive` by itself.
+  const isUsual = name === 'connection' && value.toLowerCase() === 'keep-alive';
+  return name in LEFT_OUT || isUsual || (isStream && name === 'content-length');
 }
 
 export function section(title: string, text: string): string {
