@@ -5,7 +5,7 @@ import type { PlaygroundRelay } from './console/playground.ts';
 import { createSetup, type Setup } from './identity/auth-setup.ts';
 import { makeAuth, type Auth } from './identity/auth.ts';
 import { RedeemCodes } from './ledger/codes.ts';
-import type { Services } from './tollgate.ts';
+import type { Services } from './services.ts';
 import type { Pool } from './upstream/pool.ts';
 import { version } from '../package.json' with { type: 'json' };
 

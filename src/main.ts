@@ -3,9 +3,9 @@ import './reflect-metadata.ts';
 import { runCli } from './cli/cli.ts';
 import { readConfig } from './config.ts';
 import { serve } from './serve.ts';
+import { closeServices, openServices } from './services.ts';
 import { systemClock } from './std/clock.ts';
 import { stderrLog } from './std/log.ts';
-import { closeServices, openServices } from './tollgate.ts';
 
 /** `tollgate serve` runs the server; everything else is a command that ends. */
 const argv = process.argv.slice(2);

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { makeImageStore } from './activity/image-store.ts';
 import { makeMetrics, type Metrics } from './activity/metrics.ts';
 import { builtinCatalog } from './catalog/builtin.ts';
@@ -19,80 +18,24 @@ import { startServer, type RunningServer } from './http/server.ts';
 import { makeSite, type WebFile } from './http/site.ts';
 import { readTls } from './http/tls.ts';
 import { v1Api } from './http/v1-api.ts';
-import { Accounts } from './identity/accounts.ts';
-import { openSecret, type Secret } from './identity/secret.ts';
 import { tokenHasher } from './identity/token.ts';
 import { AnswerBook } from './ledger/answers.ts';
-import { openLedger, type OpenLedger } from './ledger/open.ts';
 import type { Ledger } from './ledger/port.ts';
 import type { RelayParts } from './relay/call.ts';
 import { Closing } from './relay/closing.ts';
 import { Running } from './relay/running.ts';
+import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from './std/clock.ts';
 import { Fault } from './std/fault.ts';
-import { randomPart, systemRandom, type Random } from './std/ids.ts';
+import { systemRandom, type Random } from './std/ids.ts';
 import { stderrLog, type Log } from './std/log.ts';
 import { Heartbeat } from './store/heartbeat.ts';
-import { openStore, type Store } from './store/store.ts';
+import type { Store } from './store/store.ts';
 import { Sweeper } from './sweeper.ts';
 import { Pool } from './upstream/pool.ts';
 import { openApiDocument } from './wire/openapi.ts';
 import llms from '../docs/llms.txt' with { type: 'text' };
 import { version } from '../package.json' with { type: 'json' };
-
-/** What the command line and the server both need: the store, its secret, its books. */
-export interface Services {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly store: Store;
-  readonly secret: Secret;
-  readonly ledger: OpenLedger;
-  readonly accounts: Accounts;
-}
-
-export async function openServices(
-  config: Config,
-  log: Log,
-  clock: Clock,
-  random: Random = systemRandom,
-): Promise<Services> {
-  const { dataDir, databaseUrl } = config;
-  const store = await openStore({ dataDir, databaseUrl, log, clock });
-  try {
-    const shared = databaseUrl !== undefined;
-    const secret = await openSecret({
-      given: config.secret,
-      dataDir,
-      shared,
-      db: store.db,
-      now: clock.now(),
-    });
-    const ledger = openLedger(store, {
-      node: `${hostname()}-${randomPart(8)}`,
-      clock,
-      log,
-      leaseMs: config.leaseMs,
-    });
-    const accounts = new Accounts({
-      store,
-      ledger: ledger.ledger,
-      pepper: secret.key('token pepper'),
-      clock,
-      random,
-    });
-    return { config, clock, random, log, store, secret, ledger, accounts };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-export async function closeServices({ ledger, store }: Services): Promise<void> {
-  await ledger.close();
-  await store.close();
-}
 
 /** A running Tollgate. */
 export interface Tollgate {

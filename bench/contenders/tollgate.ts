@@ -7,7 +7,7 @@ import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
-import { closeServices, openServices, type Services } from '../../src/tollgate.ts';
+import { closeServices, openServices, type Services } from '../../src/services.ts';
 import { freePort, launch } from '../harness/process.ts';
 import type { Contender } from './contender.ts';
 

@@ -3,7 +3,7 @@ import type { Database } from 'bun:sqlite';
 import { newToken } from '../../src/identity/token.ts';
 import { newAccountId, newRequestId, type AccountId } from '../../src/std/ids.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
-import type { Services } from '../../src/tollgate.ts';
+import type { Services } from '../../src/services.ts';
 
 const DAY_MS = 86_400_000;
 const MOST_PER_MINUTE = 1_000_000;

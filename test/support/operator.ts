@@ -4,7 +4,7 @@ import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { nanoUsd, parseUsd } from '../../src/std/money.ts';
-import { closeServices, openServices, type Services } from '../../src/tollgate.ts';
+import { closeServices, openServices, type Services } from '../../src/services.ts';
 import { eventually } from './node-process.ts';
 import type { TestAccount } from './gateway.ts';
 
