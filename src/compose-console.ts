@@ -1,7 +1,7 @@
 import type { CatalogSource } from './catalog/catalog.ts';
 import { StoredCatalog } from './catalog/stored.ts';
 import { makeConsole, type Console } from './console/app.ts';
-import type { PlaygroundRelay } from './console/playground.ts';
+import type { PlaygroundRelay } from './console/playground-relay.ts';
 import { createSetup, type Setup } from './identity/auth-setup.ts';
 import { makeAuth, type Auth } from './identity/auth.ts';
 import { RedeemCodes } from './ledger/codes.ts';

@@ -21,7 +21,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { consoleApp, makeConsole, type Console } from './app.ts';
 import type { Reader } from '../activity/reader.ts';
 import type { BackendHealth, ConsoleParts } from './parts.ts';
-import type { PlaygroundCall, PlaygroundRelay } from './playground.ts';
+import type { PlaygroundCall, PlaygroundRelay } from './playground-relay.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
 export interface TestConsole {

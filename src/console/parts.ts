@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { UpstreamHealth } from '../upstream/port.ts';
 import type { Codes } from './codes.ts';
-import type { PlaygroundRelay } from './playground.ts';
+import type { PlaygroundRelay } from './playground-relay.ts';
 
 /** Everything the console works with, made once at start. */
 export interface ConsoleParts {

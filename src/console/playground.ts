@@ -4,30 +4,8 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
 import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
 import type { RouteParts } from './parts.ts';
+import type { PlaygroundCall } from './playground-relay.ts';
 import type { Endpoints, Visit } from './visit.ts';
-
-/**
- * The relay as the playground needs it: the same calls as the public API, on an account instead of a token. Both answer
- * like the public API does (a stream of chunks that ends in `[DONE]`, or the image response with links) and throw a
- * `Fault` for anything that fails before the first byte.
- */
-export interface PlaygroundRelay {
-  chat(call: PlaygroundCall): Promise<Response>;
-  images(call: PlaygroundCall): Promise<Response>;
-}
-
-export interface PlaygroundCall {
-  readonly accountId: AccountId;
-  readonly requestId: RequestId;
-  /** Parsed JSON, not yet checked: `endpoint`, `model` and whatever else the public API takes. */
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly size: { readonly bytes: number; readonly characters: number };
-  /** Aborted when the reader leaves. */
-  readonly signal: AbortSignal;
-  readonly client: string;
-  /** For the links to images. */
-  readonly origin: string;
-}
 
 type PlaygroundRoutes = 'POST /api/console/playground/chat' | 'POST /api/console/playground/images';
 

@@ -1,4 +1,4 @@
-import type { PlaygroundCall, PlaygroundRelay } from '../console/playground.ts';
+import type { PlaygroundCall, PlaygroundRelay } from '../console/playground-relay.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { relayImages } from '../relay/images.ts';
 import { answerChat } from './chat-answer.ts';

@@ -5,7 +5,8 @@ import type { Admission, AdmissionRequest, Caller, RefusalReason } from './port.
 import { plainArray, textArray } from './postgres-batch.ts';
 import type { Statement } from './postgres-session.ts';
 import { MAX_COUNT } from './price.ts';
-import { priceText, type Lease } from './sqlite-operations.ts';
+import type { Lease } from './lease.ts';
+import { priceText } from './price-text.ts';
 
 /** A batch of admissions on its way to the database's `ledger_admit` and back. */
 export class AdmissionBatch {

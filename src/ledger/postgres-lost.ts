@@ -2,7 +2,8 @@ import type { RequestId } from '../std/ids.ts';
 import type { Admission, AdmissionRequest } from './port.ts';
 import { plainArray, textArray } from './postgres-batch.ts';
 import type { Statement } from './postgres-session.ts';
-import { priceText, type Lease } from './sqlite-operations.ts';
+import type { Lease } from './lease.ts';
+import { priceText } from './price-text.ts';
 
 /**
  * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be

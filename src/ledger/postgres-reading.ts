@@ -7,7 +7,7 @@ import { availableOf, rateState } from './decide.ts';
 import type { Admission, AdmissionRequest, Breach, Caller, Standing, Verification } from './port.ts';
 import { textArray } from './postgres-batch.ts';
 import type { PostgresSession, Statement } from './postgres-session.ts';
-import { Account } from './sqlite-books.ts';
+import { Account } from './account.ts';
 import { CHECKS, COUNTS } from './verify-checks.ts';
 
 /** What the ledger asks the database without changing anything. */

@@ -38,7 +38,7 @@ import { PostgresReading } from './postgres-reading.ts';
 import { CallFailed, PostgresSession, type Statement } from './postgres-session.ts';
 import { NO_USAGE } from './price.ts';
 import { isUsage } from './settlement.ts';
-import type { Lease } from './sqlite-operations.ts';
+import type { Lease } from './lease.ts';
 
 export function openPostgresLedger(
   backend: Pick<PostgresBackend, 'url'>,

@@ -1,6 +1,8 @@
 import { Fault } from '../std/fault.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../std/money.ts';
+import type { Account } from './account.ts';
 import { availableOf, decide } from './decide.ts';
+import type { Lease } from './lease.ts';
 import type {
   Admission,
   AdmissionRequest,
@@ -12,7 +14,8 @@ import type {
   Settlement,
   UsageSource,
 } from './port.ts';
-import { NO_USAGE, type Price, type Usage } from './price.ts';
+import { NO_USAGE, type Usage } from './price.ts';
+import { priceOf, priceText } from './price-text.ts';
 import {
   balanceAfter,
   bookableOverrun,
@@ -25,15 +28,10 @@ import {
   REQUEST_ACTOR,
   type Charge,
 } from './settlement.ts';
-import type { Account, Books } from './sqlite-books.ts';
+import type { Books } from './sqlite-books.ts';
 import type { HoldRow } from './sqlite-statements.ts';
 
 /** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
-
-export interface Lease {
-  readonly node: string;
-  readonly leaseMs: number;
-}
 
 export function admit(books: Books, request: AdmissionRequest, lease: Lease): Admission {
   const account = books.caller(request.caller);
@@ -308,27 +306,4 @@ function accountOf(books: Books, hold: HoldRow): Account {
   const account = books.account(hold.account_id);
   if (!account) throw new Error(`hold ${hold.id} has no account`);
   return account;
-}
-
-/** Prices come from the catalog and few are in use; each is turned into text, and back, once. */
-const texts = new WeakMap<Price, string>();
-const prices = new Map<string, Price>();
-const MAX_PRICES = 1_000;
-
-export function priceText(price: Price): string {
-  const known = texts.get(price);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(price);
-  texts.set(price, text);
-  return text;
-}
-
-export function priceOf(text: string): Price {
-  const known = prices.get(text);
-  if (known) return known;
-  // The column is written by priceText alone.
-  const price = JSON.parse(text) as Price;
-  if (prices.size >= MAX_PRICES) prices.clear();
-  prices.set(text, price);
-  return price;
 }

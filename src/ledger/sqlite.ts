@@ -20,7 +20,8 @@ import type {
   Verification,
 } from './port.ts';
 import { Books, KnownAccounts } from './sqlite-books.ts';
-import { admit, expireHold, post, renew, settle, voidHold, type Lease } from './sqlite-operations.ts';
+import type { Lease } from './lease.ts';
+import { admit, expireHold, post, renew, settle, voidHold } from './sqlite-operations.ts';
 import { prepareStatements, type HoldRow, type Statements } from './sqlite-statements.ts';
 import { verifyBooks } from './verify-checks.ts';
 

@@ -3,8 +3,9 @@ import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage, FinishReason } 
 import type { ChatEncoder } from '../wire/chat-stream.ts';
 import type { OneAttempt } from './attempts.ts';
 import type { ChatCall } from './call.ts';
+import type { DataEvent, EventSource, StreamListener } from './event-source.ts';
 import { abandon, letFinish } from './event-stream.ts';
-import { open, type DataEvent, type EventSource, type Opened, type StreamListener } from './opening.ts';
+import { open, type Opened } from './opening.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
 export async function ask(

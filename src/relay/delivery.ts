@@ -8,8 +8,9 @@ import type { ChatChunk } from '../wire/chat.ts';
 import { Casting, Mould } from '../wire/mould.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
 import type { ChatCall, Labels } from './call.ts';
+import type { DataEvent, EventSource, StreamListener } from './event-source.ts';
 import { usageOf, type Measured, type Meter } from './meter.ts';
-import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './opening.ts';
+import type { StreamAnswer } from './opening.ts';
 import { Outlet } from './outlet.ts';
 import type { RunningRequest } from './running.ts';
 

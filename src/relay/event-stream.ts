@@ -2,7 +2,7 @@ import { UpstreamFailure } from '../upstream/port.ts';
 import { readStreamEvent } from '../wire/chat-stream.ts';
 import type { ChatChunk } from '../wire/chat.ts';
 import { SseReader, type SseEvent } from '../wire/sse.ts';
-import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './opening.ts';
+import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
 
 /** After a first event without content, how long to look whether an error follows before the client gets it. */
 const SECOND_LOOK_MS = 200;
