@@ -6,6 +6,7 @@ import { serve } from './serve.ts';
 import { closeServices, openServices } from './services.ts';
 import { systemClock } from './std/clock.ts';
 import { stderrLog } from './std/log.ts';
+import { houseBackend } from './upstream/house/backend.ts';
 
 /** `tollgate serve` runs the server; everything else is a command that ends. */
 const argv = process.argv.slice(2);
@@ -20,6 +21,7 @@ async function runCommand(): Promise<number> {
       env: process.env,
       clock: systemClock,
       print: (line) => console.log(line),
+      builtIn: { house: houseBackend },
       withServices: async (work) => {
         const services = await openServices(readConfig(process.env), stderrLog, systemClock);
         try {

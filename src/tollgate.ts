@@ -32,6 +32,7 @@ import { stderrLog, type Log } from './std/log.ts';
 import { Heartbeat } from './store/heartbeat.ts';
 import type { Store } from './store/store.ts';
 import { Sweeper } from './sweeper.ts';
+import { houseBackend } from './upstream/house/backend.ts';
 import { Pool } from './upstream/pool.ts';
 import { openApiDocument } from './wire/openapi.ts';
 import llms from '../docs/llms.txt' with { type: 'text' };
@@ -137,7 +138,7 @@ function makeRelay(
   { config, ledger: { ledger }, store, clock, log }: Services,
   catalog: CatalogSource,
 ): Relay {
-  const upstreams = new Pool(catalog.current(), clock);
+  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
   catalog.onChange((next) => upstreams.use(next));
   return {
     ledger,

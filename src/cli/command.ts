@@ -2,12 +2,15 @@ import type { Accounts } from '../identity/accounts.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
+import type { BuiltInKinds } from '../upstream/kinds.ts';
 
 /** What a command may use. The store is opened only by those that need it, and closed when they are done. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly print: (line: string) => void;
+  /** For the check of the catalog's backends. */
+  readonly builtIn: BuiltInKinds;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 

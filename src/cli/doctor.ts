@@ -99,7 +99,7 @@ function checkTls({ tls }: Catalog, context: CliContext): boolean {
 }
 
 async function checkBackends(catalog: Catalog, context: CliContext): Promise<boolean> {
-  const pool = new Pool(catalog, context.clock);
+  const pool = new Pool(catalog, context.clock, context.builtIn);
   const results = await Promise.all(
     [...catalog.upstreams.keys()].map(async (name) => ({
       name,

@@ -7,6 +7,7 @@ async function refused(...words: string[]): Promise<[code: number, complaint: st
   const complaints: string[] = [];
   const context = {
     env: {},
+    builtIn: {},
     clock: systemClock,
     print: () => expect.unreachable(),
     withServices: () => Promise.reject(new Error('the store was opened')),

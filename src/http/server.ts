@@ -73,7 +73,8 @@ function listen(options: ServerOptions, door: Door): Server<undefined> {
       development: false,
       routes: door.hotRoutes(),
       fetch: (request, bun) => door.serve(request, bun),
-      error: (thrown) => faultResponse(thrown, newRequestId(options.clock.now(), options.random), options.log),
+      error: (thrown) =>
+        faultResponse(thrown, newRequestId(options.clock.now(), options.random), options.log),
     });
   } catch (error) {
     throw listenFailure(error, options);

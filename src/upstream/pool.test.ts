@@ -8,7 +8,7 @@ upstreams: { b: { kind: openai, base_url: "http://127.0.0.1:9/v1" } }
 lists: { models: [{ model: m, free: true }] }
 endpoints: { chat: { name: Chat, type: chat_completion, lists: [models], upstreams: [b] } }
 `;
-  return new Pool(parseCatalog(yaml, { fileName: 'test', env: {} }), { now: () => now });
+  return new Pool(parseCatalog(yaml, { fileName: 'test', env: {} }), { now: () => now }, {});
 }
 
 const busy = { kind: 'failed', reason: 'rate_limited', cooldownMs: 120_000 } as const;

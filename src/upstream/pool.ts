@@ -1,7 +1,7 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { ask, CLOSED, failed, succeeded, undecided, type BreakerState } from './breaker.ts';
-import { makeUpstream } from './kinds.ts';
+import { makeUpstream, type BuiltInKinds } from './kinds.ts';
 import type { AttemptResult, Target, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
 import { RetryBudget } from './retry-budget.ts';
 
@@ -38,11 +38,13 @@ const SMOOTHING = 0.1;
 /** The backends of the current catalog, with the health of each model. A backend whose configuration did not change is kept. */
 export class Pool implements UpstreamPool {
   readonly #clock: Clock;
+  readonly #builtIn: BuiltInKinds;
   readonly #budget = new RetryBudget();
   #members = new Map<string, Member>();
 
-  constructor(catalog: Catalog, clock: Clock) {
+  constructor(catalog: Catalog, clock: Clock, builtIn: BuiltInKinds) {
     this.#clock = clock;
+    this.#builtIn = builtIn;
     this.use(catalog);
   }
 
@@ -128,7 +130,7 @@ export class Pool implements UpstreamPool {
   #newMember(config: UpstreamConfig): Member {
     return {
       config,
-      upstream: makeUpstream(config, this.#clock),
+      upstream: makeUpstream(config, this.#clock, this.#builtIn),
       breakers: new Map(),
       requests: 0,
       failures: 0,
