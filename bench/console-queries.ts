@@ -28,6 +28,7 @@ import { seed } from '../scripts/seed.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { table } from './harness/table.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -64,7 +65,7 @@ process.exitCode = slowOnes().length === 0 ? 0 : 1;
 async function onSqlite(): Promise<Measured> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-console-'));
   try {
-    const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
+    const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
     const result = await measure('SQLite', store);
     await store.close();
     return result;
@@ -77,7 +78,13 @@ async function onPostgres(): Promise<Measured> {
   const server = await startPostgres({ fsync: false });
   try {
     const databaseUrl = await server.freshDatabase();
-    const store = await openStore({ dataDir: tmpdir(), databaseUrl, log: silentLog, clock: systemClock });
+    const store = await openStore({
+      dataDir: tmpdir(),
+      databaseUrl,
+      log: silentLog,
+      clock: systemClock,
+      ledgerSql: LEDGER_SQL,
+    });
     const result = await measure('Postgres', store);
     await store.close();
     return result;

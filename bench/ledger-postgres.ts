@@ -10,6 +10,7 @@ import { MAX_BALANCE } from '../src/std/money.ts';
 import { silentLog, stderrLog } from '../src/std/log.ts';
 import { openStore } from '../src/store/store.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
 
 /**
  * Admissions per second on one hot account: several nodes (processes) on one Postgres, every request for the same
@@ -159,7 +160,13 @@ function statOf(pid: string): string[] {
 const TICKS_PER_SECOND = 100;
 
 async function prepare(url: string): Promise<string> {
-  const store = await openStore({ dataDir: '', databaseUrl: url, log: stderrLog, clock: systemClock });
+  const store = await openStore({
+    dataDir: '',
+    databaseUrl: url,
+    log: stderrLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   await store.db
     .insertInto('account')
     .values({

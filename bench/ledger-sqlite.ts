@@ -12,10 +12,11 @@ import { newRequestId, type AccountId, type TokenHash } from '../src/std/ids.ts'
 import { stderrLog } from '../src/std/log.ts';
 import { MAX_BALANCE } from '../src/std/money.ts';
 import { openStore } from '../src/store/store.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
 
 const [concurrency = 200, accounts = 1, seconds = 5] = process.argv.slice(2).map(Number);
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
-const store = await openStore({ dataDir, log: stderrLog, clock: systemClock });
+const store = await openStore({ dataDir, log: stderrLog, clock: systemClock, ledgerSql: LEDGER_SQL });
 if (store.backend.kind !== 'sqlite') throw new Error('this bench is for SQLite');
 const ledger = new SqliteLedger({
   backend: store.backend,

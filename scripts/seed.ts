@@ -15,6 +15,7 @@ import { stderrLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { bulkWriter } from './seed/bulk.ts';
 import { Traffic } from './seed/traffic.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
 
 const BATCH = 20_000;
 
@@ -63,7 +64,13 @@ if (import.meta.main) {
     },
   });
   const databaseUrl = process.env['DATABASE_URL'];
-  const store = await openStore({ dataDir: values.data, databaseUrl, log: stderrLog, clock: systemClock });
+  const store = await openStore({
+    dataDir: values.data,
+    databaseUrl,
+    log: stderrLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   const counts = {
     requests: Number(values.requests),
     accounts: Number(values.accounts),

@@ -7,6 +7,7 @@ import type { Clock } from './std/clock.ts';
 import { randomPart, systemRandom, type Random } from './std/ids.ts';
 import type { Log } from './std/log.ts';
 import { openStore, type Store } from './store/store.ts';
+import { LEDGER_SQL } from './ledger/postgres-functions.ts';
 
 /** What the command line and the server both need: the store, its secret, its books. */
 export interface Services {
@@ -27,7 +28,7 @@ export async function openServices(
   random: Random = systemRandom,
 ): Promise<Services> {
   const { dataDir, databaseUrl } = config;
-  const store = await openStore({ dataDir, databaseUrl, log, clock });
+  const store = await openStore({ dataDir, databaseUrl, log, clock, ledgerSql: LEDGER_SQL });
   try {
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({

@@ -15,6 +15,7 @@ import { csvStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { EVERYBODY, sumUsage, usageRows } from './usage.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const DATABASES = {
   SQLite: () => Promise.resolve(undefined),
@@ -33,7 +34,13 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
   let everything: LoggedRequest[];
 
   beforeAll(async () => {
-    store = await openStore({ dataDir, databaseUrl: await database(), log: silentLog, clock: systemClock });
+    store = await openStore({
+      dataDir,
+      databaseUrl: await database(),
+      log: silentLog,
+      clock: systemClock,
+      ledgerSql: LEDGER_SQL,
+    });
     busy = (await seed(store, { requests: REQUESTS, accounts: 5, days: 30, now: NOW })).busyAccount;
     reader = makeReader(store);
     books = openLedger(store, { node: 'test', clock: { now: () => NOW }, log: silentLog });

@@ -11,6 +11,7 @@ import { builtinCatalog } from './builtin.ts';
 import type { Catalog } from './catalog.ts';
 import { deriveSealingKey } from './seal.ts';
 import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const SEALING_KEY = deriveSealingKey('a secret for tests');
 const OPENAI = 'https://api.openai.com';
@@ -314,7 +315,13 @@ async function freshStore(kind: 'sqlite' | 'postgres'): Promise<Store> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stored-'));
   closing.push(() => rmSync(dataDir, { recursive: true, force: true }));
   const databaseUrl = kind === 'postgres' ? await (await testPostgres()).freshDatabase() : undefined;
-  const store = await openStore({ dataDir, databaseUrl, log: silentLog, clock: systemClock });
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    log: silentLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   closing.push(() => store.close());
   return store;
 }

@@ -22,6 +22,7 @@ import { consoleApp, makeConsole, type Console } from './app.ts';
 import type { Reader } from '../activity/reader.ts';
 import type { BackendHealth, ConsoleParts } from './parts.ts';
 import type { PlaygroundCall, PlaygroundRelay } from './playground-relay.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
 export interface TestConsole {
@@ -62,7 +63,13 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
   let ahead = 0;
   const clock: Clock = { now: () => Date.now() + ahead };
-  const store = await openStore({ dataDir, databaseUrl: options.databaseUrl, log: silentLog, clock });
+  const store = await openStore({
+    dataDir,
+    databaseUrl: options.databaseUrl,
+    log: silentLog,
+    clock,
+    ledgerSql: LEDGER_SQL,
+  });
   const books = openLedger(store, { node: 'test', clock, log: silentLog });
   const catalog = await openTestCatalog(store, clock);
   const parts = partsOf(store, books.ledger, catalog, clock);

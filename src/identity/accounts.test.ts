@@ -9,6 +9,7 @@ import { nanoUsd } from '../std/money.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { Accounts } from './accounts.ts';
 import { hashToken } from './token.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const pepper = new Uint8Array(32).fill(5);
 const clock = { now: () => 1_900_000_000_000 };
@@ -16,7 +17,7 @@ const opened: { store: Store; ledger: OpenLedger; dataDir: string }[] = [];
 
 async function open() {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-accounts-'));
-  const store = await openStore({ dataDir, log: silentLog, clock });
+  const store = await openStore({ dataDir, log: silentLog, clock, ledgerSql: LEDGER_SQL });
   const ledger = openLedger(store, { node: 'test', clock, log: silentLog });
   opened.push({ store, ledger, dataDir });
   return {

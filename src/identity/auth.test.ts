@@ -14,6 +14,7 @@ import type { Refusal } from './auth-refusal.ts';
 import { AUTH_ROUTES } from './auth-routes.ts';
 import { addressKey, makeThrottle } from './auth-throttle.ts';
 import { makeAuth } from './auth.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const folders: string[] = [];
 const stores: Store[] = [];
@@ -24,7 +25,13 @@ const PASSWORD = 'a perfectly fine phrase';
 async function openSqlite(databaseUrl?: string): Promise<Store> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-auth-'));
   folders.push(dataDir);
-  const store = await openStore({ dataDir, databaseUrl, log: silentLog, clock: systemClock });
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    log: silentLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   stores.push(store);
   return store;
 }

@@ -6,12 +6,13 @@ import { silentLog } from '../std/log.ts';
 import { StartRefused } from '../std/start-refused.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { openSecret } from './secret.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const opened: { store: Store; dataDir: string }[] = [];
 
 async function open(): Promise<{ store: Store; dataDir: string }> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-secret-'));
-  const store = await openStore({ dataDir, log: silentLog, clock: { now: () => 1 } });
+  const store = await openStore({ dataDir, log: silentLog, clock: { now: () => 1 }, ledgerSql: LEDGER_SQL });
   opened.push({ store, dataDir });
   return { store, dataDir };
 }

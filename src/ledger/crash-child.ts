@@ -8,11 +8,12 @@ import { ask, used } from './contract-harness.ts';
 import { NO_USAGE } from './price.ts';
 import { sqliteBackend } from './sqlite-harness.ts';
 import { SqliteLedger } from './sqlite.ts';
+import { LEDGER_SQL } from './postgres-functions.ts';
 
 const [dataDir = '', hash = ''] = process.argv.slice(2);
 const IN_FLIGHT = 150;
 
-const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
+const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
 const backend = sqliteBackend(store);
 const ledger = new SqliteLedger({
   backend,

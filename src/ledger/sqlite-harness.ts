@@ -6,6 +6,7 @@ import { sqliteDialect } from '../store/dialect.ts';
 import { openStore, type SqliteBackend, type Store } from '../store/store.ts';
 import type { LedgerHarness } from './contract-harness.ts';
 import { SqliteLedger } from './sqlite.ts';
+import { LEDGER_SQL } from './postgres-functions.ts';
 
 export interface SqliteHarness extends LedgerHarness {
   readonly dataDir: string;
@@ -23,7 +24,7 @@ export async function sqliteHarness(log: Log = silentLog): Promise<SqliteHarness
   let nowMs = START_MS;
   let lives = 0;
   const clock = { now: () => nowMs };
-  const store = await openStore({ dataDir, log, clock });
+  const store = await openStore({ dataDir, log, clock, ledgerSql: LEDGER_SQL });
   const backend = sqliteBackend(store);
   const open = () => new SqliteLedger({ backend, log, clock, node: `life-${++lives}`, leaseMs: LEASE_MS });
   let ledger = open();

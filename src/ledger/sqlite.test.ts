@@ -9,6 +9,7 @@ import { accountRow, addAccount, ask, FAILED, hold, requestRow, used } from './c
 import { bookableOverrun } from './settlement.ts';
 import { sqliteBackend, sqliteHarness, type SqliteHarness } from './sqlite-harness.ts';
 import { SqliteLedger } from './sqlite.ts';
+import { LEDGER_SQL } from './postgres-functions.ts';
 
 const closers: (() => Promise<void>)[] = [];
 
@@ -237,7 +238,12 @@ describe('holds of a process that is gone', () => {
     const account = await addAccount(harness, 10_000);
     expect(await harness.ledger().recover()).toBe(0);
     const running = await hold(harness, ask(account));
-    const store = await openStore({ dataDir: harness.dataDir, log: silentLog, clock: { now: () => 1 } });
+    const store = await openStore({
+      dataDir: harness.dataDir,
+      log: silentLog,
+      clock: { now: () => 1 },
+      ledgerSql: LEDGER_SQL,
+    });
     closers.push(() => store.close());
     const second = another(harness, sqliteBackend(store), 'second');
     expect(await second.recover()).toBe(0);

@@ -4,7 +4,7 @@ import type { Clock } from '../std/clock.ts';
 import { StartRefused } from '../std/start-refused.ts';
 import { sqliteCode, withoutBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
-import { MIGRATIONS, type Migration } from './migrations/index.ts';
+import { MIGRATIONS, type LedgerSql, type Migration } from './migrations/index.ts';
 
 /** Brings a SQLite file to the schema of this code. Two processes that start together take turns. */
 export async function migrateSqlite(database: Database, clock: Clock, steps = MIGRATIONS): Promise<void> {
@@ -23,13 +23,18 @@ export async function migrateSqlite(database: Database, clock: Clock, steps = MI
 }
 
 /** Brings a Postgres database to the schema of this code. Nodes that start together take turns. */
-export async function migratePostgres(pool: Pool, clock: Clock, steps = MIGRATIONS): Promise<void> {
+export async function migratePostgres(
+  pool: Pool,
+  clock: Clock,
+  ledgerSql: LedgerSql,
+  steps = MIGRATIONS,
+): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
     await client.query(`SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min'`);
     await client.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
-    await migrate(postgresTarget(client), clock, steps);
+    await migrate(postgresTarget(client, ledgerSql), clock, steps);
     await client.query('COMMIT');
     client.release();
   } catch (error) {
@@ -45,6 +50,7 @@ const ADVISORY_LOCK = 7_420_017;
 /** What a migration needs from either database; all of it runs in one transaction under a lock. */
 interface Target {
   readonly dialect: Dialect;
+  readonly ledgerSql: LedgerSql;
   run(sql: string): Promise<void>;
   tables(): Promise<ReadonlySet<string>>;
   applied(): Promise<readonly AppliedStep[]>;
@@ -59,19 +65,23 @@ interface AppliedStep {
 async function migrate(target: Target, clock: Clock, steps: readonly Migration[]): Promise<void> {
   const before = await target.tables();
   if (!before.has('schema_version')) {
-    refuseForeignTables(before, target.dialect, steps);
+    refuseForeignTables(before, target, steps);
     await target.run(versionTable(target.dialect));
   }
   const applied = await target.applied();
   checkHistory(applied, steps);
   for (const step of steps.slice(applied.length)) {
-    for (const statement of step.statements(target.dialect)) await target.run(statement);
+    for (const statement of statementsOf(step, target)) await target.run(statement);
     await target.run(
       `INSERT INTO schema_version (number, name, compatible_from, applied_at)
        VALUES (${step.number}, '${step.name}', ${step.compatibleFrom}, ${clock.now()})`,
     );
   }
-  checkTables(await target.tables(), target.dialect, steps);
+  checkTables(await target.tables(), target, steps);
+}
+
+function statementsOf(step: Migration, { dialect, ledgerSql }: Target): readonly string[] {
+  return step.statements(dialect, ledgerSql[step.name] ?? []);
 }
 
 function versionTable(dialect: Dialect): string {
@@ -102,8 +112,8 @@ function checkHistory(applied: readonly AppliedStep[], steps: readonly Migration
   }
 }
 
-function checkTables(present: ReadonlySet<string>, dialect: Dialect, steps: readonly Migration[]): void {
-  const missing = tablesOf(dialect, steps).filter((table) => !present.has(table));
+function checkTables(present: ReadonlySet<string>, target: Target, steps: readonly Migration[]): void {
+  const missing = tablesOf(target, steps).filter((table) => !present.has(table));
   if (missing.length > 0) {
     throw new StartRefused(
       `The database is damaged: table ${missing.join(', ')} is missing. Restore a backup, or point Tollgate at another database.`,
@@ -114,10 +124,10 @@ function checkTables(present: ReadonlySet<string>, dialect: Dialect, steps: read
 /** A database that has our tables' names but not our history belongs to something else. */
 function refuseForeignTables(
   present: ReadonlySet<string>,
-  dialect: Dialect,
+  target: Target,
   steps: readonly Migration[],
 ): void {
-  const foreign = tablesOf(dialect, steps).filter((table) => present.has(table));
+  const foreign = tablesOf(target, steps).filter((table) => present.has(table));
   if (foreign.length > 0) {
     throw new StartRefused(
       `The database has a table ${foreign[0]} that Tollgate did not make. Give Tollgate a database of its own.`,
@@ -125,9 +135,9 @@ function refuseForeignTables(
   }
 }
 
-function tablesOf(dialect: Dialect, steps: readonly Migration[]): string[] {
+function tablesOf(target: Target, steps: readonly Migration[]): string[] {
   const tables = new Set<string>();
-  for (const statement of steps.flatMap((step) => step.statements(dialect))) {
+  for (const statement of steps.flatMap((step) => statementsOf(step, target))) {
     const [, verb, table] = /^\s*(CREATE|DROP) TABLE (\w+)/i.exec(statement) ?? [];
     if (verb === undefined || table === undefined) continue;
     if (verb.toUpperCase() === 'CREATE') tables.add(table);
@@ -139,6 +149,7 @@ function tablesOf(dialect: Dialect, steps: readonly Migration[]): string[] {
 function sqliteTarget(database: Database): Target {
   return {
     dialect: sqliteDialect,
+    ledgerSql: {},
     run(sql) {
       database.run(sql);
       return Promise.resolve();
@@ -153,9 +164,10 @@ function sqliteTarget(database: Database): Target {
   };
 }
 
-function postgresTarget(client: PoolClient): Target {
+function postgresTarget(client: PoolClient, ledgerSql: LedgerSql): Target {
   return {
     dialect: postgresDialect,
+    ledgerSql,
     async run(sql) {
       await client.query(sql);
     },

@@ -10,6 +10,7 @@ import { openSqlite } from './bun-sqlite.ts';
 import { migrateSqlite } from './migrate.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
 import { openStore, type Store } from './store.ts';
+import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
 
 const folders: string[] = [];
 const stores: Store[] = [];
@@ -21,7 +22,7 @@ function folder(): string {
 }
 
 async function open(dataDir: string): Promise<Store> {
-  const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
+  const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
   stores.push(store);
   return store;
 }
@@ -74,7 +75,9 @@ describe('schema', () => {
 
   test('a missing table, a foreign table and a file that is no database refuse to start', async () => {
     const damaged = folder();
-    await (await openStore({ dataDir: damaged, log: silentLog, clock: systemClock })).close();
+    await (
+      await openStore({ dataDir: damaged, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL })
+    ).close();
     const database = new Database(join(damaged, 'tollgate.db'));
     database.run('DROP TABLE usage_day');
     database.close();
@@ -201,7 +204,7 @@ describe('the embedded database', () => {
 
   test('closing leaves one file: nothing holds the database open', async () => {
     const dataDir = folder();
-    const store = await openStore({ dataDir, log: silentLog, clock: systemClock });
+    const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
     await sqlite(store).side.query('SELECT 1');
     await store.durable();
     await store.close();

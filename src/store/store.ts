@@ -10,6 +10,7 @@ import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { FolderClaim } from './folder-claim.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
+import type { LedgerSql } from './migrations/index.ts';
 import { faultingPool } from './postgres-faults.ts';
 import { openPool, reach } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
@@ -49,6 +50,7 @@ export interface StoreOptions {
   readonly databaseUrl?: string | undefined;
   readonly log: Log;
   readonly clock: Clock;
+  readonly ledgerSql: LedgerSql;
 }
 
 /** Opens the database and brings its schema up to date, or throws {@link StartRefused} with what to do about it. */
@@ -110,11 +112,11 @@ function pendingFrames(connection: Database): number {
   return Number(frames) - Number(copied);
 }
 
-async function openPostgresStore({ log, clock }: StoreOptions, url: string): Promise<Store> {
+async function openPostgresStore({ log, clock, ledgerSql }: StoreOptions, url: string): Promise<Store> {
   const pool = openPool(url, log);
   try {
     await reach(pool);
-    await migratePostgres(pool, clock);
+    await migratePostgres(pool, clock, ledgerSql);
   } catch (error) {
     await pool.end();
     if (error instanceof StartRefused) throw error;

@@ -18,6 +18,7 @@ import { startTollgate } from '../../src/tollgate.ts';
 import { PAGES, type Who } from './pages.ts';
 import { PASSWORD } from './people.ts';
 import { launchChromium } from './support.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
 
 const LOOKS: Record<string, BrowserContextOptions> = {
   'desk-light': { viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
@@ -56,7 +57,13 @@ try {
 process.exit(0);
 
 async function fill(): Promise<void> {
-  const store = await openStore({ dataDir, databaseUrl: undefined, log: silentLog, clock: systemClock });
+  const store = await openStore({
+    dataDir,
+    databaseUrl: undefined,
+    log: silentLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   const { busyAccount } = await seed(store, { requests: 20_000, accounts: 60, days: 60, now: Date.now() });
   const people = makePeople({ store, passwords: makePasswords(), clock: systemClock });
   await people.setPassword(busyAccount, PASSWORD);

@@ -17,6 +17,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { postgresBackend, postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startReplyCutter } from '../support/reply-cutter.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
 
 const PATIENCE_MS = 120_000;
 const TICK_MS = 10;
@@ -215,6 +216,7 @@ describe('a database that goes away', () => {
       databaseUrl: await server.freshDatabase(),
       log: silentLog,
       clock: systemClock,
+      ledgerSql: LEDGER_SQL,
     });
     nodes = ['a', 'b', 'c'].map((node) =>
       openPostgresLedger(postgresBackend(store), { node, log: silentLog }),

@@ -5,6 +5,7 @@ import { silentLog, type Log } from '../../src/std/log.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { openStore, type PostgresBackend, type Store } from '../../src/store/store.ts';
 import { testPostgres } from './postgres.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
 
 export interface PostgresHarness extends LedgerHarness {
   readonly backend: PostgresBackend;
@@ -74,7 +75,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
 
 async function newStore(): Promise<Store> {
   const databaseUrl = await (await testPostgres()).freshDatabase();
-  return openStore({ dataDir: '', databaseUrl, log: silentLog, clock: systemClock });
+  return openStore({ dataDir: '', databaseUrl, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
 }
 
 export function postgresBackend(store: Store): PostgresBackend {

@@ -1,31 +1,12 @@
 import type { Dialect } from '../dialect.ts';
-import { LEDGER_ADMIT } from './0002-ledger-admit.ts';
-import {
-  LEDGER_CLOSE,
-  LEDGER_CLOSE_HOLDS,
-  LEDGER_EXPIRE,
-  LEDGER_POST,
-  LEDGER_RENEW,
-  LEDGER_RESTORE,
-} from './0002-ledger-close.ts';
 
 /**
  * The ledger's decisions as functions of the database, where many nodes share one. A later version that needs another
  * signature makes a function of another name: nodes of the version before still call these.
  */
-export function postgresFunctions(d: Dialect): readonly string[] {
+export function postgresFunctions(d: Dialect, functions: readonly string[]): readonly string[] {
   if (!d.storedFunctions) return [];
-  return [
-    ...withoutForeignKeys(),
-    ...roomToUpdate(),
-    LEDGER_ADMIT,
-    LEDGER_CLOSE_HOLDS,
-    LEDGER_CLOSE,
-    LEDGER_EXPIRE,
-    LEDGER_RENEW,
-    LEDGER_POST,
-    LEDGER_RESTORE,
-  ];
+  return [...withoutForeignKeys(), ...roomToUpdate(), ...functions];
 }
 
 /**

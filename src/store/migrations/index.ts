@@ -15,8 +15,15 @@ export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly compatibleFrom: number;
-  statements(dialect: Dialect): readonly string[];
+  /** `ledgerSql` is what the ledger has under this step's name. */
+  statements(dialect: Dialect, ledgerSql: readonly string[]): readonly string[];
 }
+
+/**
+ * The ledger's part of the schema, by the name of the step that applies it: the functions are kept beside the code that
+ * calls them, and the store does not know the ledger.
+ */
+export type LedgerSql = Readonly<Record<string, readonly string[]>>;
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: 'first', compatibleFrom: 1, statements: first },

@@ -1,4 +1,4 @@
-import { monthOf, nowUs } from './0002-ledger-admit.ts';
+import { monthOf, nowUs } from './postgres-admit-sql.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
