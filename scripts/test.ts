@@ -1,7 +1,9 @@
 /**
  * Runs every test in groups, each in a process of its own, so that a database or a browser of one group cannot disturb
- * another; then prints what CI reads: `N passed, N failed` alone on the last line. Arguments are passed on to `bun test`
- * as a filter and run as one group.
+ * another; then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test that
+ * fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group.
+ *
+ * Property tests use a new seed in each run, the one in `FAST_CHECK_SEED` if it is set; see `test/support/property-seed.ts`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,10 +41,7 @@ interface Count {
   skipped: number;
 }
 
-interface Result extends Readonly<Count> {
-  readonly failedFiles: readonly string[];
-}
-
+const seed = process.env['FAST_CHECK_SEED'] || String(crypto.getRandomValues(new Int32Array(1))[0]);
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
 const only = process.argv.slice(2);
 const groups: readonly Group[] = only.length > 0 ? [{ name: 'chosen', paths: only }] : GROUPS;
@@ -81,32 +80,14 @@ function hasBrowser(): boolean {
 
 function runGroup({ name, paths }: Group): Count {
   const startedAt = performance.now();
-  const first = runTests(name, paths);
-  const count = first.failed > 0 ? runAgain(name, first) : first;
+  console.log(`${name}: FAST_CHECK_SEED=${seed}`);
+  const count = runTests(name, paths);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
   console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
   return count;
 }
 
-/**
- * Many tests start processes, databases or a browser, and a machine that is busy with something else can disturb them:
- * each file that failed has one more try on its own. That it needed one is said aloud; failing twice is failing.
- */
-function runAgain(name: string, first: Result): Count {
-  // Without a report nobody knows which file it was.
-  if (first.failedFiles.length === 0) return first;
-  const total: Count = { passed: first.passed, failed: 0, skipped: first.skipped };
-  for (const [index, file] of first.failedFiles.entries()) {
-    const again = runTests(`${name}-again-${index}`, [file]);
-    total.failed += again.failed;
-    if (again.failed === 0) console.log(`unsteady: ${file} failed and then passed on its own`);
-  }
-  // What failed first and passed now has passed; tests of these files that had passed are not counted twice.
-  total.passed += Math.max(0, first.failed - total.failed);
-  return total;
-}
-
-function runTests(name: string, paths: readonly string[]): Result {
+function runTests(name: string, paths: readonly string[]): Count {
   const report = join(folder, `${name}.xml`);
   const child = Bun.spawnSync(
     [
@@ -120,7 +101,7 @@ function runTests(name: string, paths: readonly string[]): Result {
     {
       stdio: ['ignore', 'inherit', 'inherit'],
       timeout: GROUP_TIMEOUT_MS,
-      env: { ...process.env, NODE_ENV: 'test' },
+      env: { ...process.env, NODE_ENV: 'test', FAST_CHECK_SEED: seed, TOLLGATE_TEST_GROUP: name },
     },
   );
   const result = readReport(report);
@@ -128,21 +109,11 @@ function runTests(name: string, paths: readonly string[]): Result {
   return child.exitCode !== 0 && result.failed === 0 ? { ...result, failed: 1 } : result;
 }
 
-function readReport(path: string): Result {
-  if (!existsSync(path)) return { passed: 0, failed: 1, skipped: 0, failedFiles: [] };
-  const text = readFileSync(path, 'utf8');
-  const head = /<testsuites[^>]*>/.exec(text)?.[0] ?? '';
+function readReport(path: string): Count {
+  if (!existsSync(path)) return { passed: 0, failed: 1, skipped: 0 };
+  const head = /<testsuites[^>]*>/.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
   const number = (name: string): number => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
   const failed = number('failures') + number('errors');
   const skipped = number('skipped');
-  const suites = text.match(/<testsuite [^>]*>/g) ?? [];
-  const failedFiles = suites
-    .filter((suite) => /\bfailures="[1-9]/.test(suite))
-    .flatMap((suite) => /\bfile="([^"]+)"/.exec(suite)?.[1] ?? []);
-  return {
-    passed: number('tests') - failed - skipped,
-    failed,
-    skipped,
-    failedFiles: [...new Set(failedFiles)],
-  };
+  return { passed: number('tests') - failed - skipped, failed, skipped };
 }

@@ -27,17 +27,24 @@ export function ledgerModel(name: string, makeHarness: MakeHarness, atOnce = 1):
     test(
       `in ${RUNS} random histories, invariants checked after every step`,
       async () => {
-        await Promise.all(harnesses.map((harness) => tell(harness, Math.ceil(RUNS / atOnce))));
+        await Promise.all(harnesses.map((harness, index) => tell(harness, Math.ceil(RUNS / atOnce), index)));
       },
       TIMEOUT_MS,
     );
   });
 }
 
-async function tell(harness: LedgerHarness, histories: number): Promise<void> {
+/** Each teller has a seed of its own, or all would tell the same histories. */
+async function tell(harness: LedgerHarness, histories: number, teller: number): Promise<void> {
+  const { seed = 0 } = fc.readConfigureGlobal();
+  const replayPath = process.env['FAST_CHECK_REPLAY_PATH'];
   await fc.assert(
     fc.asyncProperty(
-      fc.commands(modelCommands(), { maxCommands: LONGEST_HISTORY, size: '+1' }),
+      fc.commands(modelCommands(), {
+        maxCommands: LONGEST_HISTORY,
+        size: '+1',
+        ...(replayPath ? { replayPath } : {}),
+      }),
       async (commands) => {
         await harness.reset();
         const model = await startingBooks(harness);
@@ -45,7 +52,7 @@ async function tell(harness: LedgerHarness, histories: number): Promise<void> {
         await expectOverrun(model, harness);
       },
     ),
-    { numRuns: histories },
+    { numRuns: histories, seed: seed + teller },
   );
 }
 
