@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
-import { nanoUsd, ZERO } from '../std/money.ts';
 import { addAccount, type LedgerHarness, type MakeHarness } from './contract-harness.ts';
 import { modelCommands } from './model-commands.ts';
 import { Reference } from './model-reference.ts';
-import { OVERRUN_ACCOUNT } from './settlement.ts';
 
 const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 500);
 const LONGEST_HISTORY = 25;
 const TIMEOUT_MS = 300_000;
+const OVERRUN_ACCOUNT = 'acc_overrun';
 
 /**
  * Random histories on a real database against books kept on paper; a failure prints its seed and its shortest history.
@@ -57,17 +56,18 @@ async function tell(harness: LedgerHarness, histories: number, teller: number): 
 }
 
 async function startingBooks(harness: LedgerHarness): Promise<Reference> {
-  const model = new Reference();
+  const model = new Reference(harness.leaseMs);
   for (const balance of [0, 5_000, 40_000]) {
     const account = await addAccount(harness, balance);
     model.accounts.push({
       ...account,
       replaced: undefined,
-      balance: nanoUsd(balance),
-      held: ZERO,
+      balance: BigInt(balance),
+      held: 0n,
       openHolds: 0,
-      monthSpent: ZERO,
+      monthSpent: 0n,
       monthlyLimit: undefined,
+      rates: { chat: { backlogUs: 0n, atMs: 0 }, images: { backlogUs: 0n, atMs: 0 } },
     });
   }
   return model;
@@ -79,5 +79,5 @@ async function expectOverrun(model: Reference, harness: LedgerHarness): Promise<
     .select('balance')
     .where('id', '=', OVERRUN_ACCOUNT)
     .executeTakeFirstOrThrow();
-  expect(nanoUsd(row.balance)).toBe(model.overrun);
+  expect(BigInt(row.balance)).toBe(model.overrun);
 }

@@ -1,0 +1,124 @@
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { nanoUsd } from '../std/money.ts';
+import { ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { availableOf, decide, type AccountState, type Decision } from './decide.ts';
+import { paperAvailable, paperBacklogAfter, paperBacklogUs, paperDecision } from './model-rules.ts';
+import type { AdmissionRequest } from './port.ts';
+import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
+
+/** The rule against the rules on paper, where amounts, counts and clocks are at their bounds. */
+
+const RUNS = 3_000;
+const NOW_US = 1_900_000_000_000_000;
+const TESTER = { id: 'acc_1' as never, hash: 'hash' as never };
+
+const amount = fc.oneof(
+  fc.nat(20_000),
+  fc.constantFrom(0, 1, 255, 256, 257, 512, 612, 613, 2_099, 2_100, 2_101),
+  fc.constant(1_000_000_000_000_000),
+);
+
+const state: fc.Arbitrary<AccountState> = fc
+  .record({
+    balance: amount,
+    heldShare: fc.constantFrom(0, 0, 0.3, 1),
+    openHolds: fc.nat(5),
+    concurrent: fc.integer({ min: 1, max: 12 }),
+    perMinute: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(600, 777, 1_000_000)),
+    aheadUs: fc.oneof(
+      { weight: 2, arbitrary: fc.constantFrom(-1, 0, 1) },
+      fc.integer({ min: -1_000_000, max: 90_000_000 }),
+      fc.nat(25).map((steps) => steps * 6_000_000),
+    ),
+    monthSpent: amount,
+    monthlyLimit: fc.option(amount, { nil: undefined }),
+  })
+  .map(({ balance, heldShare, aheadUs, monthSpent, monthlyLimit, ...rest }) => ({
+    ...rest,
+    active: true,
+    balance: nanoUsd(balance),
+    held: nanoUsd(Math.floor(balance * heldShare)),
+    arrivalUs: NOW_US + aheadUs,
+    monthSpent: nanoUsd(monthSpent),
+    monthlyLimit: monthlyLimit === undefined ? undefined : nanoUsd(monthlyLimit),
+  }));
+
+const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1, output: MAX_TOKEN_PRICE };
+const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001, output: 333_333 };
+const FREE_OUTPUT: Price = { kind: 'tokens', input: 3_000_001, cachedInput: 0, output: 0 };
+
+const tokens: fc.Arbitrary<Partial<AdmissionRequest>> = fc
+  .record({
+    price: fc.constantFrom(TOKEN_PRICE, TOKEN_PRICE, CACHED_DEARER, DEAREST, FREE_OUTPUT, FREE),
+    input: fc.oneof(fc.nat(500), fc.constantFrom(0, 100, MAX_COUNT)),
+    output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
+    choices: fc.integer({ min: 1, max: 3 }),
+  })
+  .map(({ price, ...counts }) => ({ price, ceiling: { kind: 'tokens', ...counts } }));
+const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
+  .integer({ min: 1, max: 10 })
+  .map((count) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images: count } }));
+const request = fc.oneof({ weight: 4, arbitrary: tokens }, images).map((wish) => ask(TESTER, wish));
+
+test('every decision is the one that the rules on paper make, with its amounts, its cap and its wait', () => {
+  const seen = new Map<string, number>();
+  fc.assert(
+    fc.property(state, request, (account, wanted) => {
+      const decision = decide(account, wanted, NOW_US);
+      expect(decision).toEqual(onPaper(account, wanted));
+      expect(BigInt(availableOf(account))).toBe(paperAvailable(inBigInts(account)));
+      const name = decision.kind === 'admit' ? loweredOrNot(decision.output, wanted) : decision.reason;
+      seen.set(name, (seen.get(name) ?? 0) + 1);
+    }),
+    { numRuns: RUNS },
+  );
+  // A property that never meets a case says nothing about it.
+  expect([...seen.keys()].sort()).toEqual([
+    'admitted',
+    'concurrency_limit_exceeded',
+    'funds_on_hold',
+    'insufficient_balance',
+    'limit_reached',
+    'lowered',
+    'rate_limit_exceeded',
+    'request_exceeds_balance',
+  ]);
+});
+
+test('an account that is closed is refused before all else', () => {
+  fc.assert(
+    fc.property(state, request, (account, wanted) => {
+      const decision = decide({ ...account, active: false }, wanted, NOW_US);
+      expect(decision).toMatchObject({ kind: 'refuse', reason: 'invalid_token', retryAfterMs: undefined });
+    }),
+  );
+});
+
+function loweredOrNot(output: number, { ceiling }: AdmissionRequest): string {
+  return ceiling.kind === 'tokens' && output < ceiling.output ? 'lowered' : 'admitted';
+}
+
+function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {
+  const { perMinute, arrivalUs, concurrent } = account;
+  // A clock that jumped back blocks for no longer than the whole limit.
+  const backlogUs = paperBacklogUs(perMinute, BigInt(arrivalUs - NOW_US), 0n);
+  const decision = paperDecision(inBigInts(account), { perMinute, backlogUs }, concurrent, wanted);
+  return decision.kind === 'refuse'
+    ? { ...decision, required: nanoUsd(Number(decision.required)) }
+    : {
+        ...decision,
+        hold: nanoUsd(Number(decision.hold)),
+        arrivalUs: NOW_US + Number(paperBacklogAfter({ perMinute, backlogUs })),
+      };
+}
+
+function inBigInts({ balance, held, openHolds, monthSpent, monthlyLimit }: AccountState) {
+  return {
+    balance: BigInt(balance),
+    held: BigInt(held),
+    openHolds,
+    monthSpent: BigInt(monthSpent),
+    monthlyLimit: monthlyLimit === undefined ? undefined : BigInt(monthlyLimit),
+  };
+}
