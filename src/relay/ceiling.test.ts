@@ -33,6 +33,53 @@ test('the ceiling is above what a common vocabulary counts, for prose, code, oth
   );
 });
 
+test('two characters are a token, and each further byte of a character is one more', () => {
+  const request = chat('whatever: only the size counts');
+  const ceiling = (characters: number, bytes = characters) =>
+    inputCeiling(request, { characters, bytes }, 1_000_000);
+  expect(ceiling(1_000)).toBe(500);
+  expect(ceiling(1_001)).toBe(501);
+  expect(ceiling(1_000, 1_300)).toBe(800);
+});
+
+test('attachments count by their kind, and their base64 not as text', () => {
+  const size = { characters: 2_000, bytes: 2_000 };
+  const with1000 = (part: object) => inputCeiling(chat([part as never]), size, 1_000_000);
+  const base64 = 'A'.repeat(1_000);
+  expect(with1000({ type: 'text', text: base64 })).toBe(1_000);
+  expect(with1000({ type: 'refusal', refusal: base64 })).toBe(1_000);
+  expect(with1000({ type: 'input_audio', input_audio: { data: base64, format: 'mp3' } })).toBe(500 + 10);
+  expect(with1000({ type: 'file', file: { file_data: base64 } })).toBe(500 + 125);
+  expect(with1000({ type: 'file', file: { file_id: 'file_1' } })).toBe(1_000);
+  const url = `data:${'A'.repeat(995)}`;
+  expect(with1000({ type: 'image_url', image_url: { url } })).toBe(500 + 4_000);
+  expect(with1000({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } })).toBe(
+    1_000 + 4_000,
+  );
+});
+
+test('attachments add up over all parts of all messages', () => {
+  const picture = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } };
+  const request: ChatRequest = {
+    model: 'm',
+    messages: [
+      { role: 'user', content: [picture, picture] },
+      { role: 'user', content: 'and' },
+      { role: 'user', content: [picture] },
+    ],
+  };
+  expect(inputCeiling(request, { characters: 100, bytes: 100 }, 1_000_000)).toBe(50 + 12_000);
+});
+
+test('what cannot fit is what needs more than twice the window, attachments not counted', () => {
+  const ceiling = (characters: number, parts: ChatRequest['messages'][number]['content'] = 'x') =>
+    inputCeiling(chat(parts), { characters, bytes: characters }, 1_000);
+  expect(ceiling(4_000)).toBe(1_000);
+  expect(() => ceiling(4_001)).toThrow('do not fit');
+  const picture = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } };
+  expect(ceiling(4_000, [picture])).toBe(1_000);
+});
+
 test('a picture in base64 counts as a picture, not as text', () => {
   const request = chat([
     { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(2_000_000)}` } },

@@ -314,6 +314,9 @@ describe('a backend that sends too much', () => {
     const account = await gateway.account('1');
     const text = await (await gateway.chat(account.token, { stream: true, max_tokens: 10 })).text();
     expect(errorEvents(text)).toHaveLength(1);
+    // By its size, long before the deadline for the whole answer would have cut it.
+    expect(errorEvents(text)[0]).toContain('upstream_error');
+    expect(text.length).toBeLessThan(2 * 1_048_576);
     const row = await charged(account);
     expect(row.outcome).toBe('cut_short');
     expect(row.charged).toBe(row.held);

@@ -232,6 +232,23 @@ describe('Idempotency-Key', () => {
     expect(((await other.json()) as { error: { code: string } }).error.code).toBe('idempotency_key_reused');
   });
 
+  test('the same body under another path with the same key is refused', async () => {
+    backend.script(() => completion('x', usage(0, 1)));
+    const account = await gateway.account('1');
+    const init = key();
+    const body = {
+      endpoint: 'svc_chat',
+      model: 'm',
+      messages: [{ role: 'user', content: 'hi' }],
+      max_tokens: 1,
+    };
+    expect((await gateway.post('/v1/chat/completions', account.token, body, init)).status).toBe(200);
+    const other = await gateway.post('/api/public/v1/chat/completions', account.token, body, init);
+    expect(other.status).toBe(400);
+    expect(await other.text()).toContain('idempotency_key_reused');
+    expect(await gateway.requests(account)).toHaveLength(1);
+  });
+
   test('a failure is not kept: the next try may fare better', async () => {
     const account = await gateway.account('1');
     const init = key();
