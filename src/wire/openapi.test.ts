@@ -145,13 +145,28 @@ describe('the OpenAPI document', () => {
   });
 
   test('the request schemas say what is required and what the bounds are', () => {
-    const chat = document.components['schemas']?.['ChatRequest'] as {
-      required: string[];
-      properties: Record<string, Json>;
-    };
+    const schema = (name: string) =>
+      document.components['schemas']?.[name] as { required: string[]; properties: Record<string, Json> };
+    const chat = schema('ChatRequest');
     expect(chat.required.sort()).toEqual(['messages', 'model']);
-    expect(JSON.stringify(chat.properties['temperature'])).toContain('"maximum":2');
-    expect(chat.properties).toHaveProperty('endpoint_code');
+    const orNull = (type: string, minimum: number, maximum: number) => ({
+      anyOf: [{ type, minimum, maximum }, { type: 'null' }],
+    });
+    expect(chat.properties).toMatchObject({
+      temperature: orNull('number', 0, 2),
+      top_p: orNull('number', 0, 1),
+      presence_penalty: orNull('number', -2, 2),
+      frequency_penalty: orNull('number', -2, 2),
+      n: orNull('integer', 1, 8),
+      max_tokens: orNull('integer', 1, 10_000_000),
+      endpoint_code: { type: 'string' },
+    });
+    const image = schema('ImageRequest');
+    expect(image.required.sort()).toEqual(['model', 'prompt']);
+    expect(image.properties).toMatchObject({
+      prompt: { type: 'string', minLength: 1, maxLength: 32_000 },
+      n: orNull('integer', 1, 10),
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Locator } from 'playwright-core';
 import { creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
 import type { Locator } from 'playwright-core';
 import { follow, Stage, type Visitor } from './support.ts';
@@ -146,9 +147,54 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
     .click();
   const receipt = page.getByRole('dialog', { name: 'Receipt' });
   await receipt.getByText('Sum, rounded up once').waitFor();
-  await receipt.getByText('input tokens').first().waitFor();
+  const { lines, sum, charged, held } = await readBill(receipt);
+  expect(lines.map(({ item }) => item)).toEqual(['input tokens', 'output tokens']);
+  for (const { quantity, price, amount } of lines) expect(amount).toBe((quantity * price) / MILLION);
+  const exact = lines.reduce((total, { amount }) => total + amount, 0n);
+  expect(exact).toBeGreaterThan(0n);
+  expect(sum).toBe(((exact + NANO - 1n) / NANO) * NANO);
+  expect(charged).toBe(sum);
+  expect(held).toBeGreaterThanOrEqual(charged);
   await receipt.getByRole('button', { name: 'Copy as curl' }).waitFor();
 });
+
+const MILLION = 1_000_000n;
+/** Dollars are read with fifteen decimals: a price has nine, and a token is a millionth of it. */
+const DECIMALS = 15;
+const NANO = 10n ** BigInt(DECIMALS - 9);
+
+function usdIn(text: string): bigint {
+  const [, whole = '', fraction = ''] = /\$([\d,]+)(?:\.(\d+))?/.exec(text) ?? [];
+  if (whole === '') throw new Error(`no amount in '${text}'`);
+  return BigInt(whole.replaceAll(',', '') + fraction.padEnd(DECIMALS, '0'));
+}
+
+/** The bill as its reader sees it: the lines with their prices, and the three amounts below them. */
+async function readBill(receipt: Locator) {
+  const rows = await receipt
+    .locator('dl')
+    .first()
+    .locator('> div')
+    .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
+  const lines = rows.slice(0, -3).map(([label = '', amount = '', note = '']) => ({
+    item: label.replace(/^[\d,]+ /, ''),
+    quantity: BigInt((/^[\d,]+/.exec(label)?.[0] ?? '').replaceAll(',', '')),
+    price: usdIn(note),
+    amount: usdIn(amount),
+  }));
+  const below = new Map(rows.slice(-3).map(([label = '', amount = '']) => [label, usdIn(amount)]));
+  const labelled = (label: string): bigint => {
+    const amount = below.get(label);
+    if (amount === undefined) throw new Error(`the bill has no '${label}'`);
+    return amount;
+  };
+  return {
+    lines,
+    sum: labelled('Sum, rounded up once'),
+    held: labelled('Held before the call'),
+    charged: labelled('Charged'),
+  };
+}
 
 test('a redeem code made by the admin adds its amount once', async () => {
   await follow(admin.page, '/admin/codes');

@@ -165,9 +165,9 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     },
   );
 
-  test('a client that asks for −1, 0, 1e400 or 2^53+1 tokens is told so, and nothing is held', async () => {
+  test('a client that asks for −1, 0, 1e400, 2^53+1 or no whole number of tokens is told so, and nothing is held', async () => {
     const account = await gateway.account('1');
-    for (const cap of ['-1', '0', '1e400', '9007199254740993']) {
+    for (const cap of ['-1', '0', '1e400', '9007199254740993', '"10"', '1.5', 'true', '[]']) {
       for (const field of ['max_tokens', 'max_completion_tokens', 'n']) {
         const response = await gateway.fetch('/api/public/v1/chat/completions', {
           method: 'POST',

@@ -174,20 +174,6 @@ describe('what is charged', () => {
     gate.resolve();
     expect((await first).status).toBe(200);
   });
-
-  test('what a client asks for never becomes a credit: caps of −1, 0, 1e400, 2^53+1', async () => {
-    const account = await gateway.account('1');
-    for (const raw of ['-1', '0', '1e400', '9007199254740993', '"10"', '1.5', 'true', '[]']) {
-      const body = `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":${raw}}`;
-      const response = await gateway.fetch('/api/public/v1/chat/completions', {
-        method: 'POST',
-        token: account.token,
-        body,
-      });
-      expect({ raw, status: response.status }).toEqual({ raw, status: 400 });
-    }
-    expect(await gateway.requests(account)).toEqual([]);
-  });
 });
 
 describe('Idempotency-Key', () => {

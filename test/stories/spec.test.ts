@@ -91,6 +91,7 @@ describe('2.2 model entries', () => {
     });
     expect(response.status).toBe(200);
     const models = (await response.json()) as Json[];
+    expect(models.map(({ model }) => model)).toContain('house-echo');
     for (const model of models) {
       expect(Object.keys(model).sort()).toEqual(['display_name', 'model', 'source_table']);
       for (const value of Object.values(model)) expect(value).toBeString();

@@ -169,6 +169,7 @@ describe('image requests', () => {
       ).toBe(true);
       expect(revisedPrompt).toStartWith('Desert dunes at dusk');
     }
+    expect(new Set(images.map(({ bytes }) => Buffer.from(bytes).toString('base64'))).size).toBe(3);
   });
 
   test.each([
