@@ -1,0 +1,149 @@
+/**
+ * `npm run mutants`: changes the code in small ways, one at a time, and sees whether the tests notice. What no test
+ * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`).
+ *
+ *   npm run mutants -- --count=40 --seed=7 --only=relay --jobs=1
+ *
+ * The same seed draws the same sample from the same sources. It is no part of `npm test`: it takes up to 45 minutes.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Glob } from 'bun';
+import { parseSync } from 'oxc-parser';
+import accepted from './mutants/accepted.json';
+import { AREAS, type Area } from './mutants/areas.ts';
+import { mutantsOf, type Mutant } from './mutants/operators.ts';
+import { filesOf, mutated, Workshop, type Verdict } from './mutants/workshop.ts';
+
+const ROOT = resolve(import.meta.dir, '..');
+const TARGET_PERCENT = 85;
+const BUDGET_MS = 45 * 60_000;
+/** A mutant may be slow; this much slower than the code as it is, and it hangs. */
+const SLOWER = 4;
+const LEAST_LIMIT_MS = 20_000;
+
+interface Tried {
+  readonly mutant: Mutant;
+  readonly area: Area;
+  readonly verdict: Verdict;
+}
+
+const { values } = parseArgs({
+  args: process.argv.slice(2),
+  options: {
+    count: { type: 'string', default: '300' },
+    seed: { type: 'string', default: String(crypto.getRandomValues(new Uint32Array(1))[0]) },
+    only: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+  },
+});
+const areas = AREAS.filter(({ name }) => values.only === undefined || name.startsWith(values.only));
+if (areas.length === 0)
+  throw new Error(`no area '${values.only}': ${AREAS.map(({ name }) => name).join(', ')}`);
+console.log(`seed ${values.seed}, ${values.count} mutants (--seed=${values.seed} --count=${values.count})`);
+const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
+try {
+  process.exitCode = report(await tryAll(sample()));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Every mutant of every area is as likely as any other. */
+function sample(): { area: Area; mutant: Mutant }[] {
+  const all = areas.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
+  const random = randomSource(Number(values.seed));
+  const drawn = all.map((one) => ({ one, key: random() })).sort((a, b) => a.key - b.key);
+  return drawn.slice(0, Number(values.count)).map(({ one }) => one);
+}
+
+function sourcesOf({ sources, except = [] }: Area): string[] {
+  const left = except.map((pattern) => new Glob(pattern));
+  return sources
+    .flatMap((pattern) => filesOf(ROOT, pattern))
+    .filter((file) => !left.some((glob) => glob.match(file)));
+}
+
+/** A change that is no program any more would prove nothing. */
+function mutantsIn(file: string, area: Area): { area: Area; mutant: Mutant }[] {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return mutantsOf(file, text)
+    .filter((mutant) => parseSync(file, mutated(text, mutant)).errors.length === 0)
+    .map((mutant) => ({ area, mutant }));
+}
+
+async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]> {
+  const startedAt = performance.now();
+  const total = queue.length;
+  const tried: Tried[] = [];
+  const workshops = Array.from(
+    { length: Number(values.jobs) },
+    (_, index) => new Workshop(ROOT, join(folder, String(index)), values.seed),
+  );
+  const limits = await limitsOf(workshops[0], new Set(queue.map(({ area }) => area)));
+  await Promise.all(
+    workshops.map(async (workshop) => {
+      while (performance.now() - startedAt < BUDGET_MS) {
+        const next = queue.shift();
+        if (!next) return;
+        const verdict = await workshop.try(next.mutant, next.area.stages, limits.get(next.area) ?? []);
+        tried.push({ ...next, verdict });
+        console.log(`${tried.length}/${total} ${verdict}: ${describe(next.mutant)}`);
+      }
+    }),
+  );
+  if (queue.length > 0) console.log(`${queue.length} not tried: the time was up`);
+  return tried;
+}
+
+async function limitsOf(workshop: Workshop | undefined, needed: ReadonlySet<Area>) {
+  const limits = new Map<Area, number[]>();
+  for (const area of needed) {
+    const times = (await workshop?.baseline(area)) ?? [];
+    limits.set(
+      area,
+      times.map((ms) => Math.max(LEAST_LIMIT_MS, ms * SLOWER)),
+    );
+  }
+  return limits;
+}
+
+function report(tried: readonly Tried[]): number {
+  const survivors = tried.filter(({ verdict }) => verdict === 'survived');
+  const reasoned = survivors.map((one) => ({ ...one, reason: reasonFor(one.mutant) }));
+  console.log('\nsurvivors');
+  for (const { mutant, reason } of reasoned)
+    console.log(`  ${describe(mutant)}${reason ? `\n    accepted: ${reason}` : ''}`);
+  for (const area of areas) {
+    const own = tried.filter((one) => one.area === area);
+    const alive = own.filter(({ verdict }) => verdict === 'survived').length;
+    if (own.length > 0) console.log(`${area.name}: ${own.length - alive} of ${own.length} killed`);
+  }
+  const unexplained = reasoned.filter(({ reason }) => reason === undefined).length;
+  const counted = tried.length - (survivors.length - unexplained);
+  const percent = counted === 0 ? 0 : (100 * (counted - unexplained)) / counted;
+  console.log(
+    `${percent.toFixed(1)} % of ${counted} killed, ${unexplained} survived, ${survivors.length - unexplained} accepted (seed ${values.seed}, target ${TARGET_PERCENT} %)`,
+  );
+  return percent >= TARGET_PERCENT ? 0 : 1;
+}
+
+function reasonFor({ source, change }: Mutant): string | undefined {
+  return accepted.find((one) => one.source === source && one.change === change)?.reason;
+}
+
+function describe({ file, line, source, change }: Mutant): string {
+  return `${file}:${line} ${change}   in: ${source}`;
+}
+
+/** mulberry32: small, and the same everywhere. */
+function randomSource(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'bun:test';
+import { AREAS } from './areas.ts';
+import { mutantsOf } from './operators.ts';
+import { filesOf } from './workshop.ts';
+
+const ROOT = `${import.meta.dir}/../..`;
+const changes = (text: string): string[] => mutantsOf('a.ts', text).map(({ change }) => change);
+
+test.each([
+  ['a bound moves by one and turns round', 'f(a < b);', ['< → <=', '< → >=']],
+  ['an equality turns round', 'x = a === b;', ['=== → !==']],
+  ['arithmetic', 'x = a * b;', ['* → /']],
+  ['logic', 'x = a && b;', ['&& → ||']],
+  ['a negation', 'x = !a;', ['!a → a']],
+  ['a literal', 'x = true;', ['true → false']],
+  ['a number', 'x = 5;', ['5 → (5 + 1)', '5 → (5 - 1)']],
+  ['a big number', 'x = 5n;', ['5n → (5n + 1n)', '5n → (5n - 1n)']],
+  ['a text', `x = 'a';`, [`'a' → ''`]],
+  ['a rounding', 'x = Math.ceil(a);', ['Math.ceil → Math.floor']],
+  ['a condition', 'x = a ? b : c;', ['a → !(a)']],
+])('%s', (_, text, expected) => {
+  expect(changes(text)).toEqual(expect.arrayContaining(expected));
+});
+
+test('a call, an assignment and an early return are removed', () => {
+  expect(changes('function f() { if (a) return 1; save(); this.x = 2; }')).toEqual(
+    expect.arrayContaining([
+      'if (a) return 1; → (removed)',
+      'save(); → (removed)',
+      'this.x = 2; → (removed)',
+    ]),
+  );
+});
+
+test('types, imports, names and texts for people are left alone', () => {
+  const text = `import { a } from './a.ts';
+    type T = 'one' | 2;
+    const b: Record<'k', 3> = { k: c as 'one' };
+    throw new Fault(code, 'words for people');
+    log.warn('words', { n: 4 });`;
+  expect(changes(text)).toEqual([expect.stringContaining('log.warn')]);
+});
+
+test('a mutant is named by its line’s text, so that it is known again where the line has moved', () => {
+  const swap = (file: string, text: string) => mutantsOf(file, text).find(({ change }) => change === '* → /');
+  expect(swap('a.ts', '  x = a * b;')).toMatchObject({ source: 'x = a * b;', line: 1 });
+  expect(swap('b.ts', 'y();\n\nx = a * b;')).toMatchObject({ source: 'x = a * b;', line: 3 });
+});
+
+test('every pattern of the table matches a file', () => {
+  for (const { sources, except = [], stages } of AREAS)
+    for (const pattern of [...sources, ...except, ...stages.flat()])
+      expect(filesOf(ROOT, pattern).length).toBeGreaterThan(0);
+});
