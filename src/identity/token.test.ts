@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
+import { createHmac } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { hashToken, newToken } from './token.ts';
+import { hashToken, newToken, tokenHasher } from './token.ts';
 
 const pepper = new Uint8Array(32).fill(7);
 
@@ -40,4 +42,47 @@ test('what is no token has no hash', () => {
 test('without the pepper the stored hash cannot be made from a token', () => {
   const { token, hash } = newToken(pepper);
   expect(hashToken(token, new Uint8Array(32).fill(8))).not.toBe(hash);
+});
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const valueOf = (digits: string): bigint =>
+  [...digits].reduce((value, digit) => value * 62n + BigInt(ALPHABET.indexOf(digit)), 0n);
+
+test('a token is all of its 256 random bits, their CRC-32, and nothing else; its hash is an HMAC', () => {
+  const bits = fc.uint8Array({ minLength: 32, maxLength: 32 });
+  const extremes = fc.constantFrom(new Uint8Array(32), new Uint8Array(32).fill(255));
+  fc.assert(
+    fc.property(fc.oneof(bits, extremes), (random) => {
+      const { token, hash } = newToken(pepper, () => random);
+      const [body, check] = [token.slice(3, 46), token.slice(46)];
+      expect(valueOf(body)).toBe(BigInt(`0x${Buffer.from(random).toString('hex')}`));
+      expect(valueOf(check)).toBe(BigInt(crc32(body)));
+      expect(token).toHaveLength(52);
+      expect(hash).toBe(createHmac('sha256', pepper).update(token).digest('hex') as never);
+    }),
+  );
+});
+
+test('a right checksum does not make a token of what has another shape', () => {
+  const { token } = newToken(pepper);
+  const [body, check] = [token.slice(3, 46), token.slice(46)];
+  for (const wrong of [
+    `sk-${body}0${check}`,
+    `pk-${body}${check}`,
+    `sk-${body} ${check}`,
+    `sk-${body}${check}\n`,
+    `${body}${check}`,
+  ])
+    expect(hashToken(wrong, pepper)).toBeUndefined();
+});
+
+test('a hasher that remembers says what one that forgets says, for tokens and for typos, at every time of asking', () => {
+  const remembering = tokenHasher(pepper);
+  const tokens = Array.from({ length: 20 }, () => newToken(pepper).token);
+  for (let round = 0; round < 2; round++) {
+    for (const token of tokens) {
+      expect(remembering(token)).toBe(hashToken(token, pepper));
+      expect(remembering(`${token.slice(0, -1)}-`)).toBeUndefined();
+    }
+  }
 });

@@ -1,6 +1,15 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { addNano, formatUsd, MAX_BALANCE, nanoUsd, parseUsd, subtractNano, toUsdNumber } from './money.ts';
+import {
+  addNano,
+  formatUsd,
+  MAX_BALANCE,
+  minNano,
+  nanoUsd,
+  parseUsd,
+  subtractNano,
+  toUsdNumber,
+} from './money.ts';
 
 const amount = fc.integer({ min: 0, max: MAX_BALANCE }).map(nanoUsd);
 
@@ -12,9 +21,18 @@ test('a number of dollars means what it looks like', () => {
   expect(parseUsd(0.1)).toBe(100_000_000 as never);
   expect(parseUsd(0.000000001)).toBe(1 as never);
   expect(parseUsd('12.5')).toBe(12_500_000_000 as never);
+  expect(parseUsd(12.5)).toBe(12_500_000_000 as never);
+  expect(parseUsd(0)).toBe(0 as never);
+  expect(parseUsd(' 7 ')).toBe(7_000_000_000 as never);
+  expect(parseUsd(0.1234567891)).toBeUndefined();
+  expect(parseUsd('1000000')).toBe(MAX_BALANCE);
+  expect(parseUsd('1000000.000000001')).toBeUndefined();
   expect(toUsdNumber(nanoUsd(1))).toBe(0.000000001);
   expect(formatUsd(nanoUsd(1_500_000_000))).toBe('1.50');
   expect(formatUsd(nanoUsd(1))).toBe('0.000000001');
+  expect(formatUsd(nanoUsd(0))).toBe('0.00');
+  expect(formatUsd(nanoUsd(20_100_000_000))).toBe('20.10');
+  expect(formatUsd(nanoUsd(1_234_500_000))).toBe('1.2345');
 });
 
 test('what is no amount is refused, never rounded or guessed', () => {
@@ -41,7 +59,9 @@ test('what is no amount is refused, never rounded or guessed', () => {
 test('sums and differences stay amounts', () => {
   fc.assert(
     fc.property(amount, amount, (a, b) => {
+      expect(BigInt(addNano(a, b))).toBe(BigInt(a) + BigInt(b));
       expect(subtractNano(addNano(a, b), b)).toBe(a);
+      expect([a, b].sort((one, other) => one - other)[0]).toBe(minNano(a, b));
       if (a < b) expect(() => subtractNano(a, b)).toThrow(RangeError);
     }),
   );

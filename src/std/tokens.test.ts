@@ -56,3 +56,32 @@ test('counting in two blocks differs from counting at once by at most one token'
     expect(Math.abs(apart - countTokens(words))).toBeLessThanOrEqual(1);
   }
 });
+
+/** Any counted charge can be computed again, so the count is part of the contract: each kind of piece, at its bounds. */
+const COUNTS: [string, string, number][] = [
+  ['a word of up to nine Latin letters', 'Aaaaaaaaz', 1],
+  ['one of ten', 'Zaaaaaaaaa', 2],
+  ['lower case to its last letter', 'zzzzzzzzz', 1],
+  ['the first letter with an accent', 'À'.repeat(9), 1],
+  ['the last Latin letter', '\u024f'.repeat(9), 1],
+  ['the first letter after it, four a token', '\u0250'.repeat(9), 3],
+  ['a word with the space before it', ' word', 1],
+  ['a word with an apostrophe', `don't`, 1],
+  ['three digits', '000', 1],
+  ['four digits', '9999', 2],
+  ['two signs', '{}', 1],
+  ['three signs', '{}~', 2],
+  ['signs with the space before them', ' {}', 1],
+  ['a single space', ' ', 0],
+  ['indentation', '    ', 1],
+  ['a line break', '\n', 1],
+  ['the first character that is not ASCII', '\u0080'.repeat(4), 1],
+  ['the last one before East Asia', '\u2e7f'.repeat(5), 2],
+  ['the first one of East Asia', '\u2e80'.repeat(5), 4],
+  ['an East Asian word', '世界世界世', 4],
+  ['a sentence', 'Hello, world! 42', 5],
+];
+
+test.each(COUNTS)('%s is counted the same for ever', (_, text, tokens) => {
+  expect(countTokens(text)).toBe(tokens);
+});
