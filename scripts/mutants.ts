@@ -6,7 +6,7 @@
  *
  * The same seed draws the same sample from the same sources. It is no part of `npm test`: it takes up to 45 minutes.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -44,6 +44,8 @@ if (areas.length === 0)
   throw new Error(`no area '${values.only}': ${AREAS.map(({ name }) => name).join(', ')}`);
 console.log(`seed ${values.seed}, ${values.count} mutants (--seed=${values.seed} --count=${values.count})`);
 const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
+// A test's Postgres runs as another user where we are root, and must get to its folder.
+chmodSync(folder, 0o755);
 try {
   process.exitCode = report(await tryAll(sample()));
 } finally {

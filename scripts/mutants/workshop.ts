@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Glob } from 'bun';
 import type { Area } from './areas.ts';
@@ -27,9 +27,7 @@ export class Workshop {
       cpSync(join(root, file), join(folder, file), { force: true });
     }
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    mkdirSync(join(folder, 'tmp'), { recursive: true });
-    // A test's Postgres runs as another user and must get to its folder.
-    for (const part of [folder, join(folder, 'tmp')]) chmodSync(part, 0o755);
+    mkdirSync(join(folder, 'tmp'));
   }
 
   /** How long each stage of an area takes as the code is; a stage that fails says nothing about mutants. */
@@ -56,9 +54,16 @@ export class Workshop {
       return 'survived';
     } finally {
       writeFileSync(path, text);
-      rmSync(join(this.folder, 'tmp'), { recursive: true, force: true });
-      mkdirSync(join(this.folder, 'tmp'), { recursive: true });
+      this.#cleanUp();
     }
+  }
+
+  /** What killed tests left behind. A Postgres is stopped and removed by its own watchdog, which needs its files. */
+  #cleanUp(): void {
+    const left = join(this.folder, 'tmp');
+    for (const entry of readdirSync(left))
+      if (!entry.startsWith('tollgate-postgres-'))
+        rmSync(join(left, entry), { recursive: true, force: true });
   }
 
   #test(stage: readonly string[], limitMs: number) {
