@@ -27,7 +27,12 @@ export const AREAS: readonly Area[] = [
       'src/ledger/postgres*.ts',
     ],
     stages: [
-      ['src/ledger/decide.test.ts', 'src/ledger/price.test.ts', 'src/ledger/receipt.test.ts'],
+      [
+        'src/ledger/decide.test.ts',
+        'src/ledger/price.test.ts',
+        'src/ledger/receipt.test.ts',
+        'src/ledger/settlement.test.ts',
+      ],
       ['src/ledger/contract.test.ts', 'src/ledger/sqlite.test.ts'],
       ['src/ledger/model.test.ts', 'src/ledger/crash.test.ts'],
     ],
