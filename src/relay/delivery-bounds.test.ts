@@ -41,7 +41,10 @@ async function begin(
     },
     cancel: () => void (cancelled = true),
   });
-  const events = await EventStream.open(source, new AbortController().signal);
+  const events = await EventStream.open(source, {
+    signal: new AbortController().signal,
+    client: new AbortController().signal,
+  });
   const ended = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },

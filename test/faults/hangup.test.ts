@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { CatalogVersions } from '../../src/catalog/versions.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 
@@ -132,6 +133,7 @@ async function saveInStore(yaml: string): Promise<void> {
     databaseUrl: undefined,
     log: silentLog,
     clock: systemClock,
+    ledgerSql: LEDGER_SQL,
   });
   await new CatalogVersions(store.db, systemClock).add([{ yaml, actor: 'test', note: '' }], 0);
   await store.close();
