@@ -1,5 +1,5 @@
 import type { ChatCall, ChatReply, RelayParts } from '../relay/call.ts';
-import { relayChat } from '../relay/relay.ts';
+import { relayChat } from '../relay/chat.ts';
 import { paidAnswer, termHeaders } from './respond.ts';
 
 /** Runs a chat call and answers in OpenAI's shape. */

@@ -1,6 +1,6 @@
 import { tokenFirst } from '../relay/admission.ts';
 import type { ChatCall, OwnRequest } from '../relay/call.ts';
-import { relayChat } from '../relay/relay.ts';
+import { relayChat } from '../relay/chat.ts';
 import { countTokens } from '../std/tokens.ts';
 import { chatToMessages, messagesErrorBody } from '../wire/anthropic-answer.ts';
 import { countTokensOf } from '../wire/anthropic-count.ts';

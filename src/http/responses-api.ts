@@ -1,5 +1,5 @@
 import type { ChatCall, RelayParts } from '../relay/call.ts';
-import { relayChat } from '../relay/relay.ts';
+import { relayChat } from '../relay/chat.ts';
 import type { Clock } from '../std/clock.ts';
 import type { ResponseContext } from '../wire/responses-answer.ts';
 import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses-request.ts';

@@ -6,12 +6,10 @@ import { resolve } from '../catalog/catalog.ts';
 import { priceFor } from '../catalog/pricing.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/embeddings.ts';
-import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
-import { firstAnswer } from './attempts.ts';
 import type { Call, RelayParts, Terms } from './call.ts';
-import { Errand } from './errand.ts';
 import { readUsage, type Measured } from './meter.ts';
 import type { Order } from './order.ts';
+import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {
   readonly terms: Terms;
@@ -19,22 +17,24 @@ export interface EmbeddingReply {
   readonly charged: NanoUsd | undefined;
 }
 
-/** One embeddings call: the same story, with nothing to pay for but the input. */
-export async function relayEmbeddings(
-  call: Call<EmbeddingRequest>,
-  parts: RelayParts,
-): Promise<EmbeddingReply> {
-  const order = await tokenFirst(askingOf(call), parts, () => readOrder(call, parts));
-  const terms = termsOf(call, order, await admit(call, order, parts));
-  const errand = new Errand(call, parts);
-  return await errand.orRelease(async () => {
-    const served = await firstAnswer(order, errand, parts, async (upstream, attempt) => {
-      if (!upstream.embed)
-        throw new UpstreamFailure('rejected', 'no embeddings', {
-          publicMessage: 'This backend has no embeddings.',
-        });
-      return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
-    });
+type EmbeddingCall = Call<EmbeddingRequest>;
+
+export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise<EmbeddingReply> {
+  return relay(EMBEDDINGS, call, parts);
+}
+
+/** There is nothing to pay for but the input. */
+const EMBEDDINGS: Operation<EmbeddingCall, Order, Record<string, unknown>, EmbeddingReply> = {
+  readOrder,
+  isStreamed: () => false,
+  async ask({ call }, upstream, attempt) {
+    if (!upstream.embed)
+      throw new UpstreamFailure('rejected', 'no embeddings', {
+        publicMessage: 'This backend has no embeddings.',
+      });
+    return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
+  },
+  async deliver({ call, terms, errand, served }) {
     const settled = await errand.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
@@ -42,10 +42,10 @@ export async function relayEmbeddings(
     });
     const text = JSON.stringify({ ...served.answer, model: call.label });
     return { terms, text, charged: settled?.charged };
-  });
-}
+  },
+};
 
-function readOrder(call: Call<EmbeddingRequest>, parts: RelayParts): Order {
+function readOrder(call: EmbeddingCall, parts: RelayParts): Order {
   const route = resolve(parts.catalog(), call.wanted);
   const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
   const text = input.every((item) => typeof item === 'string');

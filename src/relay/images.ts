@@ -1,11 +1,9 @@
 import type { Settled } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
-import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
-import { firstAnswer } from './attempts.ts';
 import type { ImageCall, RelayParts, Terms } from './call.ts';
-import { Errand } from './errand.ts';
-import { readImageOrder } from './order.ts';
+import { readImageOrder, type ImageOrder } from './order.ts';
+import { relay, type Operation } from './relay.ts';
 
 export interface ImageReply {
   readonly terms: Terms;
@@ -14,22 +12,23 @@ export interface ImageReply {
   readonly settled: Settled | undefined;
 }
 
-/** One image call, from token to receipt: the same story as a chat, charged by the images that came. */
-export async function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageReply> {
-  const order = await tokenFirst(askingOf(call), parts, () => readImageOrder(call, parts));
-  const admitted = await admit(call, order, parts);
-  const errand = new Errand(call, parts);
-  return await errand.orRelease(async () => {
-    const { size, count } = order;
-    const served = await firstAnswer(order, errand, parts, (upstream, attempt) =>
-      upstream.images({ ...attempt, request: call.request, size, requestId: call.requestId }),
-    );
-    const images = served.answer.images.slice(0, count);
+export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageReply> {
+  return relay(IMAGES, call, parts);
+}
+
+/** Charged by the images that came. */
+const IMAGES: Operation<ImageCall, ImageOrder, ImageAnswer, ImageReply> = {
+  readOrder: readImageOrder,
+  isStreamed: () => false,
+  ask: ({ call, order }, upstream, attempt) =>
+    upstream.images({ ...attempt, request: call.request, size: order.size, requestId: call.requestId }),
+  async deliver({ call, order, terms, errand, served }) {
+    const images = served.answer.images.slice(0, order.count);
     const settled = await errand.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },
     });
-    return { terms: termsOf(call, order, admitted), answer: { ...served.answer, images }, settled };
-  });
-}
+    return { terms, answer: { ...served.answer, images }, settled };
+  },
+};

@@ -1,69 +1,59 @@
-import { presentCompletion } from '../wire/completion.ts';
+import type { Upstream } from '../upstream/port.ts';
 import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
-import { ask } from './asking.ts';
-import { firstAnswer, type Served } from './attempts.ts';
-import type { ChatCall, ChatReply, RelayParts, Terms } from './call.ts';
-import { Delivery } from './delivery.ts';
+import { firstAnswer, type OneAttempt, type Served } from './attempts.ts';
+import type { Call, RelayParts, Terms } from './call.ts';
 import { Errand } from './errand.ts';
-import { Meter, usageOf } from './meter.ts';
-import type { Opened, StreamAnswer, WholeAnswer } from './opening.ts';
-import { readChatOrder, withCap } from './order.ts';
+import type { Order } from './order.ts';
 
 /**
- * One chat call, from token to receipt. Read top to bottom:
+ * One call, from token to receipt, whatever it asks for. Read top to bottom:
  *
  *   token → body → endpoint + model → ceiling → ADMIT → upstream(s) → meter → settle → receipt
  *
  * After the admission there is a hold, and every way out of here closes it exactly once.
  */
-export async function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
-  const order = await tokenFirst(askingOf(call), parts, () => readChatOrder(call, parts));
-  const streamed = call.request.stream === true;
-  const admitted = await admit(call, order, parts, streamed);
+export async function relay<C extends Call<unknown>, O extends Order, Answer, Reply>(
+  operation: Operation<C, O, Answer, Reply>,
+  call: C,
+  parts: RelayParts,
+): Promise<Reply> {
+  const order = await tokenFirst(askingOf(call), parts, () => operation.readOrder(call, parts));
+  const streamed = operation.isStreamed(call);
+  const admission = await admit(call, order, parts, streamed);
   const errand = new Errand(call, parts, streamed);
   return await errand.orRelease(async () => {
-    const terms = termsOf(call, order, admitted);
-    const request = withCap(call.request, admitted.output);
+    const admitted = { call, order, outputCap: admission.output };
     const served = await firstAnswer(order, errand, parts, (upstream, attempt) =>
-      ask(call, request, upstream, attempt),
+      operation.ask(admitted, upstream, attempt),
     );
-    const story = { call, terms, errand, served, meter: new Meter(request), parts };
-    return served.answer.kind === 'stream' ? carry(story, served.answer) : await hand(story, served.answer);
+    const terms = termsOf(call, order, admission);
+    return await operation.deliver({ call, order, terms, errand, served, parts });
   });
 }
 
-interface Story {
-  readonly call: ChatCall;
+/** What differs between chats, images and embeddings. */
+export interface Operation<C extends Call<unknown>, O extends Order, Answer, Reply> {
+  /** What is asked for, at which price, and how much it can be at most. Throws the fault that the client will see. */
+  readOrder(call: C, parts: RelayParts): O;
+  isStreamed(call: C): boolean;
+  /** One attempt at one backend; resolves when the answer is known to be one, while another could still be asked. */
+  ask(admitted: AdmittedCall<C, O>, upstream: Upstream, attempt: OneAttempt): Promise<Answer>;
+  /** Measures the answer, settles, and gives the client what it asked for. A stream settles when it ends. */
+  deliver(answered: Answered<C, O, Answer>): Reply | Promise<Reply>;
+}
+
+export interface AdmittedCall<C, O> {
+  readonly call: C;
+  readonly order: O;
+  /** For each choice: the output tokens that the hold covers. */
+  readonly outputCap: number;
+}
+
+export interface Answered<C, O, Answer> {
+  readonly call: C;
+  readonly order: O;
   readonly terms: Terms;
   readonly errand: Errand;
-  readonly served: Served<Opened>;
-  readonly meter: Meter;
+  readonly served: Served<Answer>;
   readonly parts: RelayParts;
-}
-
-/** A whole answer: measured, charged, then given. */
-async function hand(
-  { call, terms, errand, served, meter, parts }: Story,
-  whole: WholeAnswer,
-): Promise<ChatReply> {
-  const measured = meter.observeWhole(whole.completion);
-  const outcome = call.signal.aborted ? 'client_left' : 'completed';
-  const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
-  const labels = { id: call.requestId, model: call.label };
-  const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
-  return { kind: 'whole', terms, shown, charged: settled?.charged };
-}
-
-/** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
-function carry({ call, terms, errand, served, meter, parts }: Story, stream: StreamAnswer): ChatReply {
-  const delivery = Delivery.of(call, stream, {
-    meter,
-    clock: parts.clock,
-    limits: parts.upstreams.timeouts(served.upstream),
-    outputCap: terms.outputCap,
-    onEnd: (end) => errand.settle({ ...served, ...end, finishReason: meter.finishReason }),
-  });
-  parts.running.add(delivery);
-  if (call.signal.aborted) delivery.leave();
-  return { kind: 'stream', terms, body: delivery.body() };
 }

@@ -1,0 +1,54 @@
+import { presentCompletion } from '../wire/completion.ts';
+import { ask } from './asking.ts';
+import type { ChatCall, ChatReply, RelayParts } from './call.ts';
+import { Delivery } from './delivery.ts';
+import { Meter, usageOf } from './meter.ts';
+import type { Opened, StreamAnswer, WholeAnswer } from './opening.ts';
+import { readChatOrder, withCap, type Order } from './order.ts';
+import { relay, type Answered, type Operation } from './relay.ts';
+
+export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
+  return relay(CHAT, call, parts);
+}
+
+type ChatAnswered = Answered<ChatCall, Order, Opened>;
+
+const CHAT: Operation<ChatCall, Order, Opened, ChatReply> = {
+  readOrder: readChatOrder,
+  isStreamed: ({ request }) => request.stream === true,
+  ask: ({ call, outputCap }, upstream, attempt) =>
+    ask(call, withCap(call.request, outputCap), upstream, attempt),
+  deliver(answered) {
+    const { answer } = answered.served;
+    return answer.kind === 'stream' ? carry(answered, answer) : hand(answered, answer);
+  },
+};
+
+/** A whole answer: measured, charged, then given. */
+async function hand(
+  { call, terms, errand, served, parts }: ChatAnswered,
+  whole: WholeAnswer,
+): Promise<ChatReply> {
+  const meter = new Meter(call.request);
+  const measured = meter.observeWhole(whole.completion);
+  const outcome = call.signal.aborted ? 'client_left' : 'completed';
+  const settled = await errand.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
+  const labels = { id: call.requestId, model: call.label };
+  const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
+  return { kind: 'whole', terms, shown, charged: settled?.charged };
+}
+
+/** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
+function carry({ call, terms, errand, served, parts }: ChatAnswered, stream: StreamAnswer): ChatReply {
+  const meter = new Meter(call.request);
+  const delivery = Delivery.of(call, stream, {
+    meter,
+    clock: parts.clock,
+    limits: parts.upstreams.timeouts(served.upstream),
+    outputCap: terms.outputCap,
+    onEnd: (end) => errand.settle({ ...served, ...end, finishReason: meter.finishReason }),
+  });
+  parts.running.add(delivery);
+  if (call.signal.aborted) delivery.leave();
+  return { kind: 'stream', terms, body: delivery.body() };
+}
