@@ -4,8 +4,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usageChunk, type ChatEncoder } from '../wire/chat-stream.ts';
-import type { ChatChunk } from '../wire/chat.ts';
-import { Casting, Mould } from '../wire/mould.ts';
+import { Moulds } from '../wire/mould.ts';
 import { SSE_COMMENT } from '../wire/sse.ts';
 import type { ChatCall, Labels } from './call.ts';
 import type { DataEvent, EventSource, StreamListener } from './event-source.ts';
@@ -42,9 +41,6 @@ const STALLED_READER_MS = 60_000;
 /** How often a stream looks at its deadlines: with thousands of them, looking costs more than carrying. */
 const LOOK_MS = 1_000;
 const LOOKS_PER_DEADLINE = 4;
-/** So many moulds that fitted no chunk but their own, and the stream has none. */
-const MOST_IDLE_MOULDS = 8;
-const casting = new Casting();
 
 /**
  * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's own last words or in
@@ -54,7 +50,7 @@ const casting = new Casting();
  */
 export class Delivery implements RunningRequest, StreamListener {
   // What each chunk needs comes first: it shares a line or two of the processor's cache.
-  #mould: Mould | undefined;
+  readonly #moulds: Moulds;
   readonly #meter: Meter;
   readonly #outlet: Outlet;
   readonly #events: EventSource;
@@ -66,7 +62,6 @@ export class Delivery implements RunningRequest, StreamListener {
   #hasRead = false;
   #hasWritten = false;
   #sawDone = false;
-  #idleMoulds = 0;
   #lookAt = 0;
   readonly #maxBytes: number;
   readonly requestId: RequestId;
@@ -80,6 +75,7 @@ export class Delivery implements RunningRequest, StreamListener {
     this.requestId = requestId;
     this.#route = route;
     this.#events = route.events;
+    this.#moulds = new Moulds(route.encoder);
     this.#meter = options.meter;
     this.#o = options;
     this.#outlet = new Outlet({ onReady: () => this.#readOn(), onLeft: () => this.leave() });
@@ -138,15 +134,14 @@ export class Delivery implements RunningRequest, StreamListener {
   }
 
   get takesBytes(): boolean {
-    return this.#mould !== undefined;
+    return this.#moulds.isReady;
   }
 
   onBytes(bytes: Uint8Array, from: number): number {
-    if (!this.#mould || this.#ended || this.#sawDone) return from;
-    const stop = this.#mould.cast(bytes, from, casting, this.#meter);
-    const cast = casting.take();
+    if (this.#ended || this.#sawDone) return from;
+    const stop = this.#moulds.cast(bytes, from, this.#meter);
+    const cast = this.#moulds.take();
     if (!cast) return stop;
-    this.#idleMoulds = 0;
     this.#writeText();
     this.#write(cast);
     return stop;
@@ -160,7 +155,7 @@ export class Delivery implements RunningRequest, StreamListener {
         case 'chunk':
           this.#meter.observe(event.chunk);
           this.#text += this.#route.encoder.chunk(data, event.chunk);
-          this.#learn(data, event.chunk);
+          this.#moulds.learn(data, event.chunk);
           break;
         case 'done':
           this.#sawDone = true;
@@ -198,14 +193,6 @@ export class Delivery implements RunningRequest, StreamListener {
     if (this.#ended || this.#reading || !this.#outlet.isReady) return;
     this.#reading = true;
     this.#events.next(this);
-  }
-
-  #learn(data: string, chunk: ChatChunk): void {
-    if (this.#idleMoulds >= MOST_IDLE_MOULDS) return;
-    const mould = Mould.of(data, chunk, this.#route.encoder);
-    if (!mould) return;
-    this.#mould = mould;
-    this.#idleMoulds++;
   }
 
   #noteTimes(nowMs: number): void {

@@ -1,11 +1,7 @@
-import { UpstreamFailure } from '../upstream/port.ts';
 import { readStreamEvent } from '../wire/chat-stream.ts';
-import type { ChatChunk } from '../wire/chat.ts';
 import { SseReader, type SseEvent } from '../wire/sse.ts';
+import { FirstEvents, opened } from './first-events.ts';
 import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
-
-/** After a first event without content, how long to look whether an error follows before the client gets it. */
-const SECOND_LOOK_MS = 200;
 
 /** A backend's stream as events, read only as fast as somebody asks for them. */
 export class EventStream implements EventSource {
@@ -17,46 +13,23 @@ export class EventStream implements EventSource {
   #taken = 0;
   /** What has been read ended with an event. */
   #isBetween = false;
-  #ahead: DataEvent[] | undefined;
-  #pending: Promise<DataEvent[] | undefined> | undefined;
+  readonly #first = new FirstEvents();
   bytesRead = 0;
 
   private constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader();
   }
 
-  /**
-   * Resolves once the first event is content. Some backends answer 200 and say in the stream that they cannot serve:
-   * that is a failure like any other as long as the client has seen nothing. When the client leaves meanwhile, it
-   * resolves with what came so far.
-   */
-  static async open(
-    body: ReadableStream<Uint8Array>,
-    { signal, client }: OpeningSignals,
-  ): Promise<EventStream> {
+  static async open(body: ReadableStream<Uint8Array>, signals: OpeningSignals): Promise<EventStream> {
     const stream = new EventStream(body);
-    const left = Promise.withResolvers<void>();
-    const onAbort = (): void => stream.cancel();
-    const onLeft = (): void => left.resolve();
-    signal.addEventListener('abort', onAbort, { once: true });
-    client.addEventListener('abort', onLeft, { once: true });
-    if (client.aborted) onLeft();
-    try {
-      await Promise.race([stream.#lookAhead(), left.promise]);
-      if (signal.aborted) throw new UpstreamFailure('connect', 'aborted');
-      return stream;
-    } catch (thrown) {
-      stream.cancel();
-      throw thrown;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      client.removeEventListener('abort', onLeft);
-    }
+    return await opened(stream, () => stream.#first.look(() => stream.#readEvents()), signals);
   }
 
   next(listener: StreamListener): void {
     this.#listener = listener;
-    if (this.#ahead || this.#pending) this.#handOverAhead();
+    const first = this.#first.take();
+    if (Array.isArray(first)) this.#handOver(first);
+    else if (first) first.then(this.#handOver, this.#onFailure);
     else this.#readOn();
   }
 
@@ -69,36 +42,9 @@ export class EventStream implements EventSource {
   }
 
   takeArrived(): readonly DataEvent[] {
-    const events = this.#ahead ?? [];
-    this.#ahead = undefined;
+    const events = this.#first.takeArrived();
     while (!this.#isUsedUp) events.push(...(this.#push(this.#nextPiece()) ?? []));
     return events;
-  }
-
-  async #lookAhead(): Promise<void> {
-    const first = await this.#readEvents();
-    if (!first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
-    this.#take(first);
-    if (hasContent(first)) return;
-    this.#pending = this.#readEvents();
-    // Observed here as well, so that a failure while nobody waits is not an unhandled one.
-    this.#pending.catch(() => undefined);
-    const second = await withinMs(SECOND_LOOK_MS, this.#pending);
-    if (second === 'later') return;
-    this.#pending = undefined;
-    if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
-    this.#take(second);
-  }
-
-  #take(events: DataEvent[]): void {
-    for (const { event } of events) {
-      if (event.kind === 'error')
-        throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
-      if (event.kind === 'garbage')
-        throw new UpstreamFailure('protocol', 'an event of the stream is not a chat chunk');
-      if (event.kind === 'chunk' && isContent(event.chunk)) break;
-    }
-    this.#ahead = [...(this.#ahead ?? []), ...events];
   }
 
   /** The next whole events, at least one; `undefined` at the end. */
@@ -112,15 +58,6 @@ export class EventStream implements EventSource {
       const events = this.#push(this.#nextPiece());
       if (events) return events;
     }
-  }
-
-  /** What the look ahead has read, and what it is still reading. */
-  #handOverAhead(): void {
-    const [ahead, pending] = [this.#ahead, this.#pending];
-    this.#ahead = undefined;
-    if (ahead) return this.#handOver(ahead);
-    this.#pending = undefined;
-    pending?.then(this.#handOver, this.#onFailure);
   }
 
   readonly #handOver = (events: DataEvent[] | undefined): void => {
@@ -219,7 +156,7 @@ export class EventStream implements EventSource {
 const LAST_BYTES_MS = 1_000;
 
 /** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
-export function letFinish(reader: ReadableStreamDefaultReader<Uint8Array>): void {
+export function letFinish(reader: ReadableStreamDefaultReader<unknown>): void {
   const timer = setTimeout(abandon, LAST_BYTES_MS, reader);
   const finish = (): void => {
     clearTimeout(timer);
@@ -229,7 +166,7 @@ export function letFinish(reader: ReadableStreamDefaultReader<Uint8Array>): void
 }
 
 /** A stream that already failed cannot be cancelled, which is as good. */
-export function abandon(reader: ReadableStreamDefaultReader<Uint8Array>): void {
+export function abandon(reader: ReadableStreamDefaultReader<unknown>): void {
   void reader.cancel().catch(() => undefined);
 }
 
@@ -254,29 +191,4 @@ function endOfEvent(bytes: Uint8Array, from: number): number {
     if (bytes[at + 1] === RETURN && bytes[at + 2] === LINE_FEED) return at + 3;
   }
   return bytes.length;
-}
-
-function hasContent(events: DataEvent[]): boolean {
-  return events.some(({ event }) => event.kind !== 'chunk' || isContent(event.chunk));
-}
-
-function isContent(chunk: ChatChunk): boolean {
-  return (chunk.choices ?? []).some(
-    ({ delta, finish_reason }) => finish_reason != null || Object.entries(delta ?? {}).some(saysSomething),
-  );
-}
-
-function saysSomething([key, value]: [string, unknown]): boolean {
-  return key !== 'role' && value != null && value !== '';
-}
-
-/** The timer does not outlive the answer: there is one for each stream. */
-async function withinMs<T>(ms: number, answer: Promise<T>): Promise<T | 'later'> {
-  const late = Promise.withResolvers<'later'>();
-  const timer = setTimeout(() => late.resolve('later'), ms);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

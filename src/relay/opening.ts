@@ -1,8 +1,9 @@
 import { UpstreamFailure, type ChatAnswer } from '../upstream/port.ts';
 import { readCompletion, type ChatEncoder } from '../wire/chat-stream.ts';
 import type { ChatCompletion } from '../wire/chat.ts';
-import { EventStream } from './event-stream.ts';
 import type { EventSource, OpeningSignals } from './event-source.ts';
+import { EventStream } from './event-stream.ts';
+import { TypedStream } from './typed-stream.ts';
 
 /** An answer that has shown to be one: nothing of it has reached the client yet. */
 export type Opened = WholeAnswer | StreamAnswer;
@@ -24,9 +25,19 @@ export interface StreamAnswer {
 
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
 export async function open(answer: ChatAnswer, signals: OpeningSignals): Promise<Opened> {
-  if (answer.kind === 'stream')
-    return { kind: 'stream', events: await EventStream.open(answer.body, signals) };
-  const text = decodeUtf8(answer.body);
+  switch (answer.kind) {
+    case 'stream':
+      return { kind: 'stream', events: await EventStream.open(answer.body, signals) };
+    case 'events':
+      return { kind: 'stream', events: await TypedStream.open(answer.events, signals) };
+    case 'whole':
+      return readWhole(decodeUtf8(answer.body));
+    case 'completion':
+      return { kind: 'whole', text: JSON.stringify(answer.completion), completion: answer.completion };
+  }
+}
+
+function readWhole(text: string): WholeAnswer {
   const completion = readCompletion(text);
   if (!completion) throw new UpstreamFailure('protocol', 'the answer is not a chat completion');
   return { kind: 'whole', text, completion };

@@ -1,12 +1,13 @@
 import type { RequestForm } from '../catalog/catalog.ts';
-import type { ChatRequest, ChatUsage } from '../wire/chat.ts';
+import type { StreamEvent } from '../wire/chat-stream.ts';
+import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/chat.ts';
 import type { EmbeddingRequest } from '../wire/embeddings.ts';
 import type { ImageRequest } from '../wire/images.ts';
 
 /**
- * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat wire format: a whole
- * answer is one `chat.completion` object, a stream is server-sent events of `chat.completion.chunk` with a usage
- * chunk where the backend has one. Retries, fallbacks, metering and money belong to the relay.
+ * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat format: a whole
+ * answer is one `chat.completion` object, a stream is a row of `chat.completion.chunk` with a usage chunk where the
+ * backend has one; as bytes where the backend itself writes them so, else as objects. Retries, fallbacks, metering and money belong to the relay.
  *
  * Failure is a thrown `UpstreamFailure`. An aborted `signal` ends the attempt and frees its connection at once.
  */
@@ -31,10 +32,18 @@ export interface ChatCall {
   readonly requestId: string;
 }
 
-export type ChatAnswer =
+export type ChatAnswer = BytesAnswer | TypedAnswer;
+
+export type BytesAnswer =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
   /** Bytes as they come; the first event has not been looked at yet. Cancelling the stream aborts the backend. */
   | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> };
+
+/** From backends that do not write the canonical form themselves: nothing is printed in order to be parsed again. */
+export type TypedAnswer =
+  | { readonly kind: 'completion'; readonly completion: ChatCompletion }
+  /** Ends with `done`; cancelling it aborts the backend. */
+  | { readonly kind: 'events'; readonly events: ReadableStream<StreamEvent> };
 
 export interface ImageCall {
   readonly model: string;
@@ -94,7 +103,7 @@ export interface MessagesCall {
 }
 
 /** Bytes of the Messages dialect, and what has been read in those that went by so far. */
-export type MessagesAnswer = ChatAnswer & { reading(): MessagesReading };
+export type MessagesAnswer = BytesAnswer & { reading(): MessagesReading };
 
 export interface MessagesReading {
   /** Canonical usage as far as the backend has told it; undefined when it cannot be true. */

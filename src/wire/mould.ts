@@ -114,6 +114,48 @@ function laidOut(theirs: readonly string[], ours: readonly string[]): Buffer {
   return Buffer.concat([lengths, ...texts]);
 }
 
+/**
+ * The short way of ordinary chunks: as bytes, by what one of them showed. Whoever has a stream offers it what he read as
+ * events, and may then offer it bytes.
+ */
+export class Moulds {
+  readonly #encoder: ChatEncoder;
+  #mould: Mould | undefined;
+  #idle = 0;
+
+  constructor(encoder: ChatEncoder) {
+    this.#encoder = encoder;
+  }
+
+  get isReady(): boolean {
+    return this.#mould !== undefined;
+  }
+
+  learn(data: string, chunk: ChatChunk): void {
+    if (this.#idle >= MOST_IDLE_MOULDS) return;
+    const mould = Mould.of(data, chunk, this.#encoder);
+    if (!mould) return;
+    this.#mould = mould;
+    this.#idle++;
+  }
+
+  /** Takes the whole events that `bytes` begin with at `from`, as far as they fit, and says where it stopped. */
+  cast(bytes: Uint8Array, from: number, gauge: Gauge): number {
+    if (!this.#mould) return from;
+    const stop = this.#mould.cast(bytes, from, casting, gauge);
+    if (stop > from) this.#idle = 0;
+    return stop;
+  }
+
+  /** What the last `cast` made of them, to be used up at once; `undefined` if nothing. */
+  take(): Uint8Array | undefined {
+    return casting.take();
+  }
+}
+
+/** So many moulds that fitted no chunk but their own, and the stream has none. */
+const MOST_IDLE_MOULDS = 8;
+
 /** Whoever counts the text that is paid for gets it as it stands in the JSON. */
 export interface Gauge {
   observeRaw(bytes: Uint8Array, from: number, to: number): void;
@@ -163,6 +205,7 @@ export class Casting {
 
 const FIRST_CASTING_BYTES = 32_768;
 const MOST_VIEWS = 1_024;
+const casting = new Casting();
 /** Up to here a loop beats a call. */
 const SHORT = 48;
 const NO_FIT = -1;

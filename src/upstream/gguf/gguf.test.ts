@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChatChunk, ChatCompletion, ChatRequest } from '../../wire/chat.ts';
-import { SseReader } from '../../wire/sse.ts';
+import { eventData } from '../testing/event-data.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../port.ts';
 import { makeGguf } from './gguf.ts';
 import type { LlamaChunk, LlamaGenerateOptions, LlamaHistoryItem, LlamaPackage } from './llama.ts';
@@ -93,7 +93,7 @@ describe('a local GGUF model', () => {
   test('a stream tells each piece as it comes and ends in usage and [DONE]', async () => {
     const llama = scriptedLlama(['Hello', ' you'], 'maxTokens');
     const answer = await ask(makeGguf(config({ path }), llama), { ...REQUEST, stream: true });
-    const events = await eventsOf(answer);
+    const events = await eventData(answer);
     expect(events.at(-1)).toBe('[DONE]');
     const chunks = events.slice(0, -1).map((data) => JSON.parse(data) as ChatChunk);
     expect(chunks.map(({ choices }) => choices[0]?.delta.content)).toEqual([
@@ -144,8 +144,8 @@ describe('a local GGUF model', () => {
     llama.gateAfter = 1;
     const upstream = makeGguf(config({ path }), llama);
     const answer = await ask(upstream, { ...REQUEST, stream: true });
-    if (answer.kind !== 'stream') throw new Error('not a stream');
-    await answer.body.cancel();
+    if (answer.kind !== 'events') throw new Error('not a stream');
+    await answer.events.cancel();
     llama.gate = Promise.resolve();
     expect((await whole(await ask(upstream, REQUEST))).choices[0]?.message.content).toBe('Hello you');
   });
@@ -153,8 +153,10 @@ describe('a local GGUF model', () => {
   test('a generation that fails in mid-stream ends in an error event', async () => {
     const llama = scriptedLlama(['Hello']);
     llama.failAfter = true;
-    const events = await eventsOf(await ask(makeGguf(config({ path }), llama), { ...REQUEST, stream: true }));
-    expect(events.at(-1)).toContain('"code":"upstream_error"');
+    const events = await eventData(
+      await ask(makeGguf(config({ path }), llama), { ...REQUEST, stream: true }),
+    );
+    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { message: expect.any(String) } });
   });
 
   test('the cap never exceeds the room in the context, and messages beyond it are refused', async () => {
@@ -285,11 +287,6 @@ function ask(upstream: Upstream, request: ChatRequest, signal = quiet()): Promis
 }
 
 async function whole(answer: ChatAnswer): Promise<ChatCompletion> {
-  if (answer.kind !== 'whole') throw new Error('not a whole answer');
-  return JSON.parse(new TextDecoder().decode(answer.body)) as ChatCompletion;
-}
-
-async function eventsOf(answer: ChatAnswer): Promise<string[]> {
-  if (answer.kind !== 'stream') throw new Error('not a stream');
-  return new SseReader().push(await new Response(answer.body).bytes()).map(({ data }) => data);
+  if (answer.kind !== 'completion') throw new Error('not a whole answer');
+  return answer.completion;
 }

@@ -7,7 +7,7 @@ import { completionOf } from '../providers/answer.ts';
 import { asFailure, rejected } from '../providers/failure.ts';
 import { openAiUsage } from '../providers/openai-usage.ts';
 import { collectParts } from './collect.ts';
-import { streamBytes } from '../providers/stream-bytes.ts';
+import { streamEvents } from '../providers/stream-events.ts';
 import { Engine } from './engine.ts';
 import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
 import { Turnstile } from './turnstile.ts';
@@ -53,9 +53,9 @@ class GgufUpstream implements Upstream {
   async chat(call: ChatCall): Promise<ChatAnswer> {
     try {
       const stream = await this.#parts(call);
-      if (call.request.stream) return { kind: 'stream', body: await streamBytes(stream, this.#labels(call)) };
-      const completion = completionOf(await collectParts(stream), this.#labels(call));
-      return { kind: 'whole', body: new TextEncoder().encode(JSON.stringify(completion)) };
+      const labels = this.#labels(call);
+      if (call.request.stream) return { kind: 'events', events: await streamEvents(stream, labels) };
+      return { kind: 'completion', completion: completionOf(await collectParts(stream), labels) };
     } catch (error) {
       call.signal.throwIfAborted();
       throw asFailure(error, []);

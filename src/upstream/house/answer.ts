@@ -1,7 +1,8 @@
+import type { StreamEvent } from '../../wire/chat-stream.ts';
 import type { AssistantMessage, ChatChunk, ChatCompletion, ChatUsage, ToolCall } from '../../wire/chat.ts';
 import { UpstreamFailure, type ChatAnswer, type ChatCall } from '../port.ts';
 import { promptText } from './conversation.ts';
-import { pause, streamEvents } from './pace.ts';
+import { pause, paced } from './pace.ts';
 import { cutReply, replyDeltas, replyTokens, type Reply } from './reply.ts';
 import { tokenCount } from './tokens.ts';
 
@@ -20,7 +21,7 @@ export interface Production {
   readonly idleMs: number;
 }
 
-/** Puts a reply on the wire: one object, or a stream of chunks that says the same. */
+/** A reply as an answer: one object, or a stream of chunks that says the same. */
 export async function produce(production: Production): Promise<ChatAnswer> {
   const { request } = production.call;
   const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
@@ -32,7 +33,6 @@ export async function produce(production: Production): Promise<ChatAnswer> {
 const DEFAULT_MAX_TOKENS = 16_384;
 /** However slowly an answer was asked for, a whole one is not held back longer than this. */
 const LONGEST_WAIT_MS = 120_000;
-const encoder = new TextEncoder();
 
 function usageOf({ call, reply }: Pick<Production, 'call' | 'reply'>): ChatUsage {
   const prompt = tokenCount(promptText(call.request));
@@ -54,7 +54,7 @@ async function whole(production: Production): Promise<ChatAnswer> {
   if (delivery.breaks)
     throw new UpstreamFailure('server', 'house-echo was told to break off', { status: 500, blameless: true });
   const message = messageOf(reply);
-  const body: ChatCompletion = {
+  const completion: ChatCompletion = {
     id: `chatcmpl-${call.requestId}`,
     object: 'chat.completion',
     created: createdS,
@@ -67,7 +67,7 @@ async function whole(production: Production): Promise<ChatAnswer> {
     })),
     usage: usageOf(production),
   };
-  return { kind: 'whole', body: encoder.encode(JSON.stringify(body)) };
+  return { kind: 'completion', completion };
 }
 
 function messageOf(reply: Reply): AssistantMessage {
@@ -95,15 +95,15 @@ function choiceIndexes(call: ChatCall): number[] {
 
 function stream(production: Production): ChatAnswer {
   const { call, delivery } = production;
-  const body = streamEvents(breaking(production, [...chunksOf(production)]), {
+  const events = paced(breaking(production, [...eventsOf(production)]), {
     pauseMs: delivery.pauseMs,
     signal: call.signal,
     stall: delivery.breaks === 'stall' ? { afterMs: production.idleMs } : undefined,
   });
-  return { kind: 'stream', body };
+  return { kind: 'events', events };
 }
 
-function* chunksOf(production: Production): Generator<string> {
+function* eventsOf(production: Production): Generator<StreamEvent> {
   const { call, reply, createdS } = production;
   const envelope = {
     id: `chatcmpl-${call.requestId}`,
@@ -111,8 +111,10 @@ function* chunksOf(production: Production): Generator<string> {
     created: createdS,
     model: call.model,
   } as const;
-  const event = (choices: ChatChunk['choices'], usage: ChatUsage | null = null): string =>
-    dataEvent({ ...envelope, choices, usage } satisfies ChatChunk);
+  const event = (choices: ChatChunk['choices'], usage: ChatUsage | null = null): StreamEvent => ({
+    kind: 'chunk',
+    chunk: { ...envelope, choices, usage },
+  });
   const indexes = choiceIndexes(call);
   for (const index of indexes)
     yield event([{ index, delta: { role: 'assistant', content: '' }, finish_reason: null }]);
@@ -122,23 +124,17 @@ function* chunksOf(production: Production): Generator<string> {
   for (const index of indexes) yield event([{ index, delta: {}, finish_reason: reply.finish }]);
   // Always sent: the caller meters by it and hides it from a client that did not ask.
   yield event([], usageOf(production));
-  yield 'data: [DONE]\n\n';
+  yield { kind: 'done' };
 }
 
 /** Half of the events, and then what the delivery asks for. */
-function breaking({ delivery }: Production, events: readonly string[]): readonly string[] {
+function breaking({ delivery }: Production, events: readonly StreamEvent[]): readonly StreamEvent[] {
   if (!delivery.breaks) return events;
   const half = events.slice(0, Math.ceil(events.length / 2));
-  return delivery.breaks === 'event' ? [...half, dataEvent({ error: BROKEN })] : half;
+  return delivery.breaks === 'event' ? [...half, BROKEN] : half;
 }
 
-const BROKEN = {
+const BROKEN: StreamEvent = {
+  kind: 'error',
   message: 'house-echo was told to fail in the middle of its stream.',
-  type: 'server_error',
-  param: null,
-  code: 'upstream_error',
 };
-
-function dataEvent(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
-}

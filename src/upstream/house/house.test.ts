@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest } from '../../wire/chat.ts';
 import { UpstreamFailure, type ChatCall } from '../port.ts';
+import { eventData } from '../testing/event-data.ts';
 import { promptText } from './conversation.ts';
 import { makeHouse } from './house.ts';
 import { PaintPool } from './paint-pool.ts';
@@ -34,20 +35,14 @@ function call(request: ChatRequest, model = 'house-echo', signal = new AbortCont
 
 async function whole(request: ChatRequest, model?: string): Promise<ChatCompletion> {
   const answer = await house.chat(call(request, model));
-  if (answer.kind !== 'whole') throw new Error('expected a whole answer');
-  return JSON.parse(new TextDecoder().decode(answer.body)) as ChatCompletion;
+  if (answer.kind !== 'completion') throw new Error('expected a whole answer');
+  return answer.completion;
 }
 
-/** Every event's data, as sent. */
+/** Every event's data, as a client gets it. */
 async function streamed(request: ChatRequest, model?: string): Promise<string[]> {
   const answer = await house.chat(call({ ...request, stream: true }, model));
-  if (answer.kind !== 'stream') throw new Error('expected a stream');
-  const text = await new Response(answer.body).text();
-  expect(text.endsWith('\n\n')).toBe(true);
-  return text
-    .trimEnd()
-    .split('\n\n')
-    .map((event) => event.replace(/^data: /, ''));
+  return await eventData(answer);
 }
 
 /** Puts a stream together again, as a client does. */
@@ -268,7 +263,9 @@ describe('house-echo', () => {
   test('/error stream sends half of the answer and then an error event, without [DONE]', async () => {
     const events = await streamed(ask('/error stream\none two three four five six'));
     expect(events.length).toBeGreaterThan(3);
-    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { type: 'server_error' } });
+    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({
+      error: { message: 'house-echo was told to fail in the middle of its stream.' },
+    });
     expect(events).not.toContain('[DONE]');
   });
 
@@ -374,8 +371,8 @@ describe('an abort', () => {
     const answer = await house.chat(
       call(ask('/slow 10000\none two three', { stream: true }), 'house-echo', stop.signal),
     );
-    if (answer.kind !== 'stream') throw new Error('expected a stream');
-    const reader = answer.body.getReader();
+    if (answer.kind !== 'events') throw new Error('expected a stream');
+    const reader = answer.events.getReader();
     await reader.read();
     const next = reader.read();
     stop.abort();
@@ -388,15 +385,15 @@ describe('an abort', () => {
     const waiting = house.chat(call(ask('/slow 10000\none two'), 'house-echo', stop.signal));
     stop.abort();
     await failureOf(waiting);
-    if (idle.kind !== 'stream') throw new Error('expected a stream');
-    await failureOf(idle.body.getReader().read());
+    if (idle.kind !== 'events') throw new Error('expected a stream');
+    await failureOf(idle.events.getReader().read());
     await failureOf(house.chat(call(ask('late'), 'house-guide', stop.signal)));
   });
 
   test('a reader that cancels is not made to wait for the pace', async () => {
     const answer = await house.chat(call(ask('/slow 10000\none two three', { stream: true })));
-    if (answer.kind !== 'stream') throw new Error('expected a stream');
-    const reader = answer.body.getReader();
+    if (answer.kind !== 'events') throw new Error('expected a stream');
+    const reader = answer.events.getReader();
     await reader.read();
     const pending = reader.read();
     await reader.cancel();

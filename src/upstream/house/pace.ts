@@ -24,16 +24,15 @@ export interface Pace {
   readonly stall?: { readonly afterMs: number } | undefined;
 }
 
-/** Without pauses, this many events are written before other work of the process gets its turn. */
+/** Without pauses, this many events are given before other work of the process gets its turn. */
 const EVENTS_PER_TURN = 32;
 
 /** Events one by one, as fast as the reader takes them and no faster than the pace. */
-export function streamEvents(events: readonly string[], pace: Pace): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
+export function paced<Event>(events: readonly Event[], pace: Pace): ReadableStream<Event> {
   const own = new AbortController();
   const signal = AbortSignal.any([pace.signal, own.signal]);
   let next = 0;
-  return new ReadableStream<Uint8Array>(
+  return new ReadableStream<Event>(
     {
       start(controller) {
         // A reader that has stopped asking must still learn of the abort.
@@ -46,7 +45,7 @@ export function streamEvents(events: readonly string[], pace: Pace): ReadableStr
         if (next > 0) await pause(pace.pauseMs, signal);
         if (next > 0 && next % EVENTS_PER_TURN === 0) await turn();
         const event = events[next++];
-        if (event !== undefined) return controller.enqueue(encoder.encode(event));
+        if (event !== undefined) return controller.enqueue(event);
         if (pace.stall) {
           await pause(pace.stall.afterMs, signal);
           throw new UpstreamFailure('timeout', 'the backend fell silent in the middle of its stream');

@@ -22,7 +22,7 @@ import { asFailure, rejected } from './failure.ts';
 import { generateImages } from './images.ts';
 import type { Access, Limits, Provider } from './definition.ts';
 import { PROVIDERS } from './registry.ts';
-import { streamBytes } from './stream-bytes.ts';
+import { streamEvents } from './stream-events.ts';
 import { makeTransport } from './transport.ts';
 
 /** The upstream of a configuration whose kind is in the table of providers; undefined for other kinds. */
@@ -85,10 +85,10 @@ class ProviderUpstream {
       const labels = this.#labels(call);
       if (request.stream) {
         const { stream } = await chatModel.doStream({ ...options, abortSignal: signal });
-        return { kind: 'stream', body: await streamBytes(stream, labels) };
+        return { kind: 'events', events: await streamEvents(stream, labels) };
       }
       const result = await chatModel.doGenerate({ ...options, abortSignal: signal });
-      return { kind: 'whole', body: new TextEncoder().encode(JSON.stringify(completionOf(result, labels))) };
+      return { kind: 'completion', completion: completionOf(result, labels) };
     });
   }
 

@@ -1,33 +1,30 @@
-import { Fault } from '../../std/fault.ts';
+import type { StreamEvent } from '../../wire/chat-stream.ts';
 import type { ChatChunk, ChatDelta, ChatUsage, FinishReason } from '../../wire/chat.ts';
-import { faultBody } from '../../wire/faults.ts';
-import { encodeEvent } from '../../wire/sse.ts';
 import { UpstreamFailure } from '../port.ts';
 import { asError } from './failure.ts';
 import { type Part, reduce, STREAM_START, type StreamEnd, type StreamState } from './stream.ts';
 
 /**
- * The parts of an AI SDK stream as canonical bytes. Waits for the first part that says something: a failure before it
+ * The parts of an AI SDK stream as canonical events. Waits for the first part that says something: a failure before it
  * is thrown, so that the relay can try elsewhere; one after it becomes an error event, and the stream ends there.
  */
-export async function streamBytes(
+export async function streamEvents(
   parts: ReadableStream<Part>,
   answer: StreamAnswer,
-): Promise<ReadableStream<Uint8Array>> {
+): Promise<ReadableStream<StreamEvent>> {
   const pump = new Pump(parts.getReader(), answer);
   const first = await pump.next();
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream<StreamEvent>({
     start(controller) {
-      if (first !== '') controller.enqueue(ENCODER.encode(first));
+      for (const event of first) controller.enqueue(event);
     },
     async pull(controller) {
       try {
-        const text = pump.over ? '' : await pump.next();
-        if (text !== '') controller.enqueue(ENCODER.encode(text));
+        if (!pump.over) for (const event of await pump.next()) controller.enqueue(event);
         if (pump.over) controller.close();
       } catch (error) {
         if (answer.signal.aborted) return controller.error(answer.signal.reason);
-        controller.enqueue(ENCODER.encode(errorEvent(answer.failure(error))));
+        controller.enqueue({ kind: 'error', message: answer.failure(error).message });
         controller.close();
       }
     },
@@ -45,7 +42,6 @@ export interface StreamAnswer {
   failure(thrown: unknown): UpstreamFailure;
 }
 
-const ENCODER = new TextEncoder();
 const READ_OUT_MS = 1_000;
 
 class Pump {
@@ -59,8 +55,8 @@ class Pump {
     this.#answer = answer;
   }
 
-  /** Text for the client, as soon as there is some. Throws what ended the stream when it was not a finish. */
-  async next(): Promise<string> {
+  /** Events for the client, as soon as there are some. Throws what ended the stream when it was not a finish. */
+  async next(): Promise<readonly StreamEvent[]> {
     try {
       for (;;) {
         const { done, value } = await this.#reader.read();
@@ -68,7 +64,7 @@ class Pump {
         const { state, deltas } = reduce(this.#state, value);
         this.#state = state;
         if (state.end) return this.#last(state.end);
-        if (deltas.length > 0) return deltas.map((delta) => chunkEvent(this.#answer, delta, null)).join('');
+        if (deltas.length > 0) return deltas.map((delta) => deltaEvent(this.#answer, delta, null));
       }
     } catch (error) {
       await this.stop();
@@ -94,35 +90,22 @@ class Pump {
       .finally(() => clearTimeout(timer));
   }
 
-  #last(end: StreamEnd): string {
+  #last(end: StreamEnd): readonly StreamEvent[] {
     if (end.kind === 'error') throw asError(end.error);
     this.over = true;
     this.#readOut();
     const role: ChatDelta = this.#state.started ? {} : { role: 'assistant', content: '' };
     const usage = this.#answer.usage(end.usage);
-    const counted = usage ? usageEvent(this.#answer, usage) : '';
-    return `${chunkEvent(this.#answer, role, end.reason)}${counted}data: [DONE]\n\n`;
+    const counted = usage ? [chunkEvent(this.#answer, { choices: [], usage })] : [];
+    return [deltaEvent(this.#answer, role, end.reason), ...counted, { kind: 'done' }];
   }
 }
 
-function chunkEvent(answer: StreamAnswer, delta: ChatDelta, finish_reason: FinishReason | null): string {
-  return event(answer, { choices: [{ index: 0, delta, finish_reason }] });
+function deltaEvent(answer: StreamAnswer, delta: ChatDelta, finish_reason: FinishReason | null): StreamEvent {
+  return chunkEvent(answer, { choices: [{ index: 0, delta, finish_reason }] });
 }
 
-function usageEvent(answer: StreamAnswer, usage: ChatUsage): string {
-  return event(answer, { choices: [], usage });
-}
-
-function event(answer: StreamAnswer, rest: Pick<ChatChunk, 'choices' | 'usage'>): string {
+function chunkEvent(answer: StreamAnswer, rest: Pick<ChatChunk, 'choices' | 'usage'>): StreamEvent {
   const { id, created, model } = answer;
-  const chunk: ChatChunk = { id, object: 'chat.completion.chunk', created, model, ...rest };
-  return encodeEvent(JSON.stringify(chunk));
-}
-
-function errorEvent(failure: UpstreamFailure): string {
-  const late = failure.kind === 'timeout';
-  const message = late ? 'The backend took too long.' : 'The backend failed while it was answering.';
-  return encodeEvent(
-    JSON.stringify(faultBody(new Fault(late ? 'upstream_timeout' : 'upstream_error', message))),
-  );
+  return { kind: 'chunk', chunk: { id, object: 'chat.completion.chunk', created, model, ...rest } };
 }
