@@ -28,7 +28,7 @@ import { seed } from '../scripts/seed.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { table } from './harness/table.ts';
-import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 const { values: flags } = parseArgs({
   options: {

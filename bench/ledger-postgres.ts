@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { openPostgresLedger } from '../src/ledger/postgres.ts';
+import { openPostgresLedger } from '../src/ledger/postgres/ledger.ts';
 import type { AdmissionRequest } from '../src/ledger/port.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { newRequestId, type TokenHash } from '../src/std/ids.ts';
@@ -10,7 +10,7 @@ import { MAX_BALANCE } from '../src/std/money.ts';
 import { silentLog, stderrLog } from '../src/std/log.ts';
 import { openStore } from '../src/store/store.ts';
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
-import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 /**
  * Admissions per second on one hot account: several nodes (processes) on one Postgres, every request for the same

@@ -5,14 +5,14 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SqliteLedger } from '../src/ledger/sqlite.ts';
+import { SqliteLedger } from '../src/ledger/sqlite/ledger.ts';
 import type { AdmissionRequest, Settlement } from '../src/ledger/port.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { newRequestId, type AccountId, type TokenHash } from '../src/std/ids.ts';
 import { stderrLog } from '../src/std/log.ts';
 import { MAX_BALANCE } from '../src/std/money.ts';
 import { openStore } from '../src/store/store.ts';
-import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 const [concurrency = 200, accounts = 1, seconds = 5] = process.argv.slice(2).map(Number);
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));

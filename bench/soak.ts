@@ -85,7 +85,7 @@ function lookAt({ pids, dataFolder }: TollgateContender, minute: number): Look {
 
 /** The operator's own command, on the store of the running server. */
 function verify({ env }: TollgateContender): { ok: boolean; text: string } {
-  const main = join(import.meta.dir, '../src/main.ts');
+  const main = join(import.meta.dir, '../src/main/main.ts');
   const child = Bun.spawnSync([process.execPath, main, 'verify', '--json'], {
     env: { ...process.env, ...env },
   });

@@ -8,14 +8,14 @@
  * seed-admin@example.com (an admin) can sign in with it.
  */
 import { parseArgs } from 'node:util';
-import { makePasswords } from '../src/identity/auth-password.ts';
-import { makePeople } from '../src/identity/auth-people.ts';
+import { makePasswords } from '../src/identity/sign-in/password.ts';
+import { makePeople } from '../src/identity/sign-in/people.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { stderrLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { bulkWriter } from './seed/bulk.ts';
 import { Traffic } from './seed/traffic.ts';
-import { LEDGER_SQL } from '../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 const BATCH = 20_000;
 

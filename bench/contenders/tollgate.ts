@@ -1,13 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPostgres } from '../../test/support/postgres.ts';
-import { readConfig } from '../../src/config.ts';
-import { RUNTIME } from '../../src/runtime.ts';
+import { readConfig } from '../../src/main/config.ts';
+import { RUNTIME } from '../../src/main/bun-settings.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
-import { closeServices, openServices, type Services } from '../../src/services.ts';
+import { closeServices, openServices, type Services } from '../../src/main/services.ts';
 import { freePort, launch } from '../harness/process.ts';
 import type { Contender } from './contender.ts';
 
@@ -34,7 +34,7 @@ export interface TollgateContender extends Contender {
   readonly dataFolder: string;
 }
 
-const MAIN = join(import.meta.dir, '../../src/main.ts');
+const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const SECRET = 'a secret for measurements only';
 const MOST_PER_MINUTE = 1_000_000;
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from 'bun:sqlite';
-import { newToken } from '../../src/identity/token.ts';
+import { newToken } from '../../src/identity/accounts/token.ts';
 import { newAccountId, newRequestId, type AccountId } from '../../src/std/ids.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
-import type { Services } from '../../src/services.ts';
+import type { Services } from '../../src/main/services.ts';
 
 const DAY_MS = 86_400_000;
 const MOST_PER_MINUTE = 1_000_000;

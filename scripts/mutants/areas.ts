@@ -17,15 +17,8 @@ const STORIES: readonly (readonly string[])[] = [
 export const AREAS: readonly Area[] = [
   {
     name: 'ledger',
-    sources: ['src/ledger/*.ts'],
-    except: [
-      'src/ledger/*.test.ts',
-      'src/ledger/contract*.ts',
-      'src/ledger/model*.ts',
-      'src/ledger/*-harness.ts',
-      'src/ledger/crash-child.ts',
-      'src/ledger/postgres*.ts',
-    ],
+    sources: ['src/ledger/*.ts', 'src/ledger/sqlite/*.ts'],
+    except: ['src/ledger/**/*.test.ts'],
     stages: [
       [
         'src/ledger/decide.test.ts',
@@ -33,33 +26,33 @@ export const AREAS: readonly Area[] = [
         'src/ledger/receipt.test.ts',
         'src/ledger/settlement.test.ts',
       ],
-      ['src/ledger/contract.test.ts', 'src/ledger/sqlite.test.ts'],
-      ['src/ledger/model.test.ts', 'src/ledger/crash.test.ts'],
+      ['src/ledger/sqlite/contract.test.ts', 'src/ledger/sqlite/ledger.test.ts'],
+      ['src/ledger/sqlite/model.test.ts', 'src/ledger/sqlite/crash.test.ts'],
     ],
   },
   {
     name: 'ledger on Postgres',
-    sources: ['src/ledger/postgres*.ts'],
-    except: ['src/ledger/*.test.ts'],
+    sources: ['src/ledger/postgres/*.ts'],
+    except: ['src/ledger/postgres/*.test.ts'],
     stages: [
       [
-        'src/ledger/postgres-batch.test.ts',
-        'src/ledger/postgres-lane.test.ts',
-        'src/ledger/postgres-lost.test.ts',
+        'src/ledger/postgres/batch.test.ts',
+        'src/ledger/postgres/batch-queue.test.ts',
+        'src/ledger/postgres/issued-holds.test.ts',
       ],
-      ['src/ledger/postgres.test.ts'],
+      ['src/ledger/postgres/contract.test.ts'],
     ],
   },
   {
     name: 'relay',
-    sources: ['src/relay/*.ts'],
-    except: ['src/relay/*.test.ts'],
-    stages: [['src/relay/*.test.ts', 'src/wire/sse.test.ts'], ...STORIES],
+    sources: ['src/relay/**/*.ts'],
+    except: ['src/relay/**/*.test.ts'],
+    stages: [['src/relay/**/*.test.ts', 'src/wire/sse.test.ts'], ...STORIES],
   },
   {
     name: 'stream reader',
-    sources: ['src/wire/sse.ts', 'src/wire/mould.ts'],
-    stages: [['src/relay/*.test.ts', 'src/wire/sse.test.ts'], ...STORIES],
+    sources: ['src/wire/sse.ts'],
+    stages: [['src/relay/**/*.test.ts', 'src/wire/sse.test.ts'], ...STORIES],
   },
   {
     name: 'money and tokens',
@@ -71,12 +64,12 @@ export const AREAS: readonly Area[] = [
         'src/ledger/price.test.ts',
         'src/ledger/decide.test.ts',
       ],
-      ['src/ledger/contract.test.ts', 'src/relay/meter.test.ts'],
+      ['src/ledger/sqlite/contract.test.ts', 'src/relay/stream/meter.test.ts'],
     ],
   },
   {
     name: 'token',
-    sources: ['src/identity/token.ts'],
-    stages: [['src/identity/token.test.ts', 'src/identity/accounts.test.ts']],
+    sources: ['src/identity/accounts/token.ts'],
+    stages: [['src/identity/accounts/token.test.ts', 'src/identity/accounts/accounts.test.ts']],
   },
 ];

@@ -1,5 +1,5 @@
 import type { CompiledQuery } from 'kysely';
-import { SideThread } from '../store/side-thread.ts';
+import { SideThread } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
 
 /**

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { seed } from '../../scripts/seed.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { openLedger, type OpenLedger } from '../ledger/open.ts';
+import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
 import type { Ledger } from '../ledger/port.ts';
 import { dayOf } from '../std/calendar.ts';
 import { systemClock } from '../std/clock.ts';
@@ -15,7 +15,7 @@ import { csvStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { EVERYBODY, sumUsage, usageRows } from './usage.ts';
-import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const DATABASES = {
   SQLite: () => Promise.resolve(undefined),

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
 import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
-import type { KeyRules } from './key-rules.ts';
+import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
-import { References, type Environment } from './secrets.ts';
+import { References } from './secrets.ts';
 import { buildUpstream } from './upstream-entry.ts';
 
 export interface Built {

@@ -1,5 +1,5 @@
 import { PARTNERS, type Partner } from './builtin-partners.ts';
-import type { Environment } from './secrets.ts';
+import type { Environment } from './key-rules.ts';
 
 /**
  * The catalog of a Tollgate that nobody has configured: all eight public endpoint codes on the built-in backend, without

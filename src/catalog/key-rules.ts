@@ -1,7 +1,8 @@
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import { readOrigin } from './address.ts';
 import { KNOWN_HOSTS } from './known-hosts.ts';
-import type { Environment } from './secrets.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What `${NAME}` may be read, and where its value may go. Each answer is a reason against it; `undefined` allows it. */
 export interface KeyRules {

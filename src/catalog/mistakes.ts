@@ -1,4 +1,4 @@
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 
 /** Something wrong in a catalog, and where: lines and columns count from 1. */
 export interface Mistake {

@@ -4,9 +4,9 @@ import type { z } from 'zod';
 import { buildCatalog } from './build.ts';
 import type { Catalog } from './catalog.ts';
 import { catalogFile } from './file-schema.ts';
-import { FILE_RULES, type KeyRules } from './key-rules.ts';
+import { FILE_RULES, type KeyRules, type Environment } from './key-rules.ts';
 import { CatalogError, type PathMistake } from './mistakes.ts';
-import { strayReferences, type Environment } from './secrets.ts';
+import { strayReferences } from './secrets.ts';
 import { readYaml } from './yaml-source.ts';
 
 export interface ParseOptions {

@@ -1,8 +1,6 @@
 import { REFERENCE } from './file-schema.ts';
-import type { KeyRules } from './key-rules.ts';
+import type { Environment, KeyRules } from './key-rules.ts';
 import type { Path, PathMistake } from './mistakes.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Looks up whole `${NAME}` values; each failure is a mistake at the value's own line. Messages never hold a value. */
 export class References {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../std/clock.ts';
 import { makeLog, silentLog, type Log } from '../std/log.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import { builtinCatalog } from './builtin.ts';
 import type { Catalog, CatalogSource } from './catalog.ts';
 import { CatalogError } from './mistakes.ts';

@@ -2,11 +2,11 @@ import { readFileSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import type { CatalogSource } from './catalog.ts';
 import { LiveCatalog } from './live.ts';
 import { parseCatalog } from './parse.ts';
-import type { Environment } from './secrets.ts';
+import type { Environment } from './key-rules.ts';
 import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
 
 export interface CatalogOptions {

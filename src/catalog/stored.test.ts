@@ -11,7 +11,7 @@ import { builtinCatalog } from './builtin.ts';
 import type { Catalog } from './catalog.ts';
 import { deriveSealingKey } from './seal.ts';
 import { openStoredCatalog, type StoredCatalog, type StoredCatalogOptions } from './stored.ts';
-import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const SEALING_KEY = deriveSealingKey('a secret for tests');
 const OPENAI = 'https://api.openai.com';

@@ -1,3 +1,4 @@
+import type { Environment } from './key-rules.ts';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -10,7 +11,6 @@ import { LiveCatalog } from './live.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
 import { parseCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
-import type { Environment } from './secrets.ts';
 import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
 
 export interface StoredCatalogOptions {

@@ -1,6 +1,6 @@
-import { makePasswords } from '../identity/auth-password.ts';
-import { makePeople } from '../identity/auth-people.ts';
-import { moneyOf, type Account, type AccountLimits } from '../identity/accounts.ts';
+import { makePasswords } from '../identity/sign-in/password.ts';
+import { makePeople } from '../identity/sign-in/people.ts';
+import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
 import {

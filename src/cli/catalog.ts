@@ -1,10 +1,10 @@
+import type { Environment } from '../catalog/key-rules.ts';
 import { readFileSync } from 'node:fs';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceText } from '../catalog/pricing.ts';
-import type { Environment } from '../catalog/secrets.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {

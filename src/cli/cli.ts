@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Fault } from '../std/fault.ts';
-import { StartRefused } from '../std/start-refused.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { StartRefused } from '../std/startup-error.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { accountCommands } from './account.ts';
 import { bookCommands } from './books.ts';
 import { catalogCommands } from './catalog-commands.ts';

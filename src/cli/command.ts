@@ -1,8 +1,8 @@
-import type { Accounts } from '../identity/accounts.ts';
+import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
-import type { BuiltInKinds } from '../upstream/kinds.ts';
+import type { BuiltInKinds } from '../upstream/make-upstream.ts';
 
 /** What a command may use. The store is opened only by those that need it, and closed when they are done. */
 export interface CliContext {

@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { silentLog } from '../std/log.ts';
-import { discoverLocalServers } from '../upstream/discover.ts';
+import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
 import type { CliContext, Command } from './command.ts';
 

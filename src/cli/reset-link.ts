@@ -1,6 +1,6 @@
 import { writeAudit } from '../activity/audit.ts';
-import { makePasswords } from '../identity/auth-password.ts';
-import { makeResetLinks, RESET_LIFE_MS, resetPath } from '../identity/auth-reset.ts';
+import { makePasswords } from '../identity/sign-in/password.ts';
+import { makeResetLinks, RESET_LIFE_MS, resetPath } from '../identity/sign-in/reset.ts';
 import {
   JSON_FLAG,
   tell,

@@ -1,5 +1,5 @@
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import type { Day, Usd } from './contract.ts';
 
 /** Nano-dollars of either sign as the contract's decimal text. */

@@ -1,5 +1,5 @@
 import { ZodError } from 'zod';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { API_HEADERS } from './security.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Overview, RequestPage, Receipt, TokenCreated, Usage } from './contract.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { PASSWORD, testConsole, type Browser, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

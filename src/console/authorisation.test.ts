@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { AUTH_ROUTES } from '../identity/auth-routes.ts';
+import { AUTH_ROUTES } from '../identity/sign-in/routes.ts';
 import type { ConsoleRoute } from './contract.ts';
-import { testConsole, type Browser, type TestConsole } from './harness.ts';
+import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 import { ROUTES, type Rule, type Who } from './routes.ts';
 
 let site: TestConsole;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { entryPage } from '../activity/entries.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { Entry } from './contract.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';

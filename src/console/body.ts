@@ -1,4 +1,4 @@
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { requireJson } from './security.ts';
 
 const MAX_BYTES = 65_536;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { AUTH_ROUTES } from '../identity/auth-routes.ts';
-import { testConsole, type Browser, type TestConsole } from './harness.ts';
+import { AUTH_ROUTES } from '../identity/sign-in/routes.ts';
+import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 import { ROUTES } from './routes.ts';
 import { CONTENT_SECURITY_POLICY } from './security.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { PASSWORD, testConsole, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, type TestConsole } from './testing/harness.ts';
 
 const sites: TestConsole[] = [];
 const DATABASES: Record<string, () => Promise<TestConsole>> = {

@@ -1,5 +1,5 @@
 import { galleryImage, galleryPage, removeImage } from '../activity/gallery.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import type { Endpoints } from './visit.ts';

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { createSetup } from '../identity/auth-setup.ts';
+import { createSetup } from '../identity/sign-in/setup.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { Overview } from './contract.ts';
-import { PASSWORD, testConsole, type Browser, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const sites: TestConsole[] = [];
 const DATABASES: Record<string, () => Promise<TestConsole>> = {

@@ -1,7 +1,7 @@
 import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
 import { DAY_MS, spendOf, usageRows } from '../activity/usage.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { usd } from './amounts.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import type { Page } from './contract.ts';
 
 const DEFAULT_LIMIT = 50;

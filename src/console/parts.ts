@@ -1,9 +1,9 @@
 import type { Reader } from '../activity/reader.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
-import type { Accounts } from '../identity/accounts.ts';
-import type { Auth } from '../identity/auth.ts';
-import type { Setup } from '../identity/auth-setup.ts';
+import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Auth } from '../identity/sign-in/auth.ts';
+import type { Setup } from '../identity/sign-in/setup.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';

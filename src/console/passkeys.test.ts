@@ -1,7 +1,7 @@
 import { createHash, createSign, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { PASSWORD, testConsole, type Browser, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
 let admin: Browser;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
-import { passkeysOf, removePasskey, renamePasskey } from '../identity/auth-passkey.ts';
-import { passkeyName } from '../identity/auth-routes.ts';
+import { passkeysOf, removePasskey, renamePasskey } from '../identity/sign-in/passkey.ts';
+import { passkeyName } from '../identity/sign-in/routes.ts';
 import type { RouteParts } from './parts.ts';
 import type { Endpoints } from './visit.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { RESET_LIFE_MS } from '../identity/auth-reset.ts';
-import { makeAuth } from '../identity/auth.ts';
+import { RESET_LIFE_MS } from '../identity/sign-in/reset.ts';
+import { makeAuth } from '../identity/sign-in/auth.ts';
 import { silentLog } from '../std/log.ts';
-import { PASSWORD, testConsole, totp, type Browser, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, totp, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
-import { libraryOptions } from '../identity/auth-library.ts';
-import { makePasswords } from '../identity/auth-password.ts';
+import { libraryOptions } from '../identity/sign-in/library.ts';
+import { makePasswords } from '../identity/sign-in/password.ts';
 import { silentLog } from '../std/log.ts';
-import { PASSWORD, testConsole, type TestConsole } from './harness.ts';
+import { PASSWORD, testConsole, type TestConsole } from './testing/harness.ts';
 
 const sites: TestConsole[] = [];
 const DATABASES: Record<string, () => Promise<TestConsole>> = {

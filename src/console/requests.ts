@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { RequestPage, RequestQuery } from './contract.ts';
 import { limitOf, pagingFields } from './paging.ts';

@@ -1,4 +1,4 @@
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 
 /**
  * What a page of the console may load and do: its own files, nothing else. What models write is hostile, so no inline

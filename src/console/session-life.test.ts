@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { testConsole } from './harness.ts';
+import { testConsole } from './testing/harness.ts';
 
 const DAY = 86_400_000;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { signedIn } from '../identity/auth.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
-import { CONFIRMED_MS, millis, type Visitor } from '../identity/auth-session.ts';
-import { readSite } from '../identity/auth-site.ts';
+import { signedIn } from '../identity/sign-in/auth.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
+import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
+import { readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
 import type { SessionItem, SessionState, SignedInUser } from './contract.ts';
 import type { RouteParts } from './parts.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { testConsole, PASSWORD, totp, type Browser, type TestConsole } from './harness.ts';
+import { testConsole, PASSWORD, totp, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
 let admin: Browser;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import type { AccountRow } from '../store/schema.ts';
-import { requireConfirmed } from '../identity/auth-confirmed.ts';
+import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
 import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import type { Endpoints } from './visit.ts';

@@ -8,7 +8,7 @@ import {
   type UsageDay,
   type UsageSums,
 } from '../activity/usage.ts';
-import { Refusal } from '../identity/auth-refusal.ts';
+import { Refusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
 import type { UsageCounts, UsageQuery, UsageRow } from './contract.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AuthMeta, Visitor } from '../identity/auth-session.ts';
+import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Answer, BodyOf, ConsoleRoute, ParamsOf, QueryOf } from './contract.ts';
 import type { ROUTES } from './routes.ts';

@@ -1,4 +1,4 @@
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 
 /** Why the server cannot listen, in a sentence for who started it; what is not about the address stays as it is. */
 export function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {

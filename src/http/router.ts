@@ -1,4 +1,4 @@
-import type { Exchange } from './edge.ts';
+import type { Exchange } from './caller.ts';
 import type { FaultShape } from './respond.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
 import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
-import { Edge } from './edge.ts';
+import { Edge } from './caller.ts';
 import { healthRoutes } from './health.ts';
 import { json } from './respond.ts';
 import { Router } from './router.ts';

@@ -4,7 +4,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import type { Edge, Exchange } from './edge.ts';
+import type { Edge, Exchange } from './caller.ts';
 import { listenFailure } from './listen-failure.ts';
 import { baseHeaders, faultResponse } from './respond.ts';
 import { pathOf, type Route, type Router } from './router.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
-import { ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { availableOf, decide, type AccountState, type Decision } from './decide.ts';
-import { paperAvailable, paperBacklogAfter, paperBacklogUs, paperDecision } from './model-rules.ts';
+import { paperAvailable, paperBacklogAfter, paperBacklogUs, paperDecision } from './testing/model-rules.ts';
 import type { AdmissionRequest } from './port.ts';
 import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
 

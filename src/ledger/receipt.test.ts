@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
 import type { RequestRow } from '../store/schema.ts';
-import { IMAGE_PRICE, TOKEN_PRICE } from './contract-harness.ts';
+import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { costOf, NO_USAGE, type Price } from './price.ts';
 import { receiptOf, receiptView } from './receipt.ts';
 

@@ -5,12 +5,12 @@ import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
-import type { ChatRequest } from '../wire/chat.ts';
-import type { ChatEncoder } from '../wire/chat-stream.ts';
-import type { ShownCompletion } from '../wire/completion.ts';
-import type { ImageRequest } from '../wire/images.ts';
-import type { Closing } from './closing.ts';
-import type { Running } from './running.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
+import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
+import type { ShownCompletion } from '../wire/openai/completion.ts';
+import type { ImageRequest } from '../wire/openai/images.ts';
+import type { Closing } from './hold/settlement-retry-queue.ts';
+import type { Running } from './hold/active-requests.ts';
 
 /** One inference call as the edge hands it in: who, what, how large, and how to notice that the client left. */
 export interface Call<Request> {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { countTokens as vocabulary } from 'gpt-tokenizer/encoding/o200k_base';
-import type { ChatRequest } from '../wire/chat.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
 import { inputCeiling } from './ceiling.ts';
 
 function sized(request: ChatRequest) {

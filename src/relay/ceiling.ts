@@ -1,5 +1,5 @@
 import { Fault } from '../std/fault.ts';
-import type { ChatRequest, ContentPart } from '../wire/chat.ts';
+import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 import type { BodySize } from './call.ts';
 
 /**

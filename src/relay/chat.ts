@@ -1,9 +1,9 @@
-import { presentCompletion } from '../wire/completion.ts';
-import { ask } from './asking.ts';
+import { presentCompletion } from '../wire/openai/completion.ts';
+import { ask } from './call-upstream.ts';
 import type { ChatCall, ChatReply, RelayParts } from './call.ts';
-import { Delivery } from './delivery.ts';
-import { Meter, usageOf } from './meter.ts';
-import type { Opened, StreamAnswer, WholeAnswer } from './opening.ts';
+import { Delivery } from './stream/delivery.ts';
+import { Meter, usageOf } from './stream/meter.ts';
+import type { Opened, StreamAnswer, WholeAnswer } from './stream/started-answer.ts';
 import { readChatOrder, withCap, type Order } from './order.ts';
 import { relay, type Answered, type Operation } from './relay.ts';
 

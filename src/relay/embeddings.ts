@@ -5,9 +5,9 @@ import { countTokens } from '../std/tokens.ts';
 import { resolve } from '../catalog/catalog.ts';
 import { priceFor } from '../catalog/pricing.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
-import type { EmbeddingRequest } from '../wire/embeddings.ts';
+import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, Terms } from './call.ts';
-import { readUsage, type Measured } from './meter.ts';
+import { readUsage, type Measured } from './stream/meter.ts';
 import type { Order } from './order.ts';
 import { relay, type Operation } from './relay.ts';
 

@@ -3,7 +3,7 @@ import { priceFor } from '../catalog/pricing.ts';
 import type { Ceiling } from '../ledger/port.ts';
 import type { Price } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
-import type { ChatRequest } from '../wire/chat.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { Call, ChatCall, ImageCall, RelayParts } from './call.ts';
 import { inputCeiling } from './ceiling.ts';
 

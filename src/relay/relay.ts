@@ -2,7 +2,7 @@ import type { Upstream } from '../upstream/port.ts';
 import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
 import { firstAnswer, type OneAttempt, type Served } from './attempts.ts';
 import type { Call, RelayParts, Terms } from './call.ts';
-import { Errand } from './errand.ts';
+import { Errand } from './hold/active-hold.ts';
 import type { Order } from './order.ts';
 
 /**

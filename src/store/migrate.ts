@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../std/clock.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import { sqliteCode, withoutBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { MIGRATIONS, type LedgerSql, type Migration } from './migrations/index.ts';

@@ -1,6 +1,6 @@
 import { Pool, types, type CustomTypesConfig } from 'pg';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 
 const MAX_CONNECTIONS = 10;
 /** A request must hear of a dead database within a second. */

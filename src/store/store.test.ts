@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import { openSqlite } from './bun-sqlite.ts';
 import { migrateSqlite } from './migrate.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
 import { openStore, type Store } from './store.ts';
-import { LEDGER_SQL } from '../ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const folders: string[] = [];
 const stores: Store[] = [];

@@ -5,16 +5,16 @@ import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/start-refused.ts';
+import { StartRefused } from '../std/startup-error.ts';
 import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
-import { FolderClaim } from './folder-claim.ts';
+import { FolderClaim } from './data-dir-lock.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
 import type { LedgerSql } from './migrations/index.ts';
 import { faultingPool } from './postgres-faults.ts';
 import { openPool, reach } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
-import { SideThread } from './side-thread.ts';
+import { SideThread } from './background-thread.ts';
 import { Wal } from './wal.ts';
 
 /** One database, opened and migrated. `db` is for everything but the ledger's hot path, which has a way of its own. */

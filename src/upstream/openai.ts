@@ -1,7 +1,7 @@
 import type { ImageFormat, UpstreamConfig } from '../catalog/catalog.ts';
-import type { ImageRequest } from '../wire/images.ts';
-import { failureOf, readBounded } from './answers.ts';
-import { collectImages } from './image-answers.ts';
+import type { ImageRequest } from '../wire/openai/images.ts';
+import { failureOf, readBounded } from './response.ts';
+import { collectImages } from './image-response.ts';
 import {
   UpstreamFailure,
   type ChatAnswer,

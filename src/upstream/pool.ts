@@ -1,7 +1,7 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { ask, CLOSED, failed, succeeded, undecided, type BreakerState } from './breaker.ts';
-import { makeUpstream, type BuiltInKinds } from './kinds.ts';
+import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
 import type { AttemptResult, Target, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
 import { RetryBudget } from './retry-budget.ts';
 

@@ -1,8 +1,8 @@
 import type { RequestForm } from '../catalog/catalog.ts';
-import type { StreamEvent } from '../wire/chat-stream.ts';
-import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/chat.ts';
-import type { EmbeddingRequest } from '../wire/embeddings.ts';
-import type { ImageRequest } from '../wire/images.ts';
+import type { StreamEvent } from '../wire/openai/chat-stream.ts';
+import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
+import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
+import type { ImageRequest } from '../wire/openai/images.ts';
 
 /**
  * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat format: a whole

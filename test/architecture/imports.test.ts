@@ -1,10 +1,19 @@
 import { expect, test } from 'bun:test';
-import { dirname, join, relative, resolve } from 'node:path';
-import { Glob } from 'bun';
+import {
+  cycleIn,
+  importsIn,
+  isTest,
+  isTesting,
+  loadedWith,
+  sourcesIn,
+  SRC,
+  WEB,
+  type Import,
+} from './source-graph.ts';
 
 /**
- * Folders are walls: each may import only what its line allows, and a folder without a line fails. `relay` is held to
- * single files, because it must know no SQL, no HTTP and no provider.
+ * Folders are walls: each may import only what its line allows, and a folder without a line fails. The lines are in
+ * order: none allows a folder below it. `relay` and `house` are held to single files of the ports they work with.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   std: [],
@@ -13,6 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ledger: ['std', 'store'],
   catalog: ['std', 'store'],
   upstream: ['std', 'wire', 'catalog'],
+  house: ['std', 'wire', 'catalog/catalog.ts', 'upstream/port.ts'],
   relay: [
     'std',
     'wire',
@@ -25,58 +35,121 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   identity: ['std', 'store', 'ledger'],
   activity: ['std', 'store', 'ledger'],
-  console: ['std', 'wire', 'store', 'ledger', 'catalog', 'upstream', 'identity', 'activity', 'relay'],
-  http: ['std', 'wire', 'ledger', 'catalog', 'upstream', 'identity', 'activity', 'relay', 'console', 'store'],
   cli: ['std', 'wire', 'store', 'ledger', 'catalog', 'upstream', 'identity', 'activity'],
+  http: ['std', 'wire', 'ledger', 'catalog', 'relay'],
+  console: ['std', 'wire', 'store', 'ledger', 'catalog', 'upstream', 'identity', 'activity', 'relay', 'http'],
+  api: [
+    'std',
+    'wire',
+    'store',
+    'ledger',
+    'catalog',
+    'upstream/port.ts',
+    'identity',
+    'activity',
+    'relay',
+    'http',
+    'console/playground-relay.ts',
+  ],
+  main: [
+    'std',
+    'wire',
+    'store',
+    'ledger',
+    'catalog',
+    'upstream',
+    'house',
+    'relay',
+    'identity',
+    'activity',
+    'cli',
+    'http',
+    'console',
+    'api',
+  ],
 };
 
-const SRC = resolve(import.meta.dir, '../../src');
-const WEB = resolve(import.meta.dir, '../../web');
-
-interface Import {
-  readonly from: string;
-  readonly to: string;
-}
+/** The two ledgers have the same contract and not a line in common: what both need lies above them. */
+const TWINS = ['ledger/sqlite/', 'ledger/postgres/'];
 
 test('every folder imports only what the table allows', async () => {
-  const breaches = (await importsIn(SRC)).filter(({ from, to }) => !isAllowed(from, to));
-  expect(breaches.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+  const breaches = (await program()).filter((one) => !isAllowed(one));
+  expect(breaches.map(arrow)).toEqual([]);
+});
+
+test('no line of the table allows a folder below it', () => {
+  const folders = Object.keys(MAY_IMPORT);
+  const upwards = folders.flatMap((folder, place) =>
+    (MAY_IMPORT[folder] ?? [])
+      .filter((entry) => folders.indexOf(topFolder(entry)) >= place)
+      .map((entry) => `${folder} → ${entry}`),
+  );
+  expect(upwards).toEqual([]);
+});
+
+test('neither ledger knows the other', async () => {
+  const [sqlite = '', postgres = ''] = TWINS;
+  const across = (await program()).filter(
+    ({ from, to }) =>
+      (from.startsWith(sqlite) && to.startsWith(postgres)) ||
+      (from.startsWith(postgres) && to.startsWith(sqlite)),
+  );
+  expect(across.map(arrow)).toEqual([]);
 });
 
 test('the console pages know the server only by its contract', async () => {
   const outside = (await importsIn(WEB))
     .filter(({ to }) => to.startsWith('..'))
     .filter(({ to }) => !/^\.\.\/(src\/console\/contract(\.ts|\/)|docs\/|node_modules\/)/.test(to));
-  expect(outside.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+  expect(outside.map(arrow)).toEqual([]);
 });
 
-test('no file imports itself through others', async () => {
-  const graph = new Map<string, string[]>();
-  for (const { from, to } of await importsIn(SRC, 'values'))
-    graph.set(from, [...(graph.get(from) ?? []), to]);
-  expect(cycleIn(graph)).toEqual([]);
+test('no file imports itself through others, types included', async () => {
+  expect(cycleIn(await importsIn(SRC))).toEqual([]);
+});
+
+test('test support lives in testing folders, and only tests use it', async () => {
+  const misplaced = (await sourcesIn(SRC))
+    .filter(({ file }) => !isTest(file) && !isTesting(file))
+    .filter(({ text }) => /from '(bun:test|fast-check|(?:\.\.\/)+test\/[^']*)'/.test(text))
+    .map(({ file }) => file);
+  const used = (await importsIn(SRC)).filter(({ from, to }) => isTesting(to) && !isTesting(from));
+  expect([...misplaced, ...used.map(arrow)]).toEqual([]);
+});
+
+test('the built-in backend is loaded when it is first called', async () => {
+  const imports = await importsIn(SRC);
+  expect(imports.filter(({ to, kind }) => to === 'house/house.ts' && kind === 'dynamic')).toHaveLength(1);
+  const loaded = [...loadedWith('main/main.ts', imports)].filter((file) => file.startsWith('house/'));
+  expect(loaded).toEqual(['house/backend.ts']);
 });
 
 test('the request path stays a story of under 70 lines', async () => {
-  const lines = (await Bun.file(join(SRC, 'relay/relay.ts')).text()).trimEnd().split('\n');
+  const lines = (await Bun.file(`${SRC}/relay/relay.ts`).text()).trimEnd().split('\n');
   expect(lines.length).toBeLessThan(70);
 });
 
 test('the request path names no provider, no SQL and no HTTP', async () => {
   const words =
     /\b(anthropic|openai|gemini|bedrock|azure|mistral|cohere|sqlite|postgres|select|fetch|headers)\b/i;
-  for await (const file of new Glob('relay/*.ts').scan(SRC)) {
-    if (file.endsWith('.test.ts')) continue;
-    const code = (await Bun.file(join(SRC, file)).text()).replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+  for (const { file, text } of await sourcesIn(SRC)) {
+    if (!file.startsWith('relay/') || isTest(file)) continue;
+    // The addresses of imports are the table's business.
+    const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|from '[^']*'/gm, '');
     expect({ file, found: words.exec(code)?.[0] }).toEqual({ file, found: undefined });
   }
 });
 
-function isAllowed(from: string, to: string): boolean {
+/** Test support may use whatever it needs to stand a room up. */
+async function program(): Promise<Import[]> {
+  return (await importsIn(SRC)).filter(({ from }) => !isTesting(from));
+}
+
+function isAllowed({ from, to }: Import): boolean {
   const folder = topFolder(from);
-  // The composition roots at the top may import everything, and nothing below imports them.
-  if (!from.includes('/')) return true;
   if (folder === topFolder(to)) return true;
+  // Only the composition root reaches outside: for the console's pages.
+  if (to.startsWith('..')) return folder === 'main' && to === '../web/pages.ts';
   const allowed = MAY_IMPORT[folder];
   return (
     allowed !== undefined &&
@@ -88,41 +161,6 @@ function topFolder(path: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : path;
 }
 
-async function importsIn(root: string, kinds: 'all' | 'values' = 'all'): Promise<Import[]> {
-  const found: Import[] = [];
-  for await (const file of new Glob('**/*.{ts,tsx}').scan(root)) {
-    if (/\.test\.tsx?$/.test(file)) continue;
-    const text = await Bun.file(join(root, file)).text();
-    const pattern = /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm;
-    for (const [, type, named, dynamic] of text.matchAll(pattern)) {
-      if (kinds === 'values' && type) continue;
-      const target = named ?? dynamic ?? '';
-      // Texts and styles are data; the walls are between code.
-      if (!/\.tsx?$/.test(target)) continue;
-      found.push({ from: file, to: relative(root, resolve(root, dirname(file), target)) });
-    }
-  }
-  return found;
-}
-
-function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
-  const done = new Set<string>();
-  const path: string[] = [];
-  const visit = (node: string): string[] | undefined => {
-    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node];
-    if (done.has(node)) return undefined;
-    path.push(node);
-    for (const next of graph.get(node) ?? []) {
-      const cycle = visit(next);
-      if (cycle) return cycle;
-    }
-    path.pop();
-    done.add(node);
-    return undefined;
-  };
-  for (const node of graph.keys()) {
-    const cycle = visit(node);
-    if (cycle) return cycle;
-  }
-  return [];
+function arrow({ from, to }: Import): string {
+  return `${from} → ${to}`;
 }

@@ -8,17 +8,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { seed } from '../../scripts/seed.ts';
-import { readConfig } from '../../src/config.ts';
-import { makePasswords } from '../../src/identity/auth-password.ts';
-import { makePeople } from '../../src/identity/auth-people.ts';
+import { readConfig } from '../../src/main/config.ts';
+import { makePasswords } from '../../src/identity/sign-in/password.ts';
+import { makePeople } from '../../src/identity/sign-in/people.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { openStore } from '../../src/store/store.ts';
-import { startTollgate } from '../../src/tollgate.ts';
+import { startTollgate } from '../../src/main/compose.ts';
 import { PAGES, type Who } from './pages.ts';
 import { PASSWORD } from './people.ts';
 import { launchChromium } from './support.ts';
-import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 const LOOKS: Record<string, BrowserContextOptions> = {
   'desk-light': { viewport: { width: 1280, height: 800 }, colorScheme: 'light' },

@@ -7,9 +7,9 @@ import {
   used,
   WIDE,
   type TestAccount,
-} from '../../src/ledger/contract-harness.ts';
+} from '../../src/ledger/testing/contract-harness.ts';
 import type { Admission, AdmissionRequest } from '../../src/ledger/port.ts';
-import type { PostgresLedger } from '../../src/ledger/postgres.ts';
+import type { PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
 import type { TokenHash } from '../../src/std/ids.ts';
 import { postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 

@@ -6,9 +6,9 @@ import {
   requestRow,
   used,
   type TestAccount,
-} from '../../src/ledger/contract-harness.ts';
+} from '../../src/ledger/testing/contract-harness.ts';
 import type { AdmissionRequest } from '../../src/ledger/port.ts';
-import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts';
+import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { Fault } from '../../src/std/fault.ts';
 import type { AccountId, RequestId, TokenHash } from '../../src/std/ids.ts';
@@ -17,7 +17,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { postgresBackend, postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 import { startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { startReplyCutter } from '../support/reply-cutter.ts';
-import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 const PATIENCE_MS = 120_000;
 const TICK_MS = 10;

@@ -9,9 +9,9 @@ import {
   requestRow,
   used,
   type TestAccount,
-} from '../../src/ledger/contract-harness.ts';
+} from '../../src/ledger/testing/contract-harness.ts';
 import { NO_USAGE } from '../../src/ledger/price.ts';
-import type { PostgresLedger } from '../../src/ledger/postgres.ts';
+import type { PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
 import type { RequestId } from '../../src/std/ids.ts';
 import { postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CatalogVersions } from '../../src/catalog/versions.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
-import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 
@@ -65,7 +65,7 @@ test('a server whose terminal is closed drains and ends, as on SIGTERM', async (
   folders.push(folder);
   const ready = Promise.withResolvers<void>();
   let shown = '';
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../src/main.ts'), 'serve'], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../src/main/main.ts'), 'serve'], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_PORT: '0' },
     terminal: {

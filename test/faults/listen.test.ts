@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 /** A server that cannot listen says why in a line and ends with 1. */
 
-const MAIN = join(import.meta.dir, '../../src/main.ts');
+const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const LOW_PORT = 81;
 let taken: ReturnType<typeof Bun.serve>;
 

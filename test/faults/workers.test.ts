@@ -89,7 +89,7 @@ describe('two workers on one port', () => {
 });
 
 test('a SQLite file is not shared: more workers than one are refused with the reason', async () => {
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve'], {
+  const child = Bun.spawn([process.execPath, 'src/main/main.ts', 'serve'], {
     env: { PATH: process.env['PATH'] ?? '', TOLLGATE_WORKERS: '2' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

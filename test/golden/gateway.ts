@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/main/config.ts';
 import type { Clock } from '../../src/std/clock.ts';
 import type { AccountId, Random } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
 import { parseUsd } from '../../src/std/money.ts';
-import { startTollgate, type Tollgate } from '../../src/tollgate.ts';
+import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 
 /** What providers answer, recorded from them. */
-export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream/providers/fixtures/wires.ts';
-export { REQUESTS } from '../../src/upstream/providers/fixtures/requests.ts';
+export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream/ai-sdk/testing/wires.ts';
+export { REQUESTS } from '../../src/upstream/ai-sdk/testing/requests.ts';
 
 /**
  * The gateway of the golden corpus, with a clock that stands still and ids that repeat. This file alone knows the

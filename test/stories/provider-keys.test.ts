@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import { Browser } from '../../src/console/harness.ts';
+import { Browser } from '../../src/console/testing/harness.ts';
 import type { AdminBackend, AdminBackendTest, AdminCatalogProposal } from '../../src/console/contract.ts';
 import { Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';

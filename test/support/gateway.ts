@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/main/config.ts';
 import type { Verification } from '../../src/ledger/port.ts';
 import { makeLog, type Log } from '../../src/std/log.ts';
 import { nanoUsd, parseUsd, type NanoUsd } from '../../src/std/money.ts';
 import type { AccountId } from '../../src/std/ids.ts';
-import { startTollgate, type Tollgate } from '../../src/tollgate.ts';
+import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 
 export interface GatewayOptions {
   /** The catalog file; absent, the built-in catalog. */

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
-import { RUNTIME } from '../../src/runtime.ts';
+import { RUNTIME } from '../../src/main/bun-settings.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
@@ -62,7 +62,7 @@ export class NodeProcess {
       `trap '' XFSZ; exec "$@"`,
       'sh',
       process.execPath,
-      join(ROOT, 'src/main.ts'),
+      join(ROOT, 'src/main/main.ts'),
       'serve',
     ];
     const child = Bun.spawn(command, {
@@ -153,7 +153,7 @@ export class NodeProcess {
 
   /** A command of the CLI on this node's store, beside the running server. */
   async cli(...words: readonly string[]): Promise<{ code: number; output: string }> {
-    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), ...words], {
+    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main/main.ts'), ...words], {
       cwd: this.folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: this.folder, ...this.env },
       stdio: ['ignore', 'pipe', 'inherit'],

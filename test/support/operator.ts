@@ -1,10 +1,10 @@
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/main/config.ts';
 import type { Verification } from '../../src/ledger/port.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { nanoUsd, parseUsd } from '../../src/std/money.ts';
-import { closeServices, openServices, type Services } from '../../src/services.ts';
+import { closeServices, openServices, type Services } from '../../src/main/services.ts';
 import { eventually } from './node-process.ts';
 import type { TestAccount } from './gateway.ts';
 

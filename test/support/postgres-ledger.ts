@@ -1,11 +1,11 @@
-import type { LedgerHarness } from '../../src/ledger/contract-harness.ts';
-import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres.ts';
+import type { LedgerHarness } from '../../src/ledger/testing/contract-harness.ts';
+import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
 import { OVERRUN_ACCOUNT } from '../../src/ledger/settlement.ts';
 import { silentLog, type Log } from '../../src/std/log.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { openStore, type PostgresBackend, type Store } from '../../src/store/store.ts';
 import { testPostgres } from './postgres.ts';
-import { LEDGER_SQL } from '../../src/ledger/postgres-functions.ts';
+import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 export interface PostgresHarness extends LedgerHarness {
   readonly backend: PostgresBackend;

@@ -1,5 +1,11 @@
 import * as fc from 'fast-check';
-import type { ChatChunk, ChatCompletion, ChatDelta, ChatUsage, FinishReason } from '../../src/wire/chat.ts';
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatDelta,
+  ChatUsage,
+  FinishReason,
+} from '../../src/wire/openai/chat.ts';
 
 /** An answer as a model means it, for tests of the dialects: the same whole and cut into chunks. */
 export interface Answer {

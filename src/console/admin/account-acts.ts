@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely';
 import { z } from 'zod';
-import { Refusal } from '../../identity/auth-refusal.ts';
-import { RESET_LIFE_MS } from '../../identity/auth-reset.ts';
-import { lockAdmins } from '../../identity/auth-setup.ts';
+import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
+import { lockAdmins } from '../../identity/sign-in/setup.ts';
 import { randomPart } from '../../std/ids.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { AdminAccount } from '../contract.ts';

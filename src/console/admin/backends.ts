@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Refusal } from '../../identity/auth-refusal.ts';
+import { Refusal } from '../../identity/sign-in/refusal.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import type { AdminBackend, BreakerState } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';

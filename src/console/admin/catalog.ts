@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
-import { Refusal } from '../../identity/auth-refusal.ts';
+import { Refusal } from '../../identity/sign-in/refusal.ts';
 import type { AdminCatalog, AdminCatalogEndpoint, AdminProviderKey } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchPage } from '../../activity/code-batches.ts';
-import { removeInvite, makeInvite, type InviteRow } from '../../identity/auth-invites.ts';
+import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
 import type { AdminInvite } from '../contract.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requestById } from '../../activity/request-log.ts';
 import { emailsOf } from '../../activity/accounts.ts';
 import { entryPage } from '../../activity/entries.ts';
-import { Refusal } from '../../identity/auth-refusal.ts';
+import { Refusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
-import { Refusal } from '../../identity/auth-refusal.ts';
+import { Refusal } from '../../identity/sign-in/refusal.ts';
 import { usd } from '../amounts.ts';
 import type { RouteParts } from '../parts.ts';
 import { receiptOf } from '../receipt.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { auditPage } from '../../activity/audit.ts';
-import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/auth-site.ts';
+import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import type { Endpoints } from '../visit.ts';

@@ -1,9 +1,9 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { UpstreamFailure } from '../port.ts';
-import type { ChatRequest } from '../../wire/chat.ts';
-import { outputCap } from '../providers/call-options.ts';
-import { rejected } from '../providers/failure.ts';
-import { isObject } from '../providers/json.ts';
+import type { ChatRequest } from '../../wire/openai/chat.ts';
+import { outputCap } from '../ai-sdk/call-options.ts';
+import { rejected } from '../ai-sdk/failure.ts';
+import { isObject } from '../ai-sdk/json.ts';
 import { toHistory } from './history.ts';
 import {
   INSTALL_HINT,

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChatChunk, ChatCompletion, ChatRequest } from '../../wire/chat.ts';
+import type { ChatChunk, ChatCompletion, ChatRequest } from '../../wire/openai/chat.ts';
 import { eventData } from '../testing/event-data.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../port.ts';
 import { makeGguf } from './gguf.ts';

@@ -3,14 +3,14 @@ import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
 import type { ChatAnswer, ChatCall, Upstream, UpstreamHealth } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
-import { completionOf } from '../providers/answer.ts';
-import { asFailure, rejected } from '../providers/failure.ts';
-import { openAiUsage } from '../providers/openai-usage.ts';
+import { completionOf } from '../ai-sdk/answer.ts';
+import { asFailure, rejected } from '../ai-sdk/failure.ts';
+import { openAiUsage } from '../ai-sdk/openai-usage.ts';
 import { collectParts } from './collect.ts';
-import { streamEvents } from '../providers/stream-events.ts';
+import { streamEvents } from '../ai-sdk/stream-events.ts';
 import { Engine } from './engine.ts';
 import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
-import { Turnstile } from './turnstile.ts';
+import { Turnstile } from './bounded-queue.ts';
 
 /** `kind: gguf`: a model file run inside this process by node-llama-cpp. Options: path, context_size, threads, gpu_layers. */
 export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstream {

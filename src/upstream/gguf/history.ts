@@ -1,6 +1,6 @@
-import type { ChatMessage, ChatRequest } from '../../wire/chat.ts';
-import { rejected } from '../providers/failure.ts';
-import { textOf } from '../providers/parts.ts';
+import type { ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
+import { rejected } from '../ai-sdk/failure.ts';
+import { textOf } from '../ai-sdk/parts.ts';
 import type { LlamaHistoryItem } from './llama.ts';
 
 /** The conversation as the model's own template takes it. Text only: what it cannot read is refused in words. */

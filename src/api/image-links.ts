@@ -1,0 +1,93 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { ImageStore } from '../activity/image-store.ts';
+import type { ImageCall } from '../relay/call.ts';
+import type { ImageReply } from '../relay/images.ts';
+import type { Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import type { GeneratedImage } from '../upstream/port.ts';
+import type { ImageResponse } from '../wire/openai/images.ts';
+import { baseHeaders, paidAnswer } from '../http/respond.ts';
+
+const LINK_LIFE_MS = 3_600_000;
+
+/** Links to generated images: signed, an hour long, good without a token, so that they can be put into a page. */
+export class ImageLinks {
+  readonly #store: ImageStore;
+  readonly #key: Uint8Array;
+  readonly #clock: Clock;
+
+  constructor(store: ImageStore, key: Uint8Array, clock: Clock) {
+    this.#store = store;
+    this.#key = key;
+    this.#clock = clock;
+  }
+
+  /** Keeps the image and returns where it can be had. */
+  async publish(image: GeneratedImage, call: ImageCall, origin: string): Promise<string> {
+    const id = await this.#store.save({ image, requestId: call.requestId, prompt: call.request.prompt });
+    return this.link(id, origin);
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  link(id: string, origin: string): string {
+    const expires = Math.floor((this.#clock.now() + LINK_LIFE_MS) / 1000);
+    return `${origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
+  }
+
+  async serve(request: Request, requestId: string, id: string): Promise<Response> {
+    const query = new URL(request.url).searchParams;
+    const expires = Number(query.get('expires'));
+    const alive = Number.isSafeInteger(expires) && expires * 1000 > this.#clock.now();
+    if (!alive || !sameText(query.get('signature') ?? '', this.#sign(id, expires))) throw gone();
+    const image = await this.#store.read(id);
+    if (!image) throw gone();
+    const headers = {
+      ...baseHeaders(requestId),
+      'content-type': image.mime,
+      'cache-control': 'private, max-age=3600, immutable',
+      'content-security-policy': "default-src 'none'",
+      'content-disposition': 'inline',
+    };
+    return new Response(image.bytes, { headers });
+  }
+
+  #sign(id: string, expires: number): string {
+    return createHmac('sha256', this.#key).update(`${id}.${expires}`).digest('hex');
+  }
+}
+
+/** An image answer in the public shape, as links or as base64, whatever the backend gave. */
+export async function answerImages(
+  reply: ImageReply,
+  call: ImageCall,
+  origin: string,
+  links: ImageLinks,
+): Promise<Response> {
+  const inline = call.request.response_format === 'b64_json';
+  const data = await Promise.all(
+    reply.answer.images.map(async (image) => ({
+      ...(inline
+        ? { b64_json: Buffer.from(image.bytes).toString('base64') }
+        : { url: await links.publish(image, call, origin) }),
+      ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
+    })),
+  );
+  const created = Math.floor(links.now() / 1000);
+  const body: ImageResponse = {
+    created,
+    data,
+    ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
+  };
+  return paidAnswer(body, reply.terms, reply.settled?.charged);
+}
+
+function gone(): Fault {
+  return new Fault('not_found', 'There is no such image, or its link has expired.');
+}
+
+function sameText(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,58 @@
+import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
+import type { ConsoleMeta } from './visit.ts';
+import type { Exchange } from '../http/caller.ts';
+
+export interface WebFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly mime: string;
+  /** The name carries a hash of the content: it may be cached for ever. */
+  readonly immutable: boolean;
+  /** The same bytes compressed, where that is worth it. */
+  readonly gzip?: Uint8Array<ArrayBuffer> | undefined;
+}
+
+export interface SiteParts {
+  /** The bundled pages, as a promise: the API need not wait for the bundler. */
+  readonly files: Promise<ReadonlyMap<string, WebFile>>;
+  /** The console's own API and sign-in, under /api/console and /api/auth. */
+  readonly console: (request: Request, meta: ConsoleMeta) => Promise<Response>;
+  readonly llmsText: string;
+}
+
+/** Paths that are pages: the browser's router shows the right one. Anything else that is no file is a 404. */
+const PAGE_PATHS = /^\/(?:$|(?:sign-in|sign-up|reset-password|setup|app|admin|docs)(?:$|\/))/;
+
+const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n';
+
+/** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
+export function makeSite(parts: SiteParts): (exchange: Exchange) => Promise<Response | undefined> {
+  return async (exchange) => {
+    const { path, request, requestId, origin, address } = exchange;
+    if (/^\/api\/(?:console|auth)\//.test(path))
+      return await parts.console(request, { requestId, origin, address });
+    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+    if (path === '/llms.txt') return plain(parts.llmsText);
+    if (path === '/robots.txt') return plain(ROBOTS);
+    const files = await parts.files;
+    const file = files.get(path) ?? (PAGE_PATHS.test(path) ? files.get('/index.html') : undefined);
+    return file && page(file, request, origin.startsWith('https:'));
+  };
+}
+
+function page(file: WebFile, request: Request, secure: boolean): Response {
+  const gzip = request.headers.get('accept-encoding')?.includes('gzip') ? file.gzip : undefined;
+  return new Response(gzip ?? file.bytes, {
+    headers: {
+      vary: 'accept-encoding',
+      ...(gzip ? { 'content-encoding': 'gzip' } : {}),
+      ...PAGE_HEADERS,
+      'content-type': file.mime,
+      'cache-control': file.immutable ? 'public, max-age=31536000, immutable' : 'no-store',
+      ...(secure ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
+    },
+  });
+}
+
+function plain(words: string): Response {
+  return new Response(words, { headers: { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' } });
+}

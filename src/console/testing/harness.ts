@@ -1,0 +1,375 @@
+import { createHmac } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { builtinCatalog } from '../../catalog/builtin.ts';
+import { deriveSealingKey } from '../../catalog/seal.ts';
+import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
+import { Accounts } from '../../identity/accounts/accounts.ts';
+import { makeAuth, type Auth } from '../../identity/sign-in/auth.ts';
+import { makePasswords } from '../../identity/sign-in/password.ts';
+import { createSetup, type Setup } from '../../identity/sign-in/setup.ts';
+import { RedeemCodes } from '../../ledger/codes.ts';
+import { openLedger } from '../../ledger/open-ledger.ts';
+import type { Ledger } from '../../ledger/port.ts';
+import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
+import type { Clock } from '../../std/clock.ts';
+import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
+import { silentLog } from '../../std/log.ts';
+import { nanoUsd } from '../../std/money.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { consoleApp, makeConsole, type Console } from '../app.ts';
+import type { Reader } from '../../activity/reader.ts';
+import type { BackendHealth, ConsoleParts } from '../parts.ts';
+import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
+import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
+
+/** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
+export interface TestConsole {
+  readonly url: string;
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly auth: Auth;
+  readonly setup: Setup;
+  readonly catalog: StoredCatalog;
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
+  readonly clock: Clock;
+  advance(ms: number): void;
+  browser(address?: string): Browser;
+  /** The first admin, signed in. */
+  admin(): Promise<Browser>;
+  /** Somebody new, signed in. */
+  user(email: string): Promise<Browser>;
+  credit(accountId: string, usd: number): Promise<void>;
+  /** One settled chat, as the relay would leave it in the books. */
+  charge(
+    accountId: string,
+    more?: { model?: string; endpoint?: string; usage?: Partial<Usage>; failed?: boolean },
+  ): Promise<RequestId>;
+  close(): Promise<void>;
+}
+
+export const PASSWORD = 'a perfectly fine phrase';
+const KEY = new Uint8Array(32).fill(7);
+const SECRET = '0f4c1f0e9d7b5a3c2e1d0f4c1f0e9d7b5a3c2e1d';
+export const PRICE: Price = {
+  kind: 'tokens',
+  input: 1_000_000_000,
+  cachedInput: 500_000_000,
+  output: 2_000_000_000,
+};
+
+export async function testConsole(options: { databaseUrl?: string } = {}): Promise<TestConsole> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
+  let ahead = 0;
+  const clock: Clock = { now: () => Date.now() + ahead };
+  const store = await openStore({
+    dataDir,
+    databaseUrl: options.databaseUrl,
+    log: silentLog,
+    clock,
+    ledgerSql: LEDGER_SQL,
+  });
+  const books = openLedger(store, { node: 'test', clock, log: silentLog });
+  const catalog = await openTestCatalog(store, clock);
+  const parts = partsOf(store, books.ledger, catalog, clock);
+  const app = makeConsole(parts);
+  const server = serve(app, clock);
+  const url = `http://localhost:${server.port}`;
+  let addresses = 0;
+  const browser = (address = `10.9.${Math.floor(++addresses / 250)}.${addresses % 250}`) =>
+    new Browser(url, address);
+  return {
+    url,
+    store,
+    ledger: books.ledger,
+    auth: parts.auth,
+    setup: parts.setup,
+    catalog,
+    clock,
+    routes: consoleApp({ ...parts, reader: idleReader }).routes,
+    advance: (ms) => void (ahead += ms),
+    browser,
+    ...actors(parts, browser),
+    charge: (accountId, more) => charge(books.ledger, clock, accountId as AccountId, more),
+    async close() {
+      await server.stop(true);
+      await app.close();
+      catalog.close();
+      await books.close();
+      await store.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** For an app whose routes are only listed. */
+const idleReader: Reader = { all: () => Promise.resolve([]), close: () => Promise.resolve() };
+
+function openTestCatalog(store: Store, clock: Clock): Promise<StoredCatalog> {
+  return openStoredCatalog({
+    db: store.db,
+    durable: () => store.durable(),
+    sealingKey: deriveSealingKey(SECRET),
+    builtin: builtinCatalog,
+    env: {},
+    log: silentLog,
+    clock,
+  });
+}
+
+function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Clock): ConsoleParts {
+  const passwords = makePasswords({ parallel: 2, queue: 500 });
+  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords });
+  return {
+    store,
+    ledger,
+    auth,
+    setup: createSetup({ store, people: auth.people, clock }),
+    accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
+    codes: new RedeemCodes({ store, key: KEY, clock }),
+    catalog,
+    catalogEditor: catalog,
+    backends: restingNever(catalog),
+    playground: scriptedRelay(ledger, clock),
+    clock,
+    log: silentLog,
+    version: 'test',
+  };
+}
+
+function actors(parts: ConsoleParts, browser: () => Browser): Pick<TestConsole, 'admin' | 'user' | 'credit'> {
+  return {
+    async user(email) {
+      const visitor = browser();
+      await visitor.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD });
+      return visitor;
+    },
+    async admin() {
+      const issued = await parts.setup.issue();
+      const visitor = browser();
+      const person = { email: 'admin@example.com', password: PASSWORD };
+      await visitor.must('POST', '/api/console/setup', { token: issued?.token, ...person });
+      return visitor;
+    },
+    async credit(accountId, usd) {
+      const entry = { kind: 'credit', amount: usd * 1_000_000_000, cause: 'test', actor: 'test' } as const;
+      await parts.ledger.post({ accountId: accountId as AccountId, ...entry });
+    },
+  };
+}
+
+function serve(app: Console, clock: Clock) {
+  return Bun.serve({
+    port: 0,
+    fetch: (request) => {
+      const secure = request.headers.get('x-test-proto') === 'https';
+      const host = request.headers.get('host') ?? '';
+      return app.fetch(request, {
+        requestId: newRequestId(clock.now()),
+        origin: `${secure ? 'https' : 'http'}://${host}`,
+        address: request.headers.get('x-test-address') ?? '127.0.0.1',
+      });
+    },
+  });
+}
+
+export interface Reply<Body = Record<string, unknown>> {
+  readonly status: number;
+  readonly body: Body;
+  readonly headers: Headers;
+}
+
+/** Keeps cookies and says where it comes from, like a browser on one of our pages. */
+export class Browser {
+  readonly #url: string;
+  readonly address: string;
+  readonly cookies = new Map<string, string>();
+
+  constructor(url: string, address: string) {
+    this.#url = url;
+    this.address = address;
+  }
+
+  async raw(
+    method: string,
+    path: string,
+    init: { body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Response> {
+    const response = await fetch(`${this.#url}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: {
+        'sec-fetch-site': 'same-origin',
+        'x-test-address': this.address,
+        cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+        ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...init.headers,
+      },
+      ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+    });
+    for (const line of response.headers.getSetCookie()) this.#keep(line);
+    return response;
+  }
+
+  async call<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Reply<Body>> {
+    const sent = body === undefined && method !== 'GET' && method !== 'DELETE' ? {} : body;
+    const response = await this.raw(method, path, { body: sent, headers });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (isJson ? JSON.parse(text) : { text }) as Body,
+    };
+  }
+
+  /** Fails the test when the answer is not 200. */
+  async must<Body = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<Body> {
+    const reply = await this.call<Body>(method, path, body);
+    if (reply.status !== 200)
+      throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
+    return reply.body;
+  }
+
+  async accountId(): Promise<string> {
+    const { user } = await this.must<{ user: { accountId: string } }>('GET', '/api/console/session');
+    return user.accountId;
+  }
+
+  #keep(line: string): void {
+    const [pair = ''] = line.split(';');
+    const equals = pair.indexOf('=');
+    if (/max-age=0/i.test(line)) this.cookies.delete(pair.slice(0, equals));
+    else this.cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
+  }
+}
+
+async function charge(
+  ledger: Ledger,
+  clock: Clock,
+  accountId: AccountId,
+  more: { model?: string; endpoint?: string; usage?: Partial<Usage>; failed?: boolean } = {},
+): Promise<RequestId> {
+  const requestId = newRequestId(clock.now());
+  const admission = await ledger.admit({
+    requestId,
+    caller: { kind: 'account', id: accountId },
+    rate: 'chat',
+    endpoint: more.endpoint ?? 'svc_chat',
+    model: more.model ?? 'house-echo',
+    price: PRICE,
+    ceiling: { kind: 'tokens', input: 1_000, output: 1_000, choices: 1 },
+    stream: false,
+    client: '=cmd|test',
+    limits: { chatPerMinute: 100_000, imagesPerMinute: 100_000, concurrent: 1_000 },
+  });
+  if (admission.kind !== 'admitted') throw new Error(admission.reason);
+  const attempts = [
+    { upstream: 'house', result: more.failed ? ('failed' as const) : ('served' as const), durationMs: 5 },
+  ];
+  const ending = { attempts, upstream: 'house', durationMs: 12, firstByteMs: 7 };
+  if (more.failed)
+    await ledger.void(requestId, { ...ending, outcome: 'upstream_failed', errorCode: 'upstream_error' });
+  else {
+    const usage = { ...NO_USAGE, input: 100, cached: 40, output: 50, ...more.usage };
+    await ledger.settle(requestId, {
+      ...ending,
+      usage,
+      source: 'upstream',
+      outcome: 'completed',
+      finishReason: 'stop',
+    });
+  }
+  return requestId;
+}
+
+/** A relay that admits and settles in the real books and says "hello" in between. */
+function scriptedRelay(ledger: Ledger, clock: Clock): PlaygroundRelay {
+  const admit = async (call: PlaygroundCall, price: Price, images: number): Promise<void> => {
+    const admission = await ledger.admit({
+      requestId: call.requestId,
+      caller: { kind: 'account', id: call.accountId },
+      rate: images > 0 ? 'images' : 'chat',
+      endpoint: String(call.body['endpoint']),
+      model: String(call.body['model']),
+      price,
+      ceiling:
+        images > 0 ? { kind: 'images', images } : { kind: 'tokens', input: 100, output: 300, choices: 1 },
+      stream: images === 0,
+      client: call.client,
+      limits: { chatPerMinute: 1_000, imagesPerMinute: 1_000, concurrent: 50 },
+    });
+    if (admission.kind !== 'admitted') throw new Error(admission.reason);
+  };
+  const settle = (call: PlaygroundCall, usage: Partial<Usage>) =>
+    ledger.settle(call.requestId, {
+      usage: { ...NO_USAGE, ...usage },
+      source: 'upstream',
+      outcome: 'completed',
+      attempts: [],
+      upstream: 'house',
+      durationMs: 20,
+      firstByteMs: 4,
+    });
+  return {
+    async chat(call) {
+      await admit(call, PRICE, 0);
+      const body = new ReadableStream({
+        async start(controller) {
+          const chunk = {
+            id: call.requestId,
+            choices: [{ index: 0, delta: { content: 'hello' } }],
+            at: clock.now(),
+          };
+          controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`));
+          controller.close();
+          await settle(call, { input: 10, output: 5 });
+        },
+      });
+      return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+    },
+    async images(call) {
+      await admit(call, { kind: 'images', image: nanoUsd(10_000_000) }, 1);
+      await settle(call, { images: 1 });
+      return Response.json({ created: 1, data: [{ url: `${call.origin}/x.png` }] });
+    },
+  };
+}
+
+function restingNever(catalog: StoredCatalog): BackendHealth {
+  const healthy = {
+    state: 'ok',
+    requests: 0,
+    failures: 0,
+    lastFailure: undefined,
+    firstByteMs: undefined,
+    resting: [],
+  } as const;
+  return {
+    list: () =>
+      [...catalog.current().upstreams.values()].map(({ name, kind }) =>
+        Object.assign({ name, kind }, healthy),
+      ),
+    test: () => Promise.resolve({ ok: true, detail: 'answered', latencyMs: 1 }),
+  };
+}
+
+/** RFC 6238 with the usual six digits and thirty seconds. */
+export function totp(uri: string): string {
+  const secret = new URL(uri).searchParams.get('secret') ?? '';
+  const bits = Array.from(secret)
+    .map((sign) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(sign).toString(2).padStart(5, '0'))
+    .join('');
+  const key = Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(counter).digest();
+  const offset = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}

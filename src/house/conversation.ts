@@ -1,0 +1,99 @@
+import type { ChatMessage, ChatRequest, ContentPart } from '../wire/openai/chat.ts';
+
+/** What the house models read of a request. */
+
+/** The words of a message, whatever form its content has. */
+export function textOf(message: ChatMessage): string {
+  if (typeof message.content === 'string') return message.content;
+  return (message.content ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+}
+
+export function lastUserMessage(request: ChatRequest): ChatMessage | undefined {
+  return request.messages.findLast((message) => message.role === 'user');
+}
+
+/** Parts of a message that are not words: pictures, sound, files. */
+export function attachmentsOf(message: ChatMessage | undefined): readonly ContentPart[] {
+  if (!message || !Array.isArray(message.content)) return [];
+  return message.content.filter(
+    (part) => part.type === 'image_url' || part.type === 'input_audio' || part.type === 'file',
+  );
+}
+
+/** Results of tools at the very end of the conversation, with the name of the tool where the calls before tell it. */
+export function trailingToolResults(request: ChatRequest): readonly { name: string; result: string }[] {
+  const last = request.messages.findLastIndex((message) => message.role !== 'tool');
+  const names = new Map(
+    request.messages.flatMap((message) =>
+      (message.tool_calls ?? []).map((call) => [call.id, call.function?.name ?? 'tool'] as const),
+    ),
+  );
+  return request.messages.slice(last + 1).map((message) => ({
+    name: names.get(message.tool_call_id ?? '') ?? message.name ?? 'tool',
+    result: textOf(message),
+  }));
+}
+
+export type ToolChoice =
+  | { readonly kind: 'auto' | 'none' | 'required' }
+  | { readonly kind: 'named'; readonly name: string };
+
+export function toolChoiceOf(request: ChatRequest): ToolChoice {
+  const choice: unknown = request['tool_choice'];
+  if (choice === 'none' || choice === 'required') return { kind: choice };
+  const name = field(field(choice, 'function'), 'name');
+  return typeof name === 'string' ? { kind: 'named', name } : { kind: 'auto' };
+}
+
+export type AnswerFormat =
+  | { readonly kind: 'text' | 'json' }
+  | { readonly kind: 'schema'; readonly schema: unknown };
+
+export function answerFormatOf(request: ChatRequest): AnswerFormat {
+  const format: unknown = request['response_format'];
+  const type = field(format, 'type');
+  if (type === 'json_object') return { kind: 'json' };
+  if (type !== 'json_schema') return { kind: 'text' };
+  return { kind: 'schema', schema: field(field(format, 'json_schema'), 'schema') ?? {} };
+}
+
+/**
+ * Everything that was sent to be read, as one text: messages, calls and tool definitions. Attachments weigh by the
+ * beginning of their data only: a house model does not look deeper into them either.
+ */
+export function promptText(request: ChatRequest): string {
+  const messages = request.messages.flatMap((message) => [
+    textOf(message),
+    ...attachmentsOf(message).map(weighedData),
+    ...(message.tool_calls ?? []).map(
+      (call) => `${call.function?.name ?? ''} ${call.function?.arguments ?? ''}`,
+    ),
+  ]);
+  const tools = request.tools && request.tools.length > 0 ? [JSON.stringify(request.tools)] : [];
+  return [...messages, ...tools].join('\n');
+}
+
+const ATTACHMENT_CHARACTERS = 512;
+/** Sound and files are held at far less than a token per byte, so they may not weigh more here. */
+const CHARACTERS_PER_WEIGHED = 50;
+
+function weighedData(part: ContentPart): string {
+  const data = dataOf(part);
+  const share = part.type === 'image_url' ? data.length : Math.floor(data.length / CHARACTERS_PER_WEIGHED);
+  return data.slice(0, Math.min(ATTACHMENT_CHARACTERS, share));
+}
+
+/** The URL or base64 data of an attachment. */
+export function dataOf(part: ContentPart): string {
+  if (part.type === 'image_url') return part.image_url.url;
+  if (part.type === 'input_audio') return part.input_audio.data;
+  if (part.type !== 'file') return '';
+  const data = part.file['file_data'] ?? part.file['file_id'];
+  return typeof data === 'string' ? data : '';
+}
+
+export function field(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null && key in value
+    ? (value as Record<string, unknown>)[key]
+    : undefined;
+}

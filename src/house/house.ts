@@ -1,0 +1,105 @@
+import type { UpstreamConfig } from '../catalog/catalog.ts';
+import type { Clock } from '../std/clock.ts';
+import {
+  UpstreamFailure,
+  type ChatAnswer,
+  type ChatCall,
+  type ImageAnswer,
+  type ImageCall,
+  type Upstream,
+} from '../upstream/port.ts';
+import { produce } from './answer.ts';
+import { echo } from './echo.ts';
+import { guide } from './guide.ts';
+import { abortFailure } from './pacing.ts';
+import { PaintPool } from './paint-pool.ts';
+
+/**
+ * The backend that is built in and needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` does
+ * what tests and tours need, `house-paint` paints.
+ */
+export function makeHouse(
+  config: UpstreamConfig,
+  { clock, pool = sharedPool }: { clock: Clock; pool?: PaintPool },
+): Upstream {
+  return {
+    name: config.name,
+    chat: (call) => chat(call, { nowS: Math.floor(clock.now() / 1000), idleMs: config.timeouts.idleMs }),
+    images: (call) => images(call, pool),
+    check: () => Promise.resolve({ ok: true, detail: 'built in', latencyMs: 0 }),
+  };
+}
+
+/** One pool for the process: a reloaded catalog makes new upstreams, and must not multiply threads. */
+const sharedPool = new PaintPool();
+
+/** House-guide's reading speed: fast, but one can see that it streams. */
+const GUIDE_PAUSE_MS = 5;
+
+async function chat(call: ChatCall, context: { nowS: number; idleMs: number }): Promise<ChatAnswer> {
+  if (call.signal.aborted) throw abortFailure(call.signal);
+  const common = { call, createdS: context.nowS, idleMs: context.idleMs };
+  switch (call.model) {
+    case 'house-guide': {
+      const pauseMs = call.request.stream === true ? GUIDE_PAUSE_MS : 0;
+      return produce({ ...common, reply: guide(call.request), delivery: { pauseMs } });
+    }
+    case 'house-echo':
+      return produce({ ...common, ...echo(call.request) });
+    default:
+      throw unknownModel(call.model, 'chat with house-guide or house-echo');
+  }
+}
+
+async function images(call: ImageCall, pool: PaintPool): Promise<ImageAnswer> {
+  if (call.model !== 'house-paint') throw unknownModel(call.model, 'paint with house-paint');
+  const { prompt, n, style, output_format: format } = call.request;
+  if (format !== undefined && format !== 'png')
+    throw rejected(`house-paint makes PNG files only, not '${format}'.`);
+  const size = sizeOf(call.size);
+  const words = style === undefined ? prompt : `${prompt} ${style}`;
+  const orders = Array.from({ length: n ?? 1 }, (_, index) => ({ prompt: words, index, ...size }));
+  const stop = new AbortController();
+  const signal = AbortSignal.any([call.signal, stop.signal]);
+  try {
+    const paintings = await Promise.all(orders.map((order) => pool.paint(order, signal)));
+    return {
+      images: paintings.map(({ png, description }) => ({
+        bytes: png,
+        mime: 'image/png',
+        revisedPrompt: description,
+      })),
+    };
+  } catch (thrown) {
+    // One picture that failed fails the request: the others must not go on being painted for nobody.
+    stop.abort();
+    throw thrown;
+  }
+}
+
+const SMALLEST_SIDE = 16;
+const LARGEST_SIDE = 2048;
+
+function sizeOf(size: string): { width: number; height: number } {
+  const match = /^(\d{1,5})x(\d{1,5})$/.exec(size);
+  const width = Number(match?.[1]);
+  const height = Number(match?.[2]);
+  if (!fits(width) || !fits(height)) {
+    throw rejected(
+      `house-paint paints from ${SMALLEST_SIDE}x${SMALLEST_SIDE} to ${LARGEST_SIDE}x${LARGEST_SIDE}, not '${size}'.`,
+    );
+  }
+  return { width, height };
+}
+
+function fits(side: number): boolean {
+  return side >= SMALLEST_SIDE && side <= LARGEST_SIDE;
+}
+
+function unknownModel(model: string, instead: string): UpstreamFailure {
+  return rejected(`The built-in backend has no such model '${model}' here: ${instead}.`);
+}
+
+function rejected(publicMessage: string): UpstreamFailure {
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage });
+}

@@ -1,0 +1,165 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { UpstreamFailure } from '../upstream/port.ts';
+import { abortFailure } from './pacing.ts';
+import type { PaintResult } from './paint-worker.ts';
+import type { PaintOrder } from './paint/brief.ts';
+import type { Painting } from './paint/paint.ts';
+
+export interface PaintPoolLimits {
+  readonly workers: number;
+  /** Orders that may wait while all workers paint. */
+  readonly queue: number;
+  /** A worker without work ends after this time. */
+  readonly idleMs: number;
+  /** A picture that takes longer is given up and its worker replaced. */
+  readonly patienceMs: number;
+}
+
+const USUAL_LIMITS: PaintPoolLimits = {
+  // One core stays with the event loop.
+  workers: Math.max(1, availableParallelism() - 1),
+  queue: 64,
+  idleMs: 20_000,
+  patienceMs: 60_000,
+};
+
+interface Job {
+  readonly order: PaintOrder;
+  readonly resolve: (painting: Painting) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+interface Painter {
+  readonly worker: Worker;
+  job: Job | undefined;
+  /** Runs while idle (to end the worker) or while painting (to give up). */
+  timer: Timer | undefined;
+}
+
+/** Paints in worker threads, so that a picture never delays another request. Threads start with the first order. */
+export class PaintPool {
+  readonly #limits: PaintPoolLimits;
+  readonly #queue: Job[] = [];
+  readonly #painters = new Set<Painter>();
+
+  constructor(limits: PaintPoolLimits = USUAL_LIMITS) {
+    this.#limits = limits;
+  }
+
+  /** Worker threads that are alive now. */
+  get workers(): number {
+    return this.#painters.size;
+  }
+
+  /**
+   * Waits for a free worker, in order of arrival. A full queue rejects at once. So does an abort, which gives a waiting
+   * order's place away; a picture that is being painted is finished and thrown away, within a second.
+   */
+  async paint(order: PaintOrder, signal: AbortSignal): Promise<Painting> {
+    if (signal.aborted) throw abortFailure(signal);
+    const { promise, resolve, reject } = Promise.withResolvers<Painting>();
+    const job: Job = { order, resolve, reject };
+    const abandon = (): void => {
+      const place = this.#queue.indexOf(job);
+      if (place >= 0) this.#queue.splice(place, 1);
+      reject(abortFailure(signal));
+    };
+    signal.addEventListener('abort', abandon, { once: true });
+    this.#accept(job);
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', abandon);
+    }
+  }
+
+  close(): void {
+    const closed = new UpstreamFailure('server', 'the paint pool was closed');
+    for (const job of this.#queue.splice(0)) job.reject(closed);
+    for (const painter of this.#painters) this.#dismiss(painter, closed);
+  }
+
+  #accept(job: Job): void {
+    const idle = [...this.#painters].find((painter) => painter.job === undefined);
+    if (idle) this.#start(idle, job);
+    else if (this.#painters.size < this.#limits.workers) this.#start(this.#hire(), job);
+    else if (this.#queue.length < this.#limits.queue) this.#queue.push(job);
+    else
+      job.reject(
+        new UpstreamFailure('rate_limited', 'the paint queue is full', {
+          status: 429,
+          retryAfterMs: 2_000,
+          blameless: true,
+        }),
+      );
+  }
+
+  #hire(): Painter {
+    const painter: Painter = { worker: new Worker(workerUrl()), job: undefined, timer: undefined };
+    painter.worker.on('message', (result: PaintResult) => {
+      deliver(painter.job, result);
+      this.#rest(painter);
+    });
+    painter.worker.on('error', (error: Error) => {
+      this.#replace(
+        painter,
+        new UpstreamFailure('server', `paint worker failed: ${error.message}`, { cause: error }),
+      );
+    });
+    this.#painters.add(painter);
+    return painter;
+  }
+
+  #start(painter: Painter, job: Job): void {
+    clearTimeout(painter.timer);
+    painter.job = job;
+    const tooLong = (): void =>
+      this.#replace(painter, new UpstreamFailure('timeout', 'the picture took too long'));
+    painter.timer = setTimeout(tooLong, this.#limits.patienceMs);
+    painter.worker.ref();
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
+    painter.worker.postMessage(job.order);
+  }
+
+  #rest(painter: Painter): void {
+    painter.job = undefined;
+    clearTimeout(painter.timer);
+    const next = this.#queue.shift();
+    if (next) return this.#start(painter, next);
+    // Neither an idle worker nor the wait for its end may keep the process alive.
+    painter.timer = setTimeout(() => this.#dismiss(painter), this.#limits.idleMs);
+    painter.timer.unref();
+    painter.worker.unref();
+  }
+
+  #replace(painter: Painter, reason: Error): void {
+    this.#dismiss(painter, reason);
+    const next = this.#queue.shift();
+    if (next) this.#start(this.#hire(), next);
+  }
+
+  #dismiss(painter: Painter, reason?: Error): void {
+    clearTimeout(painter.timer);
+    this.#painters.delete(painter);
+    void painter.worker.terminate();
+    if (reason) painter.job?.reject(reason);
+    painter.job = undefined;
+  }
+}
+
+/**
+ * In a compiled binary every module has the address of the binary's root, where the bundler has laid the worker under
+ * its path below `src/`.
+ */
+function workerUrl(): URL {
+  return new URL(
+    Bun.isStandaloneExecutable ? './house/paint-worker.ts' : './paint-worker.ts',
+    import.meta.url,
+  );
+}
+
+function deliver(job: Job | undefined, result: PaintResult): void {
+  if (result.kind === 'painted') job?.resolve(result);
+  else job?.reject(new UpstreamFailure('server', `painting failed: ${result.message}`));
+}

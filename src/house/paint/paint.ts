@@ -1,0 +1,75 @@
+import { describe, readBrief, type Brief, type PaintOrder } from './brief.ts';
+import { paintOver } from './brush.ts';
+import { makeCanvas } from './canvas.ts';
+import type { Easel } from './paint-context.ts';
+import { develop, type Finish } from './finish.ts';
+import { paintFlowers } from './flowers.ts';
+import { makeNoise } from './noise.ts';
+import { encodePng } from './png.ts';
+import { makeRandom } from './random.ts';
+import { paintCity } from './city.ts';
+import { paintDunes } from './dunes.ts';
+import { paintRibbons } from './ribbons.ts';
+import { paintForest, paintMountains, paintSeascape } from './scapes.ts';
+import { paintShapes } from './shapes.ts';
+import { paintSilk } from './silk.ts';
+import { paintSpace } from './space.ts';
+import type { Scene } from './words.ts';
+
+export interface Painting {
+  readonly png: Uint8Array<ArrayBuffer>;
+  readonly description: string;
+}
+
+/** Paints one picture. Pure: the same order gives the same bytes. */
+export function paint(order: PaintOrder): Painting {
+  const brief = readBrief(order);
+  const studio = STUDIOS[brief.scene];
+  const easel = setUp(brief, order.width, order.height);
+  if (brief.details.has('brush')) {
+    const sketch = setUp(brief, Math.ceil(order.width * SKETCH), Math.ceil(order.height * SKETCH));
+    studio.paint(sketch);
+    paintOver(easel, sketch.canvas);
+  } else {
+    studio.paint(easel);
+  }
+  return {
+    png: encodePng(develop(easel.canvas, studio.finish), order.width, order.height),
+    description: describe(brief),
+  };
+}
+
+/** A picture that is painted over needs no more detail than a brush can follow. */
+const SKETCH = 0.4;
+
+function setUp(brief: Brief, width: number, height: number): Easel {
+  return {
+    canvas: makeCanvas(width, height),
+    brief,
+    random: makeRandom(brief.seed ^ 0x9e3779b9),
+    noise: makeNoise(makeRandom(brief.seed ^ 0x51ed270b)),
+  };
+}
+
+interface Studio {
+  readonly paint: (easel: Easel) => void;
+  readonly finish: Finish;
+}
+
+const OUTDOORS: Finish = { bloom: 0.35, vignette: 0.2, grain: 0.4 };
+const LIGHTS: Finish = { bloom: 0.5, vignette: 0.22, grain: 0.4 };
+const INDOORS: Finish = { bloom: 0.2, vignette: 0.24, grain: 0.4 };
+const PAPER: Finish = { bloom: 0, vignette: 0.05, grain: 1.2 };
+
+const STUDIOS: Readonly<Record<Scene, Studio>> = {
+  mountains: { paint: paintMountains, finish: OUTDOORS },
+  dunes: { paint: paintDunes, finish: OUTDOORS },
+  forest: { paint: paintForest, finish: OUTDOORS },
+  sea: { paint: paintSeascape, finish: OUTDOORS },
+  city: { paint: paintCity, finish: LIGHTS },
+  flowers: { paint: paintFlowers, finish: INDOORS },
+  space: { paint: paintSpace, finish: LIGHTS },
+  ribbons: { paint: paintRibbons, finish: PAPER },
+  silk: { paint: paintSilk, finish: INDOORS },
+  shapes: { paint: paintShapes, finish: PAPER },
+};

@@ -1,0 +1,47 @@
+import { afterAll, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { silentLog } from '../std/log.ts';
+import { readBody } from './json-body.ts';
+import { faultResponse } from './respond.ts';
+
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  fetch: async (request) => {
+    try {
+      return new Response(String((await readBody(request, 200)).byteLength));
+    } catch (thrown) {
+      return faultResponse(thrown, 'req_1', silentLog);
+    }
+  },
+});
+afterAll(() => server.stop(true));
+
+/** The answer to these bytes, after which the client goes on saying nothing. */
+async function answerTo(text: string): Promise<string> {
+  const socket = connect(server.port ?? 0, '127.0.0.1');
+  socket.write(text);
+  const answer = await new Promise<string>((resolve) =>
+    socket.once('data', (bytes) => resolve(bytes.toString('latin1'))),
+  );
+  socket.destroy();
+  return answer;
+}
+
+test('a body that arrives is read, declared or in chunks', async () => {
+  expect(await answerTo('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc')).toEndWith('\r\n\r\n3');
+  expect(
+    await answerTo('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'),
+  ).toEndWith('\r\n\r\n3');
+});
+
+test('a body that never arrives is given up, so that nobody can hold a request open for ever', async () => {
+  for (const text of [
+    'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc',
+    'POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab',
+  ]) {
+    const answer = await answerTo(text);
+    expect(answer).toStartWith('HTTP/1.1 400');
+    expect(answer).toContain('did not arrive in time');
+  }
+});

@@ -1,0 +1,162 @@
+import type { Selectable } from 'kysely';
+import type { Ledger } from '../../ledger/port.ts';
+import type { Clock } from '../../std/clock.ts';
+import { Fault } from '../../std/fault.ts';
+import { newAccountId, type AccountId, type Random, type TokenHash } from '../../std/ids.ts';
+import { nanoUsd, type NanoUsd } from '../../std/money.ts';
+import type { AccountStatus, AccountTable } from '../../store/schema.ts';
+import type { Store } from '../../store/store.ts';
+import { normalEmail } from '../sign-in/email.ts';
+import { newToken } from './token.ts';
+
+export type Account = Selectable<AccountTable>;
+
+export interface AccountLimits {
+  readonly chatPerMinute?: number | null | undefined;
+  readonly imagesPerMinute?: number | null | undefined;
+  readonly concurrent?: number | null | undefined;
+  readonly monthlyLimit?: NanoUsd | null | undefined;
+}
+
+export interface AccountsOptions {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly pepper: Uint8Array;
+  readonly clock: Clock;
+  /** Of account ids and tokens; the system's where absent. */
+  readonly random?: Random | undefined;
+}
+
+const PAGE = 100;
+
+/** Accounts and their tokens. Money is the ledger's; this only asks it. */
+export class Accounts {
+  readonly #o: AccountsOptions;
+
+  constructor(options: AccountsOptions) {
+    this.#o = options;
+  }
+
+  /** A new account with its first token, which is shown here and never again. */
+  async create(
+    email: string,
+    opening: { balance?: NanoUsd; role?: 'user' | 'admin'; actor: string },
+  ): Promise<{ account: Account; token: string }> {
+    const now = this.#o.clock.now();
+    const id = newAccountId(now, this.#o.random);
+    const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
+    const made = await this.#o.store.db
+      .insertInto('account')
+      .values({
+        id,
+        email: normalEmail(email),
+        role: opening.role ?? 'user',
+        token_hash: hash,
+        token_hint: hint,
+        token_created_at: now,
+        created_at: now,
+      })
+      .onConflict((conflict) => conflict.column('email').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (!made)
+      throw new Fault('invalid_field', `There is an account for ${normalEmail(email)} already.`, {
+        param: 'email',
+      });
+    await this.#o.store.durable();
+    if (opening.balance) {
+      await this.#o.ledger.post({
+        accountId: id,
+        kind: 'credit',
+        amount: opening.balance,
+        cause: 'opening balance',
+        actor: opening.actor,
+      });
+    }
+    return { account: await this.get(id), token };
+  }
+
+  async get(id: AccountId): Promise<Account> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
+  }
+
+  async find(email: string): Promise<Account | undefined> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('email', '=', normalEmail(email))
+      .executeTakeFirst();
+  }
+
+  async require(email: string): Promise<Account> {
+    const account = await this.find(email);
+    if (!account) throw new Fault('invalid_field', `There is no account for ${email}.`, { param: 'email' });
+    return account;
+  }
+
+  /** By id, which is by age; `after` is the last id of the page before. */
+  async list(after = ''): Promise<Account[]> {
+    return await this.#o.store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('role', '!=', 'system')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PAGE)
+      .execute();
+  }
+
+  /** One statement: there is no moment with two valid tokens, and none with no answer to which is the valid one. */
+  async replaceToken(id: AccountId): Promise<string> {
+    const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
+    await this.#o.store.db
+      .updateTable('account')
+      .set({
+        token_hash: hash,
+        token_hint: hint,
+        token_created_at: this.#o.clock.now(),
+        token_used_at: null,
+        token_exposed_at: null,
+      })
+      .where('id', '=', id)
+      .execute();
+    await this.#o.store.durable();
+    return token;
+  }
+
+  /** `null` goes back to the catalog's default; what is absent stays. */
+  async setLimits(id: AccountId, limits: AccountLimits): Promise<void> {
+    const changes = {
+      ...(limits.chatPerMinute === undefined ? {} : { chat_per_minute: limits.chatPerMinute }),
+      ...(limits.imagesPerMinute === undefined ? {} : { images_per_minute: limits.imagesPerMinute }),
+      ...(limits.concurrent === undefined ? {} : { concurrent: limits.concurrent }),
+      ...(limits.monthlyLimit === undefined ? {} : { monthly_limit: limits.monthlyLimit }),
+    };
+    if (Object.keys(changes).length === 0) return;
+    await this.#o.store.db.updateTable('account').set(changes).where('id', '=', id).execute();
+    await this.#o.store.durable();
+  }
+
+  async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
+    await this.#o.store.db.updateTable('account').set({ status }).where('id', '=', id).execute();
+    await this.#o.store.durable();
+  }
+
+  async markExposed(hash: TokenHash): Promise<void> {
+    await this.#o.store.db
+      .updateTable('account')
+      .set({ token_exposed_at: this.#o.clock.now() })
+      .where('token_hash', '=', hash)
+      .where('token_exposed_at', 'is', null)
+      .execute();
+  }
+}
+
+/** The balances of a row, which the database holds as plain numbers. */
+export function moneyOf(account: Account): { balance: NanoUsd; held: NanoUsd } {
+  return { balance: nanoUsd(account.balance), held: nanoUsd(account.held) };
+}

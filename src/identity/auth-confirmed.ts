@@ -1,9 +1,0 @@
-import type { Clock } from '../std/clock.ts';
-import { Refusal } from './auth-refusal.ts';
-import { CONFIRMED_MS, type Visitor } from './auth-session.ts';
-
-/** A session left open on a desk must not be enough to replace a token, to add a way in or to move money. */
-export function requireConfirmed(visitor: Visitor, clock: Clock): void {
-  if (clock.now() - visitor.provedAt <= CONFIRMED_MS) return;
-  throw new Refusal('confirmation_required', 'Enter your password again to do this.');
-}

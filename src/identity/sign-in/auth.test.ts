@@ -1,0 +1,239 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { betterAuth } from 'better-auth';
+import { testPostgres } from '../../../test/support/postgres.ts';
+import { systemClock } from '../../std/clock.ts';
+import { silentLog } from '../../std/log.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { isCommonPassword } from './blocklist.ts';
+import { libraryOptions } from './library.ts';
+import { makePasswords, type Passwords } from './password.ts';
+import type { Refusal } from './refusal.ts';
+import { AUTH_ROUTES } from './routes.ts';
+import { addressKey, makeThrottle } from './throttle.ts';
+import { makeAuth } from './auth.ts';
+import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
+
+const folders: string[] = [];
+const stores: Store[] = [];
+const META = { address: '10.0.0.1', secure: true, origin: 'https://tollgate.example' };
+const SECRET = 'c9f0f895fb98ab9159f51fd0297e236d';
+const PASSWORD = 'a perfectly fine phrase';
+
+async function openSqlite(databaseUrl?: string): Promise<Store> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-auth-'));
+  folders.push(dataDir);
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    log: silentLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
+  stores.push(store);
+  return store;
+}
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Counts how often the slow hash runs, and runs it. */
+function countedPasswords(): Passwords & { count: number } {
+  const real = makePasswords();
+  const counted = {
+    count: 0,
+    hash: (password: string) => (counted.count++, real.hash(password)),
+    verify: (password: string, hash: string) => (counted.count++, real.verify(password, hash)),
+  };
+  return counted;
+}
+
+describe('the sign-in library', () => {
+  test('finds every table and column that it needs, on both databases', async () => {
+    const postgres = await testPostgres();
+    for (const store of [await openSqlite(), await openSqlite(await postgres.freshDatabase())]) {
+      const parts = {
+        store,
+        passwords: makePasswords(),
+        secret: SECRET,
+        social: {},
+        clock: systemClock,
+        log: silentLog,
+      };
+      const { advanced, ...options } = libraryOptions(parts, true);
+      const checked = betterAuth({
+        ...options,
+        advanced: { ...advanced, database: { validateSchema: true } },
+      });
+      const context = (await checked.$context) as { checkSchema?: () => Promise<void> };
+      expect(context.checkSchema).toBeFunction();
+      await context.checkSchema?.();
+    }
+  }, 60_000);
+
+  test('takes as long for an unknown address as for a wrong password: one hash each', async () => {
+    const passwords = countedPasswords();
+    const auth = makeAuth({
+      store: await openSqlite(),
+      secret: SECRET,
+      clock: systemClock,
+      log: silentLog,
+      passwords,
+    });
+    await auth.people.create({ email: 'known@example.com', password: PASSWORD, role: 'user' });
+    for (const email of ['known@example.com', 'unknown@example.com']) {
+      const before = passwords.count;
+      const call = { headers: new Headers(), meta: META, visitor: undefined };
+      const refused = await auth
+        .post('sign-in/email', { email, password: 'wrong wrong' }, call)
+        .catch((error: unknown) => error);
+      expect((refused as Refusal).code).toBe('invalid_credentials');
+      expect([email, passwords.count - before]).toEqual([email, 1]);
+    }
+  });
+
+  test('sends nobody to another site after a social sign-in', () => {
+    const { body } = AUTH_ROUTES['sign-in/social'];
+    const ok = (callbackURL: string) => body.safeParse({ provider: 'github', callbackURL }).success;
+    expect([ok('/app'), ok('/app?x=1#y')]).toEqual([true, true]);
+    for (const url of [
+      '//evil.example',
+      '/\\evil.example',
+      '\\\\evil',
+      'https:evil',
+      'https://evil.example',
+      '/ /evil',
+      'javascript:alert(1)',
+      '',
+    ]) {
+      expect([url, ok(url)]).toEqual([url, false]);
+    }
+  });
+
+  test('offers a provider only when it is configured', async () => {
+    const parts = { store: await openSqlite(), secret: SECRET, clock: systemClock, log: silentLog };
+    expect(makeAuth(parts).socialProviders).toEqual([]);
+    const auth = makeAuth({ ...parts, social: { github: { clientId: 'id', clientSecret: 'secret' } } });
+    expect(auth.socialProviders).toEqual(['github']);
+    const call = { headers: new Headers(), meta: META, visitor: undefined };
+    const response = await auth.post('sign-in/social', { provider: 'github', callbackURL: '/app' }, call);
+    const { url } = (await response.json()) as { url: string };
+    expect(new URL(url).origin).toBe('https://github.com');
+    expect(new URL(url).searchParams.get('redirect_uri')).toBe(
+      'https://tollgate.example/api/auth/callback/github',
+    );
+    const unconfigured = auth.post('sign-in/social', { provider: 'google', callbackURL: '/app' }, call);
+    expect(await unconfigured.catch((error: unknown) => (error as Refusal).status)).toBeGreaterThanOrEqual(
+      400,
+    );
+  });
+});
+
+describe('hashing', () => {
+  test('runs a few at a time, keeps a short queue, and tells the rest to come back', async () => {
+    const passwords = makePasswords({ parallel: 1, queue: 3 });
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => passwords.hash(PASSWORD)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(4);
+    const refused = results.find((result) => result.status === 'rejected');
+    expect(refused?.reason).toMatchObject({ code: 'service_unavailable', status: 503 });
+    expect(await passwords.verify(PASSWORD, await passwords.hash(PASSWORD))).toBe(true);
+  });
+
+  test('is argon2id with 19 MiB and two passes', async () => {
+    expect(await makePasswords().hash(PASSWORD)).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+  });
+});
+
+describe('a password that everybody tries', () => {
+  const COMMON = ['password', 'Password1', 'P@ssw0rd!', 'passwordpassword', '1password1', 'qwerty123', 'qwertyuiop', '1q2w3e4r5t', 'iloveyou2',
+    'welcome2024', 'Summer2025!', 'monkey123', 'dragon99', 'letmein!', 'admin123', 'changeme', '12345678', '123456789', '87654321', 'abcdefgh',
+    'abcd1234', '11111111', 'abababab', 'trustno1', 'football1', 'michael1', 'zaq12wsx', '1qaz2wsx', 'asdfghjkl', 'correcthorsebatterystaple']; // prettier-ignore
+
+  test('is refused in every usual disguise', () => {
+    expect(COMMON.filter((password) => !isCommonPassword(password, 'x@example.com'))).toEqual([]);
+    expect(isCommonPassword('josephine77', 'josephine@example.com')).toBe(true);
+  });
+
+  test('is not confused with a phrase or a random one', () => {
+    const fine = [
+      'a perfectly fine phrase',
+      'Tr0ub4dor&3x',
+      'kV9#mQ2$xL7p',
+      'purple monkey dishwasher',
+      'naehmaschine im flur',
+      '7hRbQ0zWk3Vd',
+    ];
+    expect(fine.filter((password) => isCommonPassword(password, 'x@example.com'))).toEqual([]);
+  });
+});
+
+describe('throttling', () => {
+  test('allows ten tries at one account in a quarter of an hour, however patient the guesser is', () => {
+    let now = 0;
+    const throttle = makeThrottle({ now: () => now });
+    let tries = 0;
+    for (; now < 900_000; now += 1_000) {
+      try {
+        throttle.guess('password', 'target', `10.${now % 250}.${Math.floor(now / 250) % 250}.1`);
+        tries++;
+      } catch (error) {
+        expect((error as Refusal).code).toBe('rate_limit_exceeded');
+      }
+    }
+    expect(tries).toBe(10);
+  });
+
+  test('forgets failures after a right try and after an hour of quiet', () => {
+    let now = 0;
+    const throttle = makeThrottle({ now: () => now });
+    const guess = () => throttle.guess('password', 'somebody', '10.0.0.1');
+    for (let n = 0; n < 4; n++) guess();
+    guess().right();
+    for (let n = 0; n < 5; n++) guess();
+    expect(guess).toThrow('Too many tries');
+    now += 3_600_000;
+    for (let n = 0; n < 5; n++) guess();
+    expect(guess).toThrow('Too many tries');
+  });
+
+  test('forgets failures at a secret that was replaced, and none that came later', () => {
+    let now = 1_000;
+    const throttle = makeThrottle({ now: () => now });
+    const guess = () => throttle.guess('password', 'somebody', '10.0.0.1');
+    for (let n = 0; n < 5; n++) guess();
+    expect(throttle.waits('password', 'somebody')).toBe(true);
+    expect(throttle.waits('password', 'somebody else')).toBe(false);
+    throttle.forget('password', 'somebody', now - 1);
+    expect(throttle.waits('password', 'somebody')).toBe(true);
+    now += 2_000;
+    throttle.forget('password', 'somebody', now - 1);
+    expect(throttle.waits('password', 'somebody')).toBe(false);
+    for (let n = 0; n < 5; n++) guess();
+    throttle.forget('password', 'somebody', now - 1);
+    expect(guess).toThrow('Too many tries');
+  });
+
+  test('counts a /64 of IPv6 as one address, and an IPv4 address as itself however it is written', () => {
+    const same = ['2001:db8:0:1::1', '2001:0db8:0000:0001:ffff::', '2001:DB8:0:1:1:2:3:4'].map(addressKey);
+    expect(new Set(same).size).toBe(1);
+    expect(addressKey('2001:db8:0:2::1')).not.toBe(same[0] ?? '');
+    expect(addressKey('::ffff:192.0.2.1')).toBe(addressKey('192.0.2.1'));
+    expect(addressKey('::1')).toBe('0:0:0:0');
+  });
+
+  test('stays small and quick when a million different ones come by', () => {
+    const throttle = makeThrottle({ now: () => 0 });
+    for (let n = 0; n < 200_000; n++) throttle.act('redeem', `warm-up-${n}`);
+    Bun.gc(true);
+    const before = process.memoryUsage().heapUsed;
+    for (let n = 0; n < 1_000_000; n++) throttle.act('redeem', `account-${n}`);
+    Bun.gc(true);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20 * 1_048_576);
+    for (let n = 0; n < 9; n++) throttle.act('redeem', 'account-999999');
+    expect(() => throttle.act('redeem', 'account-999999')).toThrow('Too many tries');
+  });
+});

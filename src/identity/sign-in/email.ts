@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { Refusal } from './refusal.ts';
+
+const MAX_LENGTH = 254;
+const emailSchema = z.email().max(MAX_LENGTH);
+
+/**
+ * One spelling per mailbox, made before anything is checked or looked up: a full-width "＠" or "ｅ" becomes the plain
+ * one first, so that it can neither slip past the check nor make a second account that looks the same.
+ */
+export function normalEmail(text: string): string {
+  const email = text.normalize('NFKC').trim().toLowerCase();
+  if (text.length > 2 * MAX_LENGTH || !emailSchema.safeParse(email).success) {
+    throw new Refusal('invalid_field', 'This is not an e-mail address.', { param: 'email' });
+  }
+  return email;
+}

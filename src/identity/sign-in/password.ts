@@ -1,0 +1,88 @@
+import { availableParallelism } from 'node:os';
+import { Refusal } from './refusal.ts';
+import { isCommonPassword } from './blocklist.ts';
+
+/** Hashes and checks passwords, a few at a time. */
+export interface Passwords {
+  hash(password: string): Promise<string>;
+  verify(password: string, hash: string): Promise<boolean>;
+}
+
+export interface PasswordOptions {
+  /** How many may be computed at once; half the cores unless told otherwise. */
+  readonly parallel?: number;
+  readonly queue?: number;
+}
+
+const MEMORY_KIB = 19_456;
+const PASSES = 2;
+const QUEUE = 50;
+
+/**
+ * argon2id takes 19 MiB and tens of milliseconds of a core each time. A flood of sign-ins may neither starve the
+ * requests that earn money nor pile up: half the cores work, a short queue waits, the rest is told to come back.
+ */
+export function makePasswords(options: PasswordOptions = {}): Passwords {
+  const gate = makeGate(
+    options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2)),
+    options.queue ?? QUEUE,
+  );
+  return {
+    hash: (password) =>
+      gate(() =>
+        Bun.password.hash(normal(password), {
+          algorithm: 'argon2id',
+          memoryCost: MEMORY_KIB,
+          timeCost: PASSES,
+        }),
+      ),
+    verify: (password, hash) => gate(() => Bun.password.verify(normal(password), hash)),
+  };
+}
+
+export const MIN_PASSWORD = 8;
+export const MAX_PASSWORD = 128;
+
+/** Refuses what is too short, too long or in every attacker's first list. Runs before any hashing. */
+export function checkNewPassword(password: string, email: string): void {
+  const text = password.length > 4 * MAX_PASSWORD ? password : normal(password);
+  const { length } = Array.from(text);
+  if (length < MIN_PASSWORD || length > MAX_PASSWORD) {
+    throw weak(`A password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters.`);
+  }
+  if (isCommonPassword(text, email)) throw weak('This password is too easy to guess. Choose another one.');
+}
+
+function weak(message: string): Refusal {
+  return new Refusal('weak_password', message, { param: 'password' });
+}
+
+/** The same password typed on another keyboard may arrive as other code points. */
+function normal(password: string): string {
+  return password.normalize('NFKC');
+}
+
+type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+
+function makeGate(parallel: number, queue: number): Gate {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running >= parallel) {
+      if (waiting.length >= queue) {
+        throw new Refusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
+          retryAfterMs: 2_000,
+        });
+      }
+      // Whoever leaves hands its place over, so `running` does not change in between.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

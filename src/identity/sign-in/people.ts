@@ -1,0 +1,178 @@
+import type { Transaction } from 'kysely';
+import type { Clock } from '../../std/clock.ts';
+import { newAccountId, randomPart, type AccountId } from '../../std/ids.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Store } from '../../store/store.ts';
+import { normalEmail } from './email.ts';
+import { checkNewPassword, type Passwords } from './password.ts';
+import { Refusal } from './refusal.ts';
+
+/**
+ * People who can sign in. A person and their account have the same id and are made in one transaction, so that neither
+ * exists without the other however the process ends.
+ */
+export interface People {
+  /**
+   * Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction before the account
+   * exists, `afterwards` when it does.
+   */
+  create(person: NewPerson, also?: Within, afterwards?: Within): Promise<AccountId>;
+  /** Gives an account that exists a way to sign in, or a new password. Ends its sessions, its second factor and its passkeys. */
+  setPassword(accountId: string, password: string): Promise<void>;
+  checkPassword(accountId: string, password: string): Promise<boolean>;
+  endSessions(accountId: string): Promise<void>;
+  /** When the password of this account, or of this e-mail address, was set; `undefined`: there is none. */
+  passwordSetAt(
+    who: { readonly accountId: string } | { readonly email: string },
+  ): Promise<number | undefined>;
+}
+
+type Within = (tx: Transaction<Schema>, id: AccountId) => Promise<void>;
+
+export interface NewPerson {
+  readonly email: string;
+  readonly password: string;
+  readonly name?: string | undefined;
+  /** Never from a request's body: the first run and an admin's explicit act are the only sources of `admin`. */
+  readonly role: 'user' | 'admin';
+}
+
+export interface PeopleParts {
+  readonly store: Store;
+  readonly passwords: Passwords;
+  readonly clock: Clock;
+}
+
+export const MAX_NAME = 100;
+
+export function makePeople({ store, passwords, clock }: PeopleParts): People {
+  return {
+    async create(person, also, afterwards) {
+      const email = normalEmail(person.email);
+      checkNewPassword(person.password, email);
+      // Before the transaction: it takes long, and SQLite has one writer.
+      const hash = await passwords.hash(person.password);
+      const id = newAccountId(clock.now());
+      await store.db.transaction().execute(async (tx) => {
+        await also?.(tx, id);
+        await insertAccount(tx, { id, email, role: person.role, now: clock.now() });
+        await insertSignIn(tx, { id, email, name: nameOf(person), hash, now: clock.now() });
+        await afterwards?.(tx, id);
+      });
+      await store.durable();
+      return id;
+    },
+    async setPassword(accountId, password) {
+      const account = await store.db
+        .selectFrom('account')
+        .select('email')
+        .where('id', '=', accountId)
+        .where('role', '!=', 'system')
+        .executeTakeFirst();
+      if (!account) throw new Refusal('not_found', 'There is no such account.');
+      checkNewPassword(password, account.email);
+      const hash = await passwords.hash(password);
+      await store.db.transaction().execute(async (tx) => {
+        await tx.deleteFrom('auth_two_factor').where('userId', '=', accountId).execute();
+        await tx.deleteFrom('auth_passkey').where('userId', '=', accountId).execute();
+        await tx.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
+        await replacePassword(tx, { id: accountId, email: account.email, hash, now: clock.now() });
+        await tx
+          .updateTable('auth_user')
+          .set({ twoFactorEnabled: false })
+          .where('id', '=', accountId)
+          .execute();
+      });
+      await store.durable();
+    },
+    async checkPassword(accountId, password) {
+      const row = await store.db
+        .selectFrom('auth_account')
+        .select('password')
+        .where('userId', '=', accountId)
+        .where('providerId', '=', 'credential')
+        .executeTakeFirst();
+      return row?.password ? passwords.verify(password, row.password) : false;
+    },
+    async endSessions(accountId) {
+      await store.db.deleteFrom('auth_session').where('userId', '=', accountId).execute();
+      await store.durable();
+    },
+    async passwordSetAt(who) {
+      const row = await store.db
+        .selectFrom('auth_account')
+        .innerJoin('auth_user', 'auth_user.id', 'auth_account.userId')
+        .select('auth_account.updatedAt')
+        .where((where) =>
+          'email' in who
+            ? where('auth_user.email', '=', who.email)
+            : where('auth_user.id', '=', who.accountId),
+        )
+        .where('auth_account.providerId', '=', 'credential')
+        .executeTakeFirst();
+      return row && new Date(row.updatedAt).getTime();
+    },
+  };
+}
+
+/** The account of somebody new. Throws `email_taken`; an account that exists is never handed to who claims its address. */
+export async function insertAccount(
+  tx: Transaction<Schema>,
+  account: { id: string; email: string; role: 'user' | 'admin'; now: number },
+): Promise<void> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('account')
+    .values({ id: account.id, email: account.email, role: account.role, created_at: account.now })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirstOrThrow();
+  if (numInsertedOrUpdatedRows === 0n) {
+    throw new Refusal('email_taken', 'There is an account with this e-mail address already.', {
+      param: 'email',
+    });
+  }
+}
+
+/** Another password for an account, or its first. Ends its sessions, its trusted devices and half-finished sign-ins. */
+export async function replacePassword(tx: Transaction<Schema>, person: Omit<SignIn, 'name'>): Promise<void> {
+  await tx.deleteFrom('auth_session').where('userId', '=', person.id).execute();
+  await tx.deleteFrom('auth_verification').where('value', '=', person.id).execute();
+  await tx
+    .deleteFrom('auth_account')
+    .where('userId', '=', person.id)
+    .where('providerId', '=', 'credential')
+    .execute();
+  await insertSignIn(tx, { ...person, name: '' });
+}
+
+interface SignIn {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly now: number;
+}
+
+async function insertSignIn(tx: Transaction<Schema>, person: SignIn): Promise<void> {
+  const at = new Date(person.now).toISOString();
+  const stamps = { createdAt: at, updatedAt: at };
+  await tx
+    .insertInto('auth_user')
+    .values({ id: person.id, email: person.email, name: person.name, emailVerified: false, ...stamps })
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .execute();
+  await tx
+    .insertInto('auth_account')
+    .values({
+      id: randomPart(24),
+      accountId: person.id,
+      providerId: 'credential',
+      userId: person.id,
+      password: person.hash,
+      ...stamps,
+    })
+    .execute();
+}
+
+function nameOf(person: NewPerson): string {
+  return (person.name ?? '').normalize('NFKC').trim().slice(0, MAX_NAME);
+}

@@ -1,0 +1,186 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../std/clock.ts';
+import { randomPart, type AccountId } from '../../std/ids.ts';
+import type { Store } from '../../store/store.ts';
+
+/** Who is behind a session cookie, read afresh for every request: a changed role or a disabled account counts at once. */
+export interface Visitor {
+  readonly accountId: AccountId;
+  readonly email: string;
+  readonly name: string;
+  readonly role: 'user' | 'admin';
+  readonly twoFactor: boolean;
+  readonly sessionId: string;
+  /** When this person last proved who they are: by signing in, or by entering the password again. */
+  readonly provedAt: number;
+}
+
+/** How a request came in; `http/` knows, because it knows the proxies that may be believed. */
+export interface AuthMeta {
+  readonly address: string;
+  /** Over HTTPS, directly or through a trusted proxy. */
+  readonly secure: boolean;
+  /** `https://host:port` as the browser sees it. */
+  readonly origin: string;
+}
+
+export interface Sessions {
+  read(headers: Headers, meta: AuthMeta): Promise<Visitor | undefined>;
+  /** Signs somebody in who has just been created; returns the `Set-Cookie` line. */
+  start(accountId: AccountId, headers: Headers, meta: AuthMeta): Promise<string>;
+  /** Moves a session's end when it is more than a day old; returns a `Set-Cookie` line if it did. */
+  prolong(headers: Headers, meta: AuthMeta): Promise<string | undefined>;
+  confirm(sessionId: string): Promise<number>;
+}
+
+export const SESSION_SECONDS = 7 * 86_400;
+export const SESSION_REFRESH_SECONDS = 86_400;
+/** However busy, a session ends a month after it began. */
+const LONGEST_SESSION_MS = 30 * 86_400_000;
+/** For this long after a password, sensitive actions need no other one. */
+export const CONFIRMED_MS = 15 * 60_000;
+
+/** `__Host-` binds a cookie to this very host and to HTTPS; a browser refuses that name over plain HTTP. */
+export function cookiePrefix(secure: boolean): string {
+  return secure ? '__Host-tollgate' : 'tollgate';
+}
+
+/**
+ * Reads the library's session cookie with one look-up of our own: its general way takes a hundred times longer, and
+ * every request of the console needs it. Ending sessions and second factors stay the library's.
+ */
+export function makeSessions(parts: SessionParts): Sessions {
+  return {
+    async read(headers, meta) {
+      const row = await find(parts, headers, meta);
+      return (
+        row && {
+          accountId: row.accountId as AccountId,
+          email: row.email,
+          name: row.name,
+          role: row.role,
+          twoFactor: Boolean(row.twoFactorEnabled),
+          sessionId: row.id,
+          provedAt: Math.max(row.createdAt, row.confirmedAt ?? 0),
+        }
+      );
+    },
+    async start(accountId, headers, meta) {
+      const row = newSession(accountId, headers, meta, parts.clock.now());
+      await parts.store.db.insertInto('auth_session').values(row).execute();
+      return cookieLine(row.token, meta, parts.secret);
+    },
+    prolong: (headers, meta) => prolong(parts, headers, meta),
+    async confirm(sessionId) {
+      const now = parts.clock.now();
+      const { db } = parts.store;
+      await db.updateTable('auth_session').set({ confirmedAt: now }).where('id', '=', sessionId).execute();
+      return now + CONFIRMED_MS;
+    },
+  };
+}
+
+export interface SessionParts {
+  readonly store: Store;
+  readonly secret: string;
+  readonly clock: Clock;
+}
+
+async function find({ store, secret, clock }: SessionParts, headers: Headers, meta: AuthMeta) {
+  const token = tokenFrom(headers, meta, secret);
+  if (token === undefined) return undefined;
+  const row = await sessionQuery(store, token).executeTakeFirst();
+  if (!row || row.status !== 'active' || row.role === 'system') return undefined;
+  const createdAt = millis(row.createdAt);
+  const endsAt = Math.min(millis(row.expiresAt), createdAt + LONGEST_SESSION_MS);
+  return endsAt > clock.now() ? { ...row, role: row.role, token, createdAt, endsAt } : undefined;
+}
+
+function newSession(accountId: AccountId, headers: Headers, meta: AuthMeta, now: number) {
+  const at = new Date(now).toISOString();
+  return {
+    id: randomPart(24),
+    token: randomPart(43),
+    userId: accountId,
+    expiresAt: new Date(now + SESSION_SECONDS * 1000).toISOString(),
+    createdAt: at,
+    updatedAt: at,
+    ipAddress: meta.address,
+    userAgent: headers.get('user-agent')?.slice(0, 200) ?? null,
+  };
+}
+
+async function prolong(parts: SessionParts, headers: Headers, meta: AuthMeta): Promise<string | undefined> {
+  const row = await find(parts, headers, meta);
+  if (!row || readCookie(headers, `${cookiePrefix(meta.secure)}.dont_remember`) !== undefined)
+    return undefined;
+  const now = parts.clock.now();
+  const youngMs = (SESSION_SECONDS - SESSION_REFRESH_SECONDS) * 1000;
+  if (row.endsAt - now > youngMs) return undefined;
+  await parts.store.db
+    .updateTable('auth_session')
+    .set({
+      expiresAt: new Date(now + SESSION_SECONDS * 1000).toISOString(),
+      updatedAt: new Date(now).toISOString(),
+    })
+    .where('id', '=', row.id)
+    .execute();
+  return cookieLine(row.token, meta, parts.secret);
+}
+
+function sessionQuery(store: Store, token: string) {
+  return store.db
+    .selectFrom('auth_session')
+    .innerJoin('auth_user', 'auth_user.id', 'auth_session.userId')
+    .innerJoin('account', 'account.id', 'auth_session.userId')
+    .select([
+      'auth_session.id',
+      'auth_session.createdAt',
+      'auth_session.expiresAt',
+      'auth_session.confirmedAt',
+      'auth_user.name',
+      'auth_user.twoFactorEnabled',
+      'account.id as accountId',
+      'account.email',
+      'account.role',
+      'account.status',
+    ])
+    .where('auth_session.token', '=', token);
+}
+
+export function millis(moment: string | Date): number {
+  return new Date(moment).getTime();
+}
+
+/** The cookie is `token.signature`: a token copied from the database is worth nothing without the secret. */
+function tokenFrom(headers: Headers, meta: AuthMeta, secret: string): string | undefined {
+  const value = readCookie(headers, `${cookiePrefix(meta.secure)}.session_token`);
+  const dot = value?.lastIndexOf('.') ?? -1;
+  if (value === undefined || dot < 1 || value.length > 256) return undefined;
+  const token = value.slice(0, dot);
+  const given = Buffer.from(value.slice(dot + 1), 'base64');
+  const right = createHmac('sha256', secret).update(token).digest();
+  return given.length === right.length && timingSafeEqual(given, right) ? token : undefined;
+}
+
+function cookieLine(token: string, meta: AuthMeta, secret: string): string {
+  const signature = createHmac('sha256', secret).update(token).digest('base64');
+  const name = `${cookiePrefix(meta.secure)}.session_token`;
+  const value = encodeURIComponent(`${token}.${signature}`);
+  const secure = meta.secure ? '; Secure' : '';
+  return `${name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly${secure}; SameSite=Lax`;
+}
+
+function readCookie(headers: Headers, name: string): string | undefined {
+  for (const pair of (headers.get('cookie') ?? '').split(';')) {
+    const equals = pair.indexOf('=');
+    if (pair.slice(0, equals).trim() !== name) continue;
+    try {
+      return decodeURIComponent(pair.slice(equals + 1).trim());
+    } catch {
+      // Not percent-encoded text, so not a cookie of ours.
+      return undefined;
+    }
+  }
+  return undefined;
+}

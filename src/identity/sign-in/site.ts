@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { Store } from '../../store/store.ts';
+import { hasAdmin } from './setup.ts';
+
+/** What an admin decides about the console as a whole; kept in the store, so that every node agrees. */
+export interface SiteSettings {
+  readonly siteName: string;
+  readonly signUp: 'open' | 'closed' | 'invite';
+  readonly topUpHint: string;
+  /** Where people reach the operator; shown to everybody. */
+  readonly contact: string;
+  readonly currency: { readonly code: string; readonly perUsd: string };
+}
+
+export const siteSettingsSchema = z.strictObject({
+  siteName: z.string().trim().min(1).max(60),
+  signUp: z.enum(['open', 'closed', 'invite']),
+  topUpHint: z.string().trim().max(1_000),
+  contact: z.string().trim().max(200),
+  currency: z.strictObject({
+    code: z.string().regex(/^[A-Z]{3}$/, { error: 'a currency is three capital letters, like USD' }),
+    perUsd: z
+      .string()
+      .regex(/^(?!0+(\.0*)?$)\d{1,9}(\.\d{1,9})?$/, { error: 'a rate is a decimal number above zero' }),
+  }),
+});
+
+const DEFAULTS: SiteSettings = {
+  siteName: 'Tollgate',
+  signUp: 'open',
+  topUpHint: '',
+  contact: '',
+  currency: { code: 'USD', perUsd: '1' },
+};
+
+const KEY = 'site';
+
+export async function readSite(store: Store): Promise<SiteSettings> {
+  const row = await store.db.selectFrom('setting').select('value').where('key', '=', KEY).executeTakeFirst();
+  if (!row) return DEFAULTS;
+  return siteSettingsSchema.parse({ ...DEFAULTS, ...(JSON.parse(row.value) as object) });
+}
+
+/** How to sign up now; `setup`: not at all until the setup, or the command line, has made the first administrator. */
+export async function signUpMode(store: Store): Promise<SiteSettings['signUp'] | 'setup'> {
+  return (await hasAdmin(store.db)) ? (await readSite(store)).signUp : 'setup';
+}
+
+export async function writeSite(
+  store: Store,
+  patch: Partial<SiteSettings>,
+  now: number,
+): Promise<SiteSettings> {
+  const settings = siteSettingsSchema.parse({ ...(await readSite(store)), ...patch });
+  const value = JSON.stringify(settings);
+  await store.db
+    .insertInto('setting')
+    .values({ key: KEY, value, updated_at: now })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: now }))
+    .execute();
+  await store.durable();
+  return settings;
+}

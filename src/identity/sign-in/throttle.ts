@@ -1,0 +1,162 @@
+import type { Clock } from '../../std/clock.ts';
+import { Refusal } from './refusal.ts';
+
+/**
+ * Slows guessing down without locking anybody out for long. Counters live in this process and are bounded in number;
+ * on several nodes each counts for itself.
+ */
+export interface Throttle {
+  /**
+   * Counts one try at `subject` (an e-mail address, an account) from `address` before any work is done, or throws
+   * `rate_limit_exceeded`. Because it counts first, tries that arrive together cannot slip through together.
+   */
+  guess(kind: string, subject: string, address: string): Guess;
+  /** Whether the next try at `subject` would be refused for the failures before it. */
+  waits(kind: string, subject: string): boolean;
+  /** The secret of `subject` was replaced at that moment: failures up to then count no more, later ones do. */
+  forget(kind: string, subject: string, replacedAt: number): void;
+  /** Counts one act (a sign-up, a redeemed code) against its own allowance, or throws. */
+  act(kind: keyof typeof ALLOWANCES, key: string): void;
+}
+
+export interface Guess {
+  /** The try was right: the subject's failures are forgotten and the address gets its try back. */
+  right(): void;
+}
+
+/** Five tries are free; then 15 s, 30 s, 60 s … up to 15 minutes: ten tries in a quarter of an hour. */
+const FREE_TRIES = 5;
+const FIRST_WAIT_MS = 15_000;
+const LONGEST_WAIT_MS = 900_000;
+/** Failures are forgotten after this much quiet. */
+const FORGET_MS = 3_600_000;
+const MAX_SUBJECTS = 50_000;
+
+/** How many at once, and how long until one of them comes back. */
+const ALLOWANCES = {
+  /** Tries from one address (IPv6: one /64), whoever they are at. */
+  address: { burst: 30, everyMs: 10_000 },
+  /** All tries on this node. */
+  everybody: { burst: 500, everyMs: 20 },
+  sign_up_address: { burst: 10, everyMs: 360_000 },
+  sign_up_everybody: { burst: 100, everyMs: 1_000 },
+  redeem: { burst: 10, everyMs: 30_000 },
+  setup: { burst: 20, everyMs: 10_000 },
+  reset: { burst: 20, everyMs: 10_000 },
+  /** Challenges for a passkey: every look at the sign-in page takes one, and each is a row for five minutes. */
+  challenge_address: { burst: 60, everyMs: 2_000 },
+  challenge_everybody: { burst: 1_000, everyMs: 20 },
+} as const;
+
+interface Failures {
+  count: number;
+  lastAt: number;
+}
+
+export function makeThrottle(clock: Clock): Throttle {
+  const failures = new BoundedMap<Failures>(MAX_SUBJECTS);
+  const arrivals = new BoundedMap<number>(MAX_SUBJECTS);
+
+  /** GCRA: one moment per key says how far ahead of its allowance it is. */
+  const take = (kind: keyof typeof ALLOWANCES, key: string): void => {
+    const { burst, everyMs } = ALLOWANCES[kind];
+    const name = `${kind} ${key}`;
+    const now = clock.now();
+    const next = Math.max(arrivals.get(name) ?? 0, now) + everyMs;
+    const waitMs = next - now - burst * everyMs;
+    if (waitMs > 0) throw tooMany(waitMs);
+    arrivals.set(name, next);
+  };
+
+  const giveBack = (kind: keyof typeof ALLOWANCES, key: string): void => {
+    const name = `${kind} ${key}`;
+    const arrival = arrivals.get(name);
+    if (arrival !== undefined) arrivals.set(name, arrival - ALLOWANCES[kind].everyMs);
+  };
+
+  const past = (key: string) => {
+    const found = failures.get(key);
+    const now = clock.now();
+    const count = found && now - found.lastAt < FORGET_MS ? found.count : 0;
+    const waitMs = found ? found.lastAt + waitAfter(count) - now : 0;
+    return { count, waitMs };
+  };
+
+  return {
+    guess(kind, subject, address) {
+      const key = `${kind} ${subject}`;
+      const { count, waitMs } = past(key);
+      if (waitMs > 0) throw tooMany(waitMs);
+      const place = addressKey(address);
+      take('address', place);
+      take('everybody', '');
+      failures.set(key, { count: count + 1, lastAt: clock.now() });
+      return {
+        right() {
+          failures.delete(key);
+          giveBack('address', place);
+        },
+      };
+    },
+    waits: (kind, subject) => past(`${kind} ${subject}`).waitMs > 0,
+    forget(kind, subject, replacedAt) {
+      const key = `${kind} ${subject}`;
+      if ((failures.get(key)?.lastAt ?? Infinity) <= replacedAt) failures.delete(key);
+    },
+    act(kind, key) {
+      take(kind, kind === 'redeem' ? key : addressKey(key));
+    },
+  };
+}
+
+function waitAfter(count: number): number {
+  if (count < FREE_TRIES) return 0;
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(count - FREE_TRIES, 10));
+}
+
+function tooMany(retryAfterMs: number): Refusal {
+  return new Refusal('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', { retryAfterMs });
+}
+
+/** One person has one IPv4 address or a whole /64 of IPv6 ones. */
+export function addressKey(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+  if (!plain.includes(':')) return plain;
+  const [head = '', tail] = plain.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
+  const groups = [...left, ...zeros, ...right].slice(0, 4);
+  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, '')).join(':');
+}
+
+/**
+ * Remembers at least the last `max / 2` keys that were touched and never more than `max`. Two generations instead of
+ * an order of use: dropping the oldest key of a large Map one by one makes each look for it pass all those dropped before.
+ */
+class BoundedMap<Value> {
+  readonly #half: number;
+  #young = new Map<string, Value>();
+  #old = new Map<string, Value>();
+
+  constructor(max: number) {
+    this.#half = Math.ceil(max / 2);
+  }
+
+  get(key: string): Value | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
+  }
+
+  set(key: string, value: Value): void {
+    this.#young.set(key, value);
+    if (this.#young.size < this.#half) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+  }
+
+  delete(key: string): void {
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+}

@@ -1,4 +1,0 @@
-import { ledgerContract } from './contract.ts';
-import { sqliteHarness } from './sqlite-harness.ts';
-
-ledgerContract('SQLite', () => sqliteHarness());

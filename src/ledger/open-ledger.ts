@@ -1,0 +1,33 @@
+import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
+import type { Store } from '../store/store.ts';
+import type { Ledger } from './port.ts';
+import { openPostgresLedger } from './postgres/ledger.ts';
+import { SqliteLedger } from './sqlite/ledger.ts';
+
+export interface OpenLedger {
+  readonly ledger: Ledger;
+  /** At the start of a server: closes what a process before it left behind. */
+  recover(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface LedgerOptions {
+  /** Who holds the leases: one name per process. */
+  readonly node: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly leaseMs?: number | undefined;
+}
+
+/** The books of a store, whichever database it is. */
+export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
+  const { backend } = store;
+  if (backend.kind === 'sqlite') {
+    const ledger = new SqliteLedger({ backend, ...options });
+    return { ledger, recover: () => ledger.recover(), close: () => ledger.close() };
+  }
+  const ledger = openPostgresLedger(backend, options);
+  // Other nodes may be alive: only leases tell which holds are orphans, and the sweeper looks at those all the time.
+  return { ledger, recover: () => Promise.resolve(0), close: () => ledger.close() };
+}

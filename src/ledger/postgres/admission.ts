@@ -1,0 +1,261 @@
+import type { AccountId } from '../../std/ids.ts';
+import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
+import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from '../decide.ts';
+import type { Admission, AdmissionRequest, Caller, RefusalReason } from '../port.ts';
+import { plainArray, textArray } from './batch.ts';
+import type { Statement } from './pool.ts';
+import { MAX_COUNT } from '../price.ts';
+import type { Lease } from '../lease.ts';
+import { priceText } from '../price-text.ts';
+
+/** A batch of admissions on its way to the database's `ledger_admit` and back. */
+export class AdmissionBatch {
+  readonly #groups: readonly Group[];
+  /** In the order in which they are sent: by group. */
+  readonly #members: readonly Member[];
+
+  constructor(requests: readonly AdmissionRequest[]) {
+    const groups = new Map<string, Group>();
+    for (const [place, request] of requests.entries()) {
+      const key = groupKey(request);
+      let group = groups.get(key);
+      if (!group) groups.set(key, (group = new Group(request, groups.size + 1)));
+      group.add(request, place);
+    }
+    this.#groups = [...groups.values()];
+    this.#members = this.#groups.flatMap((group) => group.members);
+  }
+
+  /** The arguments of {@link ADMIT}. */
+  values(lease: Lease, offsetUs: number): unknown[] {
+    const shapes = new Shapes();
+    const shapeOf = this.#members.map(({ request }) => shapes.placeOf(request));
+    let last = 0;
+    return [
+      lease.node,
+      lease.leaseMs,
+      offsetUs,
+      MAX_BALANCE,
+      OUTPUT_FLOOR,
+      MAX_COUNT,
+      textArray(this.#groups.map(({ caller }) => (caller.kind === 'token' ? caller.hash : null))),
+      textArray(this.#groups.map(({ caller }) => (caller.kind === 'account' ? caller.id : null))),
+      plainArray(this.#groups.map(({ images }) => images)),
+      plainArray(this.#groups.map(({ perMinute }) => perMinute)),
+      plainArray(this.#groups.map(({ concurrent }) => concurrent)),
+      plainArray(this.#groups.map(({ members }) => (last += members.length))),
+      plainArray(this.#groups.map(({ total }) => total)),
+      ...shapes.values(),
+      textArray(this.#members.map(({ request }) => request.requestId)),
+      plainArray(this.#members.map(({ group }) => group.number)),
+      plainArray(shapeOf),
+      plainArray(this.#members.map(({ full }) => full)),
+      plainArray(this.#members.map(({ required }) => required)),
+      plainArray(
+        this.#members.map(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0)),
+      ),
+      plainArray(this.#members.map(({ request }) => outputOf(request))),
+      plainArray(
+        this.#members.map(({ request: { ceiling } }) =>
+          ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
+        ),
+      ),
+    ];
+  }
+
+  /** What the database decided, in the order in which the requests came. */
+  admissions(row: AdmitRow): Admission[] {
+    const groupNumbers = numbersIn(row.group_results);
+    const numbers = numbersIn(row.request_results ?? '{}');
+    const accounts = row.accounts.split(',');
+    const admissions: Admission[] = [];
+    let sent = 0;
+    for (const [index, group] of this.#groups.entries()) {
+      const [verdict = -1, free = 0, limit = 1, backlogUs = 0] = groupNumbers.slice(index * 4, index * 4 + 4);
+      // The database names accounts by their ids.
+      const whole = new WholeGroup((accounts[index] ?? '') as AccountId, { free, limit, backlogUs });
+      for (const member of group.members) {
+        const at = sent++ * NUMBERS_PER_REQUEST;
+        if (verdict === 1) admissions[member.place] = whole.next(member);
+        else if (verdict === 0)
+          admissions[member.place] = admissionOf(
+            member,
+            whole.accountId,
+            numbers.slice(at, at + NUMBERS_PER_REQUEST),
+          );
+        else admissions[member.place] = NOBODY;
+      }
+    }
+    return admissions;
+  }
+}
+
+export interface AdmitRow {
+  /** One of each group, separated by commas. */
+  readonly accounts: string;
+  readonly group_results: string;
+  /** Absent when every group was admitted as a whole or belongs to nobody. */
+  readonly request_results: string | null;
+}
+
+const NUMBERS_PER_REQUEST = 6;
+const PARAMETERS = 29;
+
+export const ADMIT: Statement = {
+  name: 'ledger_admit',
+  text: `SELECT * FROM ledger_admit(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
+};
+
+interface Member {
+  readonly request: AdmissionRequest;
+  readonly group: Group;
+  /** Where it stood in the batch as it came. */
+  readonly place: number;
+  readonly full: NanoUsd;
+  readonly required: NanoUsd;
+}
+
+/** Requests of one caller under one kind of limit: whether all of them fit is one question. */
+class Group {
+  readonly caller: Caller;
+  /** Counted from one, as the database does. */
+  readonly number: number;
+  readonly images: boolean;
+  readonly perMinute: number;
+  readonly concurrent: number;
+  readonly members: Member[] = [];
+  /** What all of them would hold. Beyond any balance it need not be exact. */
+  total = 0;
+
+  constructor({ caller, rate, limits }: AdmissionRequest, number: number) {
+    this.caller = caller;
+    this.number = number;
+    this.images = rate === 'images';
+    this.perMinute = this.images ? limits.imagesPerMinute : limits.chatPerMinute;
+    this.concurrent = limits.concurrent;
+  }
+
+  add(request: AdmissionRequest, place: number): void {
+    const { full, required } = holdRange(request);
+    this.members.push({ request, group: this, place, full, required });
+    this.total = Math.min(this.total + full, Number.MAX_SAFE_INTEGER);
+  }
+}
+
+function groupKey({ caller, rate, limits }: AdmissionRequest): string {
+  const who = caller.kind === 'token' ? caller.hash : caller.id;
+  return `${caller.kind} ${rate} ${limits.chatPerMinute} ${limits.imagesPerMinute} ${limits.concurrent} ${who}`;
+}
+
+/** What requests have in common is sent once: most of a batch is the same few models and clients. */
+class Shapes {
+  readonly #places = new Map<string, number>();
+  readonly #shapes: AdmissionRequest[] = [];
+
+  /** Counted from one, as the database does. */
+  placeOf(request: AdmissionRequest): number {
+    const { endpoint, model, price, stream, client, ceiling } = request;
+    const key = `${ceiling.kind} ${stream} ${priceText(price)}\0${endpoint}\0${model}\0${client}`;
+    const known = this.#places.get(key);
+    if (known !== undefined) return known;
+    this.#shapes.push(request);
+    this.#places.set(key, this.#shapes.length);
+    return this.#shapes.length;
+  }
+
+  values(): unknown[] {
+    const shapes = this.#shapes;
+    return [
+      plainArray(shapes.map(({ ceiling }) => ceiling.kind === 'tokens')),
+      textArray(shapes.map(({ endpoint }) => endpoint)),
+      textArray(shapes.map(({ model }) => model)),
+      textArray(shapes.map(({ price }) => priceText(price))),
+      plainArray(shapes.map(tokenPrice).map(({ input, cachedInput }) => Math.max(input, cachedInput))),
+      plainArray(shapes.map(tokenPrice).map(({ output }) => output)),
+      plainArray(shapes.map(({ stream }) => (stream ? 1 : 0))),
+      textArray(shapes.map(({ client }) => client)),
+    ];
+  }
+}
+
+const NO_TOKEN_PRICE = { input: 0, cachedInput: 0, output: 0 };
+
+function tokenPrice({ price }: AdmissionRequest) {
+  return price.kind === 'tokens' ? price : NO_TOKEN_PRICE;
+}
+
+function outputOf({ ceiling }: AdmissionRequest): number {
+  return ceiling.kind === 'tokens' ? ceiling.output : 0;
+}
+
+/** Admits the members of a group one after another, as the database did at once. */
+class WholeGroup {
+  readonly accountId: AccountId;
+  readonly #limit: number;
+  #free: number;
+  #backlogUs: number;
+
+  constructor(
+    accountId: AccountId,
+    { free, limit, backlogUs }: { free: number; limit: number; backlogUs: number },
+  ) {
+    this.accountId = accountId;
+    this.#free = free;
+    this.#limit = limit;
+    this.#backlogUs = backlogUs;
+  }
+
+  next({ request, full }: Member): Admission {
+    this.#free -= full;
+    this.#backlogUs = rateDecision({ arrivalUs: this.#backlogUs, perMinute: this.#limit }, 0).nextUs;
+    return {
+      kind: 'admitted',
+      accountId: this.accountId,
+      held: full,
+      output: outputOf(request),
+      rate: rateState(this.#limit, this.#backlogUs, 0),
+      available: nanoUsd(this.#free),
+    };
+  }
+}
+
+/** By the numbers that `ledger_admit` gives them. */
+const REASONS: readonly RefusalReason[] = [
+  'invalid_token',
+  'rate_limit_exceeded',
+  'concurrency_limit_exceeded',
+  'insufficient_balance',
+  'limit_reached',
+  'funds_on_hold',
+  'request_exceeds_balance',
+];
+
+function admissionOf(member: Member, accountId: AccountId, numbers: readonly number[]): Admission {
+  const [verdict = 1, held = 0, output = 0, free = 0, limit = 1, backlogUs = 0] = numbers;
+  const rate = rateState(limit, backlogUs, 0);
+  const available = nanoUsd(free);
+  if (verdict === 0) return { kind: 'admitted', accountId, held: nanoUsd(held), output, rate, available };
+  const reason = REASONS[verdict - 1] ?? 'invalid_token';
+  const retryAfterMs = retryAfter(reason, limit, backlogUs);
+  return { kind: 'refused', reason, retryAfterMs, available, required: member.required, rate };
+}
+
+/** A disabled account is told no more than a stranger. */
+const NOBODY: Admission = {
+  kind: 'refused',
+  reason: 'invalid_token',
+  retryAfterMs: undefined,
+  available: ZERO,
+  required: ZERO,
+  rate: undefined,
+};
+
+function retryAfter(reason: RefusalReason, perMinute: number, backlogUs: number): number | undefined {
+  if (reason === 'concurrency_limit_exceeded' || reason === 'funds_on_hold') return HOLD_RETRY_MS;
+  if (reason !== 'rate_limit_exceeded') return undefined;
+  return Math.ceil(rateDecision({ arrivalUs: backlogUs, perMinute }, 0).waitUs / 1000);
+}
+
+function numbersIn(array: string): number[] {
+  return array === '{}' ? [] : array.slice(1, -1).split(',').map(Number);
+}

@@ -1,0 +1,42 @@
+import { asFault, type Fault } from '../../std/fault.ts';
+import { unavailable } from './batch-queue.ts';
+import { CallFailed } from './pool.ts';
+
+/**
+ * Makes one call for a batch. One item whose values the database refuses undoes the whole call; then the batch is cut
+ * in two until that item fails alone. Every other failure is the database's and everyone's.
+ */
+export async function callTogether<Item, Answer>(
+  items: readonly Item[],
+  call: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>,
+): Promise<readonly (Answer | Fault)[]> {
+  try {
+    return await call(items);
+  } catch (error) {
+    if (!(error instanceof CallFailed)) return items.map(() => asFault(error));
+    if (!error.isMistake) return items.map(() => unavailable(error.message, error));
+    if (items.length === 1) return [asFault(error)];
+    const middle = Math.ceil(items.length / 2);
+    const first = await callTogether(items.slice(0, middle), call);
+    return [...first, ...(await callTogether(items.slice(middle), call))];
+  }
+}
+
+/** An array of numbers or truth values as the database reads it. */
+export function plainArray(values: readonly (number | boolean | null | undefined)[]): string {
+  return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+}
+
+/** An array of texts as the database reads it. A NUL character, which it cannot store, becomes U+FFFD. */
+export function textArray(values: readonly (string | null | undefined)[]): string {
+  return `{${values.map(quoted).join(',')}}`;
+}
+
+function quoted(text: string | null | undefined): string {
+  if (text === null || text === undefined) return 'NULL';
+  if (PLAIN.test(text)) return `"${text}"`;
+  return `"${text.replaceAll('\0', '\uFFFD').replace(/["\\]/g, '\\$&')}"`;
+}
+
+// oxlint-disable-next-line no-control-regex -- the NUL character is what it looks for
+const PLAIN = /^[^"\\\0]*$/;

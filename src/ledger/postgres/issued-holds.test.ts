@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
+import {
+  accountRow,
+  addAccount,
+  ask,
+  askImages,
+  FAILED,
+  hold,
+  requestRow,
+  used,
+  type TestAccount,
+} from '../testing/contract-harness.ts';
+import { OVERRUN_ACCOUNT } from '../settlement.ts';
+
+const PATIENCE_MS = 60_000;
+
+describe('a hold that a crash of the database lost', () => {
+  let harness: PostgresHarness;
+  beforeAll(async () => {
+    harness = await postgresHarness();
+  }, PATIENCE_MS);
+  afterAll(() => harness.close(), PATIENCE_MS);
+
+  /** As if the transactions that made them had never been. */
+  async function loseHolds({ id }: TestAccount): Promise<void> {
+    await harness.backend.pool.query('DELETE FROM request WHERE account_id = $1', [id]);
+    await harness.backend.pool.query('UPDATE account SET held = 0, open_holds = 0 WHERE id = $1', [id]);
+  }
+
+  test('is charged all the same, once, by the node that ran the request, with a whole receipt', async () => {
+    const account = await addAccount(harness, 10_000);
+    const request = ask(account, { stream: true, client: 'a client' });
+    const requestId = await hold(harness, request);
+    await loseHolds(account);
+    for (let turn = 0; turn < 2; turn++) {
+      expect(await harness.ledger().settle(requestId, used({ input: 10, output: 50 }))).toMatchObject({
+        state: 'posted',
+        charged: 110,
+        held: 2_100,
+        overrun: 0,
+        available: 9_890,
+      });
+    }
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 9_890, held: 0, open_holds: 0 });
+    expect(await requestRow(harness, requestId)).toMatchObject({
+      stream: 1,
+      client: 'a client',
+      output_cap: 1_000,
+      output_tokens: 50,
+    });
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  test('among others that were not lost: each is closed as it should be', async () => {
+    const account = await addAccount(harness, 100_000);
+    const lost = await Promise.all([
+      hold(harness, ask(account)),
+      hold(harness, askImages(account, 2)),
+      hold(harness, ask(account)),
+    ]);
+    await loseHolds(account);
+    const kept = await hold(harness, ask(account));
+    const [chat, images, failed, other] = await Promise.all([
+      harness.ledger().settle(lost[0], used({ output: 10 })),
+      harness.ledger().settle(lost[1], used({ images: 2 })),
+      harness.ledger().void(lost[2], FAILED),
+      harness.ledger().settle(kept, used({ output: 1 })),
+    ]);
+    expect([chat, images, failed, other].map(({ state, charged }) => `${state} ${charged}`)).toEqual([
+      'posted 20',
+      'posted 2000',
+      'void 0',
+      'posted 2',
+    ]);
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 97_978, held: 0, open_holds: 0 });
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  test('whose money was spent meanwhile takes what is left, and the rest is the operator’s loss', async () => {
+    const account = await addAccount(harness, 2_100);
+    const lost = await hold(harness, ask(account));
+    await loseHolds(account);
+    const later = await hold(harness, ask(account));
+    await harness.ledger().settle(later, used({ output: 1_000 }));
+    const before = await lossOf(harness);
+    expect(await harness.ledger().settle(lost, used({ output: 1_000 }))).toMatchObject({
+      state: 'posted',
+      charged: 100,
+      overrun: 1_900,
+      available: 0,
+    });
+    expect((await lossOf(harness)) - before).toBe(1_900);
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  test('is nobody’s once it has been closed: a hold that never was is still unknown', async () => {
+    const account = await addAccount(harness, 10_000);
+    const requestId = await hold(harness, ask(account));
+    await harness.ledger().void(requestId, FAILED);
+    await loseHolds(account);
+    expect(harness.ledger().settle(requestId, used({ output: 1 }))).rejects.toMatchObject({
+      code: 'internal_error',
+    });
+  });
+});
+
+async function lossOf({ store }: PostgresHarness): Promise<number> {
+  const { balance } = await store.db
+    .selectFrom('account')
+    .select('balance')
+    .where('id', '=', OVERRUN_ACCOUNT)
+    .executeTakeFirstOrThrow();
+  return balance;
+}

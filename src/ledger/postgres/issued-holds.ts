@@ -1,0 +1,74 @@
+import type { RequestId } from '../../std/ids.ts';
+import type { Admission, AdmissionRequest } from '../port.ts';
+import { plainArray, textArray } from './batch.ts';
+import type { Statement } from './pool.ts';
+import type { Lease } from '../lease.ts';
+import { priceText } from '../price-text.ts';
+
+/**
+ * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be
+ * given it back. Without that, whatever ran when the database crashed would be served for nothing.
+ */
+export class HoldsGiven {
+  readonly #holds = new Map<RequestId, HoldGiven>();
+
+  remember(
+    requests: readonly AdmissionRequest[],
+    admissions: readonly (Admission | undefined)[],
+    nowMs: number,
+  ): void {
+    for (const [index, request] of requests.entries()) {
+      const admission = admissions[index];
+      if (admission?.kind === 'admitted') this.#holds.set(request.requestId, { request, admission, nowMs });
+    }
+    for (const oldest of this.#holds.keys()) {
+      if (this.#holds.size <= MOST_REMEMBERED) break;
+      this.#holds.delete(oldest);
+    }
+  }
+
+  forget(ids: Iterable<string>): void {
+    // A set of strings: whether one is an id of ours is what is asked.
+    for (const id of ids) this.#holds.delete(id as RequestId);
+  }
+
+  among(ids: readonly RequestId[]): HoldGiven[] {
+    return ids.flatMap((id) => this.#holds.get(id) ?? []);
+  }
+}
+
+export interface HoldGiven {
+  readonly request: AdmissionRequest;
+  readonly admission: Admission & { readonly kind: 'admitted' };
+  readonly nowMs: number;
+}
+
+/** A server writes its log to disk within a second by itself: with so many after it, a hold cannot be lost any more. */
+const MOST_REMEMBERED = 20_000;
+
+export const RESTORE: Statement = {
+  name: 'ledger_restore',
+  text: `SELECT ledger_restore(${Array.from({ length: 15 }, (_, n) => `$${n + 1}`).join(', ')})`,
+};
+
+export function restoreValues(holds: readonly HoldGiven[], lease: Lease): unknown[] {
+  const requests = holds.map(({ request }) => request);
+  const ceilings = requests.map(({ ceiling }) => ceiling);
+  return [
+    lease.node,
+    lease.leaseMs,
+    textArray(requests.map(({ requestId }) => requestId)),
+    textArray(holds.map(({ admission }) => admission.accountId)),
+    plainArray(holds.map(({ admission }) => admission.held)),
+    textArray(requests.map(({ rate }) => rate)),
+    textArray(requests.map(({ endpoint }) => endpoint)),
+    textArray(requests.map(({ model }) => model)),
+    textArray(requests.map(({ price }) => priceText(price))),
+    plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.input : 0))),
+    plainArray(holds.map(({ admission }) => admission.output)),
+    plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images))),
+    plainArray(requests.map(({ stream }) => (stream ? 1 : 0))),
+    textArray(requests.map(({ client }) => client)),
+    plainArray(holds.map(({ nowMs }) => nowMs)),
+  ];
+}

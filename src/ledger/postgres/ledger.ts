@@ -1,0 +1,287 @@
+import type { Fault } from '../../std/fault.ts';
+import type { RequestId } from '../../std/ids.ts';
+import type { Log } from '../../std/log.ts';
+import type { PostgresBackend } from '../../store/store.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  Caller,
+  Ending,
+  Ledger,
+  NewEntry,
+  Progress,
+  Settled,
+  Settlement,
+  Standing,
+  Verification,
+} from '../port.ts';
+import { ADMIT, AdmissionBatch, type AdmitRow } from './admission.ts';
+import { callTogether, plainArray, textArray } from './batch.ts';
+import {
+  CLOSE,
+  closedRows,
+  closeValues,
+  EXPIRE,
+  expireValues,
+  settledOf,
+  settlementOf,
+  voidOf,
+  type ClosedAnswer,
+  type ClosedRow,
+  type Closing,
+} from './settlement.ts';
+import { Doubts } from './uncertain-admissions.ts';
+import { Lane, unavailable } from './batch-queue.ts';
+import { HoldsGiven, RESTORE, restoreValues } from './issued-holds.ts';
+import { postEntry } from './posting.ts';
+import { PostgresReading } from './queries.ts';
+import { CallFailed, PostgresSession, type Statement } from './pool.ts';
+import { NO_USAGE } from '../price.ts';
+import { isUsage } from '../settlement.ts';
+import type { Lease } from '../lease.ts';
+
+export function openPostgresLedger(
+  backend: Pick<PostgresBackend, 'url'>,
+  options: PostgresLedgerOptions,
+): PostgresLedger {
+  return new PostgresLedger(backend.url, options);
+}
+
+export interface PostgresLedgerOptions {
+  /** Names this process in the holds it makes; no two processes share one. */
+  readonly node: string;
+  readonly log: Log;
+  readonly leaseMs?: number | undefined;
+  /** Added to the database's clock, the only one that counts here. For tests. */
+  readonly clockOffsetMs?: (() => number) | undefined;
+  /** Stretches every deadline, for work that nobody waits for; 1 when absent. */
+  readonly patience?: number | undefined;
+}
+
+/**
+ * The ledger on Postgres, for any number of nodes. What arrives together travels together: one call of one function
+ * decides a batch inside the database, under the locks of the accounts concerned, on the database's clock.
+ */
+export class PostgresLedger implements Ledger {
+  readonly #log: Log;
+  readonly #lease: Lease;
+  readonly #offsetMs: () => number;
+  /** For what requests wait for; each lane has one call under way, so it never runs out of connections. */
+  readonly #session: PostgresSession;
+  /** For the rest, which may come in any number and then waits for each other. */
+  readonly #desk: PostgresSession;
+  readonly #reading: PostgresReading;
+  readonly #doubts: Doubts;
+  readonly #given = new HoldsGiven();
+  readonly #admissions: readonly [Lane<AdmissionRequest, Admission>, Lane<AdmissionRequest, Admission>];
+  readonly #closings: Lane<Closing, Settled>;
+  readonly #callers: Lane<Caller, Identified>;
+
+  constructor(
+    url: string,
+    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0, patience = 1 }: PostgresLedgerOptions,
+  ) {
+    this.#log = log;
+    this.#lease = { node, leaseMs };
+    this.#offsetMs = clockOffsetMs;
+    this.#session = new PostgresSession(url, log, LANE_CONNECTIONS, patience);
+    this.#desk = new PostgresSession(url, log, DESK_CONNECTIONS, patience);
+    this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
+    this.#doubts = new Doubts((ids) => this.#voidFound(ids));
+    this.#admissions = [this.#admissionLane(patience), this.#admissionLane(patience)];
+    this.#closings = new Lane({ patience, run: (closings) => this.#closeAll(closings) });
+    this.#callers = new Lane({ patience, run: (callers) => this.#identifyAll(callers) });
+  }
+
+  admit(request: AdmissionRequest): Promise<Admission> {
+    return this.#admissions[laneOf(request.caller)].submit(request);
+  }
+
+  async settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
+    return this.#closings.submit(settlementOf(requestId, settlement));
+  }
+
+  void(requestId: RequestId, ending: Ending): Promise<Settled> {
+    return this.#closings.submit(voidOf(requestId, ending));
+  }
+
+  async renew(progress: readonly Progress[]): Promise<void> {
+    const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
+    for (let start = 0; start < latest.length; start += RENEW_TOGETHER) {
+      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
+    }
+  }
+
+  async expire(): Promise<number> {
+    for (let closed = 0; ;) {
+      const values = expireValues(EXPIRE_TOGETHER, this.#offsetUs());
+      const rows = closedRows(await this.#call<ClosedAnswer>(EXPIRE, values));
+      this.#reportOverruns(rows);
+      closed += rows.length;
+      if (rows.length < EXPIRE_TOGETHER) return closed;
+    }
+  }
+
+  async identify(caller: Caller): Promise<Standing | undefined> {
+    return (await this.#callers.submit(caller)).standing;
+  }
+
+  post(entry: NewEntry): ReturnType<Ledger['post']> {
+    return postEntry(this.#desk, entry, this.#offsetUs());
+  }
+
+  async verify(): Promise<Verification> {
+    try {
+      return await this.#reading.verify();
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#doubts.close();
+    await Promise.all([this.#session.close(), this.#desk.close(), this.#reading.close()]);
+  }
+
+  #admissionLane(patience: number): Lane<AdmissionRequest, Admission> {
+    return new Lane({
+      patience,
+      run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
+      // The client has already been told to come back: what was admitted too late is released.
+      onLate: ({ requestId }, answer) => {
+        if ('kind' in answer && answer.kind === 'admitted') this.#doubts.add(requestId);
+      },
+    });
+  }
+
+  async #admitAll(requests: readonly AdmissionRequest[]): Promise<readonly (Admission | Fault)[]> {
+    const batch = new AdmissionBatch(requests);
+    try {
+      const [row] = await this.#session.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
+      const admissions = row ? batch.admissions(row) : [];
+      this.#remember(requests, admissions);
+      return admissions;
+    } catch (error) {
+      if (!(error instanceof CallFailed) || error.outcome !== 'unknown') throw error;
+      return await this.#lookUp(requests, error);
+    }
+  }
+
+  /** The answer was lost on its way. The holds themselves tell what was decided, if they can be asked in time. */
+  async #lookUp(
+    requests: readonly AdmissionRequest[],
+    lost: CallFailed,
+  ): Promise<readonly (Admission | Fault)[]> {
+    const found = await this.#reading.found(requests).catch(() => []);
+    this.#remember(requests, found);
+    return requests.map((request, index) => {
+      const admission = found[index];
+      if (admission) return admission;
+      this.#doubts.add(request.requestId);
+      return unavailable(`it is not known whether the hold was written: ${lost.message}`, lost);
+    });
+  }
+
+  #closeAll(closings: readonly Closing[]): Promise<readonly (Settled | Fault)[]> {
+    return callTogether(closings, async (some) => {
+      const rows = await this.#closeRows(some);
+      if (rows.size < some.length) await this.#closeLost(some, rows);
+      return some.map(({ requestId }) => settledOf(rows.get(requestId), requestId));
+    });
+  }
+
+  async #closeRows(closings: readonly Closing[]): Promise<Map<string, ClosedRow>> {
+    const values = closeValues(closings, this.#offsetUs());
+    const rows = closedRows(await this.#session.call<ClosedAnswer>(CLOSE, values));
+    this.#reportOverruns(rows);
+    const found = new Map(rows.map((row) => [row.id, row]));
+    this.#given.forget(found.keys());
+    return found;
+  }
+
+  /** Holds that we were given and that are not there any more: a crash of the database lost them. */
+  async #closeLost(closings: readonly Closing[], rows: Map<string, ClosedRow>): Promise<void> {
+    const missing = closings.filter(({ requestId }) => !rows.has(requestId));
+    const lost = this.#given.among(missing.map(({ requestId }) => requestId));
+    if (lost.length === 0) return;
+    this.#log.warn('holds_restored', { requests: lost.map(({ request }) => request.requestId) });
+    await this.#session.call(RESTORE, restoreValues(lost, this.#lease));
+    for (const [id, row] of await this.#closeRows(missing)) rows.set(id, row);
+  }
+
+  async #voidFound(ids: readonly RequestId[]): Promise<ReadonlySet<string>> {
+    const ending: Ending = { outcome: 'shed', errorCode: 'service_unavailable', attempts: [], durationMs: 0 };
+    const rows = await this.#closeRows(ids.map((id) => voidOf(id, ending)));
+    return new Set(rows.keys());
+  }
+
+  #identifyAll(callers: readonly Caller[]): Promise<readonly (Identified | Fault)[]> {
+    return callTogether(callers, async (some) => {
+      const standings = await this.#reading.standings(some);
+      return standings.map((standing) => ({ standing }));
+    });
+  }
+
+  #renewValues(progress: readonly Progress[]): unknown[] {
+    const believed = progress.map(({ requestId, delivered }) => {
+      if (isUsage(delivered)) return true;
+      this.#log.error('meter_refused', { requestId, delivered });
+      return false;
+    });
+    const meters = progress.map(({ delivered }, index) => (believed[index] ? delivered : NO_USAGE));
+    return [
+      this.#offsetUs(),
+      this.#lease.leaseMs,
+      textArray(progress.map(({ requestId }) => requestId)),
+      plainArray(believed),
+      plainArray(meters.map(({ input }) => input)),
+      plainArray(meters.map(({ cached }) => cached)),
+      plainArray(meters.map(({ output }) => output)),
+      plainArray(meters.map(({ reasoning }) => reasoning)),
+      plainArray(meters.map(({ images }) => images)),
+    ];
+  }
+
+  #reportOverruns(rows: readonly ClosedRow[]): void {
+    for (const { id, model, excess } of rows) {
+      if (excess > 0) this.#log.error('overrun', { requestId: id, model, overrunNanoUsd: excess });
+    }
+  }
+
+  async #call<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    try {
+      return await this.#desk.call<Row>(statement, values);
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
+  }
+
+  #remember(requests: readonly AdmissionRequest[], admissions: readonly (Admission | undefined)[]): void {
+    this.#given.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
+  }
+
+  #offsetUs(): number {
+    return Math.round(this.#offsetMs() * 1000);
+  }
+}
+
+interface Identified {
+  readonly standing: Standing | undefined;
+}
+
+const LEASE_MS = 120_000;
+const LANE_CONNECTIONS = 6;
+const DESK_CONNECTIONS = 2;
+const RENEW_TOGETHER = 500;
+const EXPIRE_TOGETHER = 100;
+
+const RENEW: Statement = {
+  name: 'ledger_renew',
+  text: 'SELECT ledger_renew($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+};
+
+/** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */
+function laneOf(caller: Caller): 0 | 1 {
+  const text = caller.kind === 'token' ? caller.hash : caller.id;
+  return text.charCodeAt(text.length - 1) % 2 === 0 ? 0 : 1;
+}

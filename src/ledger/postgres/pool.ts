@@ -1,0 +1,194 @@
+import { DatabaseError, Pool, type PoolClient } from 'pg';
+import type { Log } from '../../std/log.ts';
+import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
+
+/** One statement in one round trip, prepared under its name on each connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * The ledger's own connections: few, with short timeouts, so that a database that is slow or gone is known as such
+ * within a second. Every call is one statement and therefore one transaction. It either returns its rows or throws
+ * {@link CallFailed}, which says whether the statement can have taken effect.
+ */
+export class PostgresSession {
+  readonly #pool: Pool;
+  readonly #log: Log;
+  readonly #callTimeoutMs: number;
+  #restUntil = 0;
+  #failing = false;
+
+  /** `patience` stretches every timeout: 1 for a service, more where nobody waits for an answer. */
+  constructor(url: string, log: Log, maxConnections: number, patience = 1) {
+    this.#log = log;
+    this.#callTimeoutMs = CALL_TIMEOUT_MS * patience;
+    this.#pool = new Pool({
+      connectionString: url,
+      max: maxConnections,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS * patience,
+      idleTimeoutMillis: IDLE_MS,
+      keepAlive: true,
+      application_name: 'tollgate ledger',
+      types: INTEGERS_AS_NUMBERS,
+    });
+    // A lost connection fails the call that uses it; the events themselves would end the process if nobody listened.
+    this.#pool.on('error', ignore);
+    this.#pool.on('connect', (client) => {
+      client.on('error', ignore);
+      client.query(connectionSettings(STATEMENT_TIMEOUT_MS * patience)).catch(ignore);
+    });
+  }
+
+  /** A deadlock or a serialisation failure undid everything: the call is made again, a bounded number of times. */
+  async call<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const rows = await this.#callOnce<Row>(statement, values);
+        this.#succeeded();
+        return rows;
+      } catch (error) {
+        if (!(error instanceof CallFailed)) throw error;
+        if (!error.isCollision || attempt === MOST_ATTEMPTS) throw this.#failed(error);
+        await Bun.sleep(attempt * COLLISION_PAUSE_MS * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #callOnce<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const client = await this.#connect();
+    try {
+      const rows = await inTime(
+        client.query<Row>({ ...statement, values: [...values] }),
+        this.#callTimeoutMs,
+      );
+      client.release();
+      return rows.rows;
+    } catch (error) {
+      const failure = failureOf(error);
+      client.release(failure.outcome === 'unknown' || failure.sqlState === READ_ONLY);
+      throw failure;
+    }
+  }
+
+  /** After a failed attempt to connect the next ones fail at once for a moment: an outage must not become a storm. */
+  async #connect(): Promise<PoolClient> {
+    if (performance.now() < this.#restUntil)
+      throw new CallFailed('not_sent', 'the database was away a moment ago');
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      this.#restUntil = performance.now() + REST_MS;
+      throw new CallFailed('not_sent', messageOf(error), { cause: error });
+    }
+  }
+
+  #failed(failure: CallFailed): CallFailed {
+    if (failure.isMistake) return failure;
+    if (!this.#failing) this.#log.error('ledger_unavailable', { error: failure });
+    this.#failing = true;
+    return failure;
+  }
+
+  #succeeded(): void {
+    if (this.#failing) this.#log.info('ledger_recovered');
+    this.#failing = false;
+  }
+}
+
+/**
+ * `not_sent` and `rolled_back`: nothing happened. `unknown`: the connection broke or fell silent after the statement
+ * had left; it may have been committed, or may still be.
+ */
+export class CallFailed extends Error {
+  readonly outcome: 'not_sent' | 'rolled_back' | 'unknown';
+  readonly sqlState: string | undefined;
+
+  constructor(
+    outcome: CallFailed['outcome'],
+    message: string,
+    more: { cause?: unknown; sqlState?: string | undefined } = {},
+  ) {
+    super(message, { cause: more.cause });
+    this.name = 'CallFailed';
+    this.outcome = outcome;
+    this.sqlState = more.sqlState;
+  }
+
+  /** Two transactions were in each other's way. */
+  get isCollision(): boolean {
+    return this.outcome === 'rolled_back' && (this.sqlState === DEADLOCK || this.sqlState === SERIALISATION);
+  }
+
+  /** The statement's own values were refused: it is no matter of the database's health, and no use to try again. */
+  get isMistake(): boolean {
+    return this.outcome === 'rolled_back' && MISTAKES.has(this.sqlState?.slice(0, 2) ?? '');
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 400;
+const IDLE_MS = 30_000;
+/**
+ * The server gives up first, and then says so: nothing happened. The client's own patience is for a silent server, and
+ * leaves time to look up what became of the call.
+ */
+const STATEMENT_TIMEOUT_MS = 500;
+const CALL_TIMEOUT_MS = 600;
+const REST_MS = 100;
+const MOST_ATTEMPTS = 4;
+const COLLISION_PAUSE_MS = 10;
+
+/**
+ * The functions look up few rows by key in tables of any size. A plan made while a table was small must not scan it
+ * when it has grown, and planning again for each batch would cost more than the batch. They wait for a lock and then
+ * want to see what its last holder did, which is what `read committed` means.
+ */
+function connectionSettings(timeoutMs: number): string {
+  return `SET statement_timeout = ${timeoutMs}; SET enable_seqscan = off;
+  SET plan_cache_mode = force_generic_plan; SET jit = off; SET default_transaction_isolation = 'read committed'`;
+}
+
+const DEADLOCK = '40P01';
+const SERIALISATION = '40001';
+/** A connection to a server that has become a replica is of no use any more. */
+const READ_ONLY = '25006';
+/** Data exceptions and integrity violations. */
+const MISTAKES: ReadonlySet<string> = new Set(['22', '23']);
+
+async function inTime<T>(call: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new CallFailed('unknown', 'the database did not answer in time')),
+      timeoutMs,
+    );
+  });
+  try {
+    return await Promise.race([call, late]);
+  } finally {
+    clearTimeout(timer);
+    // When time was first, nobody waits for the call any more.
+    call.catch(ignore);
+  }
+}
+
+/** A server that says ERROR has undone the statement; FATAL, or no word at all, ends the connection and leaves it open. */
+function failureOf(error: unknown): CallFailed {
+  if (error instanceof CallFailed) return error;
+  const undone = error instanceof DatabaseError && error.severity === 'ERROR';
+  const sqlState = error instanceof DatabaseError ? error.code : undefined;
+  return new CallFailed(undone ? 'rolled_back' : 'unknown', messageOf(error), { cause: error, sqlState });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function ignore(): void {
+  // Whoever waits for the call hears of it; see above.
+}

@@ -1,0 +1,150 @@
+import { Pool } from 'pg';
+import { monthOf } from '../../std/calendar.ts';
+import { nanoUsd } from '../../std/money.ts';
+import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
+import type { AccountRow } from '../../store/schema.ts';
+import { availableOf, rateState } from '../decide.ts';
+import type { Admission, AdmissionRequest, Breach, Caller, Standing, Verification } from '../port.ts';
+import { textArray } from './batch.ts';
+import type { PostgresSession, Statement } from './pool.ts';
+import { Account } from '../account.ts';
+import { CHECKS, COUNTS } from '../verify-checks.ts';
+
+/** What the ledger asks the database without changing anything. */
+export class PostgresReading {
+  readonly #session: PostgresSession;
+  readonly #offsetMs: () => number;
+  readonly #books: Pool;
+
+  constructor(session: PostgresSession, url: string, offsetMs: () => number) {
+    this.#session = session;
+    this.#offsetMs = offsetMs;
+    // Checking all the books takes its time and must neither wait for requests nor hold them up.
+    this.#books = new Pool({
+      connectionString: url,
+      max: 1,
+      connectionTimeoutMillis: 2_000,
+      statement_timeout: VERIFY_TIMEOUT_MS,
+      query_timeout: VERIFY_TIMEOUT_MS,
+      idleTimeoutMillis: 10_000,
+      application_name: 'tollgate verify',
+      types: INTEGERS_AS_NUMBERS,
+    });
+    this.#books.on('error', () => undefined);
+    this.#books.on('connect', (client) => client.on('error', () => undefined));
+  }
+
+  /** Who is behind each of these, in their order. */
+  async standings(callers: readonly Caller[]): Promise<(Standing | undefined)[]> {
+    const hashes = callers.map((caller) => (caller.kind === 'token' ? caller.hash : null));
+    const ids = callers.map((caller) => (caller.kind === 'account' ? caller.id : null));
+    const rows = await this.#session.call<CallerRow>(IDENTIFY, [textArray(hashes), textArray(ids)]);
+    const byPlace = new Map(rows.map((row) => [row.place, row]));
+    return callers.map((_, index) => {
+      const row = byPlace.get(index + 1);
+      return row && this.#standing(row);
+    });
+  }
+
+  /**
+   * What became of admissions whose answer was lost: the holds that are there were admitted. One that is not there was
+   * refused, undone, or is yet to be committed; nobody can tell.
+   */
+  async found(requests: readonly AdmissionRequest[]): Promise<(Admission | undefined)[]> {
+    const rows = await this.#session.call<HoldRow>(LOOK_UP, [
+      textArray(requests.map((request) => request.requestId)),
+    ]);
+    const byId = new Map(rows.map((row) => [row.request_id, row]));
+    return requests.map((request) => {
+      const row = byId.get(request.requestId);
+      return row && this.#admission(request, row);
+    });
+  }
+
+  async verify(): Promise<Verification> {
+    const values = [Math.round(this.#offsetMs())];
+    const { rows: breaches } = await this.#books.query<Breach>({ ...ALL_CHECKS, values });
+    const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
+    return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
+  }
+
+  async close(): Promise<void> {
+    await this.#books.end();
+  }
+
+  #standing(row: CallerRow): Standing | undefined {
+    const now = row.now_ms + this.#offsetMs();
+    const account = new Account(row, monthOf(now));
+    if (!account.active) return undefined;
+    return {
+      accountId: account.id,
+      email: row.email,
+      balance: account.balance,
+      held: account.held,
+      openHolds: account.openHolds,
+      monthSpent: account.monthSpent,
+      monthlyLimit: account.monthlyLimit,
+      limits: {
+        chatPerMinute: row.chat_per_minute ?? undefined,
+        imagesPerMinute: row.images_per_minute ?? undefined,
+        concurrent: row.concurrent ?? undefined,
+      },
+      arrivals: account.arrivals,
+      now,
+    };
+  }
+
+  #admission(request: AdmissionRequest, row: HoldRow): Admission {
+    const now = row.now_ms + this.#offsetMs();
+    const account = new Account(row, monthOf(now));
+    const { perMinute, arrivalUs } = account.stateFor(request);
+    return {
+      kind: 'admitted',
+      accountId: account.id,
+      held: nanoUsd(row.hold),
+      output: row.output_cap,
+      rate: rateState(perMinute, arrivalUs, now * 1000),
+      available: availableOf(account),
+    };
+  }
+}
+
+const VERIFY_TIMEOUT_MS = 600_000;
+const NOW_MS = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
+
+/** One statement, so that all checks see the books at the same moment; prepared, since planning it takes a while. */
+const ALL_CHECKS: Statement = {
+  name: 'ledger_verify',
+  text: CHECKS.map(
+    ({ invariant, sql }) => `SELECT '${invariant}' AS invariant, subject, detail FROM (${sql}) AS found`,
+  )
+    .join(' UNION ALL ')
+    .replaceAll(':now', `(${NOW_MS} + $1::bigint)`),
+};
+const COUNT_ALL: Statement = { name: 'ledger_count', text: COUNTS };
+
+const IDENTIFY: Statement = {
+  name: 'ledger_identify',
+  text: `SELECT c.place, ${NOW_MS} AS now_ms, a.*
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c (hash, account, place)
+    JOIN account a ON a.id = coalesce(c.account, (SELECT t.id FROM account t WHERE t.token_hash = c.hash))`,
+};
+
+const LOOK_UP: Statement = {
+  name: 'ledger_look_up',
+  text: `SELECT r.id AS request_id, r.held AS hold, r.output_cap, ${NOW_MS} AS now_ms, a.*
+    FROM request r JOIN account a ON a.id = r.account_id
+    WHERE r.id = ANY ($1::text[]) AND r.state = 'pending'`,
+};
+
+interface CallerRow extends AccountRow {
+  readonly place: number;
+  readonly now_ms: number;
+}
+
+interface HoldRow extends AccountRow {
+  readonly request_id: string;
+  readonly hold: number;
+  readonly output_cap: number;
+  readonly now_ms: number;
+}

@@ -1,0 +1,49 @@
+import type { RequestId } from '../../std/ids.ts';
+
+/**
+ * Admissions whose fate nobody knows: the connection broke while they were being committed, and the client was told to
+ * come back. Should a hold turn up after all, it is voided by its id; it is never tried again blindly. One that does
+ * not fit here any more, or turns up later still, is closed by its lease.
+ */
+export class Doubts {
+  readonly #until = new Map<RequestId, number>();
+  readonly #voidFound: (ids: readonly RequestId[]) => Promise<ReadonlySet<string>>;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  /** `voidFound` voids the holds among these ids that exist and returns which they were; it may fail. */
+  constructor(voidFound: (ids: readonly RequestId[]) => Promise<ReadonlySet<string>>) {
+    this.#voidFound = voidFound;
+  }
+
+  add(id: RequestId): void {
+    if (this.#closed || this.#until.size >= MOST) return;
+    this.#until.set(id, performance.now() + REMEMBERED_MS);
+    this.#timer ??= setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const found = await this.#voidFound([...this.#until.keys()].slice(0, MOST_TOGETHER));
+      const now = performance.now();
+      for (const [id, until] of this.#until) if (found.has(id) || until < now) this.#until.delete(id);
+    } catch {
+      // The database is still away. Doubts do not age meanwhile: a statement may be waiting in front of it.
+      for (const id of this.#until.keys()) this.#until.set(id, performance.now() + REMEMBERED_MS);
+    }
+    this.#timer = undefined;
+    if (this.#until.size > 0 && !this.#closed)
+      this.#timer = setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+  }
+}
+
+const MOST = 10_000;
+const MOST_TOGETHER = 500;
+const LOOK_EVERY_MS = 250;
+/** Many times longer than the database works on a statement. */
+const REMEMBERED_MS = 10_000;

@@ -1,0 +1,4 @@
+import { ledgerContract } from '../testing/contract.ts';
+import { sqliteHarness } from '../testing/sqlite-harness.ts';
+
+ledgerContract('SQLite', () => sqliteHarness());

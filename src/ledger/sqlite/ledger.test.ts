@@ -1,0 +1,273 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Database } from 'bun:sqlite';
+import { Fault } from '../../std/fault.ts';
+import { makeLog, silentLog } from '../../std/log.ts';
+import { nanoUsd } from '../../std/money.ts';
+import { openStore, type SqliteBackend } from '../../store/store.ts';
+import { Wal } from '../../store/wal.ts';
+import { accountRow, addAccount, ask, FAILED, hold, requestRow, used } from '../testing/contract-harness.ts';
+import { bookableOverrun } from '../settlement.ts';
+import { sqliteBackend, sqliteHarness, type SqliteHarness } from '../testing/sqlite-harness.ts';
+import { SqliteLedger } from './ledger.ts';
+import { LEDGER_SQL } from '../postgres/functions.ts';
+
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+async function harnessed(log = silentLog): Promise<SqliteHarness> {
+  const harness = await sqliteHarness(log);
+  closers.push(() => harness.close());
+  return harness;
+}
+
+/** A second ledger on the same books, with parts of its backend replaced. */
+function another(harness: SqliteHarness, replaced: Partial<SqliteBackend>, node = 'another'): SqliteLedger {
+  const clock = { now: () => Date.UTC(2030, 4, 15, 12) };
+  const ledger = new SqliteLedger({
+    backend: { ...harness.backend, ...replaced },
+    log: silentLog,
+    clock,
+    node,
+  });
+  closers.push(() => ledger.close());
+  return ledger;
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<Fault> {
+  const thrown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof Fault)) throw new Error(`expected a fault, got ${String(thrown)}`);
+  return thrown;
+}
+
+describe('a database that another process has locked', () => {
+  test('delays requests while the event loop goes on', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    const other = harness.backend.open();
+    other.run('BEGIN IMMEDIATE');
+    const admission = harness.ledger().admit(ask(account));
+    let turns = 0;
+    for (; turns < 20; turns++) await Bun.sleep(1);
+    other.run('COMMIT');
+    other.close();
+    expect(await admission).toMatchObject({ kind: 'admitted' });
+  });
+
+  test('for long is service_unavailable with Retry-After, then all is well again', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    const id = await hold(harness, ask(account));
+    const other = harness.backend.open();
+    other.run('BEGIN IMMEDIATE');
+    const faults = await Promise.all([
+      faultOf(harness.ledger().admit(ask(account))),
+      faultOf(harness.ledger().settle(id, used({ output: 1 }))),
+    ]);
+    expect(other.inTransaction).toBe(true);
+    for (const fault of faults)
+      expect(fault).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
+    expect(await harness.ledger().identify({ kind: 'token', hash: account.hash })).toMatchObject({
+      openHolds: 1,
+    });
+    other.run('COMMIT');
+    other.close();
+    expect(await harness.ledger().settle(id, used({ output: 1 }))).toMatchObject({ charged: nanoUsd(2) });
+  });
+
+  test('lets no more than a bounded number wait', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    const other = harness.backend.open();
+    other.run('BEGIN IMMEDIATE');
+    let answered = 0;
+    const waiting = Array.from({ length: 10_000 }, () =>
+      harness
+        .ledger()
+        .admit(ask(account))
+        .then(() => answered++)
+        .catch(() => answered++),
+    );
+    expect((await faultOf(harness.ledger().admit(ask(account)))).code).toBe('service_unavailable');
+    expect(answered).toBe(0);
+    await Promise.all(waiting);
+    other.run('ROLLBACK');
+    other.close();
+    expect(await accountRow(harness, account)).toMatchObject({ held: 0, open_holds: 0 });
+    expect(await harness.ledger().admit(ask(account))).toMatchObject({ kind: 'admitted' });
+  });
+});
+
+test('a full disk refuses and corrupts nothing, and space alone brings the ledger back', async () => {
+  const harness = await harnessed();
+  const account = await addAccount(harness, 100_000_000);
+  let database: Database | undefined;
+  const ledger = another(harness, { open: () => (database = harness.backend.open()) });
+  const pages = database?.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count ?? 0;
+  database?.run(`PRAGMA max_page_count = ${pages + 4}`);
+  const admitted: ReturnType<typeof ask>[] = [];
+  let fault: Fault | undefined;
+  while (!fault) {
+    const request = ask(account);
+    try {
+      await ledger.admit(request);
+      admitted.push(request);
+    } catch (error) {
+      fault = error as Fault;
+    }
+  }
+  expect(fault).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
+  expect(admitted.length).toBeGreaterThan(0);
+  expect(await accountRow(harness, account)).toMatchObject({ open_holds: admitted.length });
+  expect((await ledger.verify()).breaches).toEqual([]);
+  database?.run('PRAGMA max_page_count = 1000000');
+  expect(await ledger.admit(ask(account))).toMatchObject({ kind: 'admitted' });
+  for (const { requestId } of admitted) await ledger.settle(requestId, used({ output: 1 }));
+  expect((await ledger.verify()).breaches).toEqual([]);
+});
+
+test('an operation that breaks the transaction it shares fails alone', async () => {
+  const harness = await harnessed();
+  const account = await addAccount(harness, 1_000_000);
+  const twice = ask(account);
+  const results = await Promise.allSettled([
+    harness.ledger().admit(ask(account)),
+    harness.ledger().admit(twice),
+    harness.ledger().admit(ask(account)),
+    harness.ledger().admit(twice),
+    harness.ledger().admit(ask(account)),
+  ]);
+  expect(results.map((result) => result.status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ]);
+  expect(results[3]).toMatchObject({ reason: { code: 'internal_error' } });
+  expect(await accountRow(harness, account)).toMatchObject({ open_holds: 4, held: 4 * 2_100 });
+  expect((await harness.ledger().verify()).breaches).toEqual([]);
+});
+
+describe('durability', () => {
+  class HeldWal extends Wal {
+    readonly asked: PromiseWithResolvers<void>[] = [];
+    override sync(): Promise<void> {
+      const sync = Promise.withResolvers<void>();
+      this.asked.push(sync);
+      return sync.promise;
+    }
+  }
+  const heldWal = () => new HeldWal({ path: '', pendingFrames: () => 0, onGrown: () => undefined });
+
+  test('an admission is answered when committed, a charge only when it is on the disk', async () => {
+    const harness = await harnessed();
+    const wal = heldWal();
+    const account = await addAccount(harness, 10_000);
+    const ledger = another(harness, { wal });
+    const request = ask(account);
+    expect(await ledger.admit(request)).toMatchObject({ kind: 'admitted' });
+    expect(wal.asked).toHaveLength(0);
+    let answered = false;
+    const settled = ledger.settle(request.requestId, used({ output: 5 })).then((result) => {
+      answered = true;
+      return result;
+    });
+    // Later admissions pass the settlement that waits for the disk.
+    while (wal.asked.length === 0) await ledger.admit(ask(account));
+    expect(await ledger.admit(ask(account))).toMatchObject({ kind: 'admitted' });
+    expect(answered).toBe(false);
+    wal.asked[0]!.resolve();
+    expect(await settled).toMatchObject({ charged: nanoUsd(10) });
+  });
+
+  test('a sync that fails is service_unavailable, and asking again finds the charge, once', async () => {
+    const harness = await harnessed();
+    const wal = heldWal();
+    const account = await addAccount(harness, 10_000);
+    const ledger = another(harness, { wal });
+    const request = ask(account);
+    await ledger.admit(request);
+    const failing = faultOf(ledger.settle(request.requestId, used({ output: 5 })));
+    while (wal.asked.length === 0) await Bun.sleep(0);
+    wal.asked[0]!.reject(new Error('EIO'));
+    expect((await failing).code).toBe('service_unavailable');
+    expect(await harness.ledger().settle(request.requestId, used({ output: 900 }))).toMatchObject({
+      charged: nanoUsd(10),
+    });
+  });
+
+  test('closing finishes what was asked for, then refuses', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    const ledger = new SqliteLedger({
+      backend: harness.backend,
+      log: silentLog,
+      clock: { now: () => 1 },
+      node: 'x',
+    });
+    const request = ask(account);
+    await ledger.admit(request);
+    const settled = ledger.settle(request.requestId, used({ output: 5 }));
+    await ledger.close();
+    expect(await settled).toMatchObject({ state: 'posted' });
+    expect((await faultOf(ledger.admit(ask(account)))).code).toBe('service_unavailable');
+  });
+});
+
+describe('holds of a process that is gone', () => {
+  test('are closed at the start, its own are not', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    const old = await hold(harness, ask(account));
+    const ledger = another(harness, {}, 'next');
+    const own = ask(account);
+    await ledger.admit(own);
+    expect(await ledger.recover()).toBe(1);
+    expect(await requestRow(harness, old)).toMatchObject({ state: 'void', outcome: 'expired' });
+    expect(await requestRow(harness, own.requestId)).toMatchObject({ state: 'pending' });
+  });
+
+  test('are left to their leases while another server uses the folder', async () => {
+    const harness = await harnessed();
+    const account = await addAccount(harness, 10_000);
+    expect(await harness.ledger().recover()).toBe(0);
+    const running = await hold(harness, ask(account));
+    const store = await openStore({
+      dataDir: harness.dataDir,
+      log: silentLog,
+      clock: { now: () => 1 },
+      ledgerSql: LEDGER_SQL,
+    });
+    closers.push(() => store.close());
+    const second = another(harness, sqliteBackend(store), 'second');
+    expect(await second.recover()).toBe(0);
+    expect(await requestRow(harness, running)).toMatchObject({ state: 'pending' });
+  });
+});
+
+test('an overrun alarms the operator, after the commit and once', async () => {
+  const lines: string[] = [];
+  const harness = await harnessed(makeLog((line) => lines.push(line)));
+  const account = await addAccount(harness, 2_100);
+  const id = await hold(harness, ask(account));
+  await harness.ledger().settle(id, used({ output: 5_000 }));
+  await harness.ledger().settle(id, used({ output: 5_000 }));
+  await harness.ledger().void(id, FAILED);
+  const alarms = lines
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter((line) => line['event'] === 'overrun');
+  expect(alarms).toMatchObject([{ level: 'error', requestId: id, overrunNanoUsd: 7_900 }]);
+});
+
+test('the operator’s losses never leave the range of exact integers', () => {
+  const huge = nanoUsd(8_000_000_000_000_000);
+  expect(bookableOverrun(huge, 0)).toBe(huge);
+  expect(bookableOverrun(huge, 7_999_999_999_999_999)).toBe(nanoUsd(1));
+  expect(bookableOverrun(huge, 8_000_000_000_000_000)).toBe(nanoUsd(0));
+});

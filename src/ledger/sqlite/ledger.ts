@@ -1,0 +1,211 @@
+import type { Database } from 'bun:sqlite';
+import type { Clock } from '../../std/clock.ts';
+import { asFault, storeUnavailable } from '../../std/fault.ts';
+import type { RequestId } from '../../std/ids.ts';
+import type { Log } from '../../std/log.ts';
+import { isBusy, isStoreTrouble } from '../../store/bun-sqlite.ts';
+import type { SqliteBackend } from '../../store/store.ts';
+import { GroupCommit } from './group-commit.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  Caller,
+  Ending,
+  Ledger,
+  NewEntry,
+  Progress,
+  Settled,
+  Settlement,
+  Standing,
+  Verification,
+} from '../port.ts';
+import { Books, KnownAccounts } from './books.ts';
+import type { Lease } from '../lease.ts';
+import { admit, expireHold, post, renew, settle, voidHold } from './operations.ts';
+import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
+import { verifyBooks } from '../verify-checks.ts';
+
+/**
+ * The ledger on SQLite. Operations run on the main thread, a batch to a transaction; an admission is answered when it is
+ * committed, what changes a balance when it is on the disk.
+ */
+export class SqliteLedger implements Ledger {
+  readonly #options: SqliteLedgerOptions;
+  readonly #lease: Lease;
+  readonly #database: Database;
+  readonly #statements: Statements;
+  readonly #known = new KnownAccounts();
+  readonly #commits: GroupCommit<Books>;
+
+  constructor(options: SqliteLedgerOptions) {
+    this.#options = options;
+    this.#lease = { node: options.node, leaseMs: options.leaseMs ?? LEASE_MS };
+    this.#database = options.backend.open();
+    // The ledger has read the account of every row it writes; checking again would cost a look-up per row.
+    this.#database.run('PRAGMA foreign_keys = OFF');
+    this.#statements = prepareStatements(this.#database);
+    this.#commits = new GroupCommit(this.#transactions(), options.log);
+  }
+
+  admit(request: AdmissionRequest): Promise<Admission> {
+    return this.#commits.submit((books) => admit(books, request, this.#lease), false);
+  }
+
+  settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
+    return this.#commits.submit((books) => settle(books, requestId, settlement), true);
+  }
+
+  void(requestId: RequestId, ending: Ending): Promise<Settled> {
+    return this.#commits.submit((books) => voidHold(books, requestId, ending), true);
+  }
+
+  async renew(progress: readonly Progress[]): Promise<void> {
+    for (let start = 0; start < progress.length; start += RENEW_TOGETHER) {
+      const part = progress.slice(start, start + RENEW_TOGETHER);
+      await this.#commits.submit((books) => renew(books, part, this.#lease.leaseMs), false);
+    }
+  }
+
+  expire(): Promise<number> {
+    return this.#expireAll((books) => books.statements.overdue.all(books.nowMs, EXPIRE_TOGETHER));
+  }
+
+  /**
+   * For the start of a server: closes at once what an earlier process of this data folder left behind, instead of
+   * waiting for its leases. Does nothing while another server uses the same folder, since the holds may be alive.
+   */
+  async recover(): Promise<number> {
+    if (!this.#options.backend.claim()) {
+      this.#options.log.warn('data_folder_shared', { path: this.#options.backend.path });
+      return 0;
+    }
+    const { node } = this.#lease;
+    return this.#expireAll((books) => books.statements.orphans.all(node, EXPIRE_TOGETHER));
+  }
+
+  identify(caller: Caller): Promise<Standing | undefined> {
+    try {
+      return Promise.resolve(this.#standing(caller));
+    } catch (error) {
+      return Promise.reject(isStoreTrouble(error) ? storeUnavailable(error) : asFault(error));
+    }
+  }
+
+  post(entry: NewEntry): ReturnType<Ledger['post']> {
+    return this.#commits.submit((books) => post(books, entry), true);
+  }
+
+  /** Reads all the books, on the side: requests are served meanwhile. */
+  async verify(): Promise<Verification> {
+    const { side } = this.#options.backend;
+    try {
+      return await verifyBooks((sql) => side.query(sql), this.#options.clock.now());
+    } catch (error) {
+      throw storeUnavailable(error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#commits.close();
+    for (const statement of Object.values(this.#statements)) statement.finalize();
+    this.#database.close();
+  }
+
+  async #expireAll(find: (books: Books) => HoldRow[]): Promise<number> {
+    for (let closed = 0; ;) {
+      const found = await this.#commits.submit((books) => {
+        const holds = find(books);
+        for (const hold of holds) expireHold(books, hold);
+        return holds.length;
+      }, true);
+      closed += found;
+      if (found < EXPIRE_TOGETHER) return closed;
+    }
+  }
+
+  #standing(caller: Caller): Standing | undefined {
+    const books = new Books(this.#statements, this.#options.clock.now());
+    const account = books.caller(caller);
+    if (!account?.active) return undefined;
+    const { row } = account;
+    return {
+      accountId: account.id,
+      email: row.email,
+      balance: account.balance,
+      held: account.held,
+      openHolds: account.openHolds,
+      monthSpent: account.monthSpent,
+      monthlyLimit: account.monthlyLimit,
+      limits: {
+        chatPerMinute: row.chat_per_minute ?? undefined,
+        imagesPerMinute: row.images_per_minute ?? undefined,
+        concurrent: row.concurrent ?? undefined,
+      },
+      arrivals: account.arrivals,
+      now: books.nowMs,
+    };
+  }
+
+  #books(): Books {
+    const books = new Books(this.#statements, this.#options.clock.now(), this.#known);
+    this.#known.keepIf(this.#statements.dataVersion.get()?.data_version ?? -1, books.month);
+    return books;
+  }
+
+  #transactions() {
+    const { begin, commit, rollback } = this.#statements;
+    const { log, backend } = this.#options;
+    const undo = (): void => {
+      // A full disk may have rolled back already.
+      if (this.#database.inTransaction) rollback.run();
+    };
+    return {
+      begin: () =>
+        !backend.side.wantsQuiet() &&
+        ranUnlessBusy(() => {
+          undo();
+          begin.run();
+        }),
+      work: () => this.#books(),
+      commit(books: Books) {
+        books.write();
+        commit.run();
+        for (const { event, ...fields } of books.alarms) log.error(String(event), fields);
+      },
+      rollback: () => {
+        this.#known.forget();
+        try {
+          undo();
+        } catch (error) {
+          // The next batch tries again before it begins.
+          log.error('rollback_failed', { error });
+        }
+      },
+      sync: () => backend.wal.sync(),
+      isUnavailable: isStoreTrouble,
+    };
+  }
+}
+
+export interface SqliteLedgerOptions {
+  readonly backend: SqliteBackend;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Names this process in the holds it makes; no two processes share one. */
+  readonly node: string;
+  readonly leaseMs?: number | undefined;
+}
+
+const LEASE_MS = 120_000;
+const EXPIRE_TOGETHER = 100;
+const RENEW_TOGETHER = 500;
+
+function ranUnlessBusy(begin: () => void): boolean {
+  try {
+    begin();
+    return true;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  }
+}

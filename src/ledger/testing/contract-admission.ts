@@ -1,0 +1,232 @@
+import { expect } from 'bun:test';
+import { newRequestId } from '../../std/ids.ts';
+import { nanoUsd, ZERO } from '../../std/money.ts';
+import {
+  accountRow,
+  addAccount,
+  ask,
+  askImages,
+  credit,
+  FREE,
+  hold,
+  refusal,
+  requestRow,
+  used,
+  type Check,
+} from './contract-harness.ts';
+
+/** Who may spend, and how much a hold is. */
+export function admissionCases(check: Check): void {
+  whoCases(check);
+  moneyCases(check);
+  exactCases(check);
+  clampCases(check);
+}
+
+function whoCases(check: Check): void {
+  check('a token nobody has is refused, and nothing is said about limits', async (harness) => {
+    const stranger = { id: 'acc_nobody', hash: 'nobody' } as Awaited<ReturnType<typeof addAccount>>;
+    const refused = refusal(await harness.ledger().admit(ask(stranger)));
+    expect(refused).toMatchObject({
+      reason: 'invalid_token',
+      available: ZERO,
+      rate: undefined,
+      retryAfterMs: undefined,
+    });
+    expect(
+      refusal(await harness.ledger().admit(ask(stranger, { caller: { kind: 'account', id: stranger.id } })))
+        .reason,
+    ).toBe('invalid_token');
+  });
+
+  check('a disabled account and a system account are refused like strangers', async (harness) => {
+    const account = await addAccount(harness, 5_000);
+    for (const change of [{ status: 'disabled' }, { status: 'active', role: 'system' }] as const) {
+      await harness.store.db.updateTable('account').set(change).where('id', '=', account.id).execute();
+      const refused = refusal(await harness.ledger().admit(ask(account)));
+      expect(refused).toMatchObject({ reason: 'invalid_token', available: ZERO, rate: undefined });
+      expect(await harness.ledger().identify({ kind: 'token', hash: account.hash })).toBeUndefined();
+    }
+  });
+
+  check(
+    'a replaced token is refused from the next request on, and the new one is accepted',
+    async (harness) => {
+      const account = await addAccount(harness, 1_000_000);
+      for (let round = 0; round < 20; round++) {
+        const old = ask(account, {
+          caller: { kind: 'token', hash: `round-${round}` as typeof account.hash },
+        });
+        await harness.store.db
+          .updateTable('account')
+          .set({ token_hash: `round-${round}` })
+          .where('id', '=', account.id)
+          .execute();
+        await hold(harness, old);
+        await harness.store.db
+          .updateTable('account')
+          .set({ token_hash: `round-${round + 1}` })
+          .where('id', '=', account.id)
+          .execute();
+        const refused = refusal(
+          await harness.ledger().admit({ ...old, requestId: newRequestId(Date.now()) }),
+        );
+        expect(refused.reason).toBe('invalid_token');
+      }
+    },
+  );
+
+  check('a session may spend by account id, and only a token notes its use', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    const byId = ask(account, { caller: { kind: 'account', id: account.id } });
+    expect(await harness.ledger().admit(byId)).toMatchObject({ kind: 'admitted', accountId: account.id });
+    expect((await accountRow(harness, account)).token_used_at).toBeNull();
+    await hold(harness, ask(account));
+    expect((await accountRow(harness, account)).token_used_at).toBeGreaterThan(0);
+  });
+}
+
+function moneyCases(check: Check): void {
+  check('a hold is the worst case, and the row carries all that a bill needs', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    const request = ask(account, { stream: true, client: 'curl/8' });
+    const admission = await harness.ledger().admit(request);
+    expect(admission).toMatchObject({
+      kind: 'admitted',
+      held: nanoUsd(2_100),
+      output: 1_000,
+      available: nanoUsd(7_900),
+    });
+    expect(await accountRow(harness, account)).toMatchObject({
+      balance: 10_000,
+      held: 2_100,
+      open_holds: 1,
+    });
+    const row = await requestRow(harness, request.requestId);
+    expect(row).toMatchObject({
+      state: 'pending',
+      held: 2_100,
+      charged: 0,
+      kind: 'chat',
+      endpoint: 'partner_chat',
+      model: 'm',
+    });
+    expect(row).toMatchObject({
+      input_ceiling: 100,
+      output_cap: 1_000,
+      choices: 1,
+      stream: 1,
+      client: 'curl/8',
+    });
+    expect(JSON.parse(row.price)).toEqual(request.price);
+  });
+
+  check(
+    'an empty account is insufficient_balance, one with too little request_exceeds_balance, one whose money is held funds_on_hold',
+    async (harness) => {
+      const account = await addAccount(harness);
+      const empty = refusal(await harness.ledger().admit(ask(account)));
+      expect(empty).toMatchObject({
+        reason: 'insufficient_balance',
+        retryAfterMs: undefined,
+        available: ZERO,
+      });
+      // The least useful answer: 100 input and 256 output tokens.
+      expect(empty.required).toBe(nanoUsd(612));
+      await credit(harness, account.id, 611);
+      const short = refusal(await harness.ledger().admit(ask(account)));
+      expect(short).toMatchObject({
+        reason: 'request_exceeds_balance',
+        retryAfterMs: undefined,
+        available: nanoUsd(611),
+      });
+      await credit(harness, account.id, 2_000);
+      await hold(harness, ask(account));
+      const held = refusal(await harness.ledger().admit(ask(account)));
+      expect(held).toMatchObject({ reason: 'funds_on_hold', available: nanoUsd(511) });
+      expect(held.retryAfterMs).toBeGreaterThan(0);
+    },
+  );
+}
+
+function exactCases(check: Check): void {
+  check('a free request needs no money, holds none and still leaves a receipt', async (harness) => {
+    const account = await addAccount(harness);
+    const request = ask(account, { price: FREE });
+    expect(await harness.ledger().admit(request)).toMatchObject({
+      kind: 'admitted',
+      held: ZERO,
+      output: 1_000,
+    });
+    const settled = await harness.ledger().settle(request.requestId, used({ input: 50, output: 70 }));
+    expect(settled).toMatchObject({ state: 'posted', charged: ZERO, overrun: ZERO });
+    expect(await requestRow(harness, request.requestId)).toMatchObject({
+      input_tokens: 50,
+      output_tokens: 70,
+      outcome: 'completed',
+    });
+    const entries = await harness.store.db.selectFrom('entry').selectAll().execute();
+    expect(entries).toMatchObject([{ kind: 'charge', amount: 0, request_id: request.requestId }]);
+  });
+
+  check(
+    'of 500 that come at once on a balance for exactly 100, exactly 100 are admitted',
+    async (harness) => {
+      const account = await addAccount(harness, 100 * 2_000);
+      const requests = Array.from({ length: 500 }, () => askImages(account, 2));
+      const answers = await Promise.all(requests.map((request) => harness.ledger().admit(request)));
+      expect(answers.filter((answer) => answer.kind === 'admitted')).toHaveLength(100);
+      const admitted = requests.filter((_, index) => answers[index]?.kind === 'admitted');
+      await Promise.all(
+        admitted.map(({ requestId }) => harness.ledger().settle(requestId, used({ images: 2 }))),
+      );
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 0, held: 0, open_holds: 0 });
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+    },
+  );
+}
+
+function clampCases(check: Check): void {
+  check('a cap the balance cannot afford is lowered to what it can, to the token', async (harness) => {
+    const account = await addAccount(harness, 100 + 2 * 300 + 1);
+    const request = ask(account);
+    const admission = await harness.ledger().admit(request);
+    expect(admission).toMatchObject({
+      kind: 'admitted',
+      held: nanoUsd(700),
+      output: 300,
+      available: nanoUsd(1),
+    });
+    expect((await requestRow(harness, request.requestId)).output_cap).toBe(300);
+  });
+
+  check(
+    'the cap is lowered to 256 and no further, and one that was smaller is not lowered at all',
+    async (harness) => {
+      const account = await addAccount(harness, 612);
+      expect(await harness.ledger().admit(ask(account))).toMatchObject({ kind: 'admitted', output: 256 });
+      const other = await addAccount(harness, 611);
+      expect(refusal(await harness.ledger().admit(ask(other))).reason).toBe('request_exceeds_balance');
+      const small = ask(other, { ceiling: { kind: 'tokens', input: 100, output: 255, choices: 1 } });
+      expect(await harness.ledger().admit(small)).toMatchObject({
+        kind: 'admitted',
+        output: 255,
+        held: nanoUsd(610),
+      });
+    },
+  );
+
+  check('several choices share the cap, images are never fewer than asked', async (harness) => {
+    const account = await addAccount(harness, 100 + 2 * 3 * 400 + 5);
+    const three = ask(account, { ceiling: { kind: 'tokens', input: 100, output: 1_000, choices: 3 } });
+    expect(await harness.ledger().admit(three)).toMatchObject({
+      kind: 'admitted',
+      output: 400,
+      held: nanoUsd(2_500),
+    });
+    const painter = await addAccount(harness, 3_999);
+    const refused = refusal(await harness.ledger().admit(askImages(painter, 4)));
+    expect(refused).toMatchObject({ reason: 'request_exceeds_balance', required: nanoUsd(4_000) });
+    await hold(harness, askImages(painter, 3));
+  });
+}

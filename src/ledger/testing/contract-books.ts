@@ -1,0 +1,252 @@
+import { expect } from 'bun:test';
+import { Fault } from '../../std/fault.ts';
+import type { AccountId } from '../../std/ids.ts';
+import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
+import {
+  accountRow,
+  addAccount,
+  ask,
+  hold,
+  nth,
+  used,
+  type LedgerHarness,
+  type Check,
+} from './contract-harness.ts';
+import type { Breach, NewEntry } from '../port.ts';
+
+/** Money from outside, what an account looks like, and whether the books are right. */
+export function bookCases(check: Check): void {
+  postCases(check);
+  onceCases(check);
+  standingCases(check);
+  verifyCases(check);
+}
+
+const CREDIT: Omit<NewEntry, 'accountId'> = { kind: 'credit', amount: 100, cause: 'gift', actor: 'cli' };
+
+function postCases(check: Check): void {
+  check(
+    'a credit, a refund and an adjustment change the balance by an entry that says why and by whom',
+    async (harness) => {
+      const account = await addAccount(harness);
+      await harness.ledger().post({ ...CREDIT, accountId: account.id });
+      await harness
+        .ledger()
+        .post({ accountId: account.id, kind: 'refund', amount: 20, cause: 'sorry', actor: 'acc_admin' });
+      const last = await harness
+        .ledger()
+        .post({ accountId: account.id, kind: 'adjustment', amount: -50, cause: 'slip', actor: 'cli' });
+      expect(last.balance).toBe(nanoUsd(70));
+      const entries = await harness.store.db.selectFrom('entry').selectAll().orderBy('id').execute();
+      expect(entries).toMatchObject([
+        {
+          kind: 'credit',
+          amount: 100,
+          cause: 'gift',
+          actor: 'cli',
+          account_id: account.id,
+          request_id: null,
+        },
+        { kind: 'refund', amount: 20, cause: 'sorry', actor: 'acc_admin' },
+        { id: last.entryId, kind: 'adjustment', amount: -50 },
+      ]);
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 70 });
+    },
+  );
+
+  check(
+    'no entry leaves 0 ≤ held ≤ balance ≤ the largest balance, and a refused one leaves no trace',
+    async (harness) => {
+      const account = await addAccount(harness, 5_000);
+      await hold(harness, ask(account));
+      const refused: Partial<NewEntry>[] = [
+        { amount: MAX_BALANCE },
+        { kind: 'adjustment', amount: -2_901 },
+        { kind: 'adjustment', amount: -6_000 },
+        { amount: -1 },
+        { kind: 'refund', amount: -1 },
+        { amount: 0 },
+        { amount: 1.5 },
+        { amount: Number.NaN },
+        { amount: Number.POSITIVE_INFINITY },
+        { amount: 2 ** 53 },
+        { accountId: 'acc_nobody' as AccountId },
+      ];
+      for (const change of refused) {
+        const posting = harness.ledger().post({ ...CREDIT, accountId: account.id, ...change });
+        const fault = await posting.then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        );
+        expect(fault).toBeInstanceOf(Fault);
+        expect((fault as Fault).code).toBe('invalid_field');
+      }
+      expect(await accountRow(harness, account)).toMatchObject({ balance: 5_000, held: 2_100 });
+      await harness
+        .ledger()
+        .post({ accountId: account.id, kind: 'adjustment', amount: -2_900, cause: 'x', actor: 'x' });
+      await harness.ledger().post({ ...CREDIT, accountId: account.id, amount: MAX_BALANCE - 2_100 });
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+    },
+  );
+}
+
+function onceCases(check: Check): void {
+  check('the same key posts once, however often and at once it comes', async (harness) => {
+    const account = await addAccount(harness);
+    const entry = { ...CREDIT, accountId: account.id, once: 'payment:1' };
+    const results = await Promise.all(Array.from({ length: 20 }, () => harness.ledger().post(entry)));
+    expect(new Set(results.map((result) => result.entryId)).size).toBe(1);
+    expect(await harness.ledger().post(entry)).toEqual({
+      entryId: nth(results, 0).entryId,
+      balance: nanoUsd(100),
+    });
+    expect((await harness.ledger().post({ ...entry, once: 'payment:2' })).balance).toBe(nanoUsd(200));
+  });
+}
+
+function standingCases(check: Check): void {
+  check('who is behind a token, and what they may still do, without using anything up', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    await harness.store.db
+      .updateTable('account')
+      .set({ chat_per_minute: 7, monthly_limit: 9_000 })
+      .where('id', '=', account.id)
+      .execute();
+    const id = await hold(harness, ask(account));
+    await harness.ledger().settle(id, used({ output: 50 }));
+    await hold(harness, ask(account));
+    const before = await accountRow(harness, account);
+    const standing = await harness.ledger().identify({ kind: 'token', hash: account.hash });
+    expect(standing).toMatchObject({
+      accountId: account.id,
+      email: before.email,
+      balance: nanoUsd(9_900),
+      held: nanoUsd(2_100),
+      openHolds: 1,
+      monthSpent: nanoUsd(100),
+      monthlyLimit: nanoUsd(9_000),
+      limits: { chatPerMinute: 7, imagesPerMinute: undefined, concurrent: undefined },
+      arrivals: { chat: before.chat_arrival_us, images: 0 },
+    });
+    expect(Math.abs((standing?.now ?? 0) - (await harness.now()))).toBeLessThan(60_000);
+    expect(await harness.ledger().identify({ kind: 'account', id: account.id })).toMatchObject({
+      accountId: account.id,
+    });
+    expect(
+      await harness.ledger().identify({ kind: 'account', id: 'acc_nobody' as AccountId }),
+    ).toBeUndefined();
+    expect(await accountRow(harness, account)).toEqual(before);
+  });
+}
+
+/** Each breaks one thing in otherwise true books; `{posted}`, `{pending}`, `{account}` are filled in. */
+const BREAKS: readonly {
+  readonly what: string;
+  readonly invariant: Breach['invariant'];
+  readonly sql: string;
+}[] = [
+  {
+    what: 'a balance that no entry explains',
+    invariant: 'I1',
+    sql: `UPDATE account SET balance = balance + 1 WHERE id = '{account}'`,
+  },
+  {
+    what: 'an entry that never reached the balance',
+    invariant: 'I1',
+    sql: `DELETE FROM entry WHERE kind = 'credit'`,
+  },
+  {
+    what: 'a held amount that no request explains',
+    invariant: 'I2',
+    sql: `UPDATE account SET held = held + 1 WHERE id = '{account}'`,
+  },
+  {
+    what: 'a wrong number of open holds',
+    invariant: 'I2',
+    sql: `UPDATE account SET open_holds = 7 WHERE id = '{account}'`,
+  },
+  {
+    what: 'more held than there is',
+    invariant: 'I3',
+    sql: `UPDATE account SET held = balance + 1 WHERE id = '{account}'`,
+  },
+  { what: 'a negative hold', invariant: 'I3', sql: `UPDATE account SET held = -1 WHERE id = '{account}'` },
+  { what: 'a charge without its request', invariant: 'I4', sql: `DELETE FROM request WHERE id = '{posted}'` },
+  {
+    what: 'a request that was charged without an entry',
+    invariant: 'I4',
+    sql: `DELETE FROM entry WHERE kind = 'charge'`,
+  },
+  {
+    what: 'a receipt that disagrees with its entry',
+    invariant: 'I4',
+    sql: `UPDATE request SET charged = charged + 1 WHERE id = '{posted}'`,
+  },
+  {
+    what: 'a void request that was charged',
+    invariant: 'I4',
+    sql: `UPDATE request SET state = 'void' WHERE id = '{posted}'`,
+  },
+  {
+    what: 'a loss of the operator that no entry tells',
+    invariant: 'I4',
+    sql: `UPDATE request SET overrun = 5 WHERE id = '{posted}'`,
+  },
+  {
+    what: 'a loss of the operator that its request does not know',
+    invariant: 'I4',
+    sql: `INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
+      VALUES ('acc_overrun', 'overrun', 5, '{posted}', 'x', 'x', 1)`,
+  },
+  {
+    what: 'a hold that nobody closes',
+    invariant: 'I5',
+    sql: `UPDATE request SET lease_until = 1 WHERE id = '{pending}'`,
+  },
+  {
+    what: 'two charges for one request',
+    invariant: 'I6',
+    sql: `INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
+      SELECT account_id, kind, amount, request_id, cause, actor, created_at FROM entry WHERE kind = 'charge'`,
+  },
+  {
+    what: 'a charge above its hold',
+    invariant: 'I6',
+    sql: `UPDATE request SET charged = held + 1 WHERE id = '{posted}'`,
+  },
+];
+
+function verifyCases(check: Check): void {
+  check('true books have no breach, and the check says how much it read', async (harness) => {
+    const books = await fillBooks(harness);
+    const { breaches, checked } = await harness.ledger().verify();
+    expect(breaches).toEqual([]);
+    expect(checked).toEqual({ accounts: 2, entries: 2, requests: 3 });
+    expect(books.account.id).toStartWith('acc_');
+  });
+
+  for (const { what, invariant, sql } of BREAKS) {
+    check(`${what} is a breach of ${invariant}`, async (harness) => {
+      const { account, posted, pending } = await fillBooks(harness);
+      await harness.corrupt(
+        sql
+          .replaceAll('{account}', account.id)
+          .replaceAll('{posted}', posted)
+          .replaceAll('{pending}', pending),
+      );
+      const { breaches } = await harness.ledger().verify();
+      expect(breaches.map((breach) => breach.invariant)).toContain(invariant);
+    });
+  }
+}
+
+async function fillBooks(harness: LedgerHarness) {
+  const account = await addAccount(harness, 10_000);
+  const posted = await hold(harness, ask(account));
+  const voided = await hold(harness, ask(account));
+  const pending = await hold(harness, ask(account));
+  await harness.ledger().settle(posted, used({ output: 10 }));
+  await harness.ledger().void(voided, { outcome: 'shed', attempts: [], durationMs: 1 });
+  return { account, posted, pending };
+}

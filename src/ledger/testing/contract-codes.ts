@@ -1,0 +1,112 @@
+import { expect } from 'bun:test';
+import { Fault } from '../../std/fault.ts';
+import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
+import { RedeemCodes } from '../codes.ts';
+import { accountRow, addAccount, credit, nth, type Check, type LedgerHarness } from './contract-harness.ts';
+
+/** What redeem codes promise, on either database. */
+export function codeCases(check: Check): void {
+  batchCases(check);
+  redeemCases(check);
+}
+
+const AMOUNT = nanoUsd(5_000);
+const NOW = 1_000_000;
+
+function codesOn(harness: LedgerHarness, now = NOW): RedeemCodes {
+  return new RedeemCodes({
+    store: harness.store,
+    key: new Uint8Array(32).fill(3),
+    clock: { now: () => now },
+  });
+}
+
+function batchCases(check: Check): void {
+  check('codes are all different, shown once and stored as hashes only', async (harness) => {
+    const { batch, codes } = await codesOn(harness).make({ amount: AMOUNT, count: 50, actor: 'cli' });
+    expect(new Set(codes).size).toBe(50);
+    for (const code of codes) expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{4}-){3}[0-9A-HJKMNP-TV-Z]{4}$/);
+    const rows = await harness.store.db.selectFrom('redeem_code').selectAll().execute();
+    expect(rows).toHaveLength(50);
+    for (const row of rows) {
+      expect(row).toMatchObject({
+        batch,
+        amount: 5_000,
+        created_by: 'cli',
+        redeemed_by: null,
+        expires_at: null,
+      });
+      expect(codes.some((code) => JSON.stringify(row).includes(code.replaceAll('-', '')))).toBe(false);
+    }
+  });
+
+  check('a batch has a name of its own, a worth and a bounded size', async (harness) => {
+    const codes = codesOn(harness);
+    await codes.make({ amount: AMOUNT, count: 1_000, batch: 'spring', actor: 'cli' });
+    const refused = [
+      { amount: AMOUNT, count: 1, batch: 'spring' },
+      { amount: nanoUsd(0), count: 1 },
+      { amount: AMOUNT, count: 0 },
+      { amount: AMOUNT, count: 1_001 },
+      { amount: AMOUNT, count: 1.5 },
+    ];
+    for (const batch of refused) expect(codes.make({ ...batch, actor: 'cli' })).rejects.toBeInstanceOf(Fault);
+  });
+}
+
+function redeemCases(check: Check): void {
+  check('of many who enter a code at once, one is credited, once', async (harness) => {
+    const codes = codesOn(harness);
+    const made = await codes.make({ amount: AMOUNT, count: 1, actor: 'cli' });
+    const code = nth(made.codes, 0);
+    const accounts = await Promise.all(Array.from({ length: 10 }, () => addAccount(harness)));
+    const results = await Promise.all([...accounts, ...accounts].map(({ id }) => codes.redeem(code, id)));
+    expect(results.filter((result) => result)).toEqual([{ amount: AMOUNT, balance: AMOUNT }]);
+    const rows = await Promise.all(accounts.map((account) => accountRow(harness, account)));
+    expect(rows.reduce((sum, row) => sum + row.balance, 0)).toBe(5_000);
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  check('a code is known however it is typed, and the ledger sees its credit at once', async (harness) => {
+    const codes = codesOn(harness);
+    const account = await addAccount(harness);
+    const made = await codes.make({ amount: AMOUNT, count: 2, batch: 'b', actor: 'cli' });
+    const typed = ` ${nth(made.codes, 0).toLowerCase().replaceAll('-', ' ').replaceAll('0', 'o').replaceAll('1', 'l')} `;
+    expect(await codes.redeem(typed, account.id)).toEqual({ amount: AMOUNT, balance: AMOUNT });
+    expect(await harness.ledger().identify({ kind: 'token', hash: account.hash })).toMatchObject({
+      balance: AMOUNT,
+    });
+    const entries = await harness.store.db.selectFrom('entry').selectAll().execute();
+    expect(entries).toMatchObject([
+      { kind: 'credit', amount: 5_000, cause: 'code of b', account_id: account.id },
+    ]);
+    for (const nonsense of ['', '-', 'AAAA-BBBB', 'x'.repeat(10_000), "'; DROP TABLE account; --"]) {
+      expect(await codes.redeem(nonsense, account.id)).toBeUndefined();
+    }
+  });
+
+  check('a code that is too old is worth nothing', async (harness) => {
+    const account = await addAccount(harness);
+    const made = await codesOn(harness).make({
+      amount: AMOUNT,
+      count: 1,
+      expiresAt: NOW + 100,
+      actor: 'cli',
+    });
+    expect(await codesOn(harness, NOW + 100).redeem(nth(made.codes, 0), account.id)).toBeUndefined();
+    expect(await codesOn(harness, NOW + 99).redeem(nth(made.codes, 0), account.id)).toMatchObject({
+      amount: AMOUNT,
+    });
+  });
+
+  check('a code that an account cannot take stays good', async (harness) => {
+    const codes = codesOn(harness);
+    const rich = await addAccount(harness);
+    await credit(harness, rich.id, MAX_BALANCE - 4_999);
+    const made = await codes.make({ amount: AMOUNT, count: 1, actor: 'cli' });
+    expect(codes.redeem(nth(made.codes, 0), rich.id)).rejects.toBeInstanceOf(Fault);
+    const other = await addAccount(harness);
+    expect(await codes.redeem(nth(made.codes, 0), other.id)).toMatchObject({ balance: AMOUNT });
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+}

@@ -1,0 +1,143 @@
+import type { TestAccount } from './contract-harness.ts';
+import {
+  LARGEST_BALANCE,
+  paperBacklogAfter,
+  paperBacklogUs,
+  paperCost,
+  paperDecision,
+  type PaperAccount,
+  type PaperDecision,
+} from './model-rules.ts';
+import type { AdmissionRequest, HoldState, RateKind } from '../port.ts';
+import type { Price, Usage } from '../price.ts';
+
+/**
+ * The books as anyone would keep them on paper: no database, no batches, one thing after another, and no code of the
+ * ledger's.
+ */
+export class Reference {
+  readonly accounts: ReferenceAccount[] = [];
+  readonly holds = new Map<string, ReferenceHold>();
+  readonly leaseMs: number;
+  overrun = 0n;
+  nowMs = 0;
+
+  constructor(leaseMs: number) {
+    this.leaseMs = leaseMs;
+  }
+
+  account(index: number): ReferenceAccount {
+    const account = this.accounts[index % this.accounts.length];
+    if (!account) throw new Error('the model has no accounts');
+    return account;
+  }
+
+  /** The n-th request ever admitted, open or closed. */
+  pick(index: number): ReferenceHold | undefined {
+    const all = [...this.holds.values()];
+    return all[index % all.length];
+  }
+
+  pending(): ReferenceHold[] {
+    return [...this.holds.values()].filter((hold) => hold.state === 'pending');
+  }
+
+  /** Pending, and nobody renewed its lease in time. */
+  overdue(): ReferenceHold[] {
+    return this.pending().filter((hold) => hold.leaseUntilMs < this.nowMs);
+  }
+
+  pass(ms: number): void {
+    this.nowMs += ms;
+  }
+
+  admit(account: ReferenceAccount, request: AdmissionRequest): PaperDecision {
+    const rate = this.#rateOf(account, request);
+    const decision = paperDecision(account, rate, request.limits.concurrent, request);
+    if (decision.kind === 'admit') this.openAs(account, request, decision.hold);
+    return decision;
+  }
+
+  /** Whoever decided, this request was admitted with this hold. */
+  openAs(account: ReferenceAccount, request: AdmissionRequest, held: bigint): void {
+    const backlogUs = paperBacklogAfter(this.#rateOf(account, request));
+    account.held += held;
+    account.openHolds++;
+    account.rates[request.rate] = { backlogUs, atMs: this.nowMs };
+    this.holds.set(request.requestId, this.newHold(account, request, held));
+  }
+
+  newHold(account: ReferenceAccount, { requestId, price }: AdmissionRequest, held: bigint): ReferenceHold {
+    return {
+      id: requestId,
+      account,
+      price,
+      held,
+      state: 'pending',
+      charged: 0n,
+      delivered: NOTHING,
+      leaseUntilMs: this.nowMs + this.leaseMs,
+    };
+  }
+
+  renew(hold: ReferenceHold, delivered: Usage): void {
+    if (hold.state !== 'pending') return;
+    hold.delivered = delivered;
+    hold.leaseUntilMs = this.nowMs + this.leaseMs;
+  }
+
+  /** Closes a hold the first time and leaves it alone ever after. */
+  close(hold: ReferenceHold, state: 'posted' | 'void' | 'expired', usage: Usage): void {
+    if (hold.state !== 'pending') return;
+    const { account } = hold;
+    const cost = state === 'void' ? 0n : paperCost(hold.price, usage);
+    hold.charged = cost > hold.held ? hold.held : cost;
+    hold.state = state;
+    account.balance -= hold.charged;
+    account.held -= hold.held;
+    account.openHolds--;
+    account.monthSpent += hold.charged;
+    this.overrun += cost - hold.charged;
+  }
+
+  expire(hold: ReferenceHold): void {
+    const { input, output, images } = hold.delivered;
+    this.close(hold, input + output + images === 0 ? 'void' : 'expired', hold.delivered);
+  }
+
+  /** False when the books would leave their bounds. */
+  post(account: ReferenceAccount, amount: number): boolean {
+    const balance = account.balance + BigInt(amount);
+    if (amount === 0 || balance < account.held || balance > LARGEST_BALANCE) return false;
+    account.balance = balance;
+    return true;
+  }
+
+  #rateOf(account: ReferenceAccount, { rate, limits }: AdmissionRequest) {
+    const perMinute = rate === 'images' ? limits.imagesPerMinute : limits.chatPerMinute;
+    const { backlogUs, atMs } = account.rates[rate];
+    return { perMinute, backlogUs: paperBacklogUs(perMinute, backlogUs, BigInt(this.nowMs - atMs) * 1_000n) };
+  }
+}
+
+const NOTHING: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0 };
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+export interface ReferenceAccount extends Writable<PaperAccount> {
+  readonly id: TestAccount['id'];
+  hash: TestAccount['hash'];
+  replaced: TestAccount['hash'] | undefined;
+  readonly rates: Record<RateKind, { backlogUs: bigint; atMs: number }>;
+}
+
+export interface ReferenceHold {
+  readonly id: AdmissionRequest['requestId'];
+  readonly account: ReferenceAccount;
+  readonly price: Price;
+  readonly held: bigint;
+  state: HoldState;
+  charged: bigint;
+  delivered: Usage;
+  leaseUntilMs: number;
+}

@@ -1,0 +1,186 @@
+import type { AdmissionRequest, Ceiling, RefusalReason } from '../port.ts';
+import type { Price, Usage } from '../price.ts';
+
+/**
+ * The rules of the guide (docs/guide/money.md, docs/guide/limits-and-headers.md) written down a second time, for tests
+ * only: big integers, and a search where the ledger divides. Nothing here may call the ledger, or a mistake would be on
+ * both sides; types are all that is imported.
+ */
+
+const PRICED_TOKENS = 1_000_000n;
+export const LARGEST_BALANCE = 1_000_000_000_000_000n;
+/** Beyond every balance: a cost above it is shown as this. */
+const LARGEST_COST = 8_000_000_000_000_000n;
+const SMALLEST_CAP = 256;
+const HELD_RETRY_MS = 1_000;
+const MINUTE_US = 60_000_000n;
+
+export interface PaperAccount {
+  readonly balance: bigint;
+  readonly held: bigint;
+  readonly openHolds: number;
+  readonly monthSpent: bigint;
+  readonly monthlyLimit: bigint | undefined;
+}
+
+export interface PaperRate {
+  readonly perMinute: number;
+  /** How much of the limit is used up, in microseconds until it is whole again. */
+  readonly backlogUs: bigint;
+}
+
+export interface PaperRateState {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetMs: number;
+}
+
+export type PaperDecision =
+  | {
+      readonly kind: 'admit';
+      readonly hold: bigint;
+      readonly output: number;
+      readonly rate: PaperRateState;
+    }
+  | {
+      readonly kind: 'refuse';
+      readonly reason: RefusalReason;
+      readonly retryAfterMs: number | undefined;
+      readonly required: bigint;
+      readonly rate: PaperRateState;
+    };
+
+/** In this order: rate, concurrency, money. A refusal changes nothing. */
+export function paperDecision(
+  account: PaperAccount,
+  rate: PaperRate,
+  concurrent: number,
+  request: Pick<AdmissionRequest, 'price' | 'ceiling'>,
+): PaperDecision {
+  const { price, ceiling } = request;
+  const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
+  const least = Math.min(SMALLEST_CAP, asked);
+  const required = paperWorstCase(price, ceiling, least);
+  const refuse = (reason: RefusalReason, retryAfterMs?: number): PaperDecision => ({
+    kind: 'refuse',
+    reason,
+    retryAfterMs,
+    required,
+    rate: paperRateState(rate),
+  });
+
+  const waitUs = paperWaitUs(rate);
+  if (waitUs > 0n) return refuse('rate_limit_exceeded', Number(roundedUp(waitUs, 1_000n)));
+  if (account.openHolds >= concurrent) return refuse('concurrency_limit_exceeded', HELD_RETRY_MS);
+
+  const monthLeft = paperMonthLeft(account);
+  const owned = monthLeft < account.balance ? monthLeft : account.balance;
+  if (required > owned) {
+    if (monthLeft < account.balance) return refuse('limit_reached');
+    return refuse(account.balance === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
+  }
+  const free = paperAvailable(account);
+  if (required > free) return refuse('funds_on_hold', HELD_RETRY_MS);
+
+  const output = largest(least, asked, (cap) => paperWorstCase(price, ceiling, cap) <= free);
+  return {
+    kind: 'admit',
+    hold: paperWorstCase(price, ceiling, output),
+    output,
+    rate: paperRateState({ ...rate, backlogUs: paperBacklogAfter(rate) }),
+  };
+}
+
+/** What may be spent at this moment. */
+export function paperAvailable(account: Omit<PaperAccount, 'openHolds'>): bigint {
+  const monthLeft = paperMonthLeft(account);
+  const owned = monthLeft < account.balance ? monthLeft : account.balance;
+  return owned > account.held ? owned - account.held : 0n;
+}
+
+function paperMonthLeft({
+  monthSpent,
+  monthlyLimit,
+}: Pick<PaperAccount, 'monthSpent' | 'monthlyLimit'>): bigint {
+  const limit = monthlyLimit ?? LARGEST_BALANCE;
+  return limit > monthSpent ? limit - monthSpent : 0n;
+}
+
+/** The price of what was used, rounded up once. */
+export function paperCost(price: Price, usage: Usage): bigint {
+  if (price.kind === 'images') return shown(BigInt(price.image) * BigInt(usage.images));
+  const fresh = BigInt(usage.input) - BigInt(usage.cached);
+  const total =
+    fresh * BigInt(price.input) +
+    BigInt(usage.cached) * BigInt(price.cachedInput) +
+    BigInt(usage.output) * BigInt(price.output);
+  return shown(roundedUp(total, PRICED_TOKENS));
+}
+
+/** All of the ceiling, whichever of the two input prices is the higher one. */
+function paperWorstCase(price: Price, ceiling: Ceiling, cap: number): bigint {
+  if (price.kind === 'images')
+    return shown(BigInt(price.image) * BigInt(ceiling.kind === 'images' ? ceiling.images : 0));
+  if (ceiling.kind === 'images') return 0n;
+  const inputPrice = price.input > price.cachedInput ? price.input : price.cachedInput;
+  const output = BigInt(cap) * BigInt(ceiling.choices);
+  return shown(
+    roundedUp(BigInt(ceiling.input) * BigInt(inputPrice) + output * BigInt(price.output), PRICED_TOKENS),
+  );
+}
+
+/** One request comes back every step; a minute's worth may come at once. */
+function stepUs(perMinute: number): bigint {
+  return roundedUp(MINUTE_US, BigInt(perMinute));
+}
+
+function burstUs(perMinute: number): bigint {
+  return stepUs(perMinute) * BigInt(perMinute);
+}
+
+/** How long until one more request fits. */
+function paperWaitUs({ perMinute, backlogUs }: PaperRate): bigint {
+  const over = backlogUs + stepUs(perMinute) - burstUs(perMinute);
+  return over > 0n ? over : 0n;
+}
+
+/** The backlog once a request was admitted. */
+export function paperBacklogAfter({ perMinute, backlogUs }: PaperRate): bigint {
+  return backlogUs + stepUs(perMinute);
+}
+
+function paperRateState({ perMinute, backlogUs }: PaperRate): PaperRateState {
+  const fits = (count: number): boolean =>
+    backlogUs + BigInt(count) * stepUs(perMinute) <= burstUs(perMinute);
+  return {
+    limit: perMinute,
+    remaining: largest(0, perMinute, fits),
+    resetMs: Number(roundedUp(backlogUs, 1_000n)),
+  };
+}
+
+/** What is left of a backlog after some time. It can be no more than the whole limit. */
+export function paperBacklogUs(perMinute: number, backlogUs: bigint, elapsedUs: bigint): bigint {
+  const left = backlogUs - elapsedUs;
+  if (left < 0n) return 0n;
+  return left > burstUs(perMinute) ? burstUs(perMinute) : left;
+}
+
+function roundedUp(amount: bigint, unit: bigint): bigint {
+  return amount / unit + (amount % unit === 0n ? 0n : 1n);
+}
+
+function shown(cost: bigint): bigint {
+  return cost > LARGEST_COST ? LARGEST_COST : cost;
+}
+
+/** The largest number from `low` to `high` that fits, where `low` does and whatever fits makes all below it fit. */
+function largest(low: number, high: number, fits: (value: number) => boolean): number {
+  let [fitting, above] = [low, high + 1];
+  while (above - fitting > 1) {
+    const middle = Math.floor((fitting + above) / 2);
+    if (fits(middle)) fitting = middle;
+    else above = middle;
+  }
+  return fitting;
+}

@@ -1,0 +1,59 @@
+import type { CatalogSource } from '../catalog/catalog.ts';
+import { StoredCatalog } from '../catalog/stored.ts';
+import { makeConsole, type Console } from '../console/app.ts';
+import type { PlaygroundRelay } from '../console/playground-relay.ts';
+import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
+import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
+import { RedeemCodes } from '../ledger/codes.ts';
+import type { Services } from './services.ts';
+import type { Pool } from '../upstream/pool.ts';
+import { version } from '../../package.json' with { type: 'json' };
+
+export interface ConsoleDoor {
+  readonly console: Console;
+  readonly auth: Auth;
+  readonly setup: Setup;
+}
+
+/** The console with its sign-in, on the services that the API has too. */
+export function composeConsole(
+  services: Services,
+  catalog: CatalogSource,
+  pool: Pool,
+  playground: PlaygroundRelay,
+): ConsoleDoor {
+  const { store, secret, clock, log, config, accounts, ledger } = services;
+  const auth = makeAuth({
+    store,
+    secret: Buffer.from(secret.key('sessions')).toString('hex'),
+    clock,
+    log,
+    social: { github: socialLogin(config.env, 'GITHUB'), google: socialLogin(config.env, 'GOOGLE') },
+  });
+  const setup = createSetup({ store, people: auth.people, clock });
+  const console = makeConsole({
+    store,
+    ledger: ledger.ledger,
+    auth,
+    setup,
+    accounts,
+    codes: new RedeemCodes({ store, key: secret.key('codes'), clock }),
+    catalog,
+    catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
+    backends: pool,
+    playground,
+    clock,
+    log,
+    version,
+  });
+  return { console, auth, setup };
+}
+
+function socialLogin(
+  env: Services['config']['env'],
+  provider: string,
+): { clientId: string; clientSecret: string } | undefined {
+  const clientId = env[`TOLLGATE_${provider}_CLIENT_ID`];
+  const clientSecret = env[`TOLLGATE_${provider}_CLIENT_SECRET`];
+  return clientId && clientSecret ? { clientId, clientSecret } : undefined;
+}

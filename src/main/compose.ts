@@ -1,0 +1,267 @@
+import { makeImageStore } from '../activity/image-store.ts';
+import { makeMetrics, type Metrics } from '../activity/metrics.ts';
+import { builtinCatalog } from '../catalog/builtin.ts';
+import type { CatalogSource } from '../catalog/catalog.ts';
+import { openCatalog } from '../catalog/source.ts';
+import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
+import { composeConsole, type ConsoleDoor } from './compose-console.ts';
+import type { Config } from './config.ts';
+import { Edge } from '../http/caller.ts';
+import { healthRoutes } from '../http/health.ts';
+import { ImageLinks } from '../api/image-links.ts';
+import { messagesApi } from '../api/messages-api.ts';
+import { makePlayground } from '../api/playground.ts';
+import { publicApi } from '../api/public-api.ts';
+import { Replays } from '../http/idempotency/idempotency.ts';
+import { Router } from '../http/router.ts';
+import { startServer, type RunningServer } from '../http/server.ts';
+import { makeSite, type WebFile } from '../console/site.ts';
+import { readTls } from '../http/tls.ts';
+import { v1Api } from '../api/openai-api.ts';
+import { tokenHasher } from '../identity/accounts/token.ts';
+import { AnswerBook } from '../ledger/idempotency-store.ts';
+import type { Ledger } from '../ledger/port.ts';
+import type { RelayParts } from '../relay/call.ts';
+import { Closing } from '../relay/hold/settlement-retry-queue.ts';
+import { Running } from '../relay/hold/active-requests.ts';
+import { closeServices, openServices, type Services } from './services.ts';
+import { systemClock, type Clock } from '../std/clock.ts';
+import { Fault } from '../std/fault.ts';
+import { systemRandom, type Random } from '../std/ids.ts';
+import { stderrLog, type Log } from '../std/log.ts';
+import { Heartbeat } from '../store/heartbeat.ts';
+import type { Store } from '../store/store.ts';
+import { Sweeper } from './periodic-tasks.ts';
+import { houseBackend } from '../house/backend.ts';
+import { Pool } from '../upstream/pool.ts';
+import { openApiDocument } from '../api/openapi/document.ts';
+import llms from '../../docs/llms.txt' with { type: 'text' };
+import { version } from '../../package.json' with { type: 'json' };
+
+/** A running Tollgate. */
+export interface Tollgate {
+  readonly url: string;
+  readonly services: Services;
+  /** Where the first admin is made; absent once there is one. */
+  readonly setupLink: string | undefined;
+  /** Reads the catalog again, and says in the log what came of it. */
+  reloadCatalog(): Promise<void>;
+  /** Drains within the grace and closes everything, last opened first. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** The composition root: config → store → parts → server → sweepers; stopping goes the other way. */
+export async function startTollgate(
+  config: Config,
+  log: Log = stderrLog,
+  clock: Clock = systemClock,
+  random: Random = systemRandom,
+): Promise<Tollgate> {
+  const services = await openServices(config, log, clock, random);
+  const opened = new AsyncDisposableStack();
+  opened.defer(() => closeServices(services));
+  try {
+    await services.ledger.recover();
+    const catalog = await openAnyCatalog(services);
+    opened.defer(() => catalog.close());
+    const relay = makeRelay(services, catalog);
+    const links = new ImageLinks(
+      makeImageStore(services.store.db, clock, random),
+      services.secret.key('image links'),
+      clock,
+    );
+    const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+    opened.defer(() => door.console.close());
+    opened.defer(() => relay.running.stop());
+    const sweeper = startChores(services, door, relay);
+    opened.defer(() => sweeper.stop());
+    const state = { draining: false };
+    const server = await openServer({ services, catalog, relay, links, door, state });
+    opened.defer(() => server.stop());
+    // One link is enough: each new one ends those before it.
+    const setup = (config.worker ?? 0) === 0 ? await door.setup.issue() : undefined;
+    return {
+      url: server.url,
+      services,
+      setupLink: setup && `${server.url}/setup/${setup.token}`,
+      reloadCatalog: async () => await reloadCatalog(catalog, services),
+      stop: async (graceMs = config.graceMs) => {
+        state.draining = true;
+        server.drain();
+        await drain(relay, graceMs);
+        await opened.disposeAsync();
+      },
+    };
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+}
+
+/** The operator's file, if there is one; otherwise the store's, which the console edits. */
+async function openAnyCatalog({
+  config,
+  store,
+  secret,
+  log,
+  clock,
+}: Services): Promise<CatalogSource | StoredCatalog> {
+  const shared = { builtin: builtinCatalog, env: config.env, log, clock };
+  if (config.catalogPath !== undefined) return openCatalog({ path: config.catalogPath, ...shared });
+  return await openStoredCatalog({
+    db: store.db,
+    durable: () => store.durable(),
+    sealingKey: secret.key('provider keys'),
+    ...shared,
+  });
+}
+
+/** Whoever asked for it looks for an answer: also when nothing is new, and when the reason was logged before. */
+async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }: Services): Promise<void> {
+  try {
+    await catalog.refresh();
+    const { version } = catalog.current();
+    const { error } = catalog.status();
+    if (error === undefined) log.info('catalog_reloaded', { version, worker });
+    else log.warn('catalog_reload_refused', { reason: error, in_force: version, worker });
+  } catch (error) {
+    log.warn('catalog_reload_failed', { error, worker });
+  }
+}
+
+interface Relay extends RelayParts {
+  readonly upstreams: Pool;
+  readonly tally: Metrics;
+}
+
+function makeRelay(
+  { config, ledger: { ledger }, store, clock, log }: Services,
+  catalog: CatalogSource,
+): Relay {
+  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
+  catalog.onChange((next) => upstreams.use(next));
+  return {
+    ledger,
+    catalog: () => catalog.current(),
+    upstreams,
+    closing: new Closing(ledger, log),
+    running: new Running({ ledger, clock, log, leaseMs: config.leaseMs }),
+    tally: makeMetrics({
+      version,
+      startedAtMs: clock.now(),
+      openHolds: () => countOpenHolds(store),
+      backends: () => upstreams.list(),
+    }),
+    clock,
+    log,
+  };
+}
+
+interface ServerParts {
+  readonly services: Services;
+  readonly catalog: CatalogSource;
+  readonly relay: Relay;
+  readonly links: ImageLinks;
+  readonly door: ConsoleDoor;
+  readonly state: { readonly draining: boolean };
+}
+
+async function openServer(parts: ServerParts): Promise<RunningServer> {
+  const { catalog, relay, links, door, state } = parts;
+  const { config, store, secret, accounts, clock, random, log } = parts.services;
+  const pepper = secret.key('token pepper');
+  const edge = new Edge(relay, {
+    hashToken: tokenHasher(pepper),
+    trustedProxies: catalog.current().trustedProxies ?? [],
+    onExposed: (hash) =>
+      void accounts
+        .markExposed(hash)
+        .catch((error: unknown) => log.error('exposed token not marked', { error })),
+  });
+  const replays = new Replays(new AnswerBook(store, clock), edge);
+  const heartbeat = new Heartbeat(store, clock);
+  const router = new Router([
+    ...publicApi({ edge, links, store, replays, openApi: openApiDocument() }),
+    ...v1Api({ edge, links, replays }),
+    ...messagesApi(edge, replays),
+    ...healthRoutes({
+      draining: () => state.draining,
+      storeAnswers: () => heartbeat.beats(),
+      metrics: () => relay.tally.render(),
+    }),
+  ]);
+  const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
+  const site = makeSite({
+    files: files.promise,
+    console: (request, meta) => door.console.fetch(request, meta),
+    llmsText: llms,
+  });
+  const tls = await readTls(catalog.current().tls, config.dataDir);
+  const { host, port } = config;
+  const shared = config.worker !== undefined;
+  const server = startServer({ host, port, shared, tls, router, edge, clock, random, log, site });
+  // A server that cannot listen needs no pages, and would have to wait for their bundler.
+  files.resolve(webFiles(log));
+  return server;
+}
+
+/** The console's pages are bundled when a server first starts; a binary brings them along. */
+async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
+  try {
+    const { loadPages } = await import('../../web/pages.ts');
+    return await loadPages();
+  } catch (error) {
+    log.error('the console could not be bundled', { error });
+    return new Map();
+  }
+}
+
+function startChores(
+  { ledger: { ledger }, store, clock, log }: Services,
+  { auth }: ConsoleDoor,
+  { tally }: Relay,
+): Sweeper {
+  const images = makeImageStore(store.db, clock);
+  const replies = new AnswerBook(store, clock);
+  return new Sweeper(
+    [
+      { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
+      { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
+      { name: 'old answers', everyMs: 60_000, run: () => replies.sweep() },
+      { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      { name: 'books', everyMs: 300_000, mostOfTime: 0.02, run: () => checkBooks(ledger, tally, log) },
+    ],
+    log,
+  );
+}
+
+/** The same check as `tollgate verify`, now and then, for the metric and the log. */
+async function checkBooks(ledger: Ledger, tally: Metrics, log: Log): Promise<void> {
+  const { breaches } = await ledger.verify();
+  tally.verified(breaches.length);
+  for (const breach of breaches.slice(0, MOST_BREACHES)) log.error('the books are wrong', { ...breach });
+}
+
+const MOST_BREACHES = 20;
+
+async function countOpenHolds(store: Store): Promise<number> {
+  const { open } = await store.db
+    .selectFrom('request')
+    .select(({ fn }) => fn.countAll<number>().as('open'))
+    .where('state', '=', 'pending')
+    .executeTakeFirstOrThrow();
+  return open;
+}
+
+/** Running requests may finish within the grace; the rest are told, measured and closed. */
+async function drain({ running, closing }: Relay, graceMs: number): Promise<void> {
+  if (!(await running.idle(graceMs))) {
+    running.cutAll(
+      new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
+    );
+    await running.idle(CUT_MS);
+  }
+  await closing.drained(CUT_MS);
+}
+
+const CUT_MS = 5_000;

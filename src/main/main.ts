@@ -1,0 +1,42 @@
+#!/usr/bin/env bun
+import './reflect-metadata.ts';
+import { runCli } from '../cli/cli.ts';
+import { readConfig } from './config.ts';
+import { serve } from './serve.ts';
+import { closeServices, openServices } from './services.ts';
+import { systemClock } from '../std/clock.ts';
+import { stderrLog } from '../std/log.ts';
+import { houseBackend } from '../house/backend.ts';
+
+/** `tollgate serve` runs the server; everything else is a command that ends. */
+const argv = process.argv.slice(2);
+const complain = (line: string): void => console.error(line);
+
+process.exitCode = argv[0] === 'serve' ? await serve(process.env, complain) : await runCommand();
+
+async function runCommand(): Promise<number> {
+  return await runCli(
+    argv,
+    {
+      env: process.env,
+      clock: systemClock,
+      print: (line) => console.log(line),
+      builtIn: { house: houseBackend },
+      withServices: async (work) => {
+        const services = await openServices(readConfig(process.env), stderrLog, systemClock);
+        try {
+          const { store, accounts, secret } = services;
+          return await work({
+            store,
+            accounts,
+            ledger: services.ledger.ledger,
+            codesKey: secret.key('codes'),
+          });
+        } finally {
+          await closeServices(services);
+        }
+      },
+    },
+    complain,
+  );
+}

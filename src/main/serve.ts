@@ -1,0 +1,93 @@
+import { readConfig, type Config } from './config.ts';
+import { onHangup, oneAtATime } from './hangup.ts';
+import { RUNTIME } from './bun-settings.ts';
+import { stderrLog } from '../std/log.ts';
+import { StartRefused } from '../std/startup-error.ts';
+import { startTollgate, type Tollgate } from './compose.ts';
+import { REFUSED, WORKER, Workers } from './workers.ts';
+
+type Env = Record<string, string | undefined>;
+
+/** Runs the server until a signal ends it; resolves with the exit code. */
+export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
+  if (Object.keys(RUNTIME).some((name) => env[name] === undefined) && process.execve)
+    process.execve(process.execPath, ownCommand(), { ...RUNTIME, ...definedOnly(env) });
+  // While it starts there is nothing to read again; the signal must not end it all the same.
+  let reload = (): void => undefined;
+  onHangup(() => reload());
+  try {
+    const config = readConfig(env);
+    if (config.workers > 1 && config.worker === undefined) {
+      const workers = new Workers({
+        count: config.workers,
+        command: ownCommand(),
+        env: definedOnly(env),
+        log: stderrLog,
+      });
+      reload = () => workers.reload();
+      return await workers.run();
+    }
+    const tollgate = await startTollgate(config, stderrLog);
+    reload = oneAtATime(() => tollgate.reloadCatalog());
+    if ((config.worker ?? 0) === 0) greet(tollgate, config);
+    if (config.worker !== undefined) joinTheOthers();
+    return await untilStopped(tollgate);
+  } catch (thrown) {
+    if (!(thrown instanceof StartRefused)) throw thrown;
+    complain(`Tollgate cannot start: ${thrown.message}`);
+    return env[WORKER] === undefined ? 1 : REFUSED;
+  }
+}
+
+/** Says that it is ready; a worker whose watcher is gone drains as if told to. */
+function joinTheOthers(): void {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  process.send?.('ready');
+}
+
+/** What this process was started with. A compiled binary brings its program along and is not told about it again. */
+function ownCommand(): string[] {
+  return [process.execPath, ...process.execArgv, ...process.argv.slice(isCompiled() ? 2 : 1)];
+}
+
+function isCompiled(): boolean {
+  return Bun.main.startsWith('/$bunfs/');
+}
+
+/** The first signal drains; a second one is a crash, and the books recover from it like from any other. */
+async function untilStopped(tollgate: Tollgate): Promise<number> {
+  const signal = await new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'));
+    process.once('SIGINT', () => resolve('SIGINT'));
+  });
+  stderrLog.info('draining', { signal });
+  const crash = (): void => process.exit(130);
+  process.once('SIGTERM', crash);
+  process.once('SIGINT', crash);
+  await tollgate.stop();
+  stderrLog.info('stopped');
+  // Idle connections of clients may keep the loop alive; everything of ours is closed.
+  process.exit(0);
+}
+
+function greet({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
+  const lines = [
+    '',
+    `  Tollgate is ready at ${url}`,
+    '',
+    setupLink === undefined
+      ? `  Console        ${url}/`
+      : `  First account  ${setupLink}   (opens once, within 30 minutes)`,
+    `  or in a shell  ${isCompiled() ? process.execPath : 'npm run -s tollgate --'} account create you@example.com --balance 5 --json`,
+    `  API            ${url}/api/public/v1   ·   OpenAI and Anthropic clients: ${url}/v1`,
+    `  Data           ${databaseUrl === undefined ? dataDir : 'Postgres'}`,
+    '',
+  ];
+  console.log(lines.join('\n'));
+}
+
+function definedOnly(env: Env): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  );
+}

@@ -1,0 +1,141 @@
+import type { Attempt, Outcome, Settled } from '../../ledger/port.ts';
+import { NO_USAGE, type Usage } from '../../ledger/price.ts';
+import { Fault } from '../../std/fault.ts';
+import type { RequestId } from '../../std/ids.ts';
+import { NoAnswer, tooLate, type Patience } from '../attempts.ts';
+import type { Call, RelayParts } from '../call.ts';
+import type { Close } from './settlement-retry-queue.ts';
+import type { Measured } from '../stream/meter.ts';
+import type { RunningRequest } from './active-requests.ts';
+
+/** How it went, as far as the receipt wants to know. */
+export interface Finish {
+  readonly outcome: Outcome;
+  readonly measured: Measured;
+  readonly upstream: string;
+  readonly attempts: readonly Attempt[];
+  readonly firstByteMs: number;
+  readonly finishReason?: string | undefined;
+  readonly fault?: Fault | undefined;
+}
+
+/**
+ * A hold that somebody has to close. It keeps its lease alive from admission on, gives the attempts to answer it their
+ * time, and is closed exactly once. Its deadlines are looked at by the tick that all requests share.
+ */
+export class Errand implements RunningRequest, Patience {
+  readonly requestId: RequestId;
+  readonly #parts: RelayParts;
+  readonly #endpoint: string;
+  readonly #client: AbortSignal;
+  readonly #streamed: boolean;
+  readonly #startedAt: number;
+  #attempt: AbortController | undefined;
+  #deadline = Number.POSITIVE_INFINITY;
+  #cutBy: Fault | undefined;
+  #isClosed = false;
+  timedOut = false;
+
+  constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
+    this.requestId = call.requestId;
+    this.#parts = parts;
+    this.#endpoint = call.wanted.code;
+    this.#client = call.signal;
+    this.#streamed = streamed;
+    this.#startedAt = parts.clock.now();
+    parts.running.add(this);
+  }
+
+  /** For a stream's client that left no further backend is asked; a whole answer is paid work and is waited for. */
+  get nobodyWaits(): boolean {
+    return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
+  }
+
+  begin({ firstByteMs, totalMs }: Parameters<Patience['begin']>[0]): AbortSignal {
+    this.timedOut = false;
+    // A whole answer has no first byte to show before it is finished.
+    this.#deadline = this.#parts.clock.now() + (this.#streamed ? firstByteMs : totalMs);
+    this.#attempt = new AbortController();
+    if (this.nobodyWaits) this.#attempt.abort();
+    return this.#attempt.signal;
+  }
+
+  end(): void {
+    this.#deadline = Number.POSITIVE_INFINITY;
+  }
+
+  tick(nowMs: number): void {
+    if (nowMs < this.#deadline) return;
+    this.timedOut = true;
+    this.#attempt?.abort(tooLate());
+  }
+
+  /** Shutdown. */
+  cut(fault: Fault): void {
+    this.#cutBy = fault;
+    this.#attempt?.abort(fault);
+  }
+
+  delivered(): Usage {
+    return NO_USAGE;
+  }
+
+  /** Does what follows the admission; whatever it throws, the hold is released first, unless it was settled already. */
+  async orRelease<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      return await this.#giveUp(thrown);
+    }
+  }
+
+  /** Charges what was used. `undefined`: the store is away, the charge will follow. */
+  settle(finish: Finish): Promise<Settled | undefined> {
+    const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
+    const ending = {
+      outcome,
+      upstream,
+      attempts,
+      firstByteMs,
+      finishReason,
+      errorCode: fault?.code,
+      durationMs: this.#age(),
+    };
+    const { requestId } = this;
+    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, ...measured } });
+  }
+
+  async #giveUp(thrown: unknown): Promise<never> {
+    const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
+    const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
+    await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
+    throw fault;
+  }
+
+  async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
+    const ending = {
+      outcome,
+      attempts,
+      upstream: attempts.findLast(({ result }) => result !== 'skipped')?.upstream,
+      errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
+      durationMs: this.#age(),
+    };
+    await this.#close({ kind: 'void', requestId: this.requestId, ending });
+  }
+
+  async #close(close: Close): Promise<Settled | undefined> {
+    if (this.#isClosed) return undefined;
+    this.#isClosed = true;
+    const { closing, running, tally } = this.#parts;
+    const settled = await closing.close(close);
+    running.remove(this.requestId);
+    const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
+    tally.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
+    if (settled && settled.overrun > 0) tally.overrun(settled.overrun);
+    return settled;
+  }
+
+  #age(): number {
+    return this.#parts.clock.now() - this.#startedAt;
+  }
+}

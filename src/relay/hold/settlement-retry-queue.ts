@@ -1,0 +1,79 @@
+import type { Ending, Ledger, Settled, Settlement } from '../../ledger/port.ts';
+import type { RequestId } from '../../std/ids.ts';
+import type { Log } from '../../std/log.ts';
+
+/** How a request ends in the books: charged for what was used, or released. */
+export type Close =
+  | { readonly kind: 'settle'; readonly requestId: RequestId; readonly settlement: Settlement }
+  | { readonly kind: 'void'; readonly requestId: RequestId; readonly ending: Ending };
+
+/**
+ * Closes holds and keeps at it while the store is away: a client that got its answer gets it, and the charge follows.
+ * Closing is idempotent, so trying again is always safe. What is still waiting when the process dies is closed by the
+ * lease from the meter's last word.
+ */
+export class Closing {
+  readonly #ledger: Ledger;
+  readonly #log: Log;
+  readonly #waiting = new Map<RequestId, Close>();
+  #retrying: Promise<void> | undefined;
+
+  constructor(ledger: Ledger, log: Log) {
+    this.#ledger = ledger;
+    this.#log = log;
+  }
+
+  /** Resolves with the result, or with `undefined` when the store could not take it yet. */
+  close(close: Close): Promise<Settled | undefined> {
+    return this.#apply(close).catch((thrown: unknown) => {
+      this.#keep(close, thrown);
+      return undefined;
+    });
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Waits until nothing is left to close, or `deadlineMs` has passed. */
+  async drained(deadlineMs: number): Promise<void> {
+    await Promise.race([this.#retrying ?? Promise.resolve(), Bun.sleep(deadlineMs)]);
+  }
+
+  #apply(close: Close): Promise<Settled> {
+    return close.kind === 'settle'
+      ? this.#ledger.settle(close.requestId, close.settlement)
+      : this.#ledger.void(close.requestId, close.ending);
+  }
+
+  #keep(close: Close, thrown: unknown): void {
+    if (this.#waiting.size >= MAX_WAITING) {
+      this.#log.error('hold left to its lease', { request: close.requestId, error: thrown });
+      return;
+    }
+    this.#log.warn('hold could not be closed yet', { request: close.requestId, error: thrown });
+    this.#waiting.set(close.requestId, close);
+    this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
+  }
+
+  async #retry(): Promise<void> {
+    let pauseMs = FIRST_PAUSE_MS;
+    while (this.#waiting.size > 0) {
+      await Bun.sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      const results = await Promise.allSettled(
+        [...this.#waiting.values()].map((close) => this.#closeWaiting(close)),
+      );
+      if (results.some((result) => result.status === 'fulfilled')) pauseMs = FIRST_PAUSE_MS;
+    }
+  }
+
+  async #closeWaiting(close: Close): Promise<void> {
+    await this.#apply(close);
+    this.#waiting.delete(close.requestId);
+  }
+}
+
+const MAX_WAITING = 20_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;

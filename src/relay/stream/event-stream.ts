@@ -1,0 +1,194 @@
+import { readStreamEvent } from '../../wire/openai/chat-stream.ts';
+import { SseReader, type SseEvent } from '../../wire/sse.ts';
+import { FirstEvents, opened } from './first-events.ts';
+import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
+
+/** A backend's stream as events, read only as fast as somebody asks for them. */
+export class EventStream implements EventSource {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #sse = new SseReader();
+  #listener: StreamListener | undefined;
+  #read: Uint8Array = NOTHING;
+  /** How much of `#read` has been taken. */
+  #taken = 0;
+  /** What has been read ended with an event. */
+  #isBetween = false;
+  readonly #first = new FirstEvents();
+  bytesRead = 0;
+
+  private constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  static async open(body: ReadableStream<Uint8Array>, signals: OpeningSignals): Promise<EventStream> {
+    const stream = new EventStream(body);
+    return await opened(stream, () => stream.#first.look(() => stream.#readEvents()), signals);
+  }
+
+  next(listener: StreamListener): void {
+    this.#listener = listener;
+    const first = this.#first.take();
+    if (Array.isArray(first)) this.#handOver(first);
+    else if (first) first.then(this.#handOver, this.#onFailure);
+    else this.#readOn();
+  }
+
+  release(): void {
+    letFinish(this.#reader);
+  }
+
+  cancel(): void {
+    abandon(this.#reader);
+  }
+
+  takeArrived(): readonly DataEvent[] {
+    const events = this.#first.takeArrived();
+    while (!this.#isUsedUp) events.push(...(this.#push(this.#nextPiece()) ?? []));
+    return events;
+  }
+
+  /** The next whole events, at least one; `undefined` at the end. */
+  async #readEvents(): Promise<DataEvent[] | undefined> {
+    for (;;) {
+      if (this.#isUsedUp) {
+        const { done, value } = await this.#reader.read();
+        if (done) return parsed(this.#sse.end());
+        this.#keep(value);
+      }
+      const events = this.#push(this.#nextPiece());
+      if (events) return events;
+    }
+  }
+
+  readonly #handOver = (events: DataEvent[] | undefined): void => {
+    if (!events) return this.#listener?.onEnd();
+    try {
+      this.#listener?.onEvents(events);
+      this.#listener?.onPause();
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
+  };
+
+  /**
+   * A backend with much to send at once would otherwise be served in one go, from promise to promise, and no timer, no
+   * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
+   */
+  #readOn(): void {
+    if (!this.#isUsedUp) setImmediate(() => this.#takePiece());
+    else this.#reader.read().then(this.#onRead, this.#onFailure);
+  }
+
+  readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
+    if (done) return this.#onDone();
+    this.#keep(value ?? NOTHING);
+    this.#takePiece();
+  };
+
+  #onDone(): void {
+    const events = parsed(this.#sse.end());
+    if (events) this.#listener?.onEvents(events);
+    this.#listener?.onEnd();
+  }
+
+  readonly #onFailure = (cause: unknown): void => this.#listener?.onFailure(cause);
+
+  #takePiece(): void {
+    const listener = this.#listener;
+    if (!listener) return;
+    try {
+      if (this.#digest(this.#nextPiece(), listener)) listener.onPause();
+      else this.#readOn();
+    } catch (cause) {
+      listener.onFailure(cause);
+    }
+  }
+
+  /**
+   * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
+   * that does not read would keep it there; so it is taken apart only as it is wanted. Pieces are copies: memory that
+   * views share is given back by full collections alone, which may be hundreds of megabytes away.
+   */
+  #nextPiece(): Uint8Array {
+    const [read, from] = [this.#read, this.#taken];
+    const to = Math.min(from + PIECE_BYTES, read.length);
+    if (to === read.length) this.#keep(NOTHING);
+    else this.#taken = to;
+    this.bytesRead += to - from;
+    return part(read, from, to);
+  }
+
+  #keep(read: Uint8Array): void {
+    this.#read = read;
+    this.#taken = 0;
+  }
+
+  get #isUsedUp(): boolean {
+    return this.#taken === this.#read.length;
+  }
+
+  #push(bytes: Uint8Array): DataEvent[] | undefined {
+    const events = parsed(this.#sse.push(bytes));
+    this.#isBetween = this.#sse.isBetweenEvents;
+    return events;
+  }
+
+  /** False when nothing in it was whole. */
+  #digest(piece: Uint8Array, listener: StreamListener): boolean {
+    let heard = false;
+    for (let at = 0; at < piece.length;) {
+      if (listener.takesBytes && this.#isBetween) {
+        const stop = listener.onBytes(piece, at);
+        heard ||= stop > at;
+        at = stop;
+        if (at === piece.length) break;
+      }
+      const end = listener.takesBytes ? endOfEvent(piece, at) : piece.length;
+      const events = this.#push(part(piece, at, end));
+      if (events) listener.onEvents(events);
+      heard ||= events !== undefined;
+      at = end;
+    }
+    return heard;
+  }
+}
+
+const LAST_BYTES_MS = 1_000;
+
+/** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
+export function letFinish(reader: ReadableStreamDefaultReader<unknown>): void {
+  const timer = setTimeout(abandon, LAST_BYTES_MS, reader);
+  const finish = (): void => {
+    clearTimeout(timer);
+    abandon(reader);
+  };
+  reader.read().then(finish, finish);
+}
+
+/** A stream that already failed cannot be cancelled, which is as good. */
+export function abandon(reader: ReadableStreamDefaultReader<unknown>): void {
+  void reader.cancel().catch(() => undefined);
+}
+
+const PIECE_BYTES = 16_384;
+const NOTHING = new Uint8Array(0);
+const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+
+function part(bytes: Uint8Array, from: number, to: number): Uint8Array {
+  return from === 0 && to === bytes.length ? bytes : bytes.slice(from, to);
+}
+
+function parsed(events: readonly SseEvent[]): DataEvent[] | undefined {
+  if (events.length === 0) return undefined;
+  return events.map(({ data }) => ({ data, event: readStreamEvent(data) }));
+}
+
+/** After the next blank line. Wrong guesses do no harm: events do not depend on where their bytes are cut. */
+function endOfEvent(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
+    if (bytes[at + 1] === LINE_FEED) return at + 2;
+    if (bytes[at + 1] === RETURN && bytes[at + 2] === LINE_FEED) return at + 3;
+  }
+  return bytes.length;
+}

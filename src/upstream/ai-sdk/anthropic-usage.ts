@@ -1,0 +1,26 @@
+import type { ChatUsage } from '../../wire/openai/chat.ts';
+import { canonicalUsage, count, countOrZero, field, sum } from './usage.ts';
+
+/**
+ * Anthropic counts what it read from and wrote to its cache beside `input_tokens`; here all of it is input. Where the
+ * backend compacted the conversation on the way, the work of that is told per iteration and left out of the totals.
+ */
+export function anthropicUsage(raw: unknown): ChatUsage | undefined {
+  const cached = countOrZero(raw, 'cache_read_input_tokens');
+  return canonicalUsage({
+    input: sum(total(raw, 'input_tokens'), countOrZero(raw, 'cache_creation_input_tokens'), cached),
+    cached,
+    output: total(raw, 'output_tokens'),
+    reasoning: count(field(raw, 'output_tokens_details'), 'thinking_tokens'),
+  });
+}
+
+const OWN_ITERATIONS = new Set<unknown>(['compaction', 'message']);
+
+function total(raw: unknown, key: string): number | undefined {
+  const iterations = field(raw, 'iterations');
+  if (!Array.isArray(iterations) || iterations.some((item) => field(item, 'type') === 'fallback_message'))
+    return count(raw, key);
+  const own = iterations.filter((item) => OWN_ITERATIONS.has(field(item, 'type')));
+  return own.length === 0 ? count(raw, key) : sum(...own.map((item) => count(item, key)));
+}

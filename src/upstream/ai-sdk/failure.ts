@@ -1,0 +1,96 @@
+import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
+import { kindOf, retryAfter } from '../response.ts';
+import { type FailureKind, UpstreamFailure } from '../port.ts';
+import { isObject, parseObject } from './json.ts';
+import { scrub } from './redact.ts';
+
+/**
+ * What went wrong in a call, as the relay understands it. Ours passes through however deep an AI SDK package wrapped
+ * it; a status decides the kind; a backend's words reach the client only for a request that the client can correct.
+ */
+export function asFailure(thrown: unknown, secrets: readonly string[]): UpstreamFailure {
+  const ours = findInCauses(thrown, (error) => error instanceof UpstreamFailure);
+  if (ours instanceof UpstreamFailure) return ours;
+  const unsupported = findInCauses(thrown, (error) => UnsupportedFunctionalityError.isInstance(error));
+  if (unsupported instanceof Error)
+    return rejected(scrub(`This model cannot do that: ${unsupported.message}`, secrets));
+  const call = findInCauses(thrown, (error) => statusOf(error) !== undefined);
+  if (call instanceof Error) return fromStatus(call, secrets);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new UpstreamFailure('protocol', scrub(message, secrets), { cause: thrown });
+}
+
+/** An event in a stream reports its error as a plain object; the status it carries decides like that of a response. */
+export function asError(reported: unknown): Error {
+  if (reported instanceof Error) return reported;
+  if (!isObject(reported)) return new Error(String(reported));
+  const message = typeof reported.message === 'string' ? reported.message : JSON.stringify(reported);
+  return Object.assign(new Error(message), { statusCode: reported.statusCode });
+}
+
+/** A request that this backend cannot serve, in words the client may read. */
+export function rejected(publicMessage: string): UpstreamFailure {
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage });
+}
+
+function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
+  const status = statusOf(error) ?? 500;
+  const message = scrub(error.message, secrets);
+  const kind = kindOfError(status, message);
+  const retryAfterMs = kind === 'rejected' ? undefined : waitMs(error);
+  return new UpstreamFailure(kind, `status ${status}: ${message}`, {
+    status,
+    cause: error,
+    ...(kind === 'rejected' && { publicMessage: message }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+/**
+ * Some backends answer 400 to what is wrong with the operator's account: a key that is not valid, a credit that ran
+ * out. The client can do nothing about it and must not read of it.
+ */
+const OPERATORS_FAULT = /api[ _-]?key|credit balance|billing|quota exceeded|security token/i;
+
+function kindOfError(status: number, message: string): FailureKind {
+  const kind = kindOf(status);
+  if (status === 402 || (kind === 'rejected' && OPERATORS_FAULT.test(message))) return 'unauthorized';
+  // A 200 whose body the package could not read.
+  return status < 400 ? 'protocol' : kind;
+}
+
+/** AI SDK packages throw call errors for responses, and report plain objects with the same field for events in a stream. */
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  return typeof error.statusCode === 'number' ? error.statusCode : undefined;
+}
+
+function waitMs(error: Error): number | undefined {
+  if (!APICallError.isInstance(error)) return undefined;
+  return retryAfter(new Headers(error.responseHeaders)) ?? retryDelayInBody(error.responseBody);
+}
+
+/** Backends with RPC errors put the delay into the body: `details: [{ retryDelay: "17s" }]`. */
+function retryDelayInBody(body: string | undefined): number | undefined {
+  const error = body === undefined ? undefined : parseObject(body)?.error;
+  if (!isObject(error) || !Array.isArray(error.details)) return undefined;
+  for (const detail of error.details) {
+    const seconds =
+      isObject(detail) && typeof detail.retryDelay === 'string'
+        ? /^(\d+(?:\.\d+)?)s$/.exec(detail.retryDelay)?.[1]
+        : undefined;
+    if (seconds !== undefined) return retryAfter(new Headers({ 'retry-after': seconds }));
+  }
+  return undefined;
+}
+
+const MAX_DEPTH = 8;
+
+function findInCauses(thrown: unknown, wanted: (error: unknown) => boolean): unknown {
+  let error = thrown;
+  for (let depth = 0; depth < MAX_DEPTH && error instanceof Error; depth++) {
+    if (wanted(error)) return error;
+    error = error.cause;
+  }
+  return undefined;
+}

@@ -1,0 +1,29 @@
+import type { LanguageModelV4FinishReason } from '@ai-sdk/provider';
+import type { FinishReason } from '../../wire/openai/chat.ts';
+
+/**
+ * Why an answer ended; undefined when it did not end but broke off. Several packages report a stream that was cut as
+ * `other` with no reason of the backend: without that reason there was no end.
+ */
+export function finishReason(
+  reason: LanguageModelV4FinishReason,
+  hasTools: boolean,
+): FinishReason | undefined {
+  switch (reason.unified) {
+    case 'stop':
+      return hasTools ? 'tool_calls' : 'stop';
+    case 'tool-calls':
+      return 'tool_calls';
+    case 'length':
+      return 'length';
+    case 'content-filter':
+      return 'content_filter';
+    case 'error':
+    case 'interrupted':
+      return undefined;
+    case 'other':
+      break;
+  }
+  if (reason.raw === undefined) return undefined;
+  return hasTools ? 'tool_calls' : 'stop';
+}

@@ -1,0 +1,103 @@
+import type {
+  ImageModelV4,
+  ImageModelV4CallOptions,
+  ImageModelV4File,
+  ImageModelV4Result,
+} from '@ai-sdk/provider';
+import type { UploadedImage } from '../../wire/openai/images.ts';
+import { sniffMime } from '../image-response.ts';
+import type { GeneratedImage, ImageAnswer, ImageCall } from '../port.ts';
+import { UpstreamFailure } from '../port.ts';
+import { rejected } from './failure.ts';
+import { isObject } from './json.ts';
+import type { ImageSupport, Provider } from './definition.ts';
+
+/**
+ * Images of one request, asked for in as many calls as the backend needs. Some of the calls may fail: what arrived is
+ * the answer, and is charged for as such; nothing at all is a failure.
+ */
+export async function generateImages(
+  model: ImageModelV4,
+  call: ImageCall,
+  provider: Provider,
+): Promise<ImageAnswer> {
+  const support = provider.images;
+  if (!support) throw rejected('This backend does not make images.');
+  const sizes = split(call.request.n ?? 1, await perCall(model));
+  const settled = await Promise.allSettled(
+    sizes.map((n) => model.doGenerate(optionsFor(call, provider.namespace, support, n))),
+  );
+  const results = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const images = results.flatMap(imagesOf);
+  if (images.length > 0) return { images, ...usageOf(results) };
+  const failure = settled.find((outcome) => outcome.status === 'rejected');
+  throw failure?.reason ?? emptyAnswer(results);
+}
+
+async function perCall(model: ImageModelV4): Promise<number> {
+  const limit = model.maxImagesPerCall;
+  const value = typeof limit === 'function' ? await limit({ modelId: model.modelId }) : limit;
+  return Math.max(1, value ?? 1);
+}
+
+function split(total: number, most: number): number[] {
+  return Array.from({ length: Math.ceil(total / most) }, (_, index) => Math.min(most, total - index * most));
+}
+
+function optionsFor(
+  call: ImageCall,
+  namespace: string,
+  support: ImageSupport,
+  n: number,
+): ImageModelV4CallOptions {
+  const { size, aspectRatio } = support.shape(call.size);
+  const { prompt, seed, image, mask } = call.request;
+  return {
+    prompt,
+    n,
+    size,
+    aspectRatio,
+    seed: typeof seed === 'number' ? seed : undefined,
+    files: image?.map(fileOf),
+    mask: mask && fileOf(mask),
+    providerOptions: { [namespace]: support.options?.(call.request) ?? {} },
+    abortSignal: call.signal,
+  };
+}
+
+function fileOf({ bytes, mime }: UploadedImage): ImageModelV4File {
+  return { type: 'file', mediaType: mime, data: bytes };
+}
+
+function imagesOf(result: ImageModelV4Result): GeneratedImage[] {
+  return result.images.map((image, index) => {
+    const bytes = typeof image === 'string' ? Buffer.from(image, 'base64') : image;
+    const revisedPrompt = revisedPromptOf(result, index);
+    return { bytes, mime: sniffMime(bytes), ...(revisedPrompt !== undefined && { revisedPrompt }) };
+  });
+}
+
+function revisedPromptOf(result: ImageModelV4Result, index: number): string | undefined {
+  for (const metadata of Object.values(result.providerMetadata ?? {})) {
+    const image = metadata.images[index];
+    if (isObject(image) && typeof image.revisedPrompt === 'string') return image.revisedPrompt;
+  }
+  return undefined;
+}
+
+function usageOf(results: readonly ImageModelV4Result[]): { usage?: unknown } {
+  const usages = results.flatMap(({ usage }) => (usage ? [usage] : []));
+  if (usages.length === 0) return {};
+  const total = (key: 'inputTokens' | 'outputTokens'): number =>
+    usages.reduce((sum, usage) => sum + (usage[key] ?? 0), 0);
+  const input_tokens = total('inputTokens');
+  const output_tokens = total('outputTokens');
+  return { usage: { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens } };
+}
+
+/** No image and no error: the backend's filter, when it says that asking again is no use. */
+function emptyAnswer(results: readonly ImageModelV4Result[]): UpstreamFailure {
+  if (results.some(({ isRetryable }) => isRetryable === false))
+    return rejected('The backend refused this prompt.');
+  return new UpstreamFailure('server', 'the backend returned no image');
+}

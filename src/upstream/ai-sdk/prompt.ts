@@ -1,0 +1,108 @@
+import type { JSONObject, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { ChatMessage } from '../../wire/openai/chat.ts';
+import { cacheMark, type Options } from './cache-control.ts';
+import { rejected } from './failure.ts';
+import { isObject, parseObject } from './json.ts';
+import { textOf, toolOutput, userParts } from './parts.ts';
+import type { Provider } from './definition.ts';
+
+/** The conversation as the AI SDK takes it: one small function per role. */
+export function toPrompt(messages: readonly ChatMessage[], provider: Provider): LanguageModelV4Prompt {
+  const talk: Talk = { provider, toolNames: new Map(), prompt: [] };
+  for (const message of messages) SPEAKERS[message.role](message, talk);
+  return talk.prompt;
+}
+
+interface Talk {
+  readonly provider: Provider;
+  /** Tool results name only the call; backends also want the tool's name. */
+  readonly toolNames: Map<string, string>;
+  readonly prompt: LanguageModelV4Message[];
+}
+
+const SPEAKERS: Record<ChatMessage['role'], (message: ChatMessage, talk: Talk) => void> = {
+  system,
+  developer: system,
+  user,
+  assistant,
+  tool,
+};
+
+function system(message: ChatMessage, { provider, prompt }: Talk): void {
+  const late = prompt.some(({ role }) => role !== 'system');
+  for (const block of systemBlocks(message, provider)) {
+    if (late && provider.lateSystem === 'as_user') {
+      prompt.push({ role: 'user', content: [{ type: 'text', text: block.text }], ...block.options });
+    } else {
+      prompt.push({ role: 'system', content: block.text, ...block.options });
+    }
+  }
+}
+
+/** Blocks stay apart only where one of them carries a cache mark, because the mark belongs to its block. */
+function systemBlocks(message: ChatMessage, provider: Provider): { text: string; options: Options }[] {
+  const { content } = message;
+  const whole = { text: textOf(content, '\n'), options: cacheMark(message, provider) };
+  if (
+    !Array.isArray(content) ||
+    !provider.cacheOptions ||
+    !content.some((part) => isObject(part.cache_control))
+  )
+    return [whole];
+  return content.map((part) => ({ text: textOf([part], ''), options: cacheMark(part, provider) }));
+}
+
+function user(message: ChatMessage, { provider, prompt }: Talk): void {
+  prompt.push({
+    role: 'user',
+    content: userParts(message.content, provider),
+    ...cacheMark(message, provider),
+  });
+}
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
+
+function assistant(message: ChatMessage, { provider, prompt, toolNames }: Talk): void {
+  const content: AssistantContent = [];
+  const text = textOf(message.content, '');
+  if (text !== '') content.push({ type: 'text', text });
+  for (const call of message.tool_calls ?? []) {
+    if (!call.function)
+      throw rejected(`This model takes tool calls of type 'function' only, not '${call.type}'.`);
+    toolNames.set(call.id, call.function.name);
+    content.push({
+      type: 'tool-call',
+      toolCallId: call.id,
+      toolName: call.function.name,
+      input: toolInput(call.function.arguments),
+    });
+  }
+  // Backends refuse an empty turn, and clients do keep empty answers in their history.
+  if (content.length > 0) prompt.push({ role: 'assistant', content, ...cacheMark(message, provider) });
+}
+
+function toolInput(text: string): JSONObject {
+  const input = text.trim() === '' ? {} : parseObject(text);
+  if (!input) throw rejected('The arguments of a tool call in messages are not a JSON object.');
+  return input;
+}
+
+type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content'];
+
+/** Results of parallel calls arrive one by one and belong into one turn. */
+function tool(message: ChatMessage, { provider, prompt, toolNames }: Talk): void {
+  const toolCallId = message.tool_call_id ?? '';
+  if (toolCallId === '') throw rejected('A message of role tool needs tool_call_id.');
+  const toolName = toolNames.get(toolCallId) ?? message.name ?? 'unknown';
+  const output = toolOutput(message.content, provider);
+  const result: ToolContent[number] = {
+    type: 'tool-result',
+    toolCallId,
+    toolName,
+    output,
+    ...cacheMark(message, provider),
+  };
+  const last = prompt.at(-1);
+  if (last?.role === 'tool') last.content.push(result);
+  else prompt.push({ role: 'tool', content: [result] });
+}

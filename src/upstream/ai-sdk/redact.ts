@@ -1,0 +1,14 @@
+import { scrub as scrubWords } from '../response.ts';
+
+/** A backend's words without what is not the client's: also the configured secrets and the operator's resource names. */
+export function scrub(text: string, secrets: readonly string[]): string {
+  let clean = text;
+  for (const secret of secrets) {
+    if (secret.length >= MIN_SECRET_LENGTH) clean = clean.replaceAll(secret, HIDDEN);
+  }
+  return scrubWords(clean.replace(/\barn:[^\s"',)]+/g, HIDDEN).replace(/\b[A-Za-z0-9_-]{40,}\b/g, HIDDEN));
+}
+
+const HIDDEN = '‹removed›';
+/** Shorter values are configuration like `eu`, and would turn words into gaps. */
+const MIN_SECRET_LENGTH = 6;

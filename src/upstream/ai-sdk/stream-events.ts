@@ -1,0 +1,111 @@
+import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { ChatChunk, ChatDelta, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
+import { UpstreamFailure } from '../port.ts';
+import { asError } from './failure.ts';
+import { type Part, reduce, STREAM_START, type StreamEnd, type StreamState } from './stream.ts';
+
+/**
+ * The parts of an AI SDK stream as canonical events. Waits for the first part that says something: a failure before it
+ * is thrown, so that the relay can try elsewhere; one after it becomes an error event, and the stream ends there.
+ */
+export async function streamEvents(
+  parts: ReadableStream<Part>,
+  answer: StreamAnswer,
+): Promise<ReadableStream<StreamEvent>> {
+  const pump = new Pump(parts.getReader(), answer);
+  const first = await pump.next();
+  return new ReadableStream<StreamEvent>({
+    start(controller) {
+      for (const event of first) controller.enqueue(event);
+    },
+    async pull(controller) {
+      try {
+        if (!pump.over) for (const event of await pump.next()) controller.enqueue(event);
+        if (pump.over) controller.close();
+      } catch (error) {
+        if (answer.signal.aborted) return controller.error(answer.signal.reason);
+        controller.enqueue({ kind: 'error', message: answer.failure(error).message });
+        controller.close();
+      }
+    },
+    cancel: () => pump.stop(),
+  });
+}
+
+export interface StreamAnswer {
+  readonly id: string;
+  readonly model: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly signal: AbortSignal;
+  usage(raw: unknown): ChatUsage | undefined;
+  failure(thrown: unknown): UpstreamFailure;
+}
+
+const READ_OUT_MS = 1_000;
+
+class Pump {
+  readonly #reader: ReadableStreamDefaultReader<Part>;
+  readonly #answer: StreamAnswer;
+  #state: StreamState = STREAM_START;
+  over = false;
+
+  constructor(reader: ReadableStreamDefaultReader<Part>, answer: StreamAnswer) {
+    this.#reader = reader;
+    this.#answer = answer;
+  }
+
+  /** Events for the client, as soon as there are some. Throws what ended the stream when it was not a finish. */
+  async next(): Promise<readonly StreamEvent[]> {
+    try {
+      for (;;) {
+        const { done, value } = await this.#reader.read();
+        if (done) throw new UpstreamFailure('protocol', 'the stream ended without a finish');
+        const { state, deltas } = reduce(this.#state, value);
+        this.#state = state;
+        if (state.end) return this.#last(state.end);
+        if (deltas.length > 0) return deltas.map((delta) => deltaEvent(this.#answer, delta, null));
+      }
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.over = true;
+    // A stream that already failed cannot be cancelled, and need not be.
+    await this.#reader.cancel().catch(() => undefined);
+  }
+
+  /** The last bytes are read, so that the connection can serve again; a backend that does not close it loses it. */
+  #readOut(): void {
+    const timer = setTimeout(() => void this.stop(), READ_OUT_MS);
+    const rest = async (): Promise<void> => {
+      while (!(await this.#reader.read()).done);
+    };
+    // The answer is complete: how the connection ends after it concerns nobody.
+    void rest()
+      .catch(() => undefined)
+      .finally(() => clearTimeout(timer));
+  }
+
+  #last(end: StreamEnd): readonly StreamEvent[] {
+    if (end.kind === 'error') throw asError(end.error);
+    this.over = true;
+    this.#readOut();
+    const role: ChatDelta = this.#state.started ? {} : { role: 'assistant', content: '' };
+    const usage = this.#answer.usage(end.usage);
+    const counted = usage ? [chunkEvent(this.#answer, { choices: [], usage })] : [];
+    return [deltaEvent(this.#answer, role, end.reason), ...counted, { kind: 'done' }];
+  }
+}
+
+function deltaEvent(answer: StreamAnswer, delta: ChatDelta, finish_reason: FinishReason | null): StreamEvent {
+  return chunkEvent(answer, { choices: [{ index: 0, delta, finish_reason }] });
+}
+
+function chunkEvent(answer: StreamAnswer, rest: Pick<ChatChunk, 'choices' | 'usage'>): StreamEvent {
+  const { id, created, model } = answer;
+  return { kind: 'chunk', chunk: { id, object: 'chat.completion.chunk', created, model, ...rest } };
+}

@@ -1,0 +1,74 @@
+import { lookup } from 'node:dns/promises';
+import { isPrivateAddress } from '../std/addresses.ts';
+import { readBounded } from './response.ts';
+import { UpstreamFailure, type GeneratedImage, type ImageAnswer } from './port.ts';
+
+const MAX_IMAGE_BYTES = 32 * 1_048_576;
+const MAX_IMAGES = 10;
+
+/** Reads an images answer in OpenAI's shape; links are fetched, so that the client may choose url or base64 either way. */
+export async function collectImages(text: string, backend: URL, signal: AbortSignal): Promise<ImageAnswer> {
+  const answer = parse(text);
+  const images: GeneratedImage[] = [];
+  for (const item of answer.data.slice(0, MAX_IMAGES)) {
+    const bytes = await imageBytes(item, backend, signal);
+    if (bytes) images.push({ bytes, mime: sniffMime(bytes), revisedPrompt: textOf(item['revised_prompt']) });
+  }
+  if (images.length === 0) throw new UpstreamFailure('protocol', 'the answer holds no image');
+  return { images, usage: answer.usage };
+}
+
+function parse(text: string): { data: Record<string, unknown>[]; usage: unknown } {
+  try {
+    const { data, usage } = JSON.parse(text) as { data?: unknown; usage?: unknown };
+    if (Array.isArray(data))
+      return { data: data.filter((item) => typeof item === 'object' && item !== null), usage };
+  } catch (cause) {
+    throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
+  }
+  throw new UpstreamFailure('protocol', 'the answer has no data');
+}
+
+async function imageBytes(
+  item: Record<string, unknown>,
+  backend: URL,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
+  if (typeof item['b64_json'] === 'string') return Buffer.from(item['b64_json'], 'base64');
+  if (typeof item['url'] !== 'string') return undefined;
+  if (item['url'].startsWith('data:'))
+    return Buffer.from(item['url'].slice(item['url'].indexOf(',') + 1), 'base64');
+  return await download(new URL(item['url'], backend), backend, signal);
+}
+
+/**
+ * A backend names the address, so it is treated as hostile: its own host, or a public one over https; no redirects, and
+ * no key goes along.
+ */
+async function download(url: URL, backend: URL, signal: AbortSignal): Promise<Uint8Array> {
+  if (url.host !== backend.host) await requirePublic(url);
+  const response = await fetch(url, { redirect: 'error', signal });
+  if (!response.ok) throw new UpstreamFailure('server', `image link answered ${response.status}`);
+  return await readBounded(response, MAX_IMAGE_BYTES);
+}
+
+async function requirePublic(url: URL): Promise<void> {
+  if (url.protocol !== 'https:') throw new UpstreamFailure('protocol', 'an image link without https');
+  const addresses = await lookup(url.hostname.replace(/^\[|\]$/g, ''), { all: true });
+  if (addresses.length === 0 || addresses.some(({ address }) => isPrivateAddress(address))) {
+    throw new UpstreamFailure('protocol', 'an image link into a private network');
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** By the first bytes: a backend's word on the type is not needed and not trusted. */
+export function sniffMime(bytes: Uint8Array): string {
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';
+  if (bytes[8] === 0x57 && bytes[9] === 0x45) return 'image/webp';
+  if (bytes[0] === 0x47 && bytes[1] === 0x49) return 'image/gif';
+  return 'application/octet-stream';
+}

@@ -1,0 +1,22 @@
+import type { UpstreamConfig } from '../catalog/catalog.ts';
+import type { Clock } from '../std/clock.ts';
+import { makeBlocked } from './blocked-upstream.ts';
+import { makeGguf } from './gguf/gguf.ts';
+import { makeOpenAi } from './openai.ts';
+import type { Upstream } from './port.ts';
+import { makeProvider } from './ai-sdk/provider.ts';
+
+export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
+
+/** Backends of kinds that are made elsewhere: the composition root brings them along. */
+export type BuiltInKinds = Readonly<Record<string, MakeUpstream>>;
+
+/** Makes a backend from its configuration. The catalog has checked that the kind exists. */
+export function makeUpstream(config: UpstreamConfig, clock: Clock, builtIn: BuiltInKinds): Upstream {
+  if (config.problem !== undefined) return makeBlocked(config.name, config.problem);
+  if (config.kind === 'openai') return makeOpenAi(config);
+  if (config.kind === 'gguf') return makeGguf(config, { clock });
+  const upstream = builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock });
+  if (upstream) return upstream;
+  throw new Error(`there is no kind of upstream '${config.kind}'`);
+}

@@ -1,0 +1,181 @@
+import { Fault } from '../../std/fault.ts';
+import type { ChatUsage, FinishReason } from './chat.ts';
+import { isAbsent } from '../absent.ts';
+
+/** One thing a chunk says about the first choice. The other dialects have no second choice. */
+export type ChunkPart =
+  | { readonly kind: 'reasoning'; readonly text: string }
+  | { readonly kind: 'signature'; readonly signature: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'refusal'; readonly text: string }
+  | CallPart
+  | { readonly kind: 'finish'; readonly reason: FinishReason }
+  | { readonly kind: 'usage'; readonly tokens: Tokens };
+
+export interface CallPart {
+  readonly kind: 'call';
+  /** Which call of the answer, counted from zero in order of appearance. */
+  readonly call: number;
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly arguments: string;
+}
+
+/** Takes the chunks of one stream, or one whole answer, apart and keeps its tool calls from being mixed up. */
+export class ChunkReader {
+  /** The call that a backend's index means now. */
+  readonly #calls = new Map<number, { call: number; id: string | undefined }>();
+  #count = 0;
+
+  read(chunk: Answer): ChunkPart[] {
+    const parts: ChunkPart[] = [];
+    for (const choice of chunk.choices ?? []) {
+      if ((choice.index ?? 0) !== 0) continue;
+      const delta = choice.delta ?? choice.message;
+      if (delta) this.#readDelta(delta, parts);
+      if (!isAbsent(choice.finish_reason))
+        parts.push({ kind: 'finish', reason: finishReason(choice.finish_reason) });
+    }
+    if (chunk.usage) parts.push({ kind: 'usage', tokens: tokensOf(chunk.usage) });
+    return parts;
+  }
+
+  #readDelta(delta: Delta, parts: ChunkPart[]): void {
+    const reasoning = filled(delta.reasoning_content) ?? filled(delta.reasoning);
+    if (reasoning) parts.push({ kind: 'reasoning', text: reasoning });
+    const signature = filled(delta.reasoning_signature);
+    if (signature) parts.push({ kind: 'signature', signature });
+    const text = contentText(delta.content);
+    if (text) parts.push({ kind: 'text', text });
+    const refusal = filled(delta.refusal);
+    if (refusal) parts.push({ kind: 'refusal', text: refusal });
+    for (const [place, call] of (delta.tool_calls ?? []).entries())
+      parts.push(this.#readCall(call, call.index ?? place));
+  }
+
+  #readCall(delta: CallDelta, index: number): CallPart {
+    const id = filled(delta.id);
+    const entry = this.#entryOf(index, id);
+    entry.id ??= id;
+    return {
+      kind: 'call',
+      call: entry.call,
+      id,
+      name: filled(delta.function?.name),
+      arguments: argumentsText(delta.function?.arguments),
+    };
+  }
+
+  /** Some backends number every parallel call 0; then a new id is what tells a new call. */
+  #entryOf(index: number, id: string | undefined): { call: number; id: string | undefined } {
+    const known = this.#calls.get(index);
+    if (known && (id === undefined || known.id === undefined || known.id === id)) return known;
+    if (this.#count >= MAX_CALLS)
+      throw new Fault('upstream_error', 'The backend made too many tool calls in one answer.');
+    const entry = { call: this.#count++, id };
+    this.#calls.set(index, entry);
+    return entry;
+  }
+}
+
+/** Far above any real answer; each open call costs memory. */
+const MAX_CALLS = 1_000;
+
+/**
+ * A chunk or a whole answer, which is the same parts each in one piece. Backends are not held to more than this, and add
+ * another name for the reasoning (`reasoning`) and the signature that some give it.
+ */
+interface Answer {
+  readonly choices?: readonly Choice[] | null | undefined;
+  readonly usage?: ChatUsage | null | undefined;
+}
+
+interface Choice {
+  readonly index?: number | undefined;
+  readonly delta?: Delta | undefined;
+  readonly message?: Delta | undefined;
+  readonly finish_reason?: unknown;
+}
+
+interface Delta {
+  readonly content?: unknown;
+  readonly reasoning_content?: unknown;
+  readonly reasoning?: unknown;
+  readonly reasoning_signature?: unknown;
+  readonly refusal?: unknown;
+  readonly tool_calls?: readonly CallDelta[] | null | undefined;
+}
+
+interface CallDelta {
+  readonly index?: number | undefined;
+  readonly id?: unknown;
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
+}
+
+/** What was used, in whole numbers. `input` includes `cached`, `output` includes `reasoning`. */
+export interface Tokens {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+export const NO_TOKENS: Tokens = { input: 0, cached: 0, output: 0, reasoning: 0 };
+
+function tokensOf(usage: ChatUsage): Tokens {
+  const input = count(usage.prompt_tokens);
+  return {
+    input,
+    cached: Math.min(input, count(usage.prompt_tokens_details?.cached_tokens)),
+    output: count(usage.completion_tokens),
+    reasoning: count(usage.completion_tokens_details?.reasoning_tokens),
+  };
+}
+
+/** A backend's own words for an ordinary end are an ordinary end. */
+function finishReason(reason: unknown): FinishReason {
+  switch (reason) {
+    case 'length':
+    case 'tool_calls':
+    case 'content_filter':
+      return reason;
+    case 'function_call':
+      return 'tool_calls';
+    default:
+      return 'stop';
+  }
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
+}
+
+/** Arguments are JSON text, but some backends send the object itself. */
+function argumentsText(value: unknown): string {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : (filled(value) ?? '');
+}
+
+/**
+ * Nothing but white space can follow a whole JSON object, so a call with such arguments is over, even though the
+ * canonical form has no event that says so.
+ */
+export function isWholeObject(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // An object within the object ended, not the whole.
+    return false;
+  }
+}
+
+/** Text, or the text of parts, as some backends write a whole answer. */
+function contentText(content: unknown): string {
+  if (!Array.isArray(content)) return filled(content) ?? '';
+  return content.map((part: { text?: unknown } | null) => filled(part?.text) ?? '').join('');
+}
+
+function filled(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

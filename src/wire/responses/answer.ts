@@ -1,0 +1,140 @@
+import type { FinishReason } from '../openai/chat.ts';
+import type { Tokens } from '../openai/chunk-parts.ts';
+import type { ResponsesRequest } from './request.ts';
+
+/** What an answer is told by: our request id, the model as the client named it, and the request it echoes. */
+export interface ResponseContext {
+  readonly id: string;
+  readonly model: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly request: ResponsesRequest;
+}
+
+type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed';
+
+/** The `response` object: on its own, or within the first and last events of a stream. */
+export interface ResponseObject {
+  id: string;
+  object: 'response';
+  created_at: number;
+  status: ResponseStatus;
+  error: { code: string; message: string; type: string; param: string | null } | null;
+  incomplete_details: { reason: 'max_output_tokens' | 'content_filter' } | null;
+  model: string;
+  output: readonly OutputItem[];
+  usage: ResponseUsage | null;
+  [echoed: string]: unknown;
+}
+
+export type OutputItem =
+  | { id: string; type: 'reasoning'; summary: readonly SummaryPart[] }
+  | { id: string; type: 'message'; status: ItemStatus; role: 'assistant'; content: readonly OutputPart[] }
+  | {
+      id: string;
+      type: 'function_call';
+      status: ItemStatus;
+      call_id: string;
+      name: string;
+      namespace?: string;
+      arguments: string;
+    }
+  | {
+      id: string;
+      type: 'custom_tool_call';
+      status: ItemStatus;
+      call_id: string;
+      name: string;
+      namespace?: string;
+      input: string;
+    };
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+export type OutputPart =
+  | { type: 'output_text'; text: string; annotations: readonly never[]; logprobs: readonly never[] }
+  | { type: 'refusal'; refusal: string };
+export interface SummaryPart {
+  type: 'summary_text';
+  text: string;
+}
+
+interface ResponseUsage {
+  input_tokens: number;
+  input_tokens_details: { cached_tokens: number };
+  output_tokens: number;
+  output_tokens_details: { reasoning_tokens: number };
+  total_tokens: number;
+}
+
+export interface ResponseParts {
+  readonly status: ResponseStatus;
+  readonly output: readonly OutputItem[];
+  readonly tokens: Tokens | undefined;
+  readonly error?: ResponseObject['error'];
+  readonly reason?: FinishReason;
+}
+
+export function responseObject(context: ResponseContext, parts: ResponseParts): ResponseObject {
+  return {
+    id: `resp_${bareId(context)}`,
+    object: 'response',
+    created_at: context.created,
+    status: parts.status,
+    error: parts.error ?? null,
+    incomplete_details: parts.status === 'incomplete' ? { reason: incompleteReason(parts.reason) } : null,
+    model: context.model,
+    output: parts.output,
+    usage: parts.tokens ? responseUsage(parts.tokens) : null,
+    ...echo(context.request),
+  };
+}
+
+/** `req_…` without its prefix, so that every id of an answer leads to its receipt. */
+export function bareId(context: ResponseContext): string {
+  return context.id.replace(/^req_/, '');
+}
+
+/** An answer that was cut is incomplete; the canonical form says so in its reason to finish. */
+export function statusOf(reason: FinishReason): 'completed' | 'incomplete' {
+  return reason === 'length' || reason === 'content_filter' ? 'incomplete' : 'completed';
+}
+
+function incompleteReason(reason: FinishReason | undefined): 'max_output_tokens' | 'content_filter' {
+  return reason === 'content_filter' ? 'content_filter' : 'max_output_tokens';
+}
+
+function responseUsage(tokens: Tokens): ResponseUsage {
+  return {
+    input_tokens: tokens.input,
+    input_tokens_details: { cached_tokens: tokens.cached },
+    output_tokens: tokens.output,
+    output_tokens_details: { reasoning_tokens: tokens.reasoning },
+    total_tokens: tokens.input + tokens.output,
+  };
+}
+
+/**
+ * The settings of the request, as SDKs expect them. A streamed answer carries the object three times, and agents send
+ * instructions and tools of a hundred thousand characters, so those two are told only where the answer is one piece.
+ */
+function echo(request: ResponsesRequest): Record<string, unknown> {
+  const whole = request.stream !== true;
+  return {
+    background: false,
+    instructions: whole ? (request.instructions ?? null) : null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    reasoning: { effort: request.reasoning?.effort ?? null, summary: request.reasoning?.summary ?? null },
+    service_tier: 'default',
+    store: false,
+    temperature: request.temperature ?? null,
+    text: { format: request.text?.format ?? { type: 'text' } },
+    tool_choice: request.tool_choice ?? 'auto',
+    tools: whole ? (request.tools ?? []) : [],
+    top_p: request.top_p ?? null,
+    truncation: 'disabled',
+    user: request.user ?? null,
+  };
+}

@@ -1,0 +1,190 @@
+import type { ItemStatus, OutputItem, OutputPart } from './answer.ts';
+import type { NewEvent } from './events.ts';
+import { customInput, type ToolOrigin } from './tools.ts';
+
+/** The items of an answer while they are written: opened, added to, closed, each with the events that tell it. */
+export type OpenItem = OpenMessage | OpenReasoning | OpenCall;
+export type Emit = (event: NewEvent) => void;
+
+interface ItemBase {
+  id: string;
+  /** The item as it was told at its end. */
+  done: OutputItem | undefined;
+}
+
+export interface OpenMessage extends ItemBase {
+  readonly kind: 'message';
+  readonly index: number;
+  readonly parts: { readonly type: 'output_text' | 'refusal'; text: string }[];
+}
+
+export interface OpenReasoning extends ItemBase {
+  readonly kind: 'reasoning';
+  readonly index: number;
+  text: string;
+}
+
+export interface OpenCall extends ItemBase {
+  readonly kind: 'call';
+  /** Absent until the call is announced. */
+  index: number | undefined;
+  callId: string | undefined;
+  name: string | undefined;
+  arguments: string;
+  origin: ToolOrigin | undefined;
+}
+
+export function newMessage(id: string, index: number): OpenMessage {
+  return { kind: 'message', id, index, parts: [], done: undefined };
+}
+
+export function newReasoning(id: string, index: number): OpenReasoning {
+  return { kind: 'reasoning', id, index, text: '', done: undefined };
+}
+
+export function newCall(): OpenCall {
+  return {
+    kind: 'call',
+    id: '',
+    index: undefined,
+    callId: undefined,
+    name: undefined,
+    arguments: '',
+    origin: undefined,
+    done: undefined,
+  };
+}
+
+export function openItem(item: OpenItem, emit: Emit): void {
+  emit({ type: 'response.output_item.added', output_index: item.index ?? 0, item: emptyItem(item) });
+  if (item.kind !== 'reasoning') return;
+  emit({
+    type: 'response.reasoning_summary_part.added',
+    ...inSummary(item),
+    part: { type: 'summary_text', text: '' },
+  });
+}
+
+/** Text and refusal are parts of one message, one after the other. */
+export function addToMessage(
+  item: OpenMessage,
+  type: 'output_text' | 'refusal',
+  text: string,
+  emit: Emit,
+): void {
+  if (item.parts.at(-1)?.type !== type) {
+    closePart(item, emit);
+    item.parts.push({ type, text: '' });
+    emit({ type: 'response.content_part.added', ...inContent(item), part: outputPart({ type, text: '' }) });
+  }
+  const part = item.parts.at(-1);
+  if (part) part.text += text;
+  if (type === 'refusal') emit({ type: 'response.refusal.delta', ...inContent(item), delta: text });
+  else emit({ type: 'response.output_text.delta', ...inContent(item), delta: text, logprobs: [] });
+}
+
+export function addToReasoning(item: OpenReasoning, text: string, emit: Emit): void {
+  item.text += text;
+  emit({ type: 'response.reasoning_summary_text.delta', ...inSummary(item), delta: text });
+}
+
+/** The arguments of a custom tool are text within JSON, so they are told at the end. */
+export function addToCall(item: OpenCall, text: string, emit: Emit): void {
+  if (text === '' || item.origin?.kind === 'custom') return;
+  emit({ type: 'response.function_call_arguments.delta', ...inItem(item), delta: text });
+}
+
+export function closeItem(item: OpenItem, status: ItemStatus, emit: Emit): void {
+  switch (item.kind) {
+    case 'message':
+      closePart(item, emit);
+      break;
+    case 'reasoning':
+      closeReasoning(item, emit);
+      break;
+    case 'call':
+      closeCall(item, emit);
+      break;
+  }
+  item.done = wholeItem(item, status);
+  emit({ type: 'response.output_item.done', output_index: item.index ?? 0, item: item.done });
+}
+
+function closePart(item: OpenMessage, emit: Emit): void {
+  const part = item.parts.at(-1);
+  if (!part) return;
+  if (part.type === 'refusal')
+    emit({ type: 'response.refusal.done', ...inContent(item), refusal: part.text });
+  else emit({ type: 'response.output_text.done', ...inContent(item), text: part.text, logprobs: [] });
+  emit({ type: 'response.content_part.done', ...inContent(item), part: outputPart(part) });
+}
+
+function closeReasoning(item: OpenReasoning, emit: Emit): void {
+  emit({ type: 'response.reasoning_summary_text.done', ...inSummary(item), text: item.text });
+  const part = { type: 'summary_text' as const, text: item.text };
+  emit({ type: 'response.reasoning_summary_part.done', ...inSummary(item), part });
+}
+
+function closeCall(item: OpenCall, emit: Emit): void {
+  if (item.origin?.kind === 'custom') {
+    const input = customInput(item.arguments);
+    emit({ type: 'response.custom_tool_call_input.delta', ...inItem(item), delta: input });
+    emit({ type: 'response.custom_tool_call_input.done', ...inItem(item), input });
+    return;
+  }
+  const name = item.origin?.name ?? '';
+  emit({ type: 'response.function_call_arguments.done', ...inItem(item), name, arguments: item.arguments });
+}
+
+function emptyItem(item: OpenItem): OutputItem {
+  switch (item.kind) {
+    case 'message':
+      return { id: item.id, type: 'message', status: 'in_progress', role: 'assistant', content: [] };
+    case 'reasoning':
+      return { id: item.id, type: 'reasoning', summary: [] };
+    case 'call':
+      return callItem({ ...item, arguments: '' }, 'in_progress');
+  }
+}
+
+function wholeItem(item: OpenItem, status: ItemStatus): OutputItem {
+  switch (item.kind) {
+    case 'message':
+      return { id: item.id, type: 'message', status, role: 'assistant', content: item.parts.map(outputPart) };
+    case 'reasoning':
+      return { id: item.id, type: 'reasoning', summary: [{ type: 'summary_text', text: item.text }] };
+    case 'call':
+      return callItem(item, status);
+  }
+}
+
+function callItem(item: OpenCall, status: ItemStatus): OutputItem {
+  const origin = item.origin ?? { kind: 'function', name: '', namespace: undefined };
+  const named = {
+    id: item.id,
+    status,
+    call_id: item.callId ?? '',
+    name: origin.name,
+    ...(origin.namespace === undefined ? {} : { namespace: origin.namespace }),
+  };
+  if (origin.kind === 'custom')
+    return { ...named, type: 'custom_tool_call', input: customInput(item.arguments) };
+  return { ...named, type: 'function_call', arguments: item.arguments };
+}
+
+function outputPart(part: { type: 'output_text' | 'refusal'; text: string }): OutputPart {
+  if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
+  return { type: 'output_text', text: part.text, annotations: [], logprobs: [] };
+}
+
+function inItem(item: OpenItem): { item_id: string; output_index: number } {
+  return { item_id: item.id, output_index: item.index ?? 0 };
+}
+
+function inContent(item: OpenMessage): { item_id: string; output_index: number; content_index: number } {
+  return { ...inItem(item), content_index: item.parts.length - 1 };
+}
+
+function inSummary(item: OpenReasoning): { item_id: string; output_index: number; summary_index: number } {
+  return { ...inItem(item), summary_index: 0 };
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import { tagged } from '../tagged-union.ts';
+
+/**
+ * What `POST /v1/responses` accepts: the stateless part of the Responses API. Fields, parts and items that Tollgate does
+ * not know are kept and ignored; what is known is checked.
+ */
+const text = (type: 'input_text' | 'output_text' | 'text') =>
+  z.looseObject({ type: z.literal(type), text: z.string() });
+
+const PARTS = {
+  input_text: text('input_text'),
+  output_text: text('output_text'),
+  text: text('text'),
+  refusal: z.looseObject({ type: z.literal('refusal'), refusal: z.string() }),
+  input_image: z.looseObject({
+    type: z.literal('input_image'),
+    image_url: z.string().min(1).nullish(),
+    file_id: z.string().nullish(),
+    detail: z.string().nullish(),
+  }),
+  input_file: z.looseObject({
+    type: z.literal('input_file'),
+    file_data: z.string().nullish(),
+    filename: z.string().nullish(),
+    file_url: z.string().nullish(),
+    file_id: z.string().nullish(),
+  }),
+};
+
+const contentSchema = z.union([z.string(), z.array(tagged(PARTS))]);
+
+const callFields = { call_id: z.string().min(1), name: z.string().min(1), namespace: z.string().nullish() };
+
+const ITEMS = {
+  message: z.looseObject({
+    type: z.literal('message'),
+    role: z.enum(['user', 'assistant', 'system', 'developer']),
+    content: contentSchema,
+  }),
+  function_call: z.looseObject({ type: z.literal('function_call'), ...callFields, arguments: z.string() }),
+  function_call_output: z.looseObject({
+    type: z.literal('function_call_output'),
+    call_id: z.string().min(1),
+    output: contentSchema,
+  }),
+  custom_tool_call: z.looseObject({ type: z.literal('custom_tool_call'), ...callFields, input: z.string() }),
+  custom_tool_call_output: z.looseObject({
+    type: z.literal('custom_tool_call_output'),
+    call_id: z.string().min(1),
+    output: contentSchema,
+  }),
+  reasoning: z.looseObject({ type: z.literal('reasoning') }),
+  item_reference: z.looseObject({ type: z.literal('item_reference'), id: z.string() }),
+};
+
+const functionTool = z.looseObject({
+  type: z.literal('function'),
+  name: z.string().min(1).max(128),
+  description: z.string().nullish(),
+  parameters: z.looseObject({}).nullish(),
+  strict: z.boolean().nullish(),
+});
+
+const customTool = z.looseObject({
+  type: z.literal('custom'),
+  name: z.string().min(1).max(128),
+  description: z.string().nullish(),
+  format: z
+    .looseObject({ type: z.string(), syntax: z.string().nullish(), definition: z.string().nullish() })
+    .nullish(),
+});
+
+const INNER_TOOLS = { function: functionTool, custom: customTool };
+
+const TOOLS = {
+  ...INNER_TOOLS,
+  namespace: z.looseObject({
+    type: z.literal('namespace'),
+    name: z.string().min(1).max(128),
+    tools: z.array(tagged(INNER_TOOLS)).max(512),
+  }),
+};
+
+const formatSchema = z.looseObject({
+  type: z.string(),
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  schema: z.looseObject({}).nullish(),
+  strict: z.boolean().nullish(),
+});
+
+const toolChoiceSchema = z.union([
+  z.string(),
+  z.looseObject({
+    type: z.string(),
+    name: z.string().nullish(),
+    namespace: z.string().nullish(),
+    mode: z.string().nullish(),
+    tools: z.array(z.looseObject({ name: z.string().nullish(), namespace: z.string().nullish() })).nullish(),
+  }),
+]);
+
+/** The largest integer that may meet a price; the model's own limit is checked where the model is known. */
+const MAX_TOKENS = 10_000_000;
+
+export const responsesRequestSchema = z.looseObject({
+  model: z.string().min(1).max(256),
+  input: z.union([z.string().min(1), z.array(tagged(ITEMS, 'message')).min(1).max(10_000)]),
+  instructions: z.string().nullish(),
+  tools: z.array(tagged(TOOLS)).max(512).nullish(),
+  tool_choice: toolChoiceSchema.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  text: z.looseObject({ format: formatSchema.nullish(), verbosity: z.string().nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),
+  max_output_tokens: z.number().int().min(1).max(MAX_TOKENS).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  stream: z.boolean().nullish(),
+  previous_response_id: z.string().nullish(),
+  conversation: z.unknown().optional(),
+  prompt: z.unknown().optional(),
+  background: z.boolean().nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+  user: z.string().max(512).nullish(),
+});
+
+export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;
+export type ResponsesContent = z.infer<typeof contentSchema>;
+export type ResponsesPart = z.infer<(typeof PARTS)[keyof typeof PARTS]>;
+export type ResponsesItem = z.infer<(typeof ITEMS)[keyof typeof ITEMS]>;
+export type ResponsesTool = z.infer<(typeof TOOLS)[keyof typeof TOOLS]>;
+export type InnerTool = z.infer<(typeof INNER_TOOLS)[keyof typeof INNER_TOOLS]>;
+
+export function isKnownItem(item: { readonly type: string }): item is ResponsesItem {
+  return Object.hasOwn(ITEMS, item.type);
+}
+
+export function isKnownPart(part: { readonly type: string }): part is ResponsesPart {
+  return Object.hasOwn(PARTS, part.type);
+}
+
+export function isKnownTool(tool: { readonly type: string }): tool is ResponsesTool {
+  return Object.hasOwn(TOOLS, tool.type);
+}
+
+export function isInnerTool(tool: { readonly type: string }): tool is InnerTool {
+  return Object.hasOwn(INNER_TOOLS, tool.type);
+}

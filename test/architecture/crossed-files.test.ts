@@ -1,0 +1,74 @@
+import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** Files from socket to settlement, `std` not counted. Lower these when the path gets shorter; never raise them. */
+const MOST_WHOLE = 52;
+const MOST_STREAMED = 56;
+const TIMEOUT_MS = 120_000;
+
+test(
+  `a small chat crosses at most ${MOST_WHOLE} files`,
+  async () => {
+    expect((await crossed('0')).length).toBeWithin(10, MOST_WHOLE + 1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  `a small streamed chat crosses at most ${MOST_STREAMED} files`,
+  async () => {
+    expect((await crossed('1')).length).toBeWithin(10, MOST_STREAMED + 1);
+  },
+  TIMEOUT_MS,
+);
+
+/** Files of which a second chat runs lines again: starting and stopping are in both runs. */
+async function crossed(streamed: '0' | '1'): Promise<string[]> {
+  const [one, two] = [await coverage('1', streamed), await coverage('2', streamed)];
+  const files = [...two].filter(([file, lines]) =>
+    [...lines].some(([line, count]) => count > (one.get(file)?.get(line) ?? 0)),
+  );
+  const names = files.map(([file]) => file).filter((file) => /^src\/(?!std\/)/.test(file));
+  if (process.env['SHOW_FILES']) console.log(names.toSorted().join('\n'));
+  return names;
+}
+
+async function coverage(chats: string, streamed: string): Promise<Map<string, Map<number, number>>> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-coverage-'));
+  try {
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        'test',
+        '--coverage',
+        '--coverage-reporter=lcov',
+        `--coverage-dir=${folder}`,
+        './test/architecture/crossed-files.ts',
+      ],
+      {
+        cwd: resolve(import.meta.dir, '../..'),
+        env: { ...process.env, CHATS: chats, STREAMED: streamed },
+        stdout: 'ignore',
+        stderr: 'pipe',
+      },
+    );
+    const said = await new Response(child.stderr).text();
+    if ((await child.exited) !== 0) throw new Error(said);
+    return linesOf(await Bun.file(join(folder, 'lcov.info')).text());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function linesOf(lcov: string): Map<string, Map<number, number>> {
+  const files = new Map<string, Map<number, number>>();
+  for (const record of lcov.split('end_of_record')) {
+    const file = /^SF:(.+)$/m.exec(record)?.[1];
+    if (file === undefined) continue;
+    const lines = [...record.matchAll(/^DA:(\d+),(\d+)/gm)];
+    files.set(file, new Map(lines.map(([, line, count]) => [Number(line), Number(count)])));
+  }
+  return files;
+}
