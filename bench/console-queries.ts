@@ -18,7 +18,7 @@ import {
   runningRequests,
   type RequestFilter,
 } from '../src/activity/request-log.ts';
-import { EVERYBODY, usageRows } from '../src/activity/usage.ts';
+import { ALL_ACCOUNTS, usageRows } from '../src/activity/usage.ts';
 import { CSV_OWN, requestCsv } from '../src/console/requests.ts';
 import { dayOf } from '../src/std/calendar.ts';
 import { systemClock } from '../src/std/clock.ts';
@@ -165,7 +165,7 @@ function queries(
     'requests: released, by a model': list({ ...own, state: 'void', model: 'house-guide' }),
     'billing: every entry': () => entryPage(at, { ...own, moneyOnly: false }, { limit: 50 }),
     'billing: money only': () => entryPage(at, { ...own, moneyOnly: true }, { limit: 50 }),
-    'admin: traffic of 30 days': () => usageRows(at, EVERYBODY, month),
+    'admin: traffic of 30 days': () => usageRows(at, ALL_ACCOUNTS, month),
     'admin: sums over accounts': () => accountTotals(at),
     'admin: top spenders': () => topSpenders(at, now, 5),
     'admin: running requests': () => runningRequests(db),

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPostgres } from '../../test/support/postgres.ts';
 import { readConfig } from '../../src/main/config.ts';
-import { RUNTIME } from '../../src/main/bun-settings.ts';
+import { BUN_SETTINGS } from '../../src/main/bun-settings.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
@@ -52,7 +52,7 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     TOLLGATE_SECRET: SECRET,
     BENCH_BACKEND_KEY: 'sk-backend',
     // What `serve` sets by starting itself again; given here, the flags for Bun reach the process that serves.
-    ...RUNTIME,
+    ...BUN_SETTINGS,
     TOLLGATE_GRACE_SECONDS: '1',
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
   };

@@ -4,7 +4,7 @@
  */
 export interface Metrics {
   /** One inference request that is over. */
-  request(done: FinishedRequest): void;
+  request(done: RequestSample): void;
   /** A request that was not admitted. */
   refused(reason: string): void;
   /** What a backend used beyond a hold, in nano-USD: the operator's loss. */
@@ -14,7 +14,7 @@ export interface Metrics {
   render(): Promise<string>;
 }
 
-export interface FinishedRequest {
+export interface RequestSample {
   readonly endpoint: string;
   readonly outcome: string;
   readonly durationMs: number;

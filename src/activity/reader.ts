@@ -1,5 +1,5 @@
 import type { CompiledQuery } from 'kysely';
-import { SideThread } from '../store/background-thread.ts';
+import { BackgroundThread } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
 
 /**
@@ -21,7 +21,7 @@ export function makeReader(store: Store): Reader {
     return { all: (query) => query.execute(), close: () => Promise.resolve() };
   }
   // Its own thread: a check of all the books or a checkpoint on the store's may take seconds.
-  const thread = new SideThread(store.backend.path);
+  const thread = new BackgroundThread(store.backend.path);
   return {
     all<Row>(query: ReadQuery<Row>) {
       const { sql, parameters } = query.compile();

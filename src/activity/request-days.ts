@@ -3,7 +3,7 @@ import { dayOf } from '../std/calendar.ts';
 import { BASE62, requestIdAt } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { EVERYBODY } from './usage.ts';
+import { ALL_ACCOUNTS } from './usage.ts';
 
 /** A stretch of the log between two ids, the older inclusive; without an end it goes on for ever. */
 export interface Span {
@@ -52,7 +52,7 @@ export async function spansOf(
   let query = db
     .selectFrom('usage_day')
     .select('day')
-    .where('account_id', '=', filter.accountId ?? EVERYBODY);
+    .where('account_id', '=', filter.accountId ?? ALL_ACCOUNTS);
   if (filter.endpoint !== undefined) query = query.where('endpoint', '=', filter.endpoint);
   if (filter.model !== undefined) query = query.where('model', '=', filter.model);
   if (filter.failedOnly) query = query.where('failures', '>', 0);

@@ -14,7 +14,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { csvStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
-import { EVERYBODY, sumUsage, usageRows } from './usage.ts';
+import { ALL_ACCOUNTS, sumUsage, usageRows } from './usage.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const DATABASES = {
@@ -113,7 +113,7 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     const days = { from: 20300101, to: 20301231 };
     const at = { db: store.db, reader };
     const [all, own] = [
-      sumUsage(await usageRows(at, EVERYBODY, days)),
+      sumUsage(await usageRows(at, ALL_ACCOUNTS, days)),
       sumUsage(await usageRows(at, busy, days)),
     ];
     const mine = everything.filter((row) => row.account_id === busy && row.state !== 'pending');
@@ -138,7 +138,7 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
       .insertInto('request')
       .values({ ...one, ...route, id, created_at: midnight + 500 })
       .execute();
-    for (const accountId of [busy, EVERYBODY]) {
+    for (const accountId of [busy, ALL_ACCOUNTS]) {
       const sum = { account_id: accountId, day: dayOf(midnight + 500), requests: 1 };
       await store.db
         .insertInto('usage_day')

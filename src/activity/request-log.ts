@@ -17,14 +17,14 @@ export interface RequestFilter {
   readonly to?: number | undefined;
 }
 
-export interface PageWanted {
+export interface PageRequest {
   readonly before?: string | undefined;
   readonly limit: number;
   /** How long to go on looking before giving what was found. */
   readonly patienceMs?: number;
 }
 
-export interface RequestPage {
+export interface LoggedRequestPage {
   readonly rows: readonly LoggedRequest[];
   /** The id to go on from; `undefined`: there are no more. */
   readonly next: string | undefined;
@@ -56,8 +56,8 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 export async function requestPage(
   parts: Parts,
   filter: RequestFilter,
-  page: PageWanted,
-): Promise<RequestPage> {
+  page: PageRequest,
+): Promise<LoggedRequestPage> {
   const plan = planOf(filter);
   if (plan === 'running') return runningPage(parts, filter, page);
   const search = { plan, filter, checks: restOf(plan, filter) };
@@ -106,7 +106,7 @@ async function look(
   return { rows: found.flat().toSorted(newestFirst), end };
 }
 
-function full(rows: readonly LoggedRequest[]): RequestPage {
+function full(rows: readonly LoggedRequest[]): LoggedRequestPage {
   return { rows, next: rows.at(-1)?.id, searchedTo: undefined };
 }
 
@@ -151,7 +151,7 @@ async function runningPage(
   { db, reader }: Parts,
   { accountId, endpoint, model, from, to }: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
-): Promise<RequestPage> {
+): Promise<LoggedRequestPage> {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
   if (accountId !== undefined) query = query.where(ownedBy(accountId));
   const rows = (await reader.all(query.limit(MAX_RUNNING)))

@@ -7,7 +7,7 @@ import type { Reader } from './reader.ts';
 export type UsageDay = Selectable<UsageDayTable>;
 
 /** The sums over all accounts are kept under this id. */
-export const EVERYBODY = '';
+export const ALL_ACCOUNTS = '';
 export const DAY_MS = 86_400_000;
 export const MAX_USAGE_ROWS = 20_000;
 

@@ -1,13 +1,13 @@
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Standing } from '../ledger/port.ts';
+import type { AccountSnapshot } from '../ledger/port.ts';
 import { subtractNano, toUsdNumber } from '../std/money.ts';
 
 /** `GET /account`: what the owner of the token has, may and did. */
-export function accountView(standing: Standing, catalog: Catalog) {
-  const { limits, balance, held, monthSpent, monthlyLimit } = standing;
+export function accountView(snapshot: AccountSnapshot, catalog: Catalog) {
+  const { limits, balance, held, monthSpent, monthlyLimit } = snapshot;
   return {
-    account: standing.accountId,
-    email: standing.email,
+    account: snapshot.accountId,
+    email: snapshot.email,
     balance_usd: toUsdNumber(balance),
     held_usd: toUsdNumber(held),
     available_usd: toUsdNumber(subtractNano(balance, held)),
@@ -17,6 +17,6 @@ export function accountView(standing: Standing, catalog: Catalog) {
       concurrent: limits.concurrent ?? catalog.limits.concurrent,
       monthly_usd: monthlyLimit === undefined ? null : toUsdNumber(monthlyLimit),
     },
-    usage: { month_usd: toUsdNumber(monthSpent), running: standing.openHolds },
+    usage: { month_usd: toUsdNumber(monthSpent), running: snapshot.openHolds },
   };
 }

@@ -19,7 +19,7 @@ export function callOf(exchange: Exchange, caller: Caller, body: Pick<JsonBody, 
 }
 
 /** The same call, ended by another signal than its client's leaving, if one is given. */
-export function under<C extends CallBase>(call: C, signal: AbortSignal | undefined): C {
+export function withSignal<C extends CallBase>(call: C, signal: AbortSignal | undefined): C {
   return signal ? { ...call, signal } : call;
 }
 
@@ -35,7 +35,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     client: base.client,
     signal: base.signal,
     size: base.size,
-    wanted: { code, model, type: 'chat_completion' },
+    selector: { code, model, type: 'chat_completion' },
     label: model,
     request,
     cap: 'strict',
@@ -49,7 +49,13 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
   const selector = takeSelector(body);
   const request = parseBody(imageRequestSchema, body) as ImageRequest;
   const { code, model } = splitModel(selector, request.model);
-  return { ...base, wanted: { code, model, type: 'image_generation' }, label: model, request, cap: 'strict' };
+  return {
+    ...base,
+    selector: { code, model, type: 'image_generation' },
+    label: model,
+    request,
+    cap: 'strict',
+  };
 }
 
 /**

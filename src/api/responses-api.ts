@@ -6,12 +6,12 @@ import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses
 import { chatToResponse, responsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
 import { streamResponse } from './chat-answer.ts';
-import type { Edge, Exchange } from '../http/caller.ts';
+import type { CallerAuth, Exchange } from '../http/caller.ts';
 import type { JsonBody } from '../http/json-body.ts';
 import { parseBody, withoutNulls } from '../http/parse-body.ts';
 import { callOf } from './public-calls.ts';
 import { paidAnswer } from '../http/respond.ts';
-import { wantedOf } from './route-selector.ts';
+import { routeSelector } from './route-selector.ts';
 
 /** A chat call that came as a Responses request and is answered as one. */
 export interface ResponsesCall extends ChatCall {
@@ -20,18 +20,18 @@ export interface ResponsesCall extends ChatCall {
 
 export function readResponses(
   exchange: Exchange,
-  caller: ReturnType<Edge['caller']>,
+  caller: ReturnType<CallerAuth['caller']>,
   body: JsonBody,
-  edge: Edge,
+  callerAuth: CallerAuth,
 ): ResponsesCall {
   const asked = parseBody(responsesRequestSchema, withoutNulls(body.value));
   return {
     ...callOf(exchange, caller, body),
-    wanted: wantedOf(edge, asked.model, 'chat_completion'),
+    selector: routeSelector(callerAuth, asked.model, 'chat_completion'),
     label: asked.model,
     request: responsesToChat(asked),
     cap: 'lowered',
-    encoder: (labels) => responsesEncoder(contextOf(labels, asked, edge.parts.clock)),
+    encoder: (labels) => responsesEncoder(contextOf(labels, asked, callerAuth.parts.clock)),
     responses: asked,
   };
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
 import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
-import type { CatalogFile, EndpointEntry, ModelEntry } from './file-schema.ts';
+import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References } from './secrets.ts';
 import { buildUpstream } from './upstream-entry.ts';
@@ -56,7 +56,7 @@ const DEFAULT_MAX_OUTPUT = 16_384;
 
 function buildList(
   name: string,
-  entries: readonly ModelEntry[],
+  entries: readonly ModelFileEntry[],
   file: CatalogFile,
   refuse: Refuse,
 ): readonly Model[] {
@@ -75,7 +75,7 @@ function buildList(
   });
 }
 
-function buildModel(list: string, entry: ModelEntry): Model {
+function buildModel(list: string, entry: ModelFileEntry): Model {
   const price = buildPrice(entry);
   return {
     id: entry.model,
@@ -94,12 +94,15 @@ function buildModel(list: string, entry: ModelEntry): Model {
   };
 }
 
-function buildForm({ cap_field: capField, image_format: imageFormat }: ModelEntry): RequestForm | undefined {
+function buildForm({
+  cap_field: capField,
+  image_format: imageFormat,
+}: ModelFileEntry): RequestForm | undefined {
   return capField === undefined && imageFormat === undefined ? undefined : { capField, imageFormat };
 }
 
 /** The schema has made sure that a model has one kind of price; a free one with sizes makes images. */
-function buildPrice(entry: ModelEntry): ModelPrice {
+function buildPrice(entry: ModelFileEntry): ModelPrice {
   if (entry.free) {
     if (entry.sizes !== undefined) return { kind: 'images', bySize: new Map(), otherwise: ZERO };
     return { kind: 'tokens', input: 0, cachedInput: 0, output: 0 };

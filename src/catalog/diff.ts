@@ -1,5 +1,5 @@
 import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
-import { priceText } from './pricing.ts';
+import { priceLabel } from './pricing.ts';
 import { hintOf } from './seal.ts';
 
 /** One line of a preview: what would be different, in words for people. */
@@ -84,7 +84,7 @@ function endpointFacts(endpoint: Endpoint): Facts {
 function modelFacts(model: Model): Facts {
   const abilities = (['vision', 'tools', 'reasoning'] as const).filter((ability) => model[ability]);
   return {
-    price: priceText(model),
+    price: priceLabel(model),
     name: model.displayName,
     list: model.list,
     context: `${model.contextTokens} tokens`,

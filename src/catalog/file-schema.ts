@@ -156,7 +156,7 @@ export const catalogFile = strict({
 });
 
 export type CatalogFile = z.output<typeof catalogFile>;
-export type ModelEntry = z.output<typeof model>;
+export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type UpstreamEntry = z.output<typeof upstream>;
 

@@ -1,4 +1,4 @@
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { readOrigin } from './address.ts';
 import { KNOWN_HOSTS } from './known-hosts.ts';
 
@@ -65,7 +65,7 @@ function readListed(text: string | undefined): ReadonlyMap<string, readonly stri
     const [, name = '', host] = /^([A-Za-z_][A-Za-z0-9_]*)(?:=(.+))?$/.exec(item) ?? [];
     const origin = host === undefined ? undefined : readOrigin(host);
     if (name === '' || (host !== undefined && origin === undefined))
-      throw new StartRefused(`${LISTED} must be NAME or NAME=https://host, separated by commas.`);
+      throw new StartupError(`${LISTED} must be NAME or NAME=https://host, separated by commas.`);
     listed.set(name, [...(listed.get(name) ?? []), ...(origin === undefined ? [] : [origin])]);
   }
   return listed;

@@ -1,4 +1,4 @@
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 
 /** Something wrong in a catalog, and where: lines and columns count from 1. */
 export interface Mistake {
@@ -11,7 +11,7 @@ export interface Mistake {
 }
 
 /** A catalog that cannot be used, with all that is wrong in it: one line each, `file:line:column key.path: what`. */
-export class CatalogError extends StartRefused {
+export class CatalogError extends StartupError {
   readonly mistakes: readonly Mistake[];
 
   constructor(fileName: string, mistakes: readonly Mistake[]) {

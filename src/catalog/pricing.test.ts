@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Model } from './catalog.ts';
 import { parseCatalog } from './parse.ts';
-import { priceFor, priceText } from './pricing.ts';
+import { priceFor, priceLabel } from './pricing.ts';
 
 function model(fields: string, type: string): Model {
   const text = `upstreams: { house: { kind: house } }
@@ -35,12 +35,12 @@ describe('the price of a request', () => {
   });
 
   test('is told in dollars', () => {
-    expect(priceText(model('input: 1, cached_input: 0.1, output: 4', 'chat_completion'))).toBe(
+    expect(priceLabel(model('input: 1, cached_input: 0.1, output: 4', 'chat_completion'))).toBe(
       '1.00 in, 0.10 cached, 4.00 out (USD per million tokens)',
     );
     expect(
-      priceText(model('image: { default: 0.01, 128x64: 0.02 }, sizes: [64x64, 128x64]', 'image_generation')),
+      priceLabel(model('image: { default: 0.01, 128x64: 0.02 }, sizes: [64x64, 128x64]', 'image_generation')),
     ).toBe('128x64: 0.02, 0.01 (USD per image)');
-    expect(priceText(model('free: true', 'chat_completion'))).toBe('free');
+    expect(priceLabel(model('free: true', 'chat_completion'))).toBe('free');
   });
 });

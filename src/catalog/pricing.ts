@@ -25,7 +25,7 @@ export function priceFor(model: Model, size?: string): PriceSnapshot {
 }
 
 /** A model's price in words, for previews and summaries. */
-export function priceText({ price, free }: Model): string {
+export function priceLabel({ price, free }: Model): string {
   if (free) return 'free';
   if (price.kind === 'tokens') {
     const amounts = [price.input, price.cachedInput, price.output].map((amount) =>

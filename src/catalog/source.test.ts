@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../std/clock.ts';
 import { makeLog, silentLog, type Log } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { builtinCatalog } from './builtin.ts';
 import type { Catalog, CatalogSource } from './catalog.ts';
 import { CatalogError } from './mistakes.ts';
@@ -126,7 +126,7 @@ describe('a catalog file', () => {
 
   test('with a mistake, or none at all, refuses the start', () => {
     expect(() => open(text('oops'))).toThrow(CatalogError);
-    expect(() => openAt(join(makeFolder(), 'none.yaml'))).toThrow(StartRefused);
+    expect(() => openAt(join(makeFolder(), 'none.yaml'))).toThrow(StartupError);
   });
 });
 

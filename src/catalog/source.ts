@@ -2,7 +2,7 @@ import { readFileSync, statSync, watch, type FSWatcher } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import type { CatalogSource } from './catalog.ts';
 import { LiveCatalog } from './live.ts';
 import { parseCatalog } from './parse.ts';
@@ -20,7 +20,7 @@ export interface CatalogOptions {
   readonly pollMs?: number | undefined;
 }
 
-/** Reads the catalog, or throws a {@link StartRefused} that says why not. */
+/** Reads the catalog, or throws a {@link StartupError} that says why not. */
 export function openCatalog(options: CatalogOptions): CatalogSource {
   const { path, env, log, clock } = options;
   if (path === undefined) {
@@ -110,7 +110,7 @@ function readFirst(path: string): string {
   try {
     return readText(path);
   } catch (error) {
-    throw new StartRefused(
+    throw new StartupError(
       `Cannot read the catalog: ${error instanceof Error ? error.message : String(error)}`,
       error,
     );
@@ -120,7 +120,7 @@ function readFirst(path: string): string {
 function readText(path: string): string {
   // Four bytes a character is the most UTF-8 has; what is beyond need not be read to be refused.
   if (statSync(path).size > 4 * MAX_YAML_CHARACTERS)
-    throw new StartRefused(`${path} is too large for a catalog`);
+    throw new StartupError(`${path} is too large for a catalog`);
   return readFileSync(path, 'utf8');
 }
 

@@ -223,7 +223,7 @@ async function readStored(
   const keyMark = (await keys.list()).map(({ name, updatedAt }) => `${name}=${updatedAt}`).join();
   if (known?.version === version && known.keyMark === keyMark) return known;
   const { values, origins, sealedOff } = await keys.open();
-  if (sealedOff.length > 0) log.warn('provider_keys_sealed_off', { names: sealedOff });
+  if (sealedOff.length > 0) log.warn('provider_keys_unreadable', { names: sealedOff });
   const all = { ...env, ...values };
   const yaml = version === 0 ? builtin(all) : ((await versions.at(version))?.yaml ?? '');
   const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;

@@ -10,12 +10,12 @@ import {
   UsageError,
   type CliContext,
   type CliServices,
-  type Command,
+  type CliCommand,
   type CommandInput,
 } from './command.ts';
 import { resetLinkCommand } from './reset-link.ts';
 
-export const accountCommands: readonly Command[] = [
+export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account create',
     usage: 'EMAIL [--balance USD] [--password P] [--admin] [--json]',

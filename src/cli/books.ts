@@ -1,11 +1,11 @@
 import { RedeemCodes } from '../ledger/codes.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { formatUsd, parseUsd } from '../std/money.ts';
-import { textFlag, UsageError, type CliContext, type Command, type CommandInput } from './command.ts';
+import { textFlag, UsageError, type CliContext, type CliCommand, type CommandInput } from './command.ts';
 
 const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
-export const bookCommands: readonly Command[] = [
+export const bookCommands: readonly CliCommand[] = [
   {
     name: 'verify',
     usage: '[--json]',

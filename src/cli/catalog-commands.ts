@@ -1,7 +1,7 @@
 import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
-import type { Command } from './command.ts';
+import type { CliCommand } from './command.ts';
 
-export const catalogCommands: readonly Command[] = [
+export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog check',
     usage: 'FILE',

@@ -4,7 +4,7 @@ import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
-import { priceText } from '../catalog/pricing.ts';
+import { priceLabel } from '../catalog/pricing.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {
@@ -53,5 +53,5 @@ function endpointLines(endpoint: Endpoint): string[] {
     .map((place) => place.map(({ upstream }) => upstream).join(' + '))
     .join(', then ');
   const head = `${endpoint.code} (${endpoint.type}) ${endpoint.unavailable ? `unavailable: ${endpoint.unavailable}` : `via ${places}`}`;
-  return [head, ...endpoint.models.map((model) => `  ${model.id}  ${priceText(model)}`)];
+  return [head, ...endpoint.models.map((model) => `  ${model.id}  ${priceLabel(model)}`)];
 }

@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util';
 import { Fault } from '../std/fault.ts';
-import { StartRefused } from '../std/startup-error.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { StartupError } from '../std/startup-error.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { accountCommands } from './account.ts';
 import { bookCommands } from './books.ts';
 import { catalogCommands } from './catalog-commands.ts';
-import { UsageError, type CliContext, type Command } from './command.ts';
+import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorCommand } from './doctor.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...bookCommands,
   ...catalogCommands,
@@ -68,8 +68,8 @@ function wordsOf(thrown: unknown): string | undefined {
   if (
     thrown instanceof UsageError ||
     thrown instanceof Fault ||
-    thrown instanceof StartRefused ||
-    thrown instanceof Refusal
+    thrown instanceof StartupError ||
+    thrown instanceof AuthRefusal
   )
     return thrown.message;
   return thrown instanceof TypeError && 'code' in thrown ? thrown.message : undefined;

@@ -21,7 +21,7 @@ export interface CliServices {
   readonly codesKey: Uint8Array;
 }
 
-export interface Command {
+export interface CliCommand {
   /** As typed: `account create`. */
   readonly name: string;
   /** Arguments and flags, for the help. */

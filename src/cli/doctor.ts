@@ -6,9 +6,9 @@ import { openCatalog } from '../catalog/source.ts';
 import { silentLog } from '../std/log.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
-import type { CliContext, Command } from './command.ts';
+import type { CliContext, CliCommand } from './command.ts';
 
-export const doctorCommand: Command = {
+export const doctorCommand: CliCommand = {
   name: 'doctor',
   usage: '',
   about: 'check configuration, store, TLS and each backend; look for model servers on this machine',
@@ -17,14 +17,14 @@ export const doctorCommand: Command = {
   run: async (_, context) => await doctor(context),
 };
 
-const PATIENCE_MS = 10_000;
+const CHECK_TIMEOUT_MS = 10_000;
 
 async function doctor(context: CliContext): Promise<number> {
   const catalog = checkCatalog(context);
   const store = await checkStore(context);
   const tls = catalog ? checkTls(catalog, context) : true;
   const backends = catalog ? await checkBackends(catalog, context) : false;
-  await lookAround(context);
+  await printLocalServers(context);
   return catalog && store && tls && backends ? 0 : 1;
 }
 
@@ -103,7 +103,7 @@ async function checkBackends(catalog: Catalog, context: CliContext): Promise<boo
   const results = await Promise.all(
     [...catalog.upstreams.keys()].map(async (name) => ({
       name,
-      health: await pool.test(name, AbortSignal.timeout(PATIENCE_MS)),
+      health: await pool.test(name, AbortSignal.timeout(CHECK_TIMEOUT_MS)),
     })),
   );
   for (const { name, health } of results)
@@ -111,7 +111,7 @@ async function checkBackends(catalog: Catalog, context: CliContext): Promise<boo
   return results.every(({ health }) => health.ok);
 }
 
-async function lookAround(context: CliContext): Promise<void> {
+async function printLocalServers(context: CliContext): Promise<void> {
   for (const found of await discoverLocalServers()) {
     context.print(`• ${found.name} is running here; to sell its models, add to tollgate.yaml:`);
     for (const line of found.yaml.split('\n')) context.print(`    ${line}`);

@@ -7,11 +7,11 @@ import {
   textFlag,
   UsageError,
   type CliContext,
-  type Command,
+  type CliCommand,
   type CommandInput,
 } from './command.ts';
 
-export const resetLinkCommand: Command = {
+export const resetLinkCommand: CliCommand = {
   name: 'account reset-link',
   usage: 'EMAIL [--hours N] [--url https://console.example] [--json]',
   about: 'make a link with which somebody who forgot their password chooses a new one, once',

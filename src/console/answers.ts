@@ -1,5 +1,5 @@
 import { ZodError } from 'zod';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { API_HEADERS } from './security.ts';
@@ -10,7 +10,7 @@ export function answer(value: unknown, requestId: string, headers: Record<string
 }
 
 /** Adds what every answer has to one that a handler made itself. */
-export function dressed(response: Response, requestId: string): Response {
+export function withApiHeaders(response: Response, requestId: string): Response {
   for (const [name, value] of Object.entries({ ...API_HEADERS, 'x-request-id': requestId })) {
     if (!response.headers.has(name)) response.headers.set(name, value);
   }
@@ -40,7 +40,7 @@ interface Described {
 }
 
 function described(thrown: unknown): Described {
-  if (thrown instanceof Refusal) return thrown;
+  if (thrown instanceof AuthRefusal) return thrown;
   if (thrown instanceof ZodError) return wrongShape(thrown);
   if (thrown instanceof Fault) return fromFault(thrown);
   if (isStoreAway(thrown)) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Overview, RequestPage, Receipt, TokenCreated, Usage } from './contract.ts';
+import type { Overview, RequestPage, ReceiptDetail, TokenCreated, UsageReport } from './contract.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
@@ -43,7 +43,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
         'house-guide upstream_failed',
       ]);
 
-      const receipt = await ann.must<Receipt>('GET', `/api/console/requests/${requestId}`);
+      const receipt = await ann.must<ReceiptDetail>('GET', `/api/console/requests/${requestId}`);
       expect(receipt.lines.map(({ item, quantity, amountUsd }) => [item, quantity, amountUsd])).toEqual([
         ['input', 60, '0.00006'],
         ['cached_input', 40, '0.00002'],
@@ -51,7 +51,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       ]);
       expect([receipt.totalUsd, receipt.chargedUsd]).toEqual(['0.00018', '0.00018']);
 
-      const usage = await ann.must<Usage>('GET', '/api/console/usage');
+      const usage = await ann.must<UsageReport>('GET', '/api/console/usage');
       expect(usage.totals).toMatchObject({
         requests: 2,
         failures: 1,

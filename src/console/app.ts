@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
 import { authRoute } from '../identity/sign-in/routes.ts';
 import { accountActRoutes } from './admin/account-acts.ts';
@@ -13,9 +13,9 @@ import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
-import { answer, dressed, refusalAnswer } from './answers.ts';
+import { answer, withApiHeaders, refusalAnswer } from './answers.ts';
 import { billingRoutes } from './billing.ts';
-import { readBody } from './body.ts';
+import { readConsoleBody } from './body.ts';
 import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
 import type { ConsoleRoute } from './contract.ts';
 import { imageRoutes } from './images.ts';
@@ -32,7 +32,7 @@ import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
-import { authMeta, type ConsoleMeta, type Endpoints } from './visit.ts';
+import { authMeta, type ConsoleMeta, type RouteHandlers } from './visit.ts';
 
 /** The console's API: everything under /api/console and /api/auth. */
 export interface Console {
@@ -81,7 +81,7 @@ export function consoleApp(parts: RouteParts): Hono<Env> {
   return app;
 }
 
-function allEndpoints(parts: RouteParts): Endpoints {
+function allEndpoints(parts: RouteParts): RouteHandlers {
   return {
     ...sessionRoutes(parts),
     ...passwordResetRoutes(parts),
@@ -123,7 +123,7 @@ interface Target {
 interface AnyEndpoint {
   readonly query?: { parse(value: unknown): unknown };
   readonly body?: { parse(value: unknown): unknown };
-  handle(visit: unknown): Promise<unknown>;
+  handle(call: unknown): Promise<unknown>;
 }
 
 /** The order is fixed: own page, who, what, again who for what matters, then the work. */
@@ -133,7 +133,7 @@ async function serve(parts: RouteParts, { rule, endpoint }: Target, arrival: Arr
   const visitor = await admitted(parts, rule, arrival);
   const query = endpoint.query ? endpoint.query.parse(arrival.query) : {};
   const body = endpoint.body
-    ? endpoint.body.parse((await readBody(request, rule.maxBytes)).value)
+    ? endpoint.body.parse((await readConsoleBody(request, rule.maxBytes)).value)
     : undefined;
   if (rule.confirmed && visitor) requireConfirmed(visitor, parts.clock);
   const work = () => endpoint.handle({ request, meta, visitor, params, query, body });
@@ -141,7 +141,7 @@ async function serve(parts: RouteParts, { rule, endpoint }: Target, arrival: Arr
     rule.audit !== undefined && visitor
       ? await audited(parts, { action: rule.audit, visitor, params, body }, work)
       : await work();
-  return given instanceof Response ? dressed(given, meta.requestId) : answer(given, meta.requestId);
+  return given instanceof Response ? withApiHeaders(given, meta.requestId) : answer(given, meta.requestId);
 }
 
 /** Everybody who may use a route, and nobody else. The account is always the session's, never one that was sent. */
@@ -159,9 +159,9 @@ async function admitted(
       return visitor;
     case 'user':
     case 'admin':
-      if (!visitor) throw new Refusal('unauthenticated', 'Sign in first.');
+      if (!visitor) throw new AuthRefusal('unauthenticated', 'Sign in first.');
       if (rule.who === 'admin' && visitor.role !== 'admin')
-        throw new Refusal('forbidden', 'This is for admins.');
+        throw new AuthRefusal('forbidden', 'This is for admins.');
       return visitor;
     default:
       return rule.who satisfies never;
@@ -202,7 +202,7 @@ function withoutSecrets(body: unknown): Record<string, unknown> {
 
 async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
   requireOwnPage(request, meta.origin);
-  const { value } = await readBody(request);
+  const { value } = await readConsoleBody(request);
   const visitor = await parts.auth.sessions.read(request.headers, authMeta(meta));
   const name = new URL(request.url).pathname.slice('/api/auth/'.length);
   const given = await parts.auth.post(name, value, {
@@ -215,7 +215,7 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
     const entry = { actor: visitor.accountId, action: audit, target: visitor.accountId, detail: {} };
     await writeAudit(parts.store, entry, parts.clock.now());
   }
-  return dressed(given, meta.requestId);
+  return withApiHeaders(given, meta.requestId);
 }
 
 /** Where a social provider sends the browser back to; the library checks that it was we who sent it there. */
@@ -226,9 +226,9 @@ async function serveCallback(
   provider: string,
 ): Promise<Response> {
   if (!auth.socialProviders.some((name) => name === provider)) throw nothingHere();
-  return dressed(await auth.callback(request, authMeta(meta)), meta.requestId);
+  return withApiHeaders(await auth.callback(request, authMeta(meta)), meta.requestId);
 }
 
-function nothingHere(): Refusal {
-  return new Refusal('not_found', 'There is nothing here.');
+function nothingHere(): AuthRefusal {
+  return new AuthRefusal('not_found', 'There is nothing here.');
 }

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import { entryPage } from '../activity/entries.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { Entry } from './contract.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 export const entryFields = { ...pagingFields, kind: z.enum(['all', 'money']).optional() };
 
 /** What went in and out of the account, and codes that put something in. */
 export function billingRoutes(
   parts: RouteParts,
-): Pick<Endpoints, 'GET /api/console/entries' | 'POST /api/console/redeem'> {
+): Pick<RouteHandlers, 'GET /api/console/entries' | 'POST /api/console/redeem'> {
   const at = { db: parts.store.db, reader: parts.reader };
   return {
     'GET /api/console/entries': {
@@ -31,9 +31,13 @@ export function billingRoutes(
         parts.auth.throttle.act('redeem', visitor.accountId);
         const redeemed = await parts.codes.redeem(body.code, visitor.accountId);
         if (!redeemed) {
-          throw new Refusal('code_invalid', 'This code is not valid, was redeemed already, or is too old.', {
-            param: 'code',
-          });
+          throw new AuthRefusal(
+            'code_invalid',
+            'This code is not valid, was redeemed already, or is too old.',
+            {
+              param: 'code',
+            },
+          );
         }
         return { amountUsd: usd(redeemed.amount), balanceUsd: usd(redeemed.balance) };
       },

@@ -1,16 +1,16 @@
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { requireJson } from './security.ts';
 
 const MAX_BYTES = 65_536;
 
-export interface ReadBody {
+export interface ConsoleBody {
   readonly value: unknown;
   /** How large it was as text, which bounds what it can cost. */
   readonly size: { readonly bytes: number; readonly characters: number };
 }
 
 /** A JSON body of bounded size; no body at all is an empty object. */
-export async function readBody(request: Request, maxBytes: number = MAX_BYTES): Promise<ReadBody> {
+export async function readConsoleBody(request: Request, maxBytes: number = MAX_BYTES): Promise<ConsoleBody> {
   requireJson(request);
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
@@ -28,7 +28,7 @@ function decoded(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Refusal('invalid_json', 'The body is not valid UTF-8.');
+    throw new AuthRefusal('invalid_json', 'The body is not valid UTF-8.');
   }
 }
 
@@ -37,10 +37,10 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // Its own words would repeat what was sent, and that may be a password.
-    throw new Refusal('invalid_json', 'The body is not valid JSON.');
+    throw new AuthRefusal('invalid_json', 'The body is not valid JSON.');
   }
 }
 
-function tooLarge(): Refusal {
-  return new Refusal('request_too_large', 'The body is too large.');
+function tooLarge(): AuthRefusal {
+  return new AuthRefusal('request_too_large', 'The body is too large.');
 }

@@ -9,10 +9,10 @@ export interface Codes {
     accountId: AccountId,
   ): Promise<{ readonly amount: NanoUsd; readonly balance: NanoUsd } | undefined>;
   /** The codes themselves are returned here and never again. */
-  make(batch: NewBatch): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
+  make(batch: CodeBatchOrder): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
 }
 
-export interface NewBatch {
+export interface CodeBatchOrder {
   readonly amount: NanoUsd;
   readonly count: number;
   readonly batch: string | undefined;

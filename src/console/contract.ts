@@ -21,7 +21,7 @@ type Paging = { cursor?: string; limit?: string };
 /** Answered with bytes of another type than JSON. */
 export type Csv = { readonly __media: 'text/csv' };
 export type PictureBytes = { readonly __media: 'image/*' };
-export type EventStream = { readonly __media: 'text/event-stream' };
+export type EventStreamBody = { readonly __media: 'text/event-stream' };
 
 /**
  * Every route of the console's API. `body` is present exactly where the method takes one; an empty body is `{}`.
@@ -50,24 +50,24 @@ export interface ConsoleRoutes {
   'POST /api/console/token': { body: Nothing; response: A.TokenCreated };
   'DELETE /api/console/token': { response: Nothing };
   'GET /api/console/quickstart': { response: A.Quickstart };
-  'GET /api/console/usage': { query: A.UsageQuery; response: A.Usage };
+  'GET /api/console/usage': { query: A.UsageQuery; response: A.UsageReport };
   /** One line per day, endpoint and model. */
   'GET /api/console/usage.csv': { query: A.UsageQuery; response: Csv };
   'GET /api/console/requests': { query: A.RequestQuery; response: A.RequestPage };
   /** One line per request, streamed; takes the filters of the list, not its cursor. */
   'GET /api/console/requests.csv': { query: A.RequestQuery; response: Csv };
-  'GET /api/console/requests/{id}': { params: ById; response: A.Receipt };
+  'GET /api/console/requests/{id}': { params: ById; response: A.ReceiptDetail };
   'GET /api/console/images': { query: Paging; response: Page<A.ImageItem> };
   'GET /api/console/images/{id}': { params: ById; response: PictureBytes };
   'DELETE /api/console/images/{id}': { params: ById; response: Nothing };
   'GET /api/console/entries': { query: A.EntryQuery; response: Page<A.Entry> };
-  'POST /api/console/redeem': { body: A.RedeemBody; response: A.Redeemed };
+  'POST /api/console/redeem': { body: A.RedeemBody; response: A.RedeemResult };
   'GET /api/console/settings': { response: S.Settings };
   'PATCH /api/console/settings': { body: S.SettingsPatch; response: S.Settings };
   'GET /api/console/passkeys': { response: { items: S.PasskeyItem[] } };
   'PATCH /api/console/passkeys/{id}': { params: ById; body: { name: string }; response: Nothing };
   'DELETE /api/console/passkeys/{id}': { params: ById; response: Nothing };
-  'POST /api/console/playground/chat': { body: P.PlaygroundChatBody; response: EventStream };
+  'POST /api/console/playground/chat': { body: P.PlaygroundChatBody; response: EventStreamBody };
   'POST /api/console/playground/images': { body: P.PlaygroundImageBody; response: P.PlaygroundImages };
 
   // Admins

@@ -1,8 +1,8 @@
 import { galleryImage, galleryPage, removeImage } from '../activity/gallery.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 type ImageRoutes =
   | 'GET /api/console/images'
@@ -13,7 +13,7 @@ type ImageRoutes =
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']);
 
 /** The account's generated images. */
-export function imageRoutes({ store, reader, clock }: RouteParts): Pick<Endpoints, ImageRoutes> {
+export function imageRoutes({ store, reader, clock }: RouteParts): Pick<RouteHandlers, ImageRoutes> {
   return {
     'GET /api/console/images': {
       query: pagingSchema,
@@ -60,6 +60,6 @@ export function imageRoutes({ store, reader, clock }: RouteParts): Pick<Endpoint
   };
 }
 
-function noImage(): Refusal {
-  return new Refusal('not_found', 'There is no such image.');
+function noImage(): AuthRefusal {
+  return new AuthRefusal('not_found', 'There is no such image.');
 }

@@ -1,11 +1,14 @@
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
 import { usd } from './amounts.ts';
-import type { EndpointItem, ModelItem, ModelPrice } from './contract.ts';
+import type { EndpointItem, ModelItem, ListedPrice } from './contract.ts';
 import type { BackendHealth, RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 /** What is sold, for everybody to see. */
-export function modelRoutes({ catalog, backends }: RouteParts): Pick<Endpoints, 'GET /api/console/models'> {
+export function modelRoutes({
+  catalog,
+  backends,
+}: RouteParts): Pick<RouteHandlers, 'GET /api/console/models'> {
   return {
     'GET /api/console/models': {
       handle: () => {
@@ -57,7 +60,7 @@ function modelItem(endpoint: Endpoint, model: Model): ModelItem {
   };
 }
 
-function priceOf({ price, sizes }: Model): ModelPrice {
+function priceOf({ price, sizes }: Model): ListedPrice {
   if (price.kind === 'tokens') {
     return {
       kind: 'tokens',
@@ -76,7 +79,7 @@ function priceOf({ price, sizes }: Model): ModelPrice {
 }
 
 /** The first model of a kind that works right now, for examples. */
-export function sampleOf(
+export function modelSample(
   catalog: Catalog,
   type: Endpoint['type'],
 ): { endpoint: string; model: string } | null {

@@ -1,17 +1,17 @@
 import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
 import { DAY_MS, spendOf, usageRows } from '../activity/usage.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { usd } from './amounts.ts';
-import type { AccountLimits, Overview, Quickstart } from './contract.ts';
-import { sampleOf } from './models.ts';
+import type { ShownLimits, Overview, Quickstart } from './contract.ts';
+import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
-import { requestRow } from './request-row.ts';
+import { requestItem } from './request-row.ts';
 import { tokenInfo } from './token.ts';
 import { usageRow } from './usage.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 const CHART_DAYS = 14;
 const LATEST = 10;
@@ -19,7 +19,7 @@ const LATEST = 10;
 /** The account at a glance, and whether its first request has arrived. */
 export function overviewRoutes(
   parts: RouteParts,
-): Pick<Endpoints, 'GET /api/console/overview' | 'GET /api/console/quickstart'> {
+): Pick<RouteHandlers, 'GET /api/console/overview' | 'GET /api/console/quickstart'> {
   return {
     'GET /api/console/overview': { handle: ({ visitor }) => overview(parts, visitor.accountId) },
     'GET /api/console/quickstart': { handle: ({ visitor }) => quickstart(parts, visitor.accountId) },
@@ -51,7 +51,7 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
     openHolds: account.open_holds,
     token: tokenInfo(account),
     chart: rows.filter(({ day }) => day >= chartFrom).map(usageRow),
-    latest: latest.rows.map(requestRow),
+    latest: latest.rows.map(requestItem),
   };
 }
 
@@ -64,7 +64,7 @@ function bindingOf(account: AccountRow, now: number): Overview['binding'] {
     : { kind: 'balance', leftUsd: usd(account.balance), limitUsd: null };
 }
 
-function limitsOf({ catalog, clock }: RouteParts, account: AccountRow): AccountLimits {
+function limitsOf({ catalog, clock }: RouteParts, account: AccountRow): ShownLimits {
   const { limits } = catalog.current();
   return {
     chatPerMinute: account.chat_per_minute ?? limits.chatPerMinute,
@@ -92,13 +92,13 @@ async function quickstart(parts: RouteParts, accountId: string): Promise<Quickst
           state: first.state,
         }
       : null,
-    chat: sampleOf(catalog, 'chat_completion'),
-    image: sampleOf(catalog, 'image_generation'),
+    chat: modelSample(catalog, 'chat_completion'),
+    image: modelSample(catalog, 'image_generation'),
   };
 }
 
 export async function requireAccount({ store }: RouteParts, id: string): Promise<AccountRow> {
   const account = await accountById(store.db, id);
-  if (!account) throw new Refusal('not_found', 'There is no such account.');
+  if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
   return account;
 }

@@ -3,7 +3,7 @@ import { writeAudit } from '../activity/audit.ts';
 import { passkeysOf, removePasskey, renamePasskey } from '../identity/sign-in/passkey.ts';
 import { passkeyName } from '../identity/sign-in/routes.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 type PasskeyRoutes =
   | 'GET /api/console/passkeys'
@@ -11,7 +11,7 @@ type PasskeyRoutes =
   | 'DELETE /api/console/passkeys/{id}';
 
 /** The passkeys of an account. Adding one is a ceremony of its own, under /api/auth/passkey. */
-export function passkeyRoutes({ store, clock }: RouteParts): Pick<Endpoints, PasskeyRoutes> {
+export function passkeyRoutes({ store, clock }: RouteParts): Pick<RouteHandlers, PasskeyRoutes> {
   return {
     'GET /api/console/passkeys': {
       handle: async ({ visitor }) => ({ items: await passkeysOf(store, visitor.accountId) }),

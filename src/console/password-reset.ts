@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 type ResetRoutes = `POST /api/console/password-reset${'' | '/check'}`;
 
 const token = z.string().max(100);
 
 /** Somebody with a reset link, who is not signed in: whether it is good, and the new password. */
-export function passwordResetRoutes({ auth, clock }: RouteParts): Pick<Endpoints, ResetRoutes> {
+export function passwordResetRoutes({ auth, clock }: RouteParts): Pick<RouteHandlers, ResetRoutes> {
   return {
     'POST /api/console/password-reset/check': {
       body: z.strictObject({ token }),

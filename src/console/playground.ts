@@ -5,7 +5,7 @@ import { usd } from './amounts.ts';
 import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
 import type { RouteParts } from './parts.ts';
 import type { PlaygroundCall } from './playground-relay.ts';
-import type { Endpoints, Visit } from './visit.ts';
+import type { RouteHandlers, ConsoleCall } from './visit.ts';
 
 type PlaygroundRoutes = 'POST /api/console/playground/chat' | 'POST /api/console/playground/images';
 
@@ -29,41 +29,41 @@ const imageSchema = z.strictObject({
 });
 
 /** Chats and images on the session: the browser never holds a token, and the account pays as for any other request. */
-export function playgroundRoutes(parts: RouteParts): Pick<Endpoints, PlaygroundRoutes> {
+export function playgroundRoutes(parts: RouteParts): Pick<RouteHandlers, PlaygroundRoutes> {
   return {
     'POST /api/console/playground/chat': {
       body: chatSchema,
-      async handle(visit) {
-        const forced = { ...visit.body, stream: true, stream_options: { include_usage: true } };
-        const response = await parts.playground.chat(callOf(visit, forced));
+      async handle(call) {
+        const forced = { ...call.body, stream: true, stream_options: { include_usage: true } };
+        const response = await parts.playground.chat(callOf(call, forced));
         if (!response.body) return response;
-        const body = withReceipt(response.body, () => receiptLater(parts, visit));
+        const body = withReceipt(response.body, () => receiptLater(parts, call));
         return new Response(body, { status: response.status, headers: response.headers });
       },
     },
     'POST /api/console/playground/images': {
       body: imageSchema,
-      async handle(visit) {
+      async handle(call) {
         const response = await parts.playground.images(
-          callOf(visit, { ...visit.body, response_format: 'url' }),
+          callOf(call, { ...call.body, response_format: 'url' }),
         );
         const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
-        return { created: given.created, data: given.data, receipt: await receiptLater(parts, visit) };
+        return { created: given.created, data: given.data, receipt: await receiptLater(parts, call) };
       },
     },
   };
 }
 
-function callOf(visit: Visit<PlaygroundRoutes>, body: Record<string, unknown>): PlaygroundCall {
+function callOf(call: ConsoleCall<PlaygroundRoutes>, body: Record<string, unknown>): PlaygroundCall {
   const { bytes, characters } = measured(body);
   return {
-    accountId: visit.visitor.accountId,
-    requestId: visit.meta.requestId,
+    accountId: call.visitor.accountId,
+    requestId: call.meta.requestId,
     body,
     size: { bytes, characters },
-    signal: visit.request.signal,
+    signal: call.request.signal,
     client: 'Tollgate playground',
-    origin: visit.meta.origin,
+    origin: call.meta.origin,
   };
 }
 
@@ -94,9 +94,12 @@ const PATIENCE_MS = 3_000;
 const STEP_MS = 25;
 
 /** A stream's last byte and its settlement meet within milliseconds; if the store is away the receipt says `pending`. */
-async function receiptLater(parts: RouteParts, visit: Visit<PlaygroundRoutes>): Promise<PlaygroundReceipt> {
-  const { requestId } = visit.meta;
-  const { accountId } = visit.visitor;
+async function receiptLater(
+  parts: RouteParts,
+  call: ConsoleCall<PlaygroundRoutes>,
+): Promise<PlaygroundReceipt> {
+  const { requestId } = call.meta;
+  const { accountId } = call.visitor;
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (let waitMs = STEP_MS; ; waitMs *= 2) {
     const row = await requestById(parts.store.db, requestId, accountId);

@@ -1,16 +1,16 @@
 import { receiptOf as billOf } from '../ledger/receipt.ts';
 import type { RequestRow as StoredRequest } from '../store/schema.ts';
 import { usd } from './amounts.ts';
-import type { Receipt } from './contract.ts';
-import { requestRow } from './request-row.ts';
+import type { ReceiptDetail } from './contract.ts';
+import { requestItem } from './request-row.ts';
 
 const SOURCES = ['upstream', 'counted', 'mixed'] as const;
 
 /** A request's bill, line by line, computed again from the price it was admitted at. */
-export function receiptOf(row: StoredRequest): Receipt {
+export function receiptDetail(row: StoredRequest): ReceiptDetail {
   const { lines, total, attempts } = billOf(row);
   return {
-    ...requestRow(row),
+    ...requestItem(row),
     finishedAt: row.finished_at,
     finishReason: row.finish_reason,
     usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,

@@ -1,9 +1,9 @@
 import type { LoggedRequest } from '../activity/request-log.ts';
 import { usd } from './amounts.ts';
-import type { RequestOutcome, RequestRow } from './contract.ts';
+import type { RequestOutcome, RequestItem } from './contract.ts';
 
 /** A row of the request log as the contract shows it. */
-export function requestRow(row: LoggedRequest): RequestRow {
+export function requestItem(row: LoggedRequest): RequestItem {
   return {
     id: row.id,
     at: row.created_at,

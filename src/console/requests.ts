@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { RequestPage, RequestQuery } from './contract.ts';
 import { limitOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
-import { receiptOf } from './receipt.ts';
-import { requestRow } from './request-row.ts';
+import { receiptDetail } from './receipt.ts';
+import { requestItem } from './request-row.ts';
 import { csvResponse } from './usage.ts';
-import type { Endpoints, Loose } from './visit.ts';
+import type { RouteHandlers, Loose } from './visit.ts';
 
 type RequestRoutes =
   | 'GET /api/console/requests'
@@ -35,13 +35,13 @@ export const requestFields = {
 const querySchema = z.strictObject(requestFields);
 
 /** The account's own requests: a list, a file, and one with its receipt. */
-export function requestRoutes(parts: RouteParts): Pick<Endpoints, RequestRoutes> {
+export function requestRoutes(parts: RouteParts): Pick<RouteHandlers, RequestRoutes> {
   return {
     'GET /api/console/requests': {
       query: querySchema,
       async handle({ visitor, query }) {
         const page = await findRequests(parts, filterOf(query, visitor.accountId), query);
-        return { ...page, items: page.rows.map(requestRow) };
+        return { ...page, items: page.rows.map(requestItem) };
       },
     },
     'GET /api/console/requests.csv': {
@@ -54,8 +54,8 @@ export function requestRoutes(parts: RouteParts): Pick<Endpoints, RequestRoutes>
     'GET /api/console/requests/{id}': {
       async handle({ visitor, params }) {
         const row = await requestById(parts.store.db, params.id, visitor.accountId);
-        if (!row) throw new Refusal('not_found', 'There is no such request.');
-        return receiptOf(row);
+        if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+        return receiptDetail(row);
       },
     },
   };

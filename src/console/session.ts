@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { signedIn } from '../identity/sign-in/auth.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
 import type { SessionItem, SessionState, SignedInUser } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import { authMeta, type Endpoints } from './visit.ts';
+import { authMeta, type RouteHandlers } from './visit.ts';
 
 type SessionRoutes =
   | 'GET /api/console/session'
@@ -26,7 +26,7 @@ const setupSchema = z.strictObject({
 });
 
 /** Who is here, what they may do next, and the first run. */
-export function sessionRoutes(parts: RouteParts): Pick<Endpoints, SessionRoutes> {
+export function sessionRoutes(parts: RouteParts): Pick<RouteHandlers, SessionRoutes> {
   const { auth, setup } = parts;
   return {
     'GET /api/console/session': {
@@ -53,7 +53,7 @@ export function sessionRoutes(parts: RouteParts): Pick<Endpoints, SessionRoutes>
           .where('id', '=', params.id)
           .where('userId', '=', visitor.accountId)
           .executeTakeFirstOrThrow();
-        if (numDeletedRows === 0n) throw new Refusal('not_found', 'There is no such session.');
+        if (numDeletedRows === 0n) throw new AuthRefusal('not_found', 'There is no such session.');
         return {};
       },
     },

@@ -4,7 +4,7 @@ import { readUsd, usd } from './amounts.ts';
 import type { Settings, SettingsPatch } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints, Loose } from './visit.ts';
+import type { RouteHandlers, Loose } from './visit.ts';
 
 const patchSchema = z.strictObject({
   name: z.string().trim().max(MAX_NAME).optional(),
@@ -19,7 +19,7 @@ const patchSchema = z.strictObject({
 /** How somebody wants their console. */
 export function settingsRoutes(
   parts: RouteParts,
-): Pick<Endpoints, 'GET /api/console/settings' | 'PATCH /api/console/settings'> {
+): Pick<RouteHandlers, 'GET /api/console/settings' | 'PATCH /api/console/settings'> {
   return {
     'GET /api/console/settings': { handle: ({ visitor }) => readSettings(parts, visitor.accountId) },
     'PATCH /api/console/settings': {

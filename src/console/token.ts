@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
 import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints } from './visit.ts';
+import type { RouteHandlers } from './visit.ts';
 
 type TokenRoutes = 'GET /api/console/token' | 'POST /api/console/token' | 'DELETE /api/console/token';
 
 /** The account's one API token: made, shown once, replaced, taken back. */
-export function tokenRoutes(parts: RouteParts): Pick<Endpoints, TokenRoutes> {
+export function tokenRoutes(parts: RouteParts): Pick<RouteHandlers, TokenRoutes> {
   const { store, accounts, clock } = parts;
   const tokenRow = (accountId: string) =>
     store.db
@@ -29,7 +29,8 @@ export function tokenRoutes(parts: RouteParts): Pick<Endpoints, TokenRoutes> {
         const token = await accounts.replaceToken(visitor.accountId);
         await store.durable();
         const info = tokenInfo(await tokenRow(visitor.accountId));
-        if (!info) throw new Refusal('conflict', 'The token was taken back at this very moment. Try again.');
+        if (!info)
+          throw new AuthRefusal('conflict', 'The token was taken back at this very moment. Try again.');
         return { token, info };
       },
     },

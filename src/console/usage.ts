@@ -8,12 +8,12 @@ import {
   type UsageDay,
   type UsageSums,
 } from '../activity/usage.ts';
-import { Refusal } from '../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
 import type { UsageCounts, UsageQuery, UsageRow } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import type { Endpoints, Loose } from './visit.ts';
+import type { RouteHandlers, Loose } from './visit.ts';
 
 const day = z.iso.date().optional();
 const querySchema = z.strictObject({ from: day, to: day });
@@ -23,7 +23,7 @@ const DEFAULT_DAYS = 30;
 /** What was used, by day, model and endpoint: a table, and the same as a file. */
 export function usageRoutes(
   parts: RouteParts,
-): Pick<Endpoints, 'GET /api/console/usage' | 'GET /api/console/usage.csv'> {
+): Pick<RouteHandlers, 'GET /api/console/usage' | 'GET /api/console/usage.csv'> {
   const at = { db: parts.store.db, reader: parts.reader };
   return {
     'GET /api/console/usage': {
@@ -62,7 +62,7 @@ function rangeOf(query: Loose<UsageQuery>, now: number): DayRange {
   const to = query.to === undefined ? now : Date.parse(query.to);
   const from = query.from === undefined ? to - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(query.from);
   if (from > to || to - from >= MAX_DAYS * DAY_MS) {
-    throw new Refusal('invalid_field', `Ask for 1 to ${MAX_DAYS} days.`, { param: 'from' });
+    throw new AuthRefusal('invalid_field', `Ask for 1 to ${MAX_DAYS} days.`, { param: 'from' });
   }
   return { from: dayOf(from), to: dayOf(to) };
 }

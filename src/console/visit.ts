@@ -17,7 +17,7 @@ export function authMeta({ origin, address }: ConsoleMeta): AuthMeta {
 }
 
 /** One call of one route, checked: what a handler gets. */
-export interface Visit<Key extends ConsoleRoute> {
+export interface ConsoleCall<Key extends ConsoleRoute> {
   readonly request: Request;
   readonly meta: ConsoleMeta;
   readonly visitor: (typeof ROUTES)[Key]['who'] extends 'user' | 'admin' ? Visitor : Visitor | undefined;
@@ -27,13 +27,13 @@ export interface Visit<Key extends ConsoleRoute> {
 }
 
 /** A route's shape check and its work. Both schemas refuse fields that the contract does not have. */
-export interface Endpoint<Key extends ConsoleRoute> {
+export interface RouteHandler<Key extends ConsoleRoute> {
   readonly query?: z.ZodType<Loose<QueryOf<Key>>>;
   readonly body?: z.ZodType<Loose<BodyOf<Key>>>;
-  handle(visit: Visit<Key>): Promise<Answer<Key> | Response>;
+  handle(call: ConsoleCall<Key>): Promise<Answer<Key> | Response>;
 }
 
-export type Endpoints = { readonly [Key in ConsoleRoute]: Endpoint<Key> };
+export type RouteHandlers = { readonly [Key in ConsoleRoute]: RouteHandler<Key> };
 
 /** What a schema yields: an optional field may be there with `undefined`. */
 export type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };

@@ -6,29 +6,29 @@ import type {
   ChatUsage,
   ToolCall,
 } from '../wire/openai/chat.ts';
-import { UpstreamFailure, type ChatAnswer, type ChatCall } from '../upstream/port.ts';
+import { UpstreamFailure, type ChatAnswer, type UpstreamChatCall } from '../upstream/port.ts';
 import { promptText } from './conversation.ts';
 import { pause, paced } from './pacing.ts';
-import { cutReply, replyDeltas, replyTokens, type Reply } from './reply.ts';
+import { cutReply, replyDeltas, replyTokens, type HouseReply } from './reply.ts';
 import { tokenCount } from './tokens.ts';
 
 /** How a reply is delivered: at what pace, and whether it breaks half-way. */
-export interface Delivery {
+export interface ReplyPacing {
   readonly pauseMs: number;
   /** `event`: an error event; `cut`: the connection ends without a word; `stall`: silence until `idleMs` is over. */
   readonly breaks?: 'event' | 'cut' | 'stall' | undefined;
 }
 
 export interface Production {
-  readonly call: ChatCall;
-  readonly reply: Reply;
-  readonly delivery: Delivery;
+  readonly call: UpstreamChatCall;
+  readonly reply: HouseReply;
+  readonly delivery: ReplyPacing;
   readonly createdS: number;
   readonly idleMs: number;
 }
 
 /** A reply as an answer: one object, or a stream of chunks that says the same. */
-export async function produce(production: Production): Promise<ChatAnswer> {
+export async function produceAnswer(production: Production): Promise<ChatAnswer> {
   const { request } = production.call;
   const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? DEFAULT_MAX_TOKENS;
@@ -76,7 +76,7 @@ async function whole(production: Production): Promise<ChatAnswer> {
   return { kind: 'completion', completion };
 }
 
-function messageOf(reply: Reply): AssistantMessage {
+function messageOf(reply: HouseReply): AssistantMessage {
   const join = (kind: 'text' | 'reasoning'): string =>
     reply.parts.flatMap((part) => (part.kind === kind ? [part.text] : [])).join('');
   const calls = reply.parts.flatMap((part): ToolCall[] =>
@@ -95,7 +95,7 @@ function messageOf(reply: Reply): AssistantMessage {
   };
 }
 
-function choiceIndexes(call: ChatCall): number[] {
+function choiceIndexes(call: UpstreamChatCall): number[] {
   return Array.from({ length: call.request.n ?? 1 }, (_, index) => index);
 }
 

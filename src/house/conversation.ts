@@ -3,7 +3,7 @@ import type { ChatMessage, ChatRequest, ContentPart } from '../wire/openai/chat.
 /** What the house models read of a request. */
 
 /** The words of a message, whatever form its content has. */
-export function textOf(message: ChatMessage): string {
+export function messageText(message: ChatMessage): string {
   if (typeof message.content === 'string') return message.content;
   return (message.content ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
@@ -30,7 +30,7 @@ export function trailingToolResults(request: ChatRequest): readonly { name: stri
   );
   return request.messages.slice(last + 1).map((message) => ({
     name: names.get(message.tool_call_id ?? '') ?? message.name ?? 'tool',
-    result: textOf(message),
+    result: messageText(message),
   }));
 }
 
@@ -41,7 +41,7 @@ export type ToolChoice =
 export function toolChoiceOf(request: ChatRequest): ToolChoice {
   const choice: unknown = request['tool_choice'];
   if (choice === 'none' || choice === 'required') return { kind: choice };
-  const name = field(field(choice, 'function'), 'name');
+  const name = fieldOf(fieldOf(choice, 'function'), 'name');
   return typeof name === 'string' ? { kind: 'named', name } : { kind: 'auto' };
 }
 
@@ -51,10 +51,10 @@ export type AnswerFormat =
 
 export function answerFormatOf(request: ChatRequest): AnswerFormat {
   const format: unknown = request['response_format'];
-  const type = field(format, 'type');
+  const type = fieldOf(format, 'type');
   if (type === 'json_object') return { kind: 'json' };
   if (type !== 'json_schema') return { kind: 'text' };
-  return { kind: 'schema', schema: field(field(format, 'json_schema'), 'schema') ?? {} };
+  return { kind: 'schema', schema: fieldOf(fieldOf(format, 'json_schema'), 'schema') ?? {} };
 }
 
 /**
@@ -63,7 +63,7 @@ export function answerFormatOf(request: ChatRequest): AnswerFormat {
  */
 export function promptText(request: ChatRequest): string {
   const messages = request.messages.flatMap((message) => [
-    textOf(message),
+    messageText(message),
     ...attachmentsOf(message).map(weighedData),
     ...(message.tool_calls ?? []).map(
       (call) => `${call.function?.name ?? ''} ${call.function?.arguments ?? ''}`,
@@ -92,7 +92,7 @@ export function dataOf(part: ContentPart): string {
   return typeof data === 'string' ? data : '';
 }
 
-export function field(value: unknown, key: string): unknown {
+export function fieldOf(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null && key in value
     ? (value as Record<string, unknown>)[key]
     : undefined;

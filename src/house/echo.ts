@@ -1,25 +1,25 @@
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
-import type { Delivery } from './answer.ts';
+import type { ReplyPacing } from './answer.ts';
 import { parseCommands, type Commands } from './commands.ts';
 import {
   answerFormatOf,
   attachmentsOf,
   lastUserMessage,
-  textOf,
+  messageText,
   toolChoiceOf,
   trailingToolResults,
 } from './conversation.ts';
 import { hashText } from './paint/random.ts';
-import { textReply, type Reply, type ReplyPart } from './reply.ts';
-import { sampleOf } from './sample.ts';
+import { textReply, type HouseReply, type ReplyPart } from './reply.ts';
+import { schemaSample } from './sample.ts';
 import { describeAttachments } from './attachments.ts';
 import { tokenCount } from './tokens.ts';
 
 /** What house-echo answers, and how. The same request always gets the same answer. */
-export function echo(request: ChatRequest): { readonly reply: Reply; readonly delivery: Delivery } {
+export function echo(request: ChatRequest): { readonly reply: HouseReply; readonly delivery: ReplyPacing } {
   const message = lastUserMessage(request);
-  const commands = parseCommands(message ? textOf(message) : '');
+  const commands = parseCommands(message ? messageText(message) : '');
   const breaks = commands.error === undefined ? undefined : breakOf(commands.error);
   const reply = replyTo(request, commands);
   const thought: ReplyPart[] = commands.think ? [{ kind: 'reasoning', text: thoughtOn(commands) }] : [];
@@ -29,7 +29,7 @@ export function echo(request: ChatRequest): { readonly reply: Reply; readonly de
   };
 }
 
-function replyTo(request: ChatRequest, commands: Commands): Reply {
+function replyTo(request: ChatRequest, commands: Commands): HouseReply {
   const results = trailingToolResults(request);
   // Results end a round trip: asking for the tool again would loop for ever.
   if (results.length > 0) return textReply(resultSentence(results));
@@ -37,7 +37,7 @@ function replyTo(request: ChatRequest, commands: Commands): Reply {
   if (calls) return calls;
   if (commands.longTokens !== undefined) return textReply(longText(commands.longTokens));
   const format = answerFormatOf(request);
-  if (format.kind === 'schema') return textReply(JSON.stringify(sampleOf(format.schema)));
+  if (format.kind === 'schema') return textReply(JSON.stringify(schemaSample(format.schema)));
   if (format.kind === 'json' || commands.json) return textReply(JSON.stringify({ echo: commands.text }));
   if (commands.help) return textReply(HELP);
   const attachments = attachmentsOf(lastUserMessage(request));
@@ -49,7 +49,7 @@ function replyTo(request: ChatRequest, commands: Commands): Reply {
   return textReply(commands.text === '' ? HELP : commands.text);
 }
 
-function toolCalls(request: ChatRequest, commands: Commands): Reply | undefined {
+function toolCalls(request: ChatRequest, commands: Commands): HouseReply | undefined {
   const choice = toolChoiceOf(request);
   const offered = (request.tools ?? []).flatMap((tool) => (tool.function ? [tool.function] : []));
   const names = offered.map((tool) => tool.name);
@@ -71,7 +71,7 @@ function toolCalls(request: ChatRequest, commands: Commands): Reply | undefined 
   if (wrong) return textReply(`The arguments for '${wrong.name}' are not valid JSON: ${wrong.arguments}`);
   const parts = asked.map((call, index): ReplyPart => {
     const schema = offered.find((tool) => tool.name === call.name)?.parameters;
-    const given = call.arguments === '' ? JSON.stringify(schema ? sampleOf(schema) : {}) : call.arguments;
+    const given = call.arguments === '' ? JSON.stringify(schema ? schemaSample(schema) : {}) : call.arguments;
     const id = hashText(`${request.messages.length}:${index}:${call.name}:${given}`).toString(36);
     return { kind: 'tool', id: `call_${id.padStart(7, '0')}${index}`, name: call.name, arguments: given };
   });
@@ -112,7 +112,7 @@ const LONG_WORDS = [
 ];
 
 /** Failures before the first byte are thrown; the others break the delivery. */
-function breakOf(code: string): Delivery['breaks'] {
+function breakOf(code: string): ReplyPacing['breaks'] {
   switch (code) {
     case 'stream':
       return 'event';

@@ -1,10 +1,10 @@
 import type { Section } from './guides.ts';
-import { termsOf } from './terms.ts';
+import { searchTermsOf } from './terms.ts';
 
 /** The part of a section that answers best: all of it when it is short, else its lead and the blocks nearest to the question. */
 export function excerptOf(section: Section, question: string, characters: number): string {
   if (section.body.length <= characters) return section.body;
-  const wanted = new Set(termsOf(question));
+  const wanted = new Set(searchTermsOf(question));
   const blocks = blocksOf(section.body).map((text, place) => ({ text, place, worth: worthOf(text, wanted) }));
   // The first block says what the section is about; without it the others hang in the air.
   const [lead, ...others] = blocks;
@@ -66,7 +66,7 @@ function fit(block: string, wanted: ReadonlySet<string>, room: number): string |
 }
 
 function worthOf(text: string, wanted: ReadonlySet<string>): number {
-  const terms = new Set(termsOf(text));
+  const terms = new Set(searchTermsOf(text));
   let shared = 0;
   for (const term of wanted) if (terms.has(term)) shared++;
   return shared;

@@ -1,15 +1,15 @@
 import questions from '../../docs/guide/questions.json' with { type: 'json' };
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
-import { answerFormatOf, lastUserMessage, textOf, toolChoiceOf } from './conversation.ts';
+import { answerFormatOf, lastUserMessage, messageText, toolChoiceOf } from './conversation.ts';
 import { GUIDES, sectionsOf, type Section } from './guides.ts';
 import { excerptOf, leadOf } from './excerpt.ts';
-import { textReply, type Reply } from './reply.ts';
+import { textReply, type HouseReply } from './reply.ts';
 import { guideIndex, type Hit, type Query } from './retrieval.ts';
-import { termsOf } from './terms.ts';
+import { searchTermsOf } from './terms.ts';
 
 /** House-guide's answer: the sections of the guides that fit the question, quoted, or an honest "I do not know". */
-export function guide(request: ChatRequest): Reply {
+export function guide(request: ChatRequest): HouseReply {
   refuseWhatItCannot(request);
   const text = answer(request);
   return textReply(answerFormatOf(request).kind === 'json' ? JSON.stringify({ answer: text }) : text);
@@ -24,7 +24,7 @@ const UNSURE = 0.35;
 
 function answer(request: ChatRequest): string {
   const message = lastUserMessage(request);
-  const question = message ? textOf(message).slice(-MAX_QUESTION).trim() : '';
+  const question = message ? messageText(message).slice(-MAX_QUESTION).trim() : '';
   const first = !request.messages.some(({ role }) => role === 'assistant');
   const said = smallTalk(question);
   if (said) return withIntroduction(said, first);
@@ -40,7 +40,7 @@ function search(request: ChatRequest, question: string): Hit[] {
   // "Tell me more" must not quote the same section again.
   const quoted = request.messages
     .filter(({ role }) => role === 'assistant')
-    .map(textOf)
+    .map(messageText)
     .join('\n');
   const rerated = hits.map(({ section, score, coverage }) => {
     const known = quoted.includes(`(${section.path})`) ? 0.5 : 1;
@@ -52,15 +52,15 @@ function search(request: ChatRequest, question: string): Hit[] {
 /** What the form of a question says about the kind of section that answers it. */
 function leanTo(section: Section, question: string): number {
   if (/[a-z]_[a-z]|\berrors?\b|\b[45]\d\d\b/i.test(question) && section.guide.slug === 'errors') return 1.25;
-  const asked = new Set(termsOf(question));
-  const onTopic = termsOf(section.guide.title).every((term) => asked.has(term)) ? 1.25 : 1;
+  const asked = new Set(searchTermsOf(question));
+  const onTopic = searchTermsOf(section.guide.title).every((term) => asked.has(term)) ? 1.25 : 1;
   const howTo = /\bhow\b|example|curl|snippet/i.test(question);
   return onTopic * (howTo && section.body.includes('```') ? 1.3 : 1);
 }
 
 /** The question's own terms; a short follow-up such as "and in Python?" also stands on what was asked before it. */
 function queryOf(request: ChatRequest, question: string): Query {
-  const own = termsOf(question.replace(/\bapi[ -]?keys?\b/gi, 'api token'));
+  const own = searchTermsOf(question.replace(/\bapi[ -]?keys?\b/gi, 'api token'));
   const query = new Map(own.map((term) => [term, 1]));
   const last = request.messages.findLastIndex(({ role }) => role === 'user');
   const earlier = request.messages
@@ -70,7 +70,7 @@ function queryOf(request: ChatRequest, question: string): Query {
   if (earlier.length === 0 || (own.length > 3 && !REFERS_BACK.test(question))) return query;
   const weight = own.length === 0 ? 1 : 0.45;
   for (const [age, message] of earlier.toReversed().entries()) {
-    for (const term of termsOf(textOf(message).slice(-MAX_QUESTION))) {
+    for (const term of searchTermsOf(messageText(message).slice(-MAX_QUESTION))) {
       if (!query.has(term)) query.set(term, age === 0 ? weight : weight * 0.4);
     }
   }

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest } from '../wire/openai/chat.ts';
-import { UpstreamFailure, type ChatCall } from '../upstream/port.ts';
+import { UpstreamFailure, type UpstreamChatCall } from '../upstream/port.ts';
 import { eventData } from '../upstream/testing/event-data.ts';
 import { promptText } from './conversation.ts';
 import { makeHouse } from './house.ts';
@@ -29,7 +29,11 @@ const ask = (text: string, more: Partial<ChatRequest> = {}): ChatRequest => ({
   ...more,
 });
 
-function call(request: ChatRequest, model = 'house-echo', signal = new AbortController().signal): ChatCall {
+function call(
+  request: ChatRequest,
+  model = 'house-echo',
+  signal = new AbortController().signal,
+): UpstreamChatCall {
   return { model, request, signal, requestId: 'req_1' };
 }
 

@@ -3,12 +3,12 @@ import type { Clock } from '../std/clock.ts';
 import {
   UpstreamFailure,
   type ChatAnswer,
-  type ChatCall,
+  type UpstreamChatCall,
   type ImageAnswer,
-  type ImageCall,
+  type UpstreamImageCall,
   type Upstream,
 } from '../upstream/port.ts';
-import { produce } from './answer.ts';
+import { produceAnswer } from './answer.ts';
 import { echo } from './echo.ts';
 import { guide } from './guide.ts';
 import { abortFailure } from './pacing.ts';
@@ -36,22 +36,22 @@ const sharedPool = new PaintPool();
 /** House-guide's reading speed: fast, but one can see that it streams. */
 const GUIDE_PAUSE_MS = 5;
 
-async function chat(call: ChatCall, context: { nowS: number; idleMs: number }): Promise<ChatAnswer> {
+async function chat(call: UpstreamChatCall, context: { nowS: number; idleMs: number }): Promise<ChatAnswer> {
   if (call.signal.aborted) throw abortFailure(call.signal);
   const common = { call, createdS: context.nowS, idleMs: context.idleMs };
   switch (call.model) {
     case 'house-guide': {
       const pauseMs = call.request.stream === true ? GUIDE_PAUSE_MS : 0;
-      return produce({ ...common, reply: guide(call.request), delivery: { pauseMs } });
+      return produceAnswer({ ...common, reply: guide(call.request), delivery: { pauseMs } });
     }
     case 'house-echo':
-      return produce({ ...common, ...echo(call.request) });
+      return produceAnswer({ ...common, ...echo(call.request) });
     default:
       throw unknownModel(call.model, 'chat with house-guide or house-echo');
   }
 }
 
-async function images(call: ImageCall, pool: PaintPool): Promise<ImageAnswer> {
+async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAnswer> {
   if (call.model !== 'house-paint') throw unknownModel(call.model, 'paint with house-paint');
   const { prompt, n, style, output_format: format } = call.request;
   if (format !== undefined && format !== 'png')

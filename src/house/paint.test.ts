@@ -3,7 +3,7 @@ import { crc32, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import { systemClock } from '../std/clock.ts';
-import { UpstreamFailure, type ImageCall } from '../upstream/port.ts';
+import { UpstreamFailure, type UpstreamImageCall } from '../upstream/port.ts';
 import { makeHouse } from './house.ts';
 import { PaintPool } from './paint-pool.ts';
 import { describe as describeBrief, readBrief } from './paint/brief.ts';
@@ -24,10 +24,10 @@ afterAll(() => pool.close());
 
 function call(
   prompt: string,
-  more: Partial<ImageCall['request']> = {},
+  more: Partial<UpstreamImageCall['request']> = {},
   size = '64x64',
   signal = new AbortController().signal,
-): ImageCall {
+): UpstreamImageCall {
   return {
     model: 'house-paint',
     request: { model: 'house-paint', prompt, ...more },

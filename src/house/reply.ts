@@ -2,7 +2,7 @@ import type { ChatDelta, FinishReason } from '../wire/openai/chat.ts';
 import { firstTokens, tokenCount } from './tokens.ts';
 
 /** What a house model says, before it is cut to the caller's limits and put on the wire. */
-export interface Reply {
+export interface HouseReply {
   readonly parts: readonly ReplyPart[];
   readonly finish: FinishReason;
 }
@@ -12,12 +12,15 @@ export type ReplyPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'tool'; readonly id: string; readonly name: string; readonly arguments: string };
 
-export function textReply(text: string): Reply {
+export function textReply(text: string): HouseReply {
   return { parts: [{ kind: 'text', text }], finish: 'stop' };
 }
 
 /** Ends the reply before the first stop sequence, and at the cap: whichever comes first. */
-export function cutReply(reply: Reply, limits: { maxTokens: number; stop: readonly string[] }): Reply {
+export function cutReply(
+  reply: HouseReply,
+  limits: { maxTokens: number; stop: readonly string[] },
+): HouseReply {
   const stopped = stopReply(reply, limits.stop);
   const parts: ReplyPart[] = [];
   let left = limits.maxTokens;
@@ -30,7 +33,7 @@ export function cutReply(reply: Reply, limits: { maxTokens: number; stop: readon
   return { parts, finish: stopped.finish };
 }
 
-export function replyTokens(reply: Reply): { readonly all: number; readonly reasoning: number } {
+export function replyTokens(reply: HouseReply): { readonly all: number; readonly reasoning: number } {
   return {
     all: tokensIn(reply.parts),
     reasoning: tokensIn(reply.parts.filter((part) => part.kind === 'reasoning')),
@@ -38,7 +41,7 @@ export function replyTokens(reply: Reply): { readonly all: number; readonly reas
 }
 
 /** The reply as the deltas of a stream, word by word; joined together they are the whole answer again. */
-export function replyDeltas(reply: Reply): ChatDelta[] {
+export function replyDeltas(reply: HouseReply): ChatDelta[] {
   let calls = 0;
   return reply.parts.flatMap((part): ChatDelta[] => {
     if (part.kind === 'text') return words(part.text).map((content) => ({ content }));
@@ -77,7 +80,7 @@ function cutPart(part: ReplyPart, limit: number): ReplyPart[] {
   return room < 0 ? [] : [{ ...part, arguments: firstTokens(part.arguments, room) }];
 }
 
-function stopReply(reply: Reply, stop: readonly string[]): Reply {
+function stopReply(reply: HouseReply, stop: readonly string[]): HouseReply {
   for (const [index, part] of reply.parts.entries()) {
     if (part.kind !== 'text') continue;
     const places = stop.filter((sequence) => sequence !== '').map((sequence) => part.text.indexOf(sequence));

@@ -1,5 +1,5 @@
 import { GUIDES, sectionsOf, type Section } from './guides.ts';
-import { synonymsOf, termsOf } from './terms.ts';
+import { synonymsOf, searchTermsOf } from './terms.ts';
 
 /** A section that may answer a question. */
 export interface Hit {
@@ -90,9 +90,9 @@ function rate(entry: Entry, query: Query, { rarity, strength }: Measures): Hit {
 function makeEntry(section: Section): Entry {
   const counts = new Map<string, number>();
   const add = (text: string, weight: number): void => {
-    for (const term of termsOf(text)) counts.set(term, (counts.get(term) ?? 0) + weight);
+    for (const term of searchTermsOf(text)) counts.set(term, (counts.get(term) ?? 0) + weight);
   };
-  const body = termsOf(section.body);
+  const body = searchTermsOf(section.body);
   for (const term of body) counts.set(term, (counts.get(term) ?? 0) + 1);
   add(section.heading, HEADING_WEIGHT);
   add(section.guide.title, TITLE_WEIGHT);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { z } from 'zod';
-import { sampleOf } from './sample.ts';
+import { schemaSample } from './sample.ts';
 
 describe('a sample of a JSON schema', () => {
   const tree: z.ZodType = z.object({
@@ -38,15 +38,15 @@ describe('a sample of a JSON schema', () => {
   };
 
   test.each(Object.entries(schemas))('is accepted by it: %s', (_name, schema) => {
-    const made = sampleOf(z.toJSONSchema(schema));
+    const made = schemaSample(z.toJSONSchema(schema));
     expect(schema.safeParse(made)).toMatchObject({ success: true });
   });
 
   test('takes what the schema itself proposes', () => {
-    expect(sampleOf({ default: 5 })).toBe(5);
-    expect(sampleOf({ enum: ['b', 'a'] })).toBe('b');
-    expect(sampleOf({ type: 'string', examples: ['Oslo'] })).toBe('Oslo');
-    expect(sampleOf({ const: null })).toBeNull();
+    expect(schemaSample({ default: 5 })).toBe(5);
+    expect(schemaSample({ enum: ['b', 'a'] })).toBe('b');
+    expect(schemaSample({ type: 'string', examples: ['Oslo'] })).toBe('Oslo');
+    expect(schemaSample({ const: null })).toBeNull();
   });
 
   test.each([
@@ -59,12 +59,12 @@ describe('a sample of a JSON schema', () => {
     [{ allOf: [{ $ref: '#' }] }],
     [{ type: 'nonsense' }],
   ])('ends on nonsense as well: %p', (schema) => {
-    expect(JSON.stringify(sampleOf(schema))).toBeString();
+    expect(JSON.stringify(schemaSample(schema))).toBeString();
   });
 
   test('a schema that asks for a million items is refused, and the client is told why', () => {
     const schema = { type: 'array', minItems: 1_000_000, items: { type: 'string' } };
-    expect(() => sampleOf(schema)).toThrow(
+    expect(() => schemaSample(schema)).toThrow(
       expect.objectContaining({
         kind: 'rejected',
         publicMessage: expect.stringContaining('more than 1,000 values'),
@@ -78,7 +78,7 @@ describe('a sample of a JSON schema', () => {
       properties: Object.fromEntries([...'abcdefgh'].map((name) => [name, { $ref: '#' }])),
     };
     const wide = { ...node, properties: { ...node.properties, id: { type: 'integer' } }, required: ['id'] };
-    expect(sampleOf(wide)).toEqual({ id: 1 });
+    expect(schemaSample(wide)).toEqual({ id: 1 });
   });
 });
 
@@ -134,7 +134,7 @@ function withinBounds(schema: unknown): void {
 
 function attempt(schema: unknown): { value: unknown } | undefined {
   try {
-    return { value: sampleOf(schema) };
+    return { value: schemaSample(schema) };
   } catch (error) {
     expect(error).toMatchObject({ kind: 'rejected' });
     return undefined;

@@ -1,4 +1,4 @@
-import { field } from './conversation.ts';
+import { fieldOf } from './conversation.ts';
 import { SampleBudget, SampleTooLarge } from './sample-budget.ts';
 
 /**
@@ -6,7 +6,7 @@ import { SampleBudget, SampleTooLarge } from './sample-budget.ts';
  * of the type. `$ref`, `anyOf`, `oneOf` and `allOf` are followed; `pattern` is not solved. A schema whose optional parts
  * do not fit into the budget gets what it requires; one that requires more is refused with a {@link SampleTooLarge}.
  */
-export function sampleOf(schema: unknown): unknown {
+export function schemaSample(schema: unknown): unknown {
   try {
     return sampleWithin(schema, false);
   } catch (error) {
@@ -42,22 +42,22 @@ function sample(schema: unknown, place: Place): unknown {
     budget.spendCopy(proposed.value);
     return proposed.value;
   }
-  const reference = field(schema, '$ref');
+  const reference = fieldOf(schema, '$ref');
   if (typeof reference === 'string') return sample(resolve(root, reference, budget), inner);
   for (const key of ['anyOf', 'oneOf'] as const) {
-    const options = field(schema, key);
+    const options = fieldOf(schema, key);
     if (Array.isArray(options) && options.length > 0) return sample(plainest(options, budget), inner);
   }
-  const all = field(schema, 'allOf');
+  const all = fieldOf(schema, 'allOf');
   if (Array.isArray(all)) return sample(merged(schema, all, place), inner);
   return sampleOfType(schema, inner);
 }
 
 /** What the schema itself names as a value. */
 function proposalOf(schema: object): { readonly value: unknown } | undefined {
-  for (const key of ['const', 'default'] as const) if (key in schema) return { value: field(schema, key) };
+  for (const key of ['const', 'default'] as const) if (key in schema) return { value: fieldOf(schema, key) };
   for (const key of ['examples', 'enum'] as const) {
-    const values = field(schema, key);
+    const values = fieldOf(schema, key);
     if (Array.isArray(values) && values.length > 0) return { value: values[0] };
   }
   return undefined;
@@ -101,7 +101,7 @@ function sampleOfType(schema: object, place: Place): unknown {
 }
 
 function typeOf(schema: object, budget: SampleBudget): unknown {
-  const declared = field(schema, 'type');
+  const declared = fieldOf(schema, 'type');
   if (!Array.isArray(declared)) return declared ?? impliedType(schema);
   budget.spendSteps(declared.length);
   return declared.find((option) => option !== 'null') ?? 'null';
@@ -120,8 +120,8 @@ function impliedType(schema: object): string | undefined {
 function sampleObject(schema: object, place: Place): Record<string, unknown> {
   const { budget } = place;
   budget.spendValue();
-  const properties = field(schema, 'properties');
-  const required = field(schema, 'required');
+  const properties = fieldOf(schema, 'properties');
+  const required = fieldOf(schema, 'required');
   const must = Array.isArray(required) ? required : [];
   const all = typeof properties === 'object' && properties !== null && !isDeep(place);
   const wanted = new Set(all ? Object.keys(properties) : []);
@@ -130,18 +130,18 @@ function sampleObject(schema: object, place: Place): Record<string, unknown> {
   const entries: [string, unknown][] = [];
   for (const name of wanted) {
     budget.spendCharacters(name.length);
-    entries.push([name, sample(field(properties, name) ?? { type: 'string' }, { ...place, name })]);
+    entries.push([name, sample(fieldOf(properties, name) ?? { type: 'string' }, { ...place, name })]);
   }
   return Object.fromEntries(entries);
 }
 
 function sampleArray(schema: object, place: Place): unknown[] {
   place.budget.spendValue();
-  const prefix = field(schema, 'prefixItems');
+  const prefix = fieldOf(schema, 'prefixItems');
   const made = Array.isArray(prefix) ? prefix.map((item) => sample(item, place)) : [];
   const least = numberOf(schema, 'minItems') ?? (made.length > 0 || isDeep(place) ? 0 : 1);
   const wanted = Math.min(least, numberOf(schema, 'maxItems') ?? least);
-  const items = field(schema, 'items');
+  const items = fieldOf(schema, 'items');
   if (items === false) return made;
   while (made.length < wanted) made.push(sample(items ?? { type: 'string' }, place));
   return made;
@@ -163,7 +163,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 function sampleString(schema: object, { name, budget }: Place): string {
   budget.spendValue();
-  const format = field(schema, 'format');
+  const format = fieldOf(schema, 'format');
   const known = typeof format === 'string' && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
   if (known !== undefined) {
     budget.spendCharacters(known.length);
@@ -192,18 +192,18 @@ function sampleNumber(schema: object, whole: boolean): number {
 }
 
 function numberOf(schema: object, key: string): number | undefined {
-  const value = field(schema, key);
+  const value = fieldOf(schema, key);
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
 /** `null` as one of several options means "may be left out": the other one says more. */
 function plainest(options: readonly unknown[], budget: SampleBudget): unknown {
   budget.spendSteps(options.length);
-  return options.find((option) => field(option, 'type') !== 'null') ?? options[0];
+  return options.find((option) => fieldOf(option, 'type') !== 'null') ?? options[0];
 }
 
 function deref(root: unknown, schema: unknown, budget: SampleBudget): unknown {
-  const reference = field(schema, '$ref');
+  const reference = fieldOf(schema, '$ref');
   return typeof reference === 'string' ? resolve(root, reference, budget) : schema;
 }
 
@@ -215,5 +215,5 @@ function resolve(root: unknown, reference: string, budget: SampleBudget): unknow
     .slice(1)
     .split('/')
     .filter((step) => step !== '')
-    .reduce<unknown>((value, step) => field(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), root);
+    .reduce<unknown>((value, step) => fieldOf(value, step.replaceAll('~1', '/').replaceAll('~0', '~')), root);
 }

@@ -1,5 +1,5 @@
 /** Turns text into the terms that questions and guides are compared by: lower case, without endings and filler words. */
-export function termsOf(text: string): string[] {
+export function searchTermsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+(?:[_'’-][\p{L}\p{N}]+)*/gu) ?? [];
   return words.flatMap((word) => {
     const parts = word.split(/[_'’-]/).filter((part) => part !== '');
@@ -122,7 +122,7 @@ const SAME: ReadonlyMap<string, readonly string[]> = new Map(
     structured: 'json schema',
     conversation: 'messages',
     history: 'messages conversation',
-  }).map(([word, others]) => [stem(word), termsOf(others)]),
+  }).map(([word, others]) => [stem(word), searchTermsOf(others)]),
 );
 
 /** Other terms that a question's term may mean. */

@@ -1,4 +1,4 @@
-import type { Caller, Standing } from '../ledger/port.ts';
+import type { Caller, AccountSnapshot } from '../ledger/port.ts';
 import { invalidToken } from '../relay/admission.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { addressMatcher, isLoopback } from '../std/addresses.ts';
@@ -6,7 +6,7 @@ import { Fault } from '../std/fault.ts';
 import type { RequestId, TokenHash } from '../std/ids.ts';
 import { requireHash, tokenOf, type HashToken } from './credentials.ts';
 
-/** One request at the door, with what a handler needs to know about how it came. */
+/** One HTTP request, with what a handler needs to know about its connection. */
 export interface Exchange {
   readonly request: Request;
   readonly requestId: RequestId;
@@ -22,20 +22,20 @@ export interface Exchange {
   readonly parameters: readonly string[];
 }
 
-export interface EdgeOptions {
+export interface CallerAuthOptions {
   readonly hashToken: HashToken;
   readonly trustedProxies: readonly string[];
   /** A token came over plain HTTP: somebody may have read it. */
   onExposed(hash: TokenHash): void;
 }
 
-/** Who is asking, and did they ask in a way that nobody could overhear. */
-export class Edge {
+/** Authenticates callers and requires HTTPS. */
+export class CallerAuth {
   readonly parts: RelayParts;
-  readonly #options: EdgeOptions;
+  readonly #options: CallerAuthOptions;
   readonly #isTrusted: (address: string) => boolean;
 
-  constructor(parts: RelayParts, options: EdgeOptions) {
+  constructor(parts: RelayParts, options: CallerAuthOptions) {
     this.parts = parts;
     this.#options = options;
     this.#isTrusted = addressMatcher(options.trustedProxies);
@@ -56,10 +56,10 @@ export class Edge {
   }
 
   /** The account behind a caller, or 401. */
-  async standing(caller: Caller): Promise<Standing> {
-    const standing = await this.parts.ledger.identify(caller);
-    if (!standing) throw invalidToken();
-    return standing;
+  async account(caller: Caller): Promise<AccountSnapshot> {
+    const snapshot = await this.parts.ledger.identify(caller);
+    if (!snapshot) throw invalidToken();
+    return snapshot;
   }
 
   /** The client behind trusted proxies: the last forwarded address that is not a proxy of ours. */

@@ -1,4 +1,4 @@
-import type { Route } from './router.ts';
+import type { HttpRoute } from './router.ts';
 
 export interface Health {
   /** Asks the store something small. */
@@ -8,7 +8,7 @@ export interface Health {
 }
 
 /** For whoever keeps the process alive, sends it traffic, or watches it. No token, no secrets. */
-export function healthRoutes(health: Health): Route[] {
+export function healthRoutes(health: Health): HttpRoute[] {
   return [
     { method: 'GET', path: '/healthz', handle: async () => plain('ok') },
     { method: 'GET', path: '/readyz', handle: async () => await ready(health) },

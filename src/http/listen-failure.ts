@@ -1,17 +1,17 @@
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 
 /** Why the server cannot listen, in a sentence for who started it; what is not about the address stays as it is. */
 export function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'EADDRINUSE':
-      return new StartRefused(
+      return new StartupError(
         `Port ${port} on ${host} is already in use. Stop what listens there, or choose another port with TOLLGATE_PORT.`,
         error,
       );
     case 'EACCES':
     case 'EPERM':
-      return new StartRefused(
+      return new StartupError(
         `Listening on port ${port} of ${host} is not permitted. Choose a port from 1024 with TOLLGATE_PORT, or allow this user to use lower ones.`,
         error,
       );
@@ -19,7 +19,7 @@ export function listenFailure(error: unknown, { host, port }: { host: string; po
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
     case 'EAFNOSUPPORT':
-      return new StartRefused(
+      return new StartupError(
         `'${host}' is not an address of this machine. Set TOLLGATE_HOST to one, such as 127.0.0.1, or 0.0.0.0 for all.`,
         error,
       );

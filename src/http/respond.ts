@@ -1,5 +1,5 @@
 import type { RateState } from '../ledger/port.ts';
-import { Refusal } from '../relay/admission.ts';
+import { RefusedRequest } from '../relay/admission.ts';
 import type { Terms } from '../relay/call.ts';
 import { asFault, type Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
@@ -45,7 +45,7 @@ export function faultResponse(
       cause: fault.cause,
     });
   }
-  const rate = fault instanceof Refusal && fault.rate ? rateHeaders(fault.rate) : {};
+  const rate = fault instanceof RefusedRequest && fault.rate ? rateHeaders(fault.rate) : {};
   const headers = { ...rate, ...retryHeaders(fault), ...(fault.code === 'request_too_large' ? HANG_UP : {}) };
   return json(shape(fault, requestId), requestId, headers, fault.status);
 }

@@ -3,7 +3,7 @@ import type { FaultShape } from './respond.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
 
-export interface Route {
+export interface HttpRoute {
   readonly method: Method;
   /** Segments by name; `*` is one segment, a last `**` is the rest with its slashes. */
   readonly path: string;
@@ -13,17 +13,17 @@ export interface Route {
 }
 
 export type Found =
-  | { readonly kind: 'route'; readonly route: Route; readonly parameters: readonly string[] }
+  | { readonly kind: 'route'; readonly route: HttpRoute; readonly parameters: readonly string[] }
   | { readonly kind: 'wrong method'; readonly allowed: readonly string[] }
   | { readonly kind: 'nothing' };
 
 /** Finds routes by path. Paths without parameters are one map lookup; the few others are tried in order. */
 export class Router {
-  readonly routes: readonly Route[];
-  readonly #exact = new Map<string, Route[]>();
-  readonly #patterns: { readonly pattern: RegExp; readonly route: Route }[] = [];
+  readonly routes: readonly HttpRoute[];
+  readonly #exact = new Map<string, HttpRoute[]>();
+  readonly #patterns: { readonly pattern: RegExp; readonly route: HttpRoute }[] = [];
 
-  constructor(routes: readonly Route[]) {
+  constructor(routes: readonly HttpRoute[]) {
     this.routes = routes;
     for (const route of routes) {
       if (route.path.includes('*')) this.#patterns.push({ pattern: patternOf(route.path), route });
@@ -40,7 +40,7 @@ export class Router {
     return { kind: 'wrong method', allowed: [...new Set(candidates.map(({ route }) => route.method))] };
   }
 
-  #candidates(path: string): { route: Route; parameters: readonly string[] }[] {
+  #candidates(path: string): { route: HttpRoute; parameters: readonly string[] }[] {
     const exact = this.#exact.get(path);
     if (exact) return exact.map((route) => ({ route, parameters: [] }));
     return this.#patterns.flatMap(({ pattern, route }) => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
 import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
-import { Edge } from './caller.ts';
+import { CallerAuth } from './caller.ts';
 import { healthRoutes } from './health.ts';
 import { json } from './respond.ts';
 import { Router } from './router.ts';
@@ -10,11 +10,11 @@ import { startServer, type RunningServer } from './server.ts';
 
 /** A door on all addresses, behind a proxy on loopback that the operator trusts. */
 let server: RunningServer;
-let edge: Edge;
+let callerAuth: CallerAuth;
 const exposed: string[] = [];
 
 beforeAll(() => {
-  edge = new Edge({} as never, {
+  callerAuth = new CallerAuth({} as never, {
     hashToken: (token) => (token.startsWith('sk-') ? (token as TokenHash) : undefined),
     trustedProxies: ['127.0.0.1'],
     onExposed: (hash) => exposed.push(hash),
@@ -35,7 +35,7 @@ beforeAll(() => {
       ...healthRoutes({ storeAnswers: async () => true, draining: () => false, metrics: async () => '' }),
     ]),
     site: async () => undefined,
-    edge,
+    callerAuth,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
@@ -72,8 +72,8 @@ test('a trusted proxy that says http is refused, without a redirect, and the tok
 
 test('a stranger’s word about its scheme is worth nothing: plain HTTP from outside loopback is refused', () => {
   const request = new Request('http://gate.example/echo', { headers: { 'x-forwarded-proto': 'https' } });
-  expect(() => edge.requireSecure('203.0.113.5', request)).toThrow('Use https');
-  expect(edge.clientAddress('203.0.113.5', request)).toBe('203.0.113.5');
+  expect(() => callerAuth.requireSecure('203.0.113.5', request)).toThrow('Use https');
+  expect(callerAuth.clientAddress('203.0.113.5', request)).toBe('203.0.113.5');
 });
 
 test('while draining, probes are answered and everything else is sent elsewhere', async () => {

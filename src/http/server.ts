@@ -4,10 +4,10 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import type { Edge, Exchange } from './caller.ts';
+import type { CallerAuth, Exchange } from './caller.ts';
 import { listenFailure } from './listen-failure.ts';
 import { baseHeaders, faultResponse } from './respond.ts';
-import { pathOf, type Route, type Router } from './router.ts';
+import { pathOf, type HttpRoute, type Router } from './router.ts';
 
 export interface ServerOptions {
   readonly host: string;
@@ -18,7 +18,7 @@ export interface ServerOptions {
   readonly router: Router;
   /** Everything that is not an API path: the console and its own API. `undefined`: not its business either. */
   readonly site: (exchange: Exchange) => Promise<Response | undefined>;
-  readonly edge: Edge;
+  readonly callerAuth: CallerAuth;
   readonly clock: Clock;
   /** Of request ids. */
   readonly random: Random;
@@ -47,12 +47,12 @@ const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
 const ALWAYS = new Set(['/healthz', '/readyz', '/metrics']);
 
 export function startServer(options: ServerOptions): RunningServer {
-  const door = new Door(options);
-  const server = listen(options, door);
+  const http = new HttpServer(options);
+  const server = listen(options, http);
   return {
     url: `${options.tls ? 'https' : 'http'}://${shownHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
-    drain: () => door.drain(),
+    drain: () => http.drain(),
     stop: async () => {
       // Last bytes may still be on their way; idle connections would keep us waiting for ever.
       await Promise.race([server.stop(), Bun.sleep(LAST_BYTES_MS)]);
@@ -61,7 +61,7 @@ export function startServer(options: ServerOptions): RunningServer {
   };
 }
 
-function listen(options: ServerOptions, door: Door): Server<undefined> {
+function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
   try {
     return Bun.serve({
       hostname: options.host,
@@ -71,8 +71,8 @@ function listen(options: ServerOptions, door: Door): Server<undefined> {
       idleTimeout: IDLE_SECONDS,
       maxRequestBodySize: TRANSPORT_BODY_BYTES,
       development: false,
-      routes: door.hotRoutes(),
-      fetch: (request, bun) => door.serve(request, bun),
+      routes: http.hotRoutes(),
+      fetch: (request, bun) => http.serve(request, bun),
       error: (thrown) =>
         faultResponse(thrown, newRequestId(options.clock.now(), options.random), options.log),
     });
@@ -82,15 +82,15 @@ function listen(options: ServerOptions, door: Door): Server<undefined> {
 }
 
 /** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */
-class Door {
+class HttpServer {
   readonly #o: ServerOptions;
   /** Nobody but this machine can reach a loopback address, unless a proxy speaks for others. */
-  readonly #mayBeOverheard: boolean;
+  readonly #needsHttps: boolean;
   #draining = false;
 
   constructor(options: ServerOptions) {
     this.#o = options;
-    this.#mayBeOverheard = !isLoopback(options.host) || options.edge.trustsProxies;
+    this.#needsHttps = !isLoopback(options.host) || options.callerAuth.trustsProxies;
   }
 
   drain(): void {
@@ -101,7 +101,7 @@ class Door {
     string,
     Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>
   > {
-    const table: ReturnType<Door['hotRoutes']> = {};
+    const table: ReturnType<HttpServer['hotRoutes']> = {};
     for (const route of this.#o.router.routes) {
       if (route.path.includes('*')) continue;
       (table[route.path] ??= {})[route.method] = (request, server) =>
@@ -111,20 +111,20 @@ class Door {
   }
 
   async serve(request: Request, server: Server<unknown>): Promise<Response> {
-    if (!URL.canParse(request.url)) return await this.#handle(STRANGE_HOST, [], request, server);
+    if (!URL.canParse(request.url)) return await this.#handle(INVALID_HOST, [], request, server);
     const path = pathOf(request.url);
     const found = this.#o.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
     if (found.kind === 'wrong method' && request.method === 'OPTIONS') return preflight(found.allowed);
     return await this.#handle(
-      this.#elsewhere(found.kind === 'wrong method' ? found.allowed : undefined),
+      this.#fallbackRoute(found.kind === 'wrong method' ? found.allowed : undefined),
       [],
       request,
       server,
     );
   }
 
-  #elsewhere(allowed: readonly string[] | undefined): Route {
+  #fallbackRoute(allowed: readonly string[] | undefined): HttpRoute {
     return {
       method: 'GET',
       path: '**',
@@ -138,18 +138,24 @@ class Door {
   }
 
   async #handle(
-    route: Route,
+    route: HttpRoute,
     parameters: readonly string[],
     request: Request,
     server: Server<unknown>,
   ): Promise<Response> {
     const requestId = newRequestId(this.#o.clock.now(), this.#o.random);
     try {
-      const arrival = new Arrival({ request, requestId, parameters, server, edge: this.#o.edge });
-      if (this.#mayBeOverheard || this.#draining) this.#guard(arrival);
+      const incoming = new IncomingRequest({
+        request,
+        requestId,
+        parameters,
+        server,
+        callerAuth: this.#o.callerAuth,
+      });
+      if (this.#needsHttps || this.#draining) this.#guard(incoming);
       // A long answer is no idle connection; its own deadlines watch over it.
       server.timeout(request, 0);
-      return await route.handle(arrival);
+      return await route.handle(incoming);
     } catch (thrown) {
       return faultResponse(thrown, requestId, this.#o.log, route.faults);
     } finally {
@@ -158,33 +164,33 @@ class Door {
   }
 
   /** Probes carry no token and must be answered whatever else is refused. */
-  #guard(arrival: Arrival): void {
-    if (ALWAYS.has(arrival.path)) return;
-    this.#o.edge.requireSecure(arrival.peer, arrival.request);
-    if (this.#draining) throw closing();
+  #guard(incoming: IncomingRequest): void {
+    if (ALWAYS.has(incoming.path)) return;
+    this.#o.callerAuth.requireSecure(incoming.peer, incoming.request);
+    if (this.#draining) throw shuttingDown();
   }
 }
 
-interface Came {
+interface ConnectionInfo {
   readonly request: Request;
   readonly requestId: Exchange['requestId'];
   readonly parameters: readonly string[];
   readonly server: Server<unknown>;
-  readonly edge: Edge;
+  readonly callerAuth: CallerAuth;
 }
 
-/** A request as it came. What few handlers ask for is found out only when they ask. */
-class Arrival implements Exchange {
+/** A request with its connection. What few handlers need is computed on demand. */
+class IncomingRequest implements Exchange {
   readonly request: Request;
   readonly requestId: Exchange['requestId'];
   readonly parameters: readonly string[];
-  readonly #came: Came;
+  readonly #connection: ConnectionInfo;
 
-  constructor(came: Came) {
-    this.#came = came;
-    this.request = came.request;
-    this.requestId = came.requestId;
-    this.parameters = came.parameters;
+  constructor(connection: ConnectionInfo) {
+    this.#connection = connection;
+    this.request = connection.request;
+    this.requestId = connection.requestId;
+    this.parameters = connection.parameters;
   }
 
   get path(): string {
@@ -196,21 +202,21 @@ class Arrival implements Exchange {
   }
 
   get peer(): string {
-    return this.#came.server.requestIP(this.request)?.address ?? '';
+    return this.#connection.server.requestIP(this.request)?.address ?? '';
   }
 
   get origin(): string {
-    const scheme = this.#came.edge.isSecure(this.peer, this.request) ? 'https' : 'http';
+    const scheme = this.#connection.callerAuth.isSecure(this.peer, this.request) ? 'https' : 'http';
     return `${scheme}://${this.request.headers.get('host') ?? 'localhost'}`;
   }
 
   get address(): string {
-    return this.#came.edge.clientAddress(this.peer, this.request);
+    return this.#connection.callerAuth.clientAddress(this.peer, this.request);
   }
 }
 
 /** Links and sign-in are made from the host that the client names; what is no host is none of ours. */
-const STRANGE_HOST: Route = {
+const INVALID_HOST: HttpRoute = {
   method: 'GET',
   path: '**',
   handle: () =>
@@ -230,7 +236,7 @@ function preflight(allowed: readonly string[]): Response {
   });
 }
 
-function closing(): Fault {
+function shuttingDown(): Fault {
   return new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 });
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TlsConfig } from '../catalog/catalog.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 
 export interface TlsPair {
   readonly cert: string;
@@ -24,7 +24,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new StartRefused(`The TLS file ${path} cannot be read.`, cause);
+    throw new StartupError(`The TLS file ${path} cannot be read.`, cause);
   }
 }
 

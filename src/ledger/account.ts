@@ -5,7 +5,7 @@ import type { AccountState } from './decide.ts';
 import type { AdmissionRequest, Limits, RateKind } from './port.ts';
 
 /** An account's row while a transaction works on it. */
-export class Account {
+export class LedgerAccount {
   readonly id: AccountId;
   readonly row: AccountRow;
   readonly active: boolean;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
-import { ask, FREE, IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
+import { chatAdmission, FREE, IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { availableOf, decide, type AccountState, type Decision } from './decide.ts';
 import { paperAvailable, paperBacklogAfter, paperBacklogUs, paperDecision } from './testing/model-rules.ts';
 import type { AdmissionRequest } from './port.ts';
@@ -59,7 +59,7 @@ const tokens: fc.Arbitrary<Partial<AdmissionRequest>> = fc
 const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .integer({ min: 1, max: 10 })
   .map((count) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images: count } }));
-const request = fc.oneof({ weight: 4, arbitrary: tokens }, images).map((wish) => ask(TESTER, wish));
+const request = fc.oneof({ weight: 4, arbitrary: tokens }, images).map((wish) => chatAdmission(TESTER, wish));
 
 test('every decision is the one that the rules on paper make, with its amounts, its cap and its wait', () => {
   const seen = new Map<string, number>();

@@ -3,7 +3,7 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 
 /** Whose turn it is with an Idempotency-Key. */
-export type Begun =
+export type KeyState =
   | { readonly kind: 'started' }
   | { readonly kind: 'running' }
   | { readonly kind: 'reused' }
@@ -16,7 +16,7 @@ export type Begun =
       readonly body: Uint8Array<ArrayBuffer>;
     };
 
-export interface AnswerKey {
+export interface IdempotencyKey {
   readonly accountId: AccountId;
   readonly key: string;
   readonly requestId: RequestId;
@@ -32,7 +32,7 @@ const MOST_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
 
 /** Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. */
-export class AnswerBook {
+export class IdempotencyStore {
   readonly #store: Store;
   readonly #clock: Clock;
 
@@ -47,7 +47,7 @@ export class AnswerBook {
     key,
     requestId,
     bodyHash,
-  }: AnswerKey & { readonly bodyHash: string }): Promise<Begun> {
+  }: IdempotencyKey & { readonly bodyHash: string }): Promise<KeyState> {
     const now = this.#clock.now();
     const inserted = await this.#store.db
       .insertInto('answer')
@@ -68,14 +68,14 @@ export class AnswerBook {
   }
 
   /** Keeps the lease while the work goes on. */
-  async renew({ accountId, key, requestId }: AnswerKey): Promise<void> {
+  async renew({ accountId, key, requestId }: IdempotencyKey): Promise<void> {
     await this.#own(accountId, key, requestId)
       .set({ lease_until: this.#clock.now() + LEASE_MS })
       .execute();
   }
 
   async finish(
-    answer: AnswerKey & { status: number; headers: Record<string, string>; body: Uint8Array },
+    answer: IdempotencyKey & { status: number; headers: Record<string, string>; body: Uint8Array },
   ): Promise<void> {
     const { accountId, key, requestId, status, headers, body } = answer;
     if (body.byteLength > MOST_BYTES) return await this.drop(answer);
@@ -88,7 +88,7 @@ export class AnswerBook {
   }
 
   /** The work failed, or its answer is too large to keep: the key is free again. */
-  async drop({ accountId, key, requestId }: AnswerKey): Promise<void> {
+  async drop({ accountId, key, requestId }: IdempotencyKey): Promise<void> {
     await this.#store.db
       .deleteFrom('answer')
       .where('account_id', '=', accountId)
@@ -111,9 +111,9 @@ export class AnswerBook {
   }
 
   async #found(
-    { accountId, key, requestId, bodyHash }: AnswerKey & { bodyHash: string },
+    { accountId, key, requestId, bodyHash }: IdempotencyKey & { bodyHash: string },
     now: number,
-  ): Promise<Begun> {
+  ): Promise<KeyState> {
     const row = await this.#store.db
       .selectFrom('answer')
       .selectAll()
@@ -193,7 +193,7 @@ export class AnswerBook {
   }
 }
 
-function replay(row: { status: number | null; headers: string | null; body: Uint8Array | null }): Begun {
+function replay(row: { status: number | null; headers: string | null; body: Uint8Array | null }): KeyState {
   return {
     kind: 'replay',
     status: row.status ?? 200,

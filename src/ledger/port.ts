@@ -24,7 +24,7 @@ export interface Ledger {
   /** Closes holds whose lease ran out: what was delivered is charged, the rest released. Returns how many were closed. */
   expire(): Promise<number>;
   /** Who is behind this token and what may they still do; consumes nothing. `undefined`: nobody. */
-  identify(caller: Caller): Promise<Standing | undefined>;
+  identify(caller: Caller): Promise<AccountSnapshot | undefined>;
   /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */
   post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
   /** Every invariant of the books, checked in the store; returns breaches, none when all is well. */
@@ -148,7 +148,7 @@ export interface Progress {
   readonly delivered: Usage;
 }
 
-export interface Standing {
+export interface AccountSnapshot {
   readonly accountId: AccountId;
   readonly email: string;
   readonly balance: NanoUsd;

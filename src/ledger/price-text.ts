@@ -5,7 +5,7 @@ const texts = new WeakMap<Price, string>();
 const prices = new Map<string, Price>();
 const MAX_PRICES = 1_000;
 
-export function priceText(price: Price): string {
+export function priceToText(price: Price): string {
   const known = texts.get(price);
   if (known !== undefined) return known;
   const text = JSON.stringify(price);
@@ -13,7 +13,7 @@ export function priceText(price: Price): string {
   return text;
 }
 
-export function priceOf(text: string): Price {
+export function priceFromText(text: string): Price {
   const known = prices.get(text);
   if (known) return known;
   // The column is written by priceText alone.

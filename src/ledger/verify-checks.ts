@@ -5,7 +5,7 @@ import type { Breach, Verification } from './port.ts';
  * The invariants of the books as single statements that read each table once, in SQL that both databases understand.
  * Each returns the breaches it finds as `subject` and `detail`; `:now` is replaced by the moment of the check.
  */
-export interface Check {
+export interface InvariantCheck {
   readonly invariant: Breach['invariant'];
   readonly sql: string;
 }
@@ -15,7 +15,7 @@ const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
 const GRACE_MS = 60_000;
 
-export const CHECKS: readonly Check[] = [
+export const CHECKS: readonly InvariantCheck[] = [
   {
     invariant: 'I1',
     sql: `SELECT a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0) AS detail

@@ -4,7 +4,7 @@
  * kilobytes that nobody uses, so with the machine's whole memory in view it lets hundreds of megabytes of garbage lie
  * about. A larger heap still works; it is only collected more often.
  */
-export const RUNTIME: Readonly<Record<string, string>> = {
+export const BUN_SETTINGS: Readonly<Record<string, string>> = {
   BUN_CONFIG_MAX_HTTP_REQUESTS: '65000',
   BUN_JSC_forceRAMSize: String(512 * 1024 * 1024),
 };

@@ -9,7 +9,7 @@ import type { Services } from './services.ts';
 import type { Pool } from '../upstream/pool.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
-export interface ConsoleDoor {
+export interface ConsoleServices {
   readonly console: Console;
   readonly auth: Auth;
   readonly setup: Setup;
@@ -21,7 +21,7 @@ export function composeConsole(
   catalog: CatalogSource,
   pool: Pool,
   playground: PlaygroundRelay,
-): ConsoleDoor {
+): ConsoleServices {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
     store,

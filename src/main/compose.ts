@@ -4,26 +4,26 @@ import { builtinCatalog } from '../catalog/builtin.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
-import { composeConsole, type ConsoleDoor } from './compose-console.ts';
+import { composeConsole, type ConsoleServices } from './compose-console.ts';
 import type { Config } from './config.ts';
-import { Edge } from '../http/caller.ts';
+import { CallerAuth } from '../http/caller.ts';
 import { healthRoutes } from '../http/health.ts';
 import { ImageLinks } from '../api/image-links.ts';
 import { messagesApi } from '../api/messages-api.ts';
 import { makePlayground } from '../api/playground.ts';
 import { publicApi } from '../api/public-api.ts';
-import { Replays } from '../http/idempotency/idempotency.ts';
+import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { readTls } from '../http/tls.ts';
 import { v1Api } from '../api/openai-api.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
-import { AnswerBook } from '../ledger/idempotency-store.ts';
+import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { RelayParts } from '../relay/call.ts';
-import { Closing } from '../relay/hold/settlement-retry-queue.ts';
-import { Running } from '../relay/hold/active-requests.ts';
+import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
+import { ActiveRequests } from '../relay/hold/active-requests.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -31,7 +31,7 @@ import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
-import { Sweeper } from './periodic-tasks.ts';
+import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
 import { Pool } from '../upstream/pool.ts';
 import { openApiDocument } from '../api/openapi/document.ts';
@@ -70,16 +70,16 @@ export async function startTollgate(
       services.secret.key('image links'),
       clock,
     );
-    const door = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
-    opened.defer(() => door.console.close());
-    opened.defer(() => relay.running.stop());
-    const sweeper = startChores(services, door, relay);
-    opened.defer(() => sweeper.stop());
+    const consoleServices = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+    opened.defer(() => consoleServices.console.close());
+    opened.defer(() => relay.activeRequests.stop());
+    const tasks = startPeriodicTasks(services, consoleServices, relay);
+    opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({ services, catalog, relay, links, door, state });
+    const server = await openServer({ services, catalog, relay, links, consoleServices, state });
     opened.defer(() => server.stop());
     // One link is enough: each new one ends those before it.
-    const setup = (config.worker ?? 0) === 0 ? await door.setup.issue() : undefined;
+    const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
     return {
       url: server.url,
       services,
@@ -131,7 +131,7 @@ async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }
 
 interface Relay extends RelayParts {
   readonly upstreams: Pool;
-  readonly tally: Metrics;
+  readonly metrics: Metrics;
 }
 
 function makeRelay(
@@ -144,9 +144,9 @@ function makeRelay(
     ledger,
     catalog: () => catalog.current(),
     upstreams,
-    closing: new Closing(ledger, log),
-    running: new Running({ ledger, clock, log, leaseMs: config.leaseMs }),
-    tally: makeMetrics({
+    settlements: new SettlementRetryQueue(ledger, log),
+    activeRequests: new ActiveRequests({ ledger, clock, log, leaseMs: config.leaseMs }),
+    metrics: makeMetrics({
       version,
       startedAtMs: clock.now(),
       openHolds: () => countOpenHolds(store),
@@ -162,15 +162,15 @@ interface ServerParts {
   readonly catalog: CatalogSource;
   readonly relay: Relay;
   readonly links: ImageLinks;
-  readonly door: ConsoleDoor;
+  readonly consoleServices: ConsoleServices;
   readonly state: { readonly draining: boolean };
 }
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
-  const { catalog, relay, links, door, state } = parts;
+  const { catalog, relay, links, consoleServices, state } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
-  const edge = new Edge(relay, {
+  const callerAuth = new CallerAuth(relay, {
     hashToken: tokenHasher(pepper),
     trustedProxies: catalog.current().trustedProxies ?? [],
     onExposed: (hash) =>
@@ -178,28 +178,28 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
         .markExposed(hash)
         .catch((error: unknown) => log.error('exposed token not marked', { error })),
   });
-  const replays = new Replays(new AnswerBook(store, clock), edge);
+  const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
-    ...publicApi({ edge, links, store, replays, openApi: openApiDocument() }),
-    ...v1Api({ edge, links, replays }),
-    ...messagesApi(edge, replays),
+    ...publicApi({ callerAuth, links, store, idempotency, openApi: openApiDocument() }),
+    ...v1Api({ callerAuth, links, idempotency }),
+    ...messagesApi(callerAuth, idempotency),
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => heartbeat.beats(),
-      metrics: () => relay.tally.render(),
+      metrics: () => relay.metrics.render(),
     }),
   ]);
   const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
   const site = makeSite({
     files: files.promise,
-    console: (request, meta) => door.console.fetch(request, meta),
+    console: (request, meta) => consoleServices.console.fetch(request, meta),
     llmsText: llms,
   });
   const tls = await readTls(catalog.current().tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
-  const server = startServer({ host, port, shared, tls, router, edge, clock, random, log, site });
+  const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });
   // A server that cannot listen needs no pages, and would have to wait for their bundler.
   files.resolve(webFiles(log));
   return server;
@@ -216,20 +216,20 @@ async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
   }
 }
 
-function startChores(
+function startPeriodicTasks(
   { ledger: { ledger }, store, clock, log }: Services,
-  { auth }: ConsoleDoor,
-  { tally }: Relay,
-): Sweeper {
+  { auth }: ConsoleServices,
+  { metrics }: Relay,
+): PeriodicTasks {
   const images = makeImageStore(store.db, clock);
-  const replies = new AnswerBook(store, clock);
-  return new Sweeper(
+  const answers = new IdempotencyStore(store, clock);
+  return new PeriodicTasks(
     [
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
-      { name: 'old answers', everyMs: 60_000, run: () => replies.sweep() },
+      { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
-      { name: 'books', everyMs: 300_000, mostOfTime: 0.02, run: () => checkBooks(ledger, tally, log) },
+      { name: 'books', everyMs: 300_000, mostOfTime: 0.02, run: () => checkBooks(ledger, metrics, log) },
     ],
     log,
   );
@@ -239,7 +239,7 @@ function startChores(
 async function checkBooks(ledger: Ledger, tally: Metrics, log: Log): Promise<void> {
   const { breaches } = await ledger.verify();
   tally.verified(breaches.length);
-  for (const breach of breaches.slice(0, MOST_BREACHES)) log.error('the books are wrong', { ...breach });
+  for (const breach of breaches.slice(0, MOST_BREACHES)) log.error('ledger invariant broken', { ...breach });
 }
 
 const MOST_BREACHES = 20;
@@ -253,15 +253,15 @@ async function countOpenHolds(store: Store): Promise<number> {
   return open;
 }
 
-/** Running requests may finish within the grace; the rest are told, measured and closed. */
-async function drain({ running, closing }: Relay, graceMs: number): Promise<void> {
-  if (!(await running.idle(graceMs))) {
-    running.cutAll(
+/** Running requests may finish within the grace; the rest get an error, are measured and closed. */
+async function drain({ activeRequests, settlements }: Relay, graceMs: number): Promise<void> {
+  if (!(await activeRequests.idle(graceMs))) {
+    activeRequests.cutAll(
       new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
     );
-    await running.idle(CUT_MS);
+    await activeRequests.idle(CUT_MS);
   }
-  await closing.drained(CUT_MS);
+  await settlements.drained(CUT_MS);
 }
 
 const CUT_MS = 5_000;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { StartRefused } from '../std/startup-error.ts';
-import { WORKER } from './workers.ts';
+import { StartupError } from '../std/startup-error.ts';
+import { WORKER_VARIABLE } from './workers.ts';
 
 /** What the environment says, read once. Everything else about a Tollgate is in its catalog file or its store. */
 export interface Config {
@@ -37,7 +37,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     graceMs: integer(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
     leaseMs: integer(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
     workers: workers(env),
-    worker: present(env[WORKER]) === undefined ? undefined : integer(env, WORKER, 0, [0, MOST_WORKERS]),
+    worker:
+      present(env[WORKER_VARIABLE]) === undefined
+        ? undefined
+        : integer(env, WORKER_VARIABLE, 0, [0, MOST_WORKERS]),
     env,
   };
 }
@@ -48,9 +51,9 @@ function workers(env: Config['env']): number {
   const count = integer(env, 'TOLLGATE_WORKERS', 1, [1, MOST_WORKERS]);
   if (count === 1) return count;
   if (present(env['DATABASE_URL']) === undefined)
-    throw new StartRefused('TOLLGATE_WORKERS needs DATABASE_URL: a SQLite file is written by one process.');
+    throw new StartupError('TOLLGATE_WORKERS needs DATABASE_URL: a SQLite file is written by one process.');
   if (integer(env, 'TOLLGATE_PORT', DEFAULT_PORT, [0, 65_535]) === 0)
-    throw new StartRefused('TOLLGATE_WORKERS needs a TOLLGATE_PORT: the workers listen on the same one.');
+    throw new StartupError('TOLLGATE_WORKERS needs a TOLLGATE_PORT: the workers listen on the same one.');
   return count;
 }
 
@@ -68,5 +71,5 @@ function integer(
   if (text === undefined) return otherwise;
   const value = Number(text);
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new StartRefused(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
+  throw new StartupError(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
 }

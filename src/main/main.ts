@@ -10,9 +10,9 @@ import { houseBackend } from '../house/backend.ts';
 
 /** `tollgate serve` runs the server; everything else is a command that ends. */
 const argv = process.argv.slice(2);
-const complain = (line: string): void => console.error(line);
+const printError = (line: string): void => console.error(line);
 
-process.exitCode = argv[0] === 'serve' ? await serve(process.env, complain) : await runCommand();
+process.exitCode = argv[0] === 'serve' ? await serve(process.env, printError) : await runCommand();
 
 async function runCommand(): Promise<number> {
   return await runCli(
@@ -37,6 +37,6 @@ async function runCommand(): Promise<number> {
         }
       },
     },
-    complain,
+    printError,
   );
 }

@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from 'bun:test';
 import { silentLog } from '../std/log.ts';
-import { Sweeper, type Chore } from './periodic-tasks.ts';
+import { PeriodicTasks, type PeriodicTask } from './periodic-tasks.ts';
 
-const sweepers: Sweeper[] = [];
+const sweepers: PeriodicTasks[] = [];
 afterEach(async () => {
-  for (const sweeper of sweepers.splice(0)) await sweeper.stop();
+  for (const tasks of sweepers.splice(0)) await tasks.stop();
 });
 
-function start(...chores: Chore[]): void {
-  sweepers.push(new Sweeper(chores, silentLog));
+function start(...chores: PeriodicTask[]): void {
+  sweepers.push(new PeriodicTasks(chores, silentLog));
 }
 
 /** A chore that others can wait for: `turns(n)` resolves when it has been run so often. */

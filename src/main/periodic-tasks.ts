@@ -1,6 +1,6 @@
 import type { Log } from '../std/log.ts';
 
-export interface Chore {
+export interface PeriodicTask {
   readonly name: string;
   readonly everyMs: number;
   /** The most of all time that it may take: one that has become slow gets its turn less often. */
@@ -9,11 +9,11 @@ export interface Chore {
 }
 
 /** What must be done now and then. A chore that fails is told once per failure and tried again at its next turn. */
-export class Sweeper {
+export class PeriodicTasks {
   readonly #timers: Timer[];
   readonly #running = new Set<Promise<void>>();
 
-  constructor(chores: readonly Chore[], log: Log) {
+  constructor(chores: readonly PeriodicTask[], log: Log) {
     this.#timers = chores.map((chore) => {
       // A chore that takes longer than its turn is not started twice.
       let notBefore = 0;
@@ -36,10 +36,10 @@ export class Sweeper {
   }
 }
 
-async function runChore(chore: Chore, log: Log): Promise<void> {
+async function runChore(chore: PeriodicTask, log: Log): Promise<void> {
   try {
     await chore.run();
   } catch (error) {
-    log.warn('chore failed', { chore: chore.name, error });
+    log.warn('periodic task failed', { chore: chore.name, error });
   }
 }

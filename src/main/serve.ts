@@ -1,17 +1,17 @@
 import { readConfig, type Config } from './config.ts';
 import { onHangup, oneAtATime } from './hangup.ts';
-import { RUNTIME } from './bun-settings.ts';
+import { BUN_SETTINGS } from './bun-settings.ts';
 import { stderrLog } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { startTollgate, type Tollgate } from './compose.ts';
-import { REFUSED, WORKER, Workers } from './workers.ts';
+import { STARTUP_ERROR_EXIT, WORKER_VARIABLE, Workers } from './workers.ts';
 
 type Env = Record<string, string | undefined>;
 
 /** Runs the server until a signal ends it; resolves with the exit code. */
-export async function serve(env: Env, complain: (line: string) => void): Promise<number> {
-  if (Object.keys(RUNTIME).some((name) => env[name] === undefined) && process.execve)
-    process.execve(process.execPath, ownCommand(), { ...RUNTIME, ...definedOnly(env) });
+export async function serve(env: Env, printError: (line: string) => void): Promise<number> {
+  if (Object.keys(BUN_SETTINGS).some((name) => env[name] === undefined) && process.execve)
+    process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(env) });
   // While it starts there is nothing to read again; the signal must not end it all the same.
   let reload = (): void => undefined;
   onHangup(() => reload());
@@ -29,18 +29,18 @@ export async function serve(env: Env, complain: (line: string) => void): Promise
     }
     const tollgate = await startTollgate(config, stderrLog);
     reload = oneAtATime(() => tollgate.reloadCatalog());
-    if ((config.worker ?? 0) === 0) greet(tollgate, config);
-    if (config.worker !== undefined) joinTheOthers();
+    if ((config.worker ?? 0) === 0) printAddresses(tollgate, config);
+    if (config.worker !== undefined) reportReady();
     return await untilStopped(tollgate);
   } catch (thrown) {
-    if (!(thrown instanceof StartRefused)) throw thrown;
-    complain(`Tollgate cannot start: ${thrown.message}`);
-    return env[WORKER] === undefined ? 1 : REFUSED;
+    if (!(thrown instanceof StartupError)) throw thrown;
+    printError(`Tollgate cannot start: ${thrown.message}`);
+    return env[WORKER_VARIABLE] === undefined ? 1 : STARTUP_ERROR_EXIT;
   }
 }
 
-/** Says that it is ready; a worker whose watcher is gone drains as if told to. */
-function joinTheOthers(): void {
+/** Reports that it is ready; a worker whose parent is gone drains as on SIGTERM. */
+function reportReady(): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   process.send?.('ready');
 }
@@ -70,7 +70,7 @@ async function untilStopped(tollgate: Tollgate): Promise<number> {
   process.exit(0);
 }
 
-function greet({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
+function printAddresses({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
   const lines = [
     '',
     `  Tollgate is ready at ${url}`,

@@ -2,9 +2,9 @@ import type { Subprocess } from 'bun';
 import type { Log } from '../std/log.ts';
 
 /** Tells a process that it is one of several on the same port, and which one. */
-export const WORKER = 'TOLLGATE_WORKER';
+export const WORKER_VARIABLE = 'TOLLGATE_WORKER';
 /** A worker that refuses its configuration: starting it again would change nothing. */
-export const REFUSED = 78;
+export const STARTUP_ERROR_EXIT = 78;
 
 export interface WorkersOptions {
   readonly count: number;
@@ -15,18 +15,18 @@ export interface WorkersOptions {
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** Who lived so long did not die of its start. */
-const STEADY_MS = 60_000;
+/** A worker that ran this long did not fail at startup. */
+const STARTED_MS = 60_000;
 
 /**
  * One node for each core, all listening on one port: the kernel deals out the connections, the store keeps them exact.
- * This process only watches: a worker that dies is replaced, a signal is passed on, and its own death ends the workers.
+ * This process only watches: a worker that exits is replaced, a signal is passed on, and the workers end when it ends.
  */
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #alive = new Set<Subprocess>();
   readonly #ready = new Set<Subprocess>();
-  readonly #lives: Promise<void>[] = [];
+  readonly #runs: Promise<void>[] = [];
   #stopping = false;
   #exitCode = 0;
 
@@ -38,13 +38,13 @@ export class Workers {
   async run(): Promise<number> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#pass(signal));
     const firstIsReady = Promise.withResolvers<void>();
-    this.#lives.push(this.#keep(0, firstIsReady.resolve));
+    this.#runs.push(this.#keepRunning(0, firstIsReady.resolve));
     // Migrations and the setup link are the first one's: the others find them done.
-    await Promise.race([firstIsReady.promise, this.#lives[0]]);
+    await Promise.race([firstIsReady.promise, this.#runs[0]]);
     for (let index = 1; index < this.#options.count && !this.#stopping; index++) {
-      this.#lives.push(this.#keep(index, () => undefined));
+      this.#runs.push(this.#keepRunning(index, () => undefined));
     }
-    await Promise.all(this.#lives);
+    await Promise.all(this.#runs);
     return this.#exitCode;
   }
 
@@ -53,12 +53,12 @@ export class Workers {
     for (const child of this.#ready) child.kill('SIGHUP');
   }
 
-  async #keep(index: number, onReady: () => void): Promise<void> {
+  async #keepRunning(index: number, onReady: () => void): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS;
     while (!this.#stopping) {
       const startedAt = performance.now();
       let isReady = false;
-      const code = await this.#life(index, () => {
+      const code = await this.#runOnce(index, () => {
         isReady = true;
         onReady();
       });
@@ -67,20 +67,20 @@ export class Workers {
         if (code !== 0 && isReady) this.#exitCode = 1;
         return;
       }
-      if (code === REFUSED) return this.#giveUp();
-      const steady = performance.now() - startedAt > STEADY_MS;
+      if (code === STARTUP_ERROR_EXIT) return this.#giveUp();
+      const steady = performance.now() - startedAt > STARTED_MS;
       pauseMs = steady ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      this.#options.log.error('worker died', { worker: index, code, again_in_ms: pauseMs });
+      this.#options.log.error('worker exited', { worker: index, code, restart_in_ms: pauseMs });
       await Bun.sleep(pauseMs);
     }
   }
 
-  async #life(index: number, onReady: () => void): Promise<number | null> {
+  async #runOnce(index: number, onReady: () => void): Promise<number | null> {
     const { command, env } = this.#options;
     const child = Bun.spawn([...command], {
-      env: { ...env, [WORKER]: String(index) },
+      env: { ...env, [WORKER_VARIABLE]: String(index) },
       stdio: ['ignore', 'inherit', 'inherit'],
-      // Its only word is that it is ready.
+      // The only message is that it is ready.
       ipc: (_, worker) => {
         this.#ready.add(worker);
         onReady();

@@ -1,6 +1,6 @@
 import type { EndpointType } from '../catalog/catalog.ts';
 import { rateState } from '../ledger/decide.ts';
-import type { Admission, Caller, RateKind, RateState, Standing } from '../ledger/port.ts';
+import type { Admission, Caller, RateKind, RateState, AccountSnapshot } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd } from '../std/money.ts';
 import type { Call, RelayParts, Terms } from './call.ts';
@@ -10,7 +10,7 @@ export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;
 
 /** A refusal that knows where the caller's rate limit stands, for the headers of the answer. */
-export class Refusal extends Fault {
+export class RefusedRequest extends Fault {
   readonly rate: RateState | undefined;
 
   constructor(fault: Fault, rate: RateState | undefined) {
@@ -30,7 +30,7 @@ export async function admit(
   const admission = await parts.ledger.admit({
     requestId: call.requestId,
     caller: call.caller,
-    rate: rateKindOf(call.wanted.type),
+    rate: rateKindOf(call.selector.type),
     endpoint: endpoint.code,
     model: model.id,
     price: order.price,
@@ -40,16 +40,20 @@ export async function admit(
     limits: parts.catalog().limits,
   });
   if (admission.kind === 'admitted') return admission;
-  parts.tally.refused(admission.reason);
-  throw new Refusal(refusalFault(admission), admission.rate);
+  parts.metrics.refused(admission.reason);
+  throw new RefusedRequest(refusalFault(admission), admission.rate);
 }
 
 /**
  * A bad token is told so whatever else is wrong with the request. A good request learns it from the admission; one that
  * fails before that asks here, so that only wrong requests pay for the extra look.
  */
-export function tokenFirst<T>(asking: Asking, parts: RelayParts, work: () => T | Promise<T>): T | Promise<T> {
-  const explain = (thrown: unknown): Promise<never> => refuse(asking, parts, thrown);
+export function preferTokenError<T>(
+  callerRate: CallerRate,
+  parts: RelayParts,
+  work: () => T | Promise<T>,
+): T | Promise<T> {
+  const explain = (thrown: unknown): Promise<never> => refuse(callerRate, parts, thrown);
   try {
     const done = work();
     return done instanceof Promise ? done.catch(explain) : done;
@@ -58,25 +62,31 @@ export function tokenFirst<T>(asking: Asking, parts: RelayParts, work: () => T |
   }
 }
 
-async function refuse(asking: Asking, parts: RelayParts, thrown: unknown): Promise<never> {
-  const standing = await parts.ledger.identify(asking.caller);
-  if (!standing) throw invalidToken();
-  throw thrown instanceof Fault ? new Refusal(thrown, rateOf(standing, asking.rate, parts)) : thrown;
+async function refuse(callerRate: CallerRate, parts: RelayParts, thrown: unknown): Promise<never> {
+  const snapshot = await parts.ledger.identify(callerRate.caller);
+  if (!snapshot) throw invalidToken();
+  throw thrown instanceof Fault
+    ? new RefusedRequest(thrown, rateOf(snapshot, callerRate.rate, parts))
+    : thrown;
 }
 
-export interface Asking {
+export interface CallerRate {
   readonly caller: Caller;
   readonly rate: RateKind;
 }
 
-export function askingOf(call: Call<unknown>): Asking {
-  return { caller: call.caller, rate: rateKindOf(call.wanted.type) };
+export function callerRateOf(call: Call<unknown>): CallerRate {
+  return { caller: call.caller, rate: rateKindOf(call.selector.type) };
 }
 
 /** Where an account's rate limit stands right now. */
-export function rateOf(standing: Standing, kind: RateKind, parts: Pick<RelayParts, 'catalog'>): RateState {
+export function rateOf(
+  snapshot: AccountSnapshot,
+  kind: RateKind,
+  parts: Pick<RelayParts, 'catalog'>,
+): RateState {
   const { limits: defaults } = parts.catalog();
-  const { limits, arrivals, now } = standing;
+  const { limits, arrivals, now } = snapshot;
   return kind === 'chat'
     ? rateState(limits.chatPerMinute ?? defaults.chatPerMinute, arrivals.chat, now * 1000)
     : rateState(limits.imagesPerMinute ?? defaults.imagesPerMinute, arrivals.images, now * 1000);

@@ -5,8 +5,8 @@ import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } f
 import type { RelayParts } from './call.ts';
 import type { Order } from './order.ts';
 
-/** The backend that answered, with the story of those tried before it. */
-export interface Served<Answer> {
+/** The backend that answered, and the attempts before it. */
+export interface AnsweredAttempt<Answer> {
   readonly answer: Answer;
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
@@ -14,8 +14,8 @@ export interface Served<Answer> {
   readonly firstByteMs: number;
 }
 
-/** Nobody could answer: what the client is told, and the attempts for the receipt. */
-export class NoAnswer extends Error {
+/** No backend answered: the error for the client, and the attempts for the receipt. */
+export class AllAttemptsFailed extends Error {
   readonly fault: Fault;
   readonly attempts: readonly Attempt[];
 
@@ -26,20 +26,20 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Whoever waits for an answer: gives each attempt its time, and knows when nobody waits any more. */
-export interface Patience {
-  /** Starts an attempt's time. The signal ends the attempt: too late, nobody waits, or a shutdown. */
+/** The deadline of each attempt, and whether the client still waits for an answer. */
+export interface AttemptDeadline {
+  /** Starts the deadline of an attempt. The signal aborts it: on timeout, when the client left, or at shutdown. */
   begin(timeouts: UpstreamConfig['timeouts']): AbortSignal;
-  /** The attempt has its answer, or failed: no deadline any more. */
+  /** The attempt succeeded or failed: clears the deadline. */
   end(): void;
-  /** The attempt took longer than it was given. */
+  /** The deadline of the attempt passed. */
   readonly timedOut: boolean;
-  readonly nobodyWaits: boolean;
+  readonly isAbandoned: boolean;
 }
 
-export type Try<Answer> = (upstream: Upstream, attempt: OneAttempt) => Promise<Answer>;
+export type AttemptCall<Answer> = (upstream: Upstream, attempt: AttemptOptions) => Promise<Answer>;
 
-export interface OneAttempt {
+export interface AttemptOptions {
   /** The model's name at this backend. */
   readonly model: string;
   readonly form: RequestForm | undefined;
@@ -56,10 +56,10 @@ const RETRY_PAUSE_MS = { least: 20, spread: 80 };
  */
 export async function firstAnswer<Answer>(
   order: Order,
-  patience: Patience,
+  deadline: AttemptDeadline,
   parts: RelayParts,
-  attempt: Try<Answer>,
-): Promise<Served<Answer>> {
+  attempt: AttemptCall<Answer>,
+): Promise<AnsweredAttempt<Answer>> {
   const startedAt = parts.clock.now();
   const attempts: Attempt[] = [];
   let last: UpstreamFailure | undefined;
@@ -75,12 +75,12 @@ export async function firstAnswer<Answer>(
       continue;
     }
     if (last && !(await mayTryAgain(parts.upstreams))) {
-      // Having been let in may have taken the place of a probe: it goes back unused.
-      parts.upstreams.giveBack(target);
+      // The permit may be that of a probe: return it unused.
+      parts.upstreams.releasePermit(target);
       break;
     }
     const { form } = order.route.model;
-    const tried = await tryOne({ upstream, model, form, attempt, patience, parts });
+    const tried = await tryOne({ upstream, model, form, attempt, deadline, parts });
     attempts.push(tried.record);
     if (tried.kind === 'served') {
       return {
@@ -91,17 +91,17 @@ export async function firstAnswer<Answer>(
       };
     }
     last = tried.failure;
-    if (!last.retryable || patience.nobodyWaits) break;
+    if (!last.retryable || deadline.isAbandoned) break;
   }
-  throw new NoAnswer(faultOf(last, shortestWaitMs), attempts);
+  throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
 }
 
-interface OneTry<Answer> {
+interface PlannedAttempt<Answer> {
   readonly upstream: Upstream;
   readonly model: string;
   readonly form: RequestForm | undefined;
-  readonly attempt: Try<Answer>;
-  readonly patience: Patience;
+  readonly attempt: AttemptCall<Answer>;
+  readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
 }
 
@@ -109,17 +109,17 @@ type Tried<Answer> =
   | { kind: 'served'; answer: Answer; record: Attempt }
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
-async function tryOne<Answer>(one: OneTry<Answer>): Promise<Tried<Answer>> {
-  const { upstream, model, form, attempt, patience, parts } = one;
+async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<Tried<Answer>> {
+  const { upstream, model, form, attempt, deadline, parts } = one;
   const startedAt = parts.clock.now();
-  const signal = patience.begin(parts.upstreams.timeouts(upstream.name));
+  const signal = deadline.begin(parts.upstreams.timeouts(upstream.name));
   try {
     const answer = await attempt(upstream, { model, form, signal });
     const durationMs = parts.clock.now() - startedAt;
     parts.upstreams.report({ upstream: upstream.name, model }, { kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
   } catch (thrown) {
-    const failure = patience.timedOut ? tooLate() : asFailure(thrown);
+    const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
     report(one, failure);
     const durationMs = parts.clock.now() - startedAt;
     const record: Attempt = {
@@ -130,30 +130,30 @@ async function tryOne<Answer>(one: OneTry<Answer>): Promise<Tried<Answer>> {
     };
     return { kind: 'failed', failure, record };
   } finally {
-    patience.end();
+    deadline.end();
   }
 }
 
-export function tooLate(): UpstreamFailure {
+export function attemptTimeout(): UpstreamFailure {
   return new UpstreamFailure('timeout', 'no answer in time');
 }
 
 /** A client that left, and a request that was wrong, say nothing about the backend's health. */
-function report(one: OneTry<unknown>, failure: UpstreamFailure): void {
-  const { model, patience, parts } = one;
+function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
+  const { model, deadline, parts } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const target = { upstream: one.upstream.name, model };
   const detail = { ...target, kind, status, message };
   const alarm = ALARMS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm, detail);
-  if (patience.nobodyWaits || blameless) return parts.upstreams.report(target, { kind: 'neutral' });
+  if (deadline.isAbandoned || blameless) return parts.upstreams.report(target, { kind: 'neutral' });
   parts.upstreams.report(target, { kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
   if (alarm === undefined) parts.log.warn('upstream attempt failed', detail);
 }
 
 /** What the operator should look at: no other request of the kind may go better. */
 const ALARMS: ReadonlyMap<FailureKind, string> = new Map([
-  ['unauthorized', 'upstream refused our key'],
+  ['unauthorized', 'upstream rejected the API key'],
   ['forbidden', 'upstream forbids what we ask of it'],
   ['not_found', 'upstream does not know the model or the address'],
 ]);
@@ -210,7 +210,7 @@ function asFailure(thrown: unknown): UpstreamFailure {
 
 const AGAIN_LATER_MS = 2_000;
 
-/** What the client hears. A backend's own words stay with us, except where it rejected the client's own request. */
+/** The error for the client. A backend's message is only logged, unless it rejected the client's own request. */
 function faultOf(failure: UpstreamFailure | undefined, restMs: number): Fault {
   if (!failure) {
     const retryAfterMs = Number.isFinite(restMs) ? restMs : AGAIN_LATER_MS;

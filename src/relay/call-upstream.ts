@@ -1,61 +1,63 @@
-import { UpstreamFailure, type MessagesAnswer, type Upstream } from '../upstream/port.ts';
+import { UpstreamFailure, type NativeAnswer, type Upstream } from '../upstream/port.ts';
 import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage, FinishReason } from '../wire/openai/chat.ts';
 import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
-import type { OneAttempt } from './attempts.ts';
+import type { AttemptOptions } from './attempts.ts';
 import type { ChatCall } from './call.ts';
 import type { DataEvent, EventSource, StreamListener } from './stream/event-source.ts';
-import { abandon, letFinish } from './stream/event-stream.ts';
-import { open, type Opened } from './stream/started-answer.ts';
+import { cancelReader, drainToEnd } from './stream/event-stream.ts';
+import { readFirstEvent, type StartedAnswer } from './stream/started-answer.ts';
 
 /** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
-export async function ask(
+export async function callUpstream(
   call: ChatCall,
   request: ChatRequest,
   upstream: Upstream,
-  attempt: OneAttempt,
-): Promise<Opened> {
-  const { requestId, own } = call;
-  if (!own || !upstream.messages) {
+  attempt: AttemptOptions,
+): Promise<StartedAnswer> {
+  const { requestId, nativeRequest } = call;
+  if (!nativeRequest || !upstream.messages) {
     const answer = await upstream.chat({ ...attempt, request, requestId });
-    return await open(answer, { signal: attempt.signal, client: call.signal });
+    return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
   }
   const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
-  return await openOwn(await upstream.messages({ ...attempt, ...own, maxTokens, requestId }));
+  return await readNativeAnswer(
+    await upstream.messages({ ...attempt, ...nativeRequest, maxTokens, requestId }),
+  );
 }
 
 /** An answer that passes untouched: the client gets the backend's bytes, the meter gets what was read in them. */
-async function openOwn(answer: MessagesAnswer): Promise<Opened> {
+async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAnswer> {
   if (answer.kind === 'whole') {
     return {
       kind: 'whole',
       text: new TextDecoder().decode(answer.body),
       completion: completionOf(answer),
-      untouched: true,
+      passThrough: true,
     };
   }
-  return { kind: 'stream', events: await UntouchedStream.open(answer), encoder: untouchedEncoder };
+  return { kind: 'stream', events: await PassThroughStream.open(answer), encoder: passThroughEncoder };
 }
 
 /** Raw text goes out as it came; only an end that the backend did not manage itself needs words of ours. */
-function untouchedEncoder(otherwise: ChatEncoder): ChatEncoder {
+function passThroughEncoder(otherwise: ChatEncoder): ChatEncoder {
   return { chunk: (data) => data, error: (fault) => otherwise.error(fault), done: () => '' };
 }
 
-class UntouchedStream implements EventSource {
-  readonly #answer: MessagesAnswer & { kind: 'stream' };
+class PassThroughStream implements EventSource {
+  readonly #answer: NativeAnswer & { kind: 'stream' };
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   #first: DataEvent[] | undefined;
   #ended = false;
   bytesRead = 0;
 
-  private constructor(answer: MessagesAnswer & { kind: 'stream' }) {
+  private constructor(answer: NativeAnswer & { kind: 'stream' }) {
     this.#answer = answer;
     this.#reader = answer.body.getReader();
   }
 
-  static async open(answer: MessagesAnswer & { kind: 'stream' }): Promise<UntouchedStream> {
-    const stream = new UntouchedStream(answer);
+  static async open(answer: NativeAnswer & { kind: 'stream' }): Promise<PassThroughStream> {
+    const stream = new PassThroughStream(answer);
     stream.#first = await stream.#read();
     if (!stream.#first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
     return stream;
@@ -64,20 +66,20 @@ class UntouchedStream implements EventSource {
   next(listener: StreamListener): void {
     const first = this.#first;
     this.#first = undefined;
-    if (first) hand(first, listener);
+    if (first) emit(first, listener);
     else
       this.#read().then(
-        (events) => hand(events, listener),
+        (events) => emit(events, listener),
         (cause: unknown) => listener.onFailure(cause),
       );
   }
 
   release(): void {
-    letFinish(this.#reader);
+    drainToEnd(this.#reader);
   }
 
   cancel(): void {
-    abandon(this.#reader);
+    cancelReader(this.#reader);
   }
 
   takeArrived(): readonly DataEvent[] {
@@ -109,13 +111,13 @@ function usageEvent(usage: ChatUsage): DataEvent {
   return { data: '', event: { kind: 'chunk', chunk } };
 }
 
-function hand(events: DataEvent[] | undefined, listener: StreamListener): void {
+function emit(events: DataEvent[] | undefined, listener: StreamListener): void {
   if (!events) return listener.onEnd();
   listener.onEvents(events);
   listener.onPause();
 }
 
-type Reading = Pick<ReturnType<MessagesAnswer['reading']>, 'text' | 'usage' | 'stopReason'>;
+type Reading = Pick<ReturnType<NativeAnswer['reading']>, 'text' | 'usage' | 'stopReason'>;
 
 function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
   return {
@@ -126,7 +128,7 @@ function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
   };
 }
 
-function completionOf(answer: MessagesAnswer): ChatCompletion {
+function completionOf(answer: NativeAnswer): ChatCompletion {
   const { text, usage, stopReason } = answer.reading();
   const message = { role: 'assistant', content: text } as const;
   return {

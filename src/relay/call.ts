@@ -9,23 +9,23 @@ import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
 import type { ShownCompletion } from '../wire/openai/completion.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
-import type { Closing } from './hold/settlement-retry-queue.ts';
-import type { Running } from './hold/active-requests.ts';
+import type { SettlementRetryQueue } from './hold/settlement-retry-queue.ts';
+import type { ActiveRequests } from './hold/active-requests.ts';
 
-/** One inference call as the edge hands it in: who, what, how large, and how to notice that the client left. */
+/** One inference call: caller, request, size of the body, and a signal for a client that disconnects. */
 export interface Call<Request> {
   readonly requestId: RequestId;
   readonly caller: Caller;
   /** User-Agent, for the request log. */
   readonly client: string;
   readonly signal: AbortSignal;
-  readonly wanted: Wanted;
+  readonly selector: RouteSelector;
   /** The model's name as the client wrote it, and will read it. */
   readonly label: string;
   readonly request: Request;
   /** Size of the body as it came: the bound of the input tokens is taken from it. */
   readonly size: BodySize;
-  /** A cap above the model's is an error in the public API, and lowered for clients that always ask for the sky. */
+  /** A cap above the model's is an error in the public API, and lowered for clients that always ask for more than any model has. */
   readonly cap: 'strict' | 'lowered';
 }
 
@@ -33,10 +33,10 @@ export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */
   readonly encoder: (labels: Labels) => ChatEncoder;
   /** The request in the client's own dialect, for a backend that speaks it too: nothing is translated then. */
-  readonly own?: OwnRequest | undefined;
+  readonly nativeRequest?: NativeRequest | undefined;
 }
 
-export interface OwnRequest {
+export interface NativeRequest {
   readonly body: Readonly<Record<string, unknown>>;
   readonly version?: string | undefined;
   readonly beta?: string | undefined;
@@ -44,7 +44,7 @@ export interface OwnRequest {
 
 export type ImageCall = Call<ImageRequest>;
 
-export interface Wanted {
+export interface RouteSelector {
   readonly code: string;
   readonly model: string;
   readonly type: EndpointType;
@@ -67,15 +67,15 @@ export interface RelayParts {
   readonly ledger: Ledger;
   catalog(): Catalog;
   readonly upstreams: UpstreamPool;
-  readonly closing: Closing;
-  readonly running: Running;
-  readonly tally: Tally;
+  readonly settlements: SettlementRetryQueue;
+  readonly activeRequests: ActiveRequests;
+  readonly metrics: RelayMetrics;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Counts what passes, for whoever watches. */
-export interface Tally {
+/** Counters for `/metrics`. */
+export interface RelayMetrics {
   refused(reason: string): void;
   request(done: FinishedRequest): void;
   /** What a backend used beyond a hold. */
@@ -89,7 +89,7 @@ export interface FinishedRequest {
   readonly firstByteMs?: number | undefined;
 }
 
-/** What the edge tells the client besides the body. */
+/** What the response headers tell the client. */
 export interface Terms {
   readonly requestId: RequestId;
   readonly endpoint: string;

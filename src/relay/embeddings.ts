@@ -34,8 +34,8 @@ const EMBEDDINGS: Operation<EmbeddingCall, Order, Record<string, unknown>, Embed
       });
     return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
   },
-  async deliver({ call, terms, errand, served }) {
-    const settled = await errand.settle({
+  async deliver({ call, terms, hold, served }) {
+    const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: measure(served.answer, call.request),
@@ -46,7 +46,7 @@ const EMBEDDINGS: Operation<EmbeddingCall, Order, Record<string, unknown>, Embed
 };
 
 function readOrder(call: EmbeddingCall, parts: RelayParts): Order {
-  const route = resolve(parts.catalog(), call.wanted);
+  const route = resolve(parts.catalog(), call.selector);
   const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
   const text = input.every((item) => typeof item === 'string');
   // Text has at most a token for two characters, and a token given as a number is one token.

@@ -22,9 +22,9 @@ const IMAGES: Operation<ImageCall, ImageOrder, ImageAnswer, ImageReply> = {
   isStreamed: () => false,
   ask: ({ call, order }, upstream, attempt) =>
     upstream.images({ ...attempt, request: call.request, size: order.size, requestId: call.requestId }),
-  async deliver({ call, order, terms, errand, served }) {
+  async deliver({ call, order, terms, hold, served }) {
     const images = served.answer.images.slice(0, order.count);
-    const settled = await errand.settle({
+    const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },

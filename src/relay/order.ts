@@ -24,7 +24,7 @@ const DEFAULT_OUTPUT = 16_384;
 
 export function readChatOrder(call: ChatCall, parts: RelayParts): Order {
   const catalog = parts.catalog();
-  const route = resolve(catalog, call.wanted);
+  const route = resolve(catalog, call.selector);
   const ceiling: Ceiling = {
     kind: 'tokens',
     input: inputCeiling(call.request, call.size, route.model.contextTokens),
@@ -35,7 +35,7 @@ export function readChatOrder(call: ChatCall, parts: RelayParts): Order {
 }
 
 export function readImageOrder(call: ImageCall, parts: RelayParts): ImageOrder {
-  const route = resolve(parts.catalog(), call.wanted);
+  const route = resolve(parts.catalog(), call.selector);
   const size = imageSize(call, route);
   const count = call.request.n ?? 1;
   return {

@@ -1,15 +1,14 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admit, askingOf, termsOf, tokenFirst } from './admission.ts';
-import { firstAnswer, type OneAttempt, type Served } from './attempts.ts';
+import { admit, callerRateOf, termsOf, preferTokenError } from './admission.ts';
+import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, Terms } from './call.ts';
-import { Errand } from './hold/active-hold.ts';
+import { ActiveHold } from './hold/active-hold.ts';
 import type { Order } from './order.ts';
 
 /**
  * One call, from token to receipt, whatever it asks for. Read top to bottom:
  *
  *   token → body → endpoint + model → ceiling → ADMIT → upstream(s) → meter → settle → receipt
- *
  * After the admission there is a hold, and every way out of here closes it exactly once.
  */
 export async function relay<C extends Call<unknown>, O extends Order, Answer, Reply>(
@@ -17,17 +16,17 @@ export async function relay<C extends Call<unknown>, O extends Order, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const order = await tokenFirst(askingOf(call), parts, () => operation.readOrder(call, parts));
+  const order = await preferTokenError(callerRateOf(call), parts, () => operation.readOrder(call, parts));
   const streamed = operation.isStreamed(call);
   const admission = await admit(call, order, parts, streamed);
-  const errand = new Errand(call, parts, streamed);
-  return await errand.orRelease(async () => {
+  const hold = new ActiveHold(call, parts, streamed);
+  return await hold.voidOnFailure(async () => {
     const admitted = { call, order, outputCap: admission.output };
-    const served = await firstAnswer(order, errand, parts, (upstream, attempt) =>
+    const served = await firstAnswer(order, hold, parts, (upstream, attempt) =>
       operation.ask(admitted, upstream, attempt),
     );
     const terms = termsOf(call, order, admission);
-    return await operation.deliver({ call, order, terms, errand, served, parts });
+    return await operation.deliver({ call, order, terms, hold, served, parts });
   });
 }
 
@@ -37,7 +36,7 @@ export interface Operation<C extends Call<unknown>, O extends Order, Answer, Rep
   readOrder(call: C, parts: RelayParts): O;
   isStreamed(call: C): boolean;
   /** One attempt at one backend; resolves when the answer is known to be one, while another could still be asked. */
-  ask(admitted: AdmittedCall<C, O>, upstream: Upstream, attempt: OneAttempt): Promise<Answer>;
+  ask(admitted: AdmittedCall<C, O>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
   /** Measures the answer, settles, and gives the client what it asked for. A stream settles when it ends. */
   deliver(answered: Answered<C, O, Answer>): Reply | Promise<Reply>;
 }
@@ -53,7 +52,7 @@ export interface Answered<C, O, Answer> {
   readonly call: C;
   readonly order: O;
   readonly terms: Terms;
-  readonly errand: Errand;
-  readonly served: Served<Answer>;
+  readonly hold: ActiveHold;
+  readonly served: AnsweredAttempt<Answer>;
   readonly parts: RelayParts;
 }

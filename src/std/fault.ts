@@ -77,7 +77,7 @@ export const FAULTS = {
   service_unavailable: serverError,
 } as const satisfies Record<string, { status: number; type: FaultType }>;
 
-/** Anything thrown becomes a fault: ours stays as it is, a stranger is an internal error whose words stay in the log. */
+/** Anything thrown becomes a fault: a fault stays as it is, anything else becomes internal_error; its message is only logged. */
 export function asFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
  * A second thread with a connection of its own, for what takes SQLite long: copying the WAL into the database, and
  * queries that read everything. It starts with its first task, so that small installations never pay for it.
  */
-export class SideThread {
+export class BackgroundThread {
   readonly #path: string;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown[]>>();
   #worker: Worker | undefined;

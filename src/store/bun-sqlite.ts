@@ -118,9 +118,9 @@ class BunSqliteConnection implements DatabaseConnection {
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     try {
-      return await withoutBusy(() => this.#execute<R>(query));
+      return await retryWhileBusy(() => this.#execute<R>(query));
     } catch (error) {
-      throw isStoreTrouble(error) ? storeUnavailable(error) : error;
+      throw isStoreFailure(error) ? storeUnavailable(error) : error;
     }
   }
 
@@ -148,7 +148,7 @@ const BUSY_PATIENCE_MS = 2_000;
 const BUSY_STEP_MS = 5;
 
 /** Another process (the CLI beside the server) holds the lock for moments; we wait for it without stopping the loop. */
-export async function withoutBusy<T>(work: () => T): Promise<T> {
+export async function retryWhileBusy<T>(work: () => T): Promise<T> {
   const start = performance.now();
   for (;;) {
     try {
@@ -164,7 +164,7 @@ export async function withoutBusy<T>(work: () => T): Promise<T> {
 const TROUBLE: ReadonlySet<number> = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]);
 
 /** Whether an error speaks of the store and not of the statement. */
-export function isStoreTrouble(error: unknown): boolean {
+export function isStoreFailure(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && TROUBLE.has(code);
 }

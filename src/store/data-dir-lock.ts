@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { isBusy } from './bun-sqlite.ts';
 
 /** Who serves from a data folder. The claim is a lock of the operating system, so it ends with its process, however that ends. */
-export class FolderClaim {
+export class DataDirLock {
   readonly #path: string;
   #holder: Database | undefined;
 

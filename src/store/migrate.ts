@@ -1,15 +1,15 @@
 import type { Database } from 'bun:sqlite';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../std/clock.ts';
-import { StartRefused } from '../std/startup-error.ts';
-import { sqliteCode, withoutBusy } from './bun-sqlite.ts';
+import { StartupError } from '../std/startup-error.ts';
+import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { MIGRATIONS, type LedgerSql, type Migration } from './migrations/index.ts';
 
 /** Brings a SQLite file to the schema of this code. Two processes that start together take turns. */
 export async function migrateSqlite(database: Database, clock: Clock, steps = MIGRATIONS): Promise<void> {
   try {
-    await withoutBusy(() => database.run('BEGIN IMMEDIATE'));
+    await retryWhileBusy(() => database.run('BEGIN IMMEDIATE'));
     try {
       await migrate(sqliteTarget(database), clock, steps);
       database.run('COMMIT');
@@ -99,14 +99,14 @@ function checkHistory(applied: readonly AppliedStep[], steps: readonly Migration
   for (const [index, step] of applied.entries()) {
     const ours = steps[index];
     if (step.number !== index + 1 || (ours && ours.name !== step.name)) {
-      throw new StartRefused(
+      throw new StartupError(
         `The database's schema history is damaged at step ${step.number} ('${step.name}'). Restore a backup, or point Tollgate at another database.`,
       );
     }
   }
   const compatibleFrom = Math.max(0, ...applied.map((step) => step.compatible_from));
   if (compatibleFrom > known) {
-    throw new StartRefused(
+    throw new StartupError(
       `The database's schema is newer (step ${applied.length}) than this version of Tollgate understands (step ${known}). Start the newer version.`,
     );
   }
@@ -115,7 +115,7 @@ function checkHistory(applied: readonly AppliedStep[], steps: readonly Migration
 function checkTables(present: ReadonlySet<string>, target: Target, steps: readonly Migration[]): void {
   const missing = tablesOf(target, steps).filter((table) => !present.has(table));
   if (missing.length > 0) {
-    throw new StartRefused(
+    throw new StartupError(
       `The database is damaged: table ${missing.join(', ')} is missing. Restore a backup, or point Tollgate at another database.`,
     );
   }
@@ -129,7 +129,7 @@ function refuseForeignTables(
 ): void {
   const foreign = tablesOf(target, steps).filter((table) => present.has(table));
   if (foreign.length > 0) {
-    throw new StartRefused(
+    throw new StartupError(
       `The database has a table ${foreign[0]} that Tollgate did not make. Give Tollgate a database of its own.`,
     );
   }
@@ -190,5 +190,5 @@ const NOT_A_DATABASE = 26;
 function damagedOr(error: unknown): unknown {
   const code = sqliteCode(error);
   if (code !== CORRUPT && code !== NOT_A_DATABASE) return error;
-  return new StartRefused('The database file is damaged or is no SQLite database. Restore a backup.', error);
+  return new StartupError('The database file is damaged or is no SQLite database. Restore a backup.', error);
 }

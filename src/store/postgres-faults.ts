@@ -3,7 +3,7 @@ import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { storeUnavailable } from '../std/fault.ts';
 
 /** Kysely's way to a pool on which a database that is away is a fault like any other. */
-export function faultingPool(pool: Pool): PostgresPool {
+export function poolWithFaults(pool: Pool): PostgresPool {
   return {
     options: pool.options,
     end: () => pool.end(),

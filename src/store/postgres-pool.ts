@@ -1,6 +1,6 @@
 import { Pool, types, type CustomTypesConfig } from 'pg';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 
 const MAX_CONNECTIONS = 10;
 /** A request must hear of a dead database within a second. */
@@ -13,7 +13,7 @@ const IDLE_MS = 30_000;
 /** Connections to Postgres, bounded in number and in time. */
 export function openPool(url: string, log: Log): Pool {
   if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw new StartRefused('DATABASE_URL must look like postgres://user:password@host:5432/database');
+    throw new StartupError('DATABASE_URL must look like postgres://user:password@host:5432/database');
   }
   const pool = new Pool({
     connectionString: url,
@@ -38,7 +38,7 @@ const START_PAUSE_MS = 250;
 const NOT_YET: ReadonlySet<unknown> = new Set(['57P03', '53300']);
 
 /** At the start nobody waits for an answer yet, so a database that is slow, busy or still starting is given time. */
-export async function reach(pool: Pool): Promise<void> {
+export async function waitForPostgres(pool: Pool): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       (await pool.connect()).release();

@@ -83,7 +83,7 @@ export interface RedeemCodeTable {
 export interface RequestTable {
   id: string;
   account_id: string;
-  state: RequestState;
+  state: StoredRequestState;
   held: number;
   charged: Default<number>;
   overrun: Default<number>;
@@ -121,7 +121,7 @@ export interface RequestTable {
   attempts: Nullable<string>;
 }
 
-export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
+export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestRow = Selectable<RequestTable>;
 
 /** Sums of closed requests by the UTC day they began; `account_id` '' is the sum over all accounts. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { openSqlite } from './bun-sqlite.ts';
 import { migrateSqlite } from './migrate.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
@@ -94,7 +94,7 @@ describe('schema', () => {
       join(nonsense, 'tollgate.db'),
       'this is a text file that someone put here by mistake'.repeat(100),
     );
-    expect(open(nonsense)).rejects.toBeInstanceOf(StartRefused);
+    expect(open(nonsense)).rejects.toBeInstanceOf(StartupError);
   });
 
   test('a migration that fails leaves nothing behind', async () => {
@@ -165,7 +165,7 @@ describe('the embedded database', () => {
   test('a large WAL is copied into the database on the side and begun anew', async () => {
     const dataDir = folder();
     const store = await open(dataDir);
-    const { side } = sqlite(store);
+    const { background } = sqlite(store);
     const value = 'x'.repeat(1_000_000);
     for (let round = 0; round < 60; round++) {
       await store.db
@@ -174,12 +174,13 @@ describe('the embedded database', () => {
         .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: round }))
         .execute();
       await store.durable();
-      await side.checkpoint();
+      await background.checkpoint();
     }
     expect(statSync(join(dataDir, 'tollgate.db-wal')).size).toBeLessThan(8_000_000);
-    const rows = await side.query<{ updated_at: number }>('SELECT updated_at FROM setting WHERE key = ?', [
-      'big',
-    ]);
+    const rows = await background.query<{ updated_at: number }>(
+      'SELECT updated_at FROM setting WHERE key = ?',
+      ['big'],
+    );
     expect(rows).toEqual([{ updated_at: 59 }]);
   });
 
@@ -197,7 +198,7 @@ describe('the embedded database', () => {
     expect(size()).toBeGreaterThan(25_000_000);
     reader.run('COMMIT');
     reader.close();
-    await sqlite(store).side.checkpoint();
+    await sqlite(store).background.checkpoint();
     await write('last');
     expect(size()).toBeLessThan(20_000_000);
   });
@@ -205,15 +206,15 @@ describe('the embedded database', () => {
   test('closing leaves one file: nothing holds the database open', async () => {
     const dataDir = folder();
     const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
-    await sqlite(store).side.query('SELECT 1');
+    await sqlite(store).background.query('SELECT 1');
     await store.durable();
     await store.close();
     expect(readdirSync(dataDir)).toEqual(['tollgate.db']);
   });
 
   test('a failing statement on the side is an error of its caller alone', async () => {
-    const { side } = sqlite(await open(folder()));
-    expect(side.query('SELECT nonsense')).rejects.toThrow(/nonsense/);
-    expect(await side.query<{ n: number }>('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    const { background } = sqlite(await open(folder()));
+    expect(background.query('SELECT nonsense')).rejects.toThrow(/nonsense/);
+    expect(await background.query<{ n: number }>('SELECT 1 AS n')).toEqual([{ n: 1 }]);
   });
 });

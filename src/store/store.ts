@@ -5,16 +5,16 @@ import { Kysely, PostgresDialect } from 'kysely';
 import type { Pool } from 'pg';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { StartRefused } from '../std/startup-error.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
-import { FolderClaim } from './data-dir-lock.ts';
+import { DataDirLock } from './data-dir-lock.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
 import type { LedgerSql } from './migrations/index.ts';
-import { faultingPool } from './postgres-faults.ts';
-import { openPool, reach } from './postgres-pool.ts';
+import { poolWithFaults } from './postgres-faults.ts';
+import { openPool, waitForPostgres } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
-import { SideThread } from './background-thread.ts';
+import { BackgroundThread } from './background-thread.ts';
 import { Wal } from './wal.ts';
 
 /** One database, opened and migrated. `db` is for everything but the ledger's hot path, which has a way of its own. */
@@ -32,7 +32,7 @@ export interface SqliteBackend {
   readonly path: string;
   readonly wal: Wal;
   /** For statements that take long: they must not run on the thread that serves requests. */
-  readonly side: SideThread;
+  readonly background: BackgroundThread;
   /** Another connection; who opens it closes it. It never waits for a lock: SQLITE_BUSY comes at once. */
   open(): Database;
   /** Makes this process the one server of the data folder until the store closes; false when another one is. */
@@ -53,7 +53,7 @@ export interface StoreOptions {
   readonly ledgerSql: LedgerSql;
 }
 
-/** Opens the database and brings its schema up to date, or throws {@link StartRefused} with what to do about it. */
+/** Opens the database and brings its schema up to date, or throws {@link StartupError} with what to do about it. */
 export function openStore(options: StoreOptions): Promise<Store> {
   return options.databaseUrl === undefined
     ? openSqliteStore(options)
@@ -69,25 +69,32 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
     connection.close();
     throw error;
   }
-  const side = new SideThread(path);
+  const background = new BackgroundThread(path);
   const wal = new Wal({
     path: `${path}-wal`,
     pendingFrames: () => pendingFrames(connection),
     onGrown: () => {
-      side.checkpoint().catch((error: unknown) => log.error('checkpoint_failed', { error }));
+      background.checkpoint().catch((error: unknown) => log.error('checkpoint_failed', { error }));
     },
   });
   const db = new Kysely<Schema>({ dialect: new BunSqliteDialect(connection) });
-  const claim = new FolderClaim(join(dataDir, 'server.lock'));
+  const claim = new DataDirLock(join(dataDir, 'server.lock'));
   return {
     dialect: sqliteDialect,
     db,
-    backend: { kind: 'sqlite', path, wal, side, open: () => openSqlite(path), claim: () => claim.take() },
+    backend: {
+      kind: 'sqlite',
+      path,
+      wal,
+      background,
+      open: () => openSqlite(path),
+      claim: () => claim.take(),
+    },
     durable: () => wal.sync(),
     async close() {
       claim.release();
       await wal.close();
-      await side.close();
+      await background.close();
       await db.destroy();
       // Kysely closes only what it has used.
       connection.close();
@@ -100,7 +107,7 @@ function openFile(dataDir: string, path: string): Database {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     return openSqlite(path);
   } catch (error) {
-    throw new StartRefused(`Cannot open the database ${path}: ${reasonOf(error)}`, error);
+    throw new StartupError(`Cannot open the database ${path}: ${reasonOf(error)}`, error);
   }
 }
 
@@ -115,16 +122,16 @@ function pendingFrames(connection: Database): number {
 async function openPostgresStore({ log, clock, ledgerSql }: StoreOptions, url: string): Promise<Store> {
   const pool = openPool(url, log);
   try {
-    await reach(pool);
+    await waitForPostgres(pool);
     await migratePostgres(pool, clock, ledgerSql);
   } catch (error) {
     await pool.end();
-    if (error instanceof StartRefused) throw error;
-    throw new StartRefused(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
   }
   return {
     dialect: postgresDialect,
-    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: faultingPool(pool) }) }),
+    db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: poolWithFaults(pool) }) }),
     backend: { kind: 'postgres', pool, url },
     // A Postgres commit is durable when it is acknowledged.
     durable: () => Promise.resolve(),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { ask, CLOSED, failed, succeeded, undecided } from './breaker.ts';
+import { requestPermit, CLOSED, failed, succeeded, releaseProbe } from './breaker.ts';
 
 const broken = (now: number) =>
   Array.from({ length: 5 }).reduce<typeof CLOSED>((state) => failed(state, now), CLOSED);
@@ -15,38 +15,38 @@ test('a few failures among many successes do not open it', () => {
 test('five failures in a row open it; it then rests, and one probe is let through', () => {
   const state = broken(1_000);
   expect(state.kind).toBe('open');
-  expect(ask(state, 1_500).waitMs).toBe(1_500);
-  const probe = ask(state, 3_000);
+  expect(requestPermit(state, 1_500).waitMs).toBe(1_500);
+  const probe = requestPermit(state, 3_000);
   expect(probe.waitMs).toBe(0);
-  expect(ask(probe.state, 3_001).waitMs).toBeGreaterThan(0);
+  expect(requestPermit(probe.state, 3_001).waitMs).toBeGreaterThan(0);
 });
 
 test('a good probe closes it, a bad one opens it for twice as long, up to a minute', () => {
   let state = broken(0);
-  expect(succeeded(ask(state, 10_000).state, 10_000)).toEqual(CLOSED);
+  expect(succeeded(requestPermit(state, 10_000).state, 10_000)).toEqual(CLOSED);
   let now = 0;
   const rests: number[] = [];
   for (let round = 0; round < 8; round++) {
     now = state.openUntil;
-    state = failed(ask(state, now).state, now);
+    state = failed(requestPermit(state, now).state, now);
     rests.push(state.openUntil - now);
   }
   expect(rests).toEqual([4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
 });
 
 test('a probe that proves nothing gives its place to the next', () => {
-  const probing = ask(broken(0), 10_000).state;
-  expect(ask(undecided(probing, 10_001), 10_002).waitMs).toBe(0);
+  const probing = requestPermit(broken(0), 10_000).state;
+  expect(requestPermit(releaseProbe(probing, 10_001), 10_002).waitMs).toBe(0);
 });
 
 test('a backend that says when to come back is left alone until then', () => {
-  expect(ask(failed(CLOSED, 0, 10_000), 9_999).waitMs).toBe(1);
-  expect(ask(failed(CLOSED, 0, 10_000), 10_000).waitMs).toBe(0);
+  expect(requestPermit(failed(CLOSED, 0, 10_000), 9_999).waitMs).toBe(1);
+  expect(requestPermit(failed(CLOSED, 0, 10_000), 10_000).waitMs).toBe(0);
 });
 
 test('however long it asks to be left alone, it is asked again after fifteen seconds', () => {
-  expect(ask(failed(CLOSED, 0, 120_000), 14_999).waitMs).toBe(1);
-  expect(ask(failed(CLOSED, 0, 120_000), 15_000).waitMs).toBe(0);
+  expect(requestPermit(failed(CLOSED, 0, 120_000), 14_999).waitMs).toBe(1);
+  expect(requestPermit(failed(CLOSED, 0, 120_000), 15_000).waitMs).toBe(0);
 });
 
 test('failures long ago are forgotten', () => {

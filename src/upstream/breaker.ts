@@ -26,7 +26,7 @@ const LONGEST_COOLDOWN_MS = 15_000;
 const PROBE_LIMIT_MS = 120_000;
 
 /** How long the caller must leave the backend alone (0: go), and the state after asking. */
-export function ask(state: BreakerState, now: number): { waitMs: number; state: BreakerState } {
+export function requestPermit(state: BreakerState, now: number): { waitMs: number; state: BreakerState } {
   if (state.kind === 'closed') return { waitMs: 0, state };
   if (now < state.openUntil) return { waitMs: state.openUntil - now, state };
   return { waitMs: 0, state: { ...state, kind: 'probing', openUntil: now + PROBE_LIMIT_MS } };
@@ -49,7 +49,7 @@ export function failed(state: BreakerState, now: number, cooldownMs?: number): B
 }
 
 /** A probe that proved nothing (the client left) gives its place to the next one. */
-export function undecided(state: BreakerState, now: number): BreakerState {
+export function releaseProbe(state: BreakerState, now: number): BreakerState {
   return state.kind === 'probing' ? { ...state, kind: 'open', openUntil: now } : state;
 }
 

@@ -5,10 +5,10 @@ import { collectImages } from './image-response.ts';
 import {
   UpstreamFailure,
   type ChatAnswer,
-  type ChatCall,
-  type EmbeddingCall,
+  type UpstreamChatCall,
+  type UpstreamEmbeddingCall,
   type ImageAnswer,
-  type ImageCall,
+  type UpstreamImageCall,
   type Upstream,
   type UpstreamHealth,
 } from './port.ts';
@@ -47,7 +47,7 @@ class OpenAiUpstream implements Upstream {
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
   }
 
-  async chat(call: ChatCall): Promise<ChatAnswer> {
+  async chat(call: UpstreamChatCall): Promise<ChatAnswer> {
     const response = await this.#post('/chat/completions', this.#chatBody(call), call.signal);
     if (call.request.stream !== true)
       return { kind: 'whole', body: await readBounded(response, MAX_ANSWER_BYTES) };
@@ -60,7 +60,7 @@ class OpenAiUpstream implements Upstream {
     return { kind: 'stream', body: response.body };
   }
 
-  async images(call: ImageCall): Promise<ImageAnswer> {
+  async images(call: UpstreamImageCall): Promise<ImageAnswer> {
     const response = call.request.image
       ? await this.#postForm('/images/edits', this.#editForm(call), call.signal)
       : await this.#post('/images/generations', this.#imageBody(call), call.signal);
@@ -68,7 +68,7 @@ class OpenAiUpstream implements Upstream {
     return await collectImages(text, new URL(this.#base), call.signal);
   }
 
-  async embed(call: EmbeddingCall): Promise<Uint8Array> {
+  async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
     const body = JSON.stringify({ ...call.request, model: call.model });
     return await readBounded(await this.#post('/embeddings', body, call.signal), MAX_ANSWER_BYTES);
   }
@@ -84,7 +84,7 @@ class OpenAiUpstream implements Upstream {
     };
   }
 
-  #chatBody(call: ChatCall): string {
+  #chatBody(call: UpstreamChatCall): string {
     const { model, request } = call;
     const body: Record<string, unknown> = { ...request, model };
     const { capField } = this.#forms.of(call);
@@ -100,19 +100,19 @@ class OpenAiUpstream implements Upstream {
     return JSON.stringify(body);
   }
 
-  #imageBody(call: ImageCall): string {
+  #imageBody(call: UpstreamImageCall): string {
     const { image: _, mask: __, ...rest } = call.request;
     return JSON.stringify({ ...rest, ...this.#imageFields(call, 'b64_json') });
   }
 
   /** The client gets its images in the form it wants either way, so the backend is asked for the one that needs no link. */
-  #imageFields(call: ImageCall, usual: ImageFormat) {
+  #imageFields(call: UpstreamImageCall, usual: ImageFormat) {
     const { imageFormat = usual } = this.#forms.of(call);
     const response_format = imageFormat === 'default' ? undefined : imageFormat;
     return { model: call.model, size: call.size, response_format };
   }
 
-  #editForm(call: ImageCall): FormData {
+  #editForm(call: UpstreamImageCall): FormData {
     const form = new FormData();
     const { image, mask, ...fields } = call.request;
     // Of the models that edit, most do not know the field.
@@ -135,7 +135,7 @@ class OpenAiUpstream implements Upstream {
     return await this.#send(path, { method: 'POST', body, signal, headers });
   }
 
-  /** A redirect is an error: following one would hand the key to a stranger. */
+  /** A redirect is an error: following one would send the key to another server. */
   async #send(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
     const options: BunFetchRequestInit = {
       headers: this.#headers,

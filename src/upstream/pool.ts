@@ -1,6 +1,6 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
-import { ask, CLOSED, failed, succeeded, undecided, type BreakerState } from './breaker.ts';
+import { requestPermit, CLOSED, failed, succeeded, releaseProbe, type BreakerState } from './breaker.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
 import type { AttemptResult, Target, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
 import { RetryBudget } from './retry-budget.ts';
@@ -70,15 +70,15 @@ export class Pool implements UpstreamPool {
     const breakers = this.#members.get(upstream)?.breakers;
     const breaker = breakers?.get(model);
     if (!breakers || !breaker) return 0;
-    const { waitMs, state } = ask(breaker, this.#clock.now());
+    const { waitMs, state } = requestPermit(breaker, this.#clock.now());
     breakers.set(model, state);
     return waitMs;
   }
 
-  giveBack({ upstream, model }: Target): void {
+  releasePermit({ upstream, model }: Target): void {
     const breakers = this.#members.get(upstream)?.breakers;
     const breaker = breakers?.get(model);
-    if (breaker) breakers?.set(model, undecided(breaker, this.#clock.now()));
+    if (breaker) breakers?.set(model, releaseProbe(breaker, this.#clock.now()));
   }
 
   mayRetry(): boolean {
@@ -153,7 +153,7 @@ function afterResult(breaker: BreakerState, now: number, result: AttemptResult):
     case 'failed':
       return failed(breaker, now, result.cooldownMs);
     case 'neutral':
-      return undecided(breaker, now);
+      return releaseProbe(breaker, now);
   }
 }
 

@@ -13,15 +13,15 @@ import type { ImageRequest } from '../wire/openai/images.ts';
  */
 export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
-  chat(call: ChatCall): Promise<ChatAnswer>;
-  images(call: ImageCall): Promise<ImageAnswer>;
+  chat(call: UpstreamChatCall): Promise<ChatAnswer>;
+  images(call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent where a backend has no embeddings. The answer is passed on as it is, but for the model's name. */
-  embed?(call: EmbeddingCall): Promise<Uint8Array>;
+  embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that proves address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
 }
 
-export interface ChatCall {
+export interface UpstreamChatCall {
   /** The backend's own name of the model. */
   readonly model: string;
   /** What the model's catalog entry says of how it is asked; absent: nothing. */
@@ -45,7 +45,7 @@ export type TypedAnswer =
   /** Ends with `done`; cancelling it aborts the backend. */
   | { readonly kind: 'events'; readonly events: ReadableStream<StreamEvent> };
 
-export interface ImageCall {
+export interface UpstreamImageCall {
   readonly model: string;
   readonly form?: RequestForm | undefined;
   readonly request: ImageRequest;
@@ -54,7 +54,7 @@ export interface ImageCall {
   readonly requestId: string;
 }
 
-export interface EmbeddingCall {
+export interface UpstreamEmbeddingCall {
   readonly model: string;
   readonly request: EmbeddingRequest;
   readonly signal: AbortSignal;
@@ -84,7 +84,7 @@ export interface UpstreamHealth {
  * back, so that thinking signatures, cache marks and whatever is new reach the backend and the client untouched.
  */
 export interface AnthropicNative {
-  messages(call: MessagesCall): Promise<MessagesAnswer>;
+  messages(call: MessagesCall): Promise<NativeAnswer>;
   /** `POST /messages/count_tokens`: one JSON object, free of charge at the backend. */
   countTokens(call: MessagesCall): Promise<Uint8Array>;
 }
@@ -103,7 +103,7 @@ export interface MessagesCall {
 }
 
 /** Bytes of the Messages dialect, and what has been read in those that went by so far. */
-export type MessagesAnswer = BytesAnswer & { reading(): MessagesReading };
+export type NativeAnswer = BytesAnswer & { reading(): MessagesReading };
 
 export interface MessagesReading {
   /** Canonical usage as far as the backend has told it; undefined when it cannot be true. */
@@ -183,7 +183,7 @@ export interface UpstreamPool {
   /** Milliseconds until the backend may be asked for the model again; 0 when it may be asked now. A probe counts as asking. */
   admit(target: Target): number;
   /** It was let in and then not asked after all. */
-  giveBack(target: Target): void;
+  releasePermit(target: Target): void;
   report(target: Target, result: AttemptResult): void;
   /** Whether the process may afford one more try (one budget for all requests). */
   mayRetry(): boolean;

@@ -33,7 +33,7 @@ export async function failureOf(response: Response): Promise<UpstreamFailure> {
   return new UpstreamFailure(kind, `status ${status}: ${words}`, {
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(kind === 'rejected' ? { publicMessage: scrub(words) } : {}),
+    ...(kind === 'rejected' ? { publicMessage: redactMessage(words) } : {}),
   });
 }
 
@@ -60,7 +60,7 @@ const KINDS: ReadonlyMap<number, FailureKind> = new Map([
 ]);
 
 /** What a client may read of a backend's complaint about its request. */
-export function scrub(words: string): string {
+export function redactMessage(words: string): string {
   const plain = redact(words)
     .replace(/https?:\/\/\S+/gi, '‹address›')
     .replace(/\b(?:org|proj|acct|key)[-_][A-Za-z0-9]{6,}/g, '‹id›')

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A thing of a kind that is not in the table. */
-export interface Foreign {
+export interface UnknownVariant {
   readonly type: string;
   readonly [field: string]: unknown;
 }
@@ -10,10 +10,10 @@ export interface Foreign {
  * Objects told apart by `type`, from a table instead of a union: a mistake is reported where it is, not as «no option
  * matched», and kinds that are not in the table pass. `untagged` is what an object without a type is.
  */
-export function tagged<T extends Record<string, z.ZodType<{ type: string }>>>(
+export function taggedUnion<T extends Record<string, z.ZodType<{ type: string }>>>(
   known: T,
   untagged?: keyof T & string,
-): z.ZodType<z.infer<T[keyof T]> | Foreign> {
+): z.ZodType<z.infer<T[keyof T]> | UnknownVariant> {
   const type = untagged === undefined ? z.string() : z.string().default(untagged);
   return z.looseObject({ type }).transform((value, context) => {
     const schema = Object.hasOwn(known, value.type) ? known[value.type] : undefined;

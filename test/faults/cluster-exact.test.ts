@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   accountRow,
   addAccount,
-  ask,
-  askImages,
+  chatAdmission,
+  imageAdmission,
   used,
   WIDE,
   type TestAccount,
@@ -44,13 +44,13 @@ describe('three nodes on one Postgres', () => {
     async () => {
       for (let round = 0; round < REPETITIONS; round++) {
         const account = await addAccount(harness, 100 * 2_100);
-        const requests = Array.from({ length: 500 }, () => ask(account));
+        const requests = Array.from({ length: 500 }, () => chatAdmission(account));
         const answers = await admitAll(requests);
         expect(reasonsOf(answers)).toEqual({ admitted: 100, funds_on_hold: 400 });
         expect(await accountRow(harness, account)).toMatchObject({ held: 210_000, open_holds: 100 });
         await settleAdmitted(requests, answers, { input: 100, output: 1_000 });
         expect(await accountRow(harness, account)).toMatchObject({ balance: 0, held: 0, open_holds: 0 });
-        expect(reasonsOf(await admitAll([ask(account)]))).toEqual({ insufficient_balance: 1 });
+        expect(reasonsOf(await admitAll([chatAdmission(account)]))).toEqual({ insufficient_balance: 1 });
       }
       expect((await nodeOf(0).verify()).breaches).toEqual([]);
     },
@@ -63,7 +63,7 @@ describe('three nodes on one Postgres', () => {
       for (const images of [1, 4]) {
         for (let round = 0; round < REPETITIONS; round++) {
           const account = await addAccount(harness, 10 * images * 1_000);
-          const requests = Array.from({ length: 100 }, () => askImages(account, images));
+          const requests = Array.from({ length: 100 }, () => imageAdmission(account, images));
           const answers = await admitAll(requests);
           expect(reasonsOf(answers)).toEqual({ admitted: 10, funds_on_hold: 90 });
           await settleAdmitted(requests, answers, { images });
@@ -80,7 +80,7 @@ describe('three nodes on one Postgres', () => {
       const accounts = await Promise.all(Array.from({ length: 12 }, () => addAccount(harness, 50_000)));
       const expected = new Map(accounts.map((account) => [account.id, 50_000]));
       const work = async (account: TestAccount, turn: number): Promise<void> => {
-        const request = ask(account);
+        const request = chatAdmission(account);
         const answer = await nodeOf(turn).admit(request);
         if (answer.kind === 'refused') return;
         if (turn % 7 === 0) await nodeOf(turn + 1).void(request.requestId, used({}));
@@ -121,7 +121,7 @@ describe('three nodes on one Postgres', () => {
       const limits = { ...WIDE, chatPerMinute: 60 };
       for (let window = 0; window < 3; window++) {
         const began = performance.now();
-        const answers = await admitAll(Array.from({ length: 600 }, () => ask(account, { limits })));
+        const answers = await admitAll(Array.from({ length: 600 }, () => chatAdmission(account, { limits })));
         const { admitted = 0, rate_limit_exceeded = 0 } = reasonsOf(answers);
         // The limit refills by one a second, also while we are asking.
         const refilled = Math.ceil((performance.now() - began) / 1_000);
@@ -142,7 +142,7 @@ describe('three nodes on one Postgres', () => {
       let running = 0;
       let most = 0;
       const work = async (index: number): Promise<void> => {
-        const request = ask(account, { limits });
+        const request = chatAdmission(account, { limits });
         const answer = await nodeOf(index).admit(request);
         if (answer.kind === 'refused') {
           expect(answer.reason).toBe('concurrency_limit_exceeded');
@@ -186,7 +186,7 @@ describe('three nodes on one Postgres', () => {
           const version = turn % 8 === 0 ? current : current - 1 - (turn % 3);
           const isOld = version < current;
           const answer = await nodeOf(index + turn).admit(
-            ask(account, { caller: { kind: 'token', hash: hashOf(version) } }),
+            chatAdmission(account, { caller: { kind: 'token', hash: hashOf(version) } }),
           );
           const accepted = answer.kind === 'admitted';
           if (isOld) outcome.oldTried++;

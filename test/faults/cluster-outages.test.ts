@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import {
   accountRow,
   addAccount,
-  ask,
+  chatAdmission,
   requestRow,
   used,
   type TestAccount,
@@ -39,7 +39,7 @@ describe('a connection that breaks', () => {
         // So that a connection is there, and the next reply is the admission's.
         await node.identify({ kind: 'token', hash: account.hash });
         const lost = cutter.loseNextReply();
-        const requests = [ask(account), ask(account)];
+        const requests = [chatAdmission(account), chatAdmission(account)];
         const answers = await Promise.all(requests.map((request) => outcomeOf(node.admit(request))));
         await lost;
         for (const [index, request] of requests.entries()) {
@@ -66,9 +66,9 @@ describe('a connection that breaks', () => {
     async () => {
       const { node, cutter, close } = await nodeBehindCutter(harness);
       const account = await addAccount(harness, 10 * 2_100);
-      await node.admit(ask(account));
+      await node.admit(chatAdmission(account));
       const lost = cutter.loseNextReply();
-      const request = ask(account);
+      const request = chatAdmission(account);
       const answer = outcomeOf(node.admit(request));
       await lost;
       cutter.setClosed(true);
@@ -92,14 +92,14 @@ describe('a connection that breaks', () => {
     async () => {
       const { node, cutter, close } = await nodeBehindCutter(harness);
       const account = await addAccount(harness, 10 * 2_100);
-      await node.admit(ask(account));
+      await node.admit(chatAdmission(account));
       const lost = cutter.loseNextReply('silent');
-      const request = ask(account);
+      const request = chatAdmission(account);
       const answer = await outcomeOf(node.admit(request));
       await lost;
       const due = answer === 'admitted' ? 'pending' : 'void';
       await untilTrue(async () => (await requestRow(harness, request.requestId)).state === due);
-      expect(await outcomeOf(node.admit(ask(account)))).toBe('admitted');
+      expect(await outcomeOf(node.admit(chatAdmission(account)))).toBe('admitted');
       await close();
     },
     PATIENCE_MS,
@@ -110,7 +110,7 @@ describe('a connection that breaks', () => {
     async () => {
       const { node, cutter, close } = await nodeBehindCutter(harness);
       const account = await addAccount(harness, 2_100);
-      const request = ask(account);
+      const request = chatAdmission(account);
       await node.admit(request);
       await node.identify({ kind: 'token', hash: account.hash });
       const lostSettlement = cutter.loseNextReply();
@@ -143,7 +143,7 @@ describe('a connection that breaks', () => {
       let [running, tried, failed] = [true, 0, 0];
       const work = async (node: PostgresLedger): Promise<void> => {
         while (running) {
-          const request = ask(account);
+          const request = chatAdmission(account);
           tried++;
           const outcome = await outcomeOf(node.admit(request));
           if (outcome === 'admitted') admitted.add(request.requestId);
@@ -179,12 +179,12 @@ describe('a connection that breaks', () => {
     'one request that the database cannot store fails alone; those beside it do not notice',
     async () => {
       const account = await addAccount(harness, 100 * 2_100);
-      const requests = Array.from({ length: 40 }, () => ask(account));
+      const requests = Array.from({ length: 40 }, () => chatAdmission(account));
       const twin: AdmissionRequest = {
-        ...ask(account),
+        ...chatAdmission(account),
         requestId: (requests[3] as AdmissionRequest).requestId,
       };
-      const odd = ask(account, { client: 'a\0b"c\\d\uD800{,}' });
+      const odd = chatAdmission(account, { client: 'a\0b"c\\d\uD800{,}' });
       const outcomes = await Promise.all(
         [...requests, odd, twin].map((one) => outcomeOf(harness.ledger().admit(one))),
       );
@@ -273,7 +273,7 @@ describe('a database that goes away', () => {
       await server.stopServer();
       const [node] = nodes;
       if (!node) throw new Error('there are no nodes');
-      const request = ask(account);
+      const request = chatAdmission(account);
       const questions = [
         () => node.admit(request),
         () => node.settle(request.requestId, used({ output: 1 })),
@@ -293,7 +293,7 @@ describe('a database that goes away', () => {
         expect(thrown).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
       }
       await server.startServer();
-      await untilTrue(async () => (await outcomeOf(node.admit(ask(account)))) === 'admitted');
+      await untilTrue(async () => (await outcomeOf(node.admit(chatAdmission(account)))) === 'admitted');
     },
     PATIENCE_MS,
   );
@@ -302,7 +302,7 @@ describe('a database that goes away', () => {
 async function nodeBehindCutter(harness: PostgresHarness) {
   const cutter = await startReplyCutter(Number(new URL(harness.backend.url).port));
   const url = harness.backend.url.replace(/:\d+\//, `:${cutter.port}/`);
-  const node = harness.anotherNode('cut', { url, patience: 1 });
+  const node = harness.anotherNode('cut', { url, deadlineFactor: 1 });
   const close = async (): Promise<void> => {
     await node.close();
     await cutter.close();
@@ -346,7 +346,7 @@ function startLoad(nodes: readonly PostgresLedger[], account: TestAccount) {
   const work = async (index: number): Promise<void> => {
     const node = nodes[index % nodes.length];
     while (running && node) {
-      const request = ask(account);
+      const request = chatAdmission(account);
       if ((await timed(node.admit(request))) !== 'admitted') continue;
       onSuccess?.();
       let closed = false;

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import {
   accountRow,
   addAccount,
-  ask,
+  chatAdmission,
   FAILED,
   hold,
   requestRow,
@@ -39,7 +39,7 @@ describe('what happens while a request waits for its account', () => {
       `counts: ${what}, so it is refused and leaves nothing behind`,
       async () => {
         const account = await addAccount(harness, 10_000);
-        const requests = [ask(account), ask(account)];
+        const requests = [chatAdmission(account), chatAdmission(account)];
         const answers = await whileLocked(harness, account, {
           change: `UPDATE account SET ${sql} WHERE id = '${account.id}'`,
           waiting: () => Promise.all(requests.map((request) => harness.ledger().admit(request))),
@@ -58,7 +58,7 @@ describe('what happens while a request waits for its account', () => {
     'counts: less money is left, so the cap is lowered to that and the hold says so',
     async () => {
       const account = await addAccount(harness, 10_000);
-      const request = ask(account);
+      const request = chatAdmission(account);
       const answer = await whileLocked(harness, account, {
         change: `UPDATE account SET balance = 1500 WHERE id = '${account.id}'`,
         waiting: () => harness.ledger().admit(request),
@@ -74,7 +74,7 @@ describe('what happens while a request waits for its account', () => {
     'counts: more money comes, so it is admitted although there was none when it asked',
     async () => {
       const account = await addAccount(harness);
-      const request = ask(account);
+      const request = chatAdmission(account);
       const answer = await whileLocked(harness, account, {
         change: `UPDATE account SET balance = 2100 WHERE id = '${account.id}'`,
         waiting: () => harness.ledger().admit(request),
@@ -144,7 +144,7 @@ describe('holds that several nodes would close', () => {
 });
 
 async function holdMany(harness: PostgresHarness, account: TestAccount, count: number): Promise<RequestId[]> {
-  return Promise.all(Array.from({ length: count }, () => hold(harness, ask(account))));
+  return Promise.all(Array.from({ length: count }, () => hold(harness, chatAdmission(account))));
 }
 
 /** Holds the account's row, lets `waiting` run into it, changes the account, and lets go. */

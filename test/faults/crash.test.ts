@@ -59,7 +59,7 @@ function unbooked(log: string): string[] {
   return log
     .split('\n')
     .flatMap((line) =>
-      line.includes('hold could not be closed yet') ? (/"request":"(\w+)"/.exec(line)?.[1] ?? []) : [],
+      line.includes('settlement failed, will be retried') ? (/"request":"(\w+)"/.exec(line)?.[1] ?? []) : [],
     );
 }
 

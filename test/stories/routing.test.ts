@@ -211,7 +211,7 @@ describe('no backend can', () => {
     expect(await response.text()).not.toContain('secretsecret');
     expect(
       gateway.log.some(
-        (line) => line.includes('upstream refused our key') && line.includes('"level":"error"'),
+        (line) => line.includes('upstream rejected the API key') && line.includes('"level":"error"'),
       ),
     ).toBe(true);
     expect(gateway.log.join('')).not.toContain('secretsecret');

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
-import { RUNTIME } from '../../src/main/bun-settings.ts';
+import { BUN_SETTINGS } from '../../src/main/bun-settings.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
@@ -71,7 +71,7 @@ export class NodeProcess {
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: this.folder,
-        ...RUNTIME,
+        ...BUN_SETTINGS,
         ...this.env,
       },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -11,7 +11,10 @@ export interface PostgresHarness extends LedgerHarness {
   readonly backend: PostgresBackend;
   ledger(): PostgresLedger;
   /** Another node on the same database, with connections of its own or by another way. The test closes it. */
-  anotherNode(name: string, more?: { readonly url?: string; readonly patience?: number }): PostgresLedger;
+  anotherNode(
+    name: string,
+    more?: { readonly url?: string; readonly deadlineFactor?: number },
+  ): PostgresLedger;
 }
 
 const LEASE_MS = 120_000;
@@ -32,8 +35,11 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   let lives = 0;
   let corrupted = false;
   const endings: Promise<void>[] = [];
-  const open = (node: string, { url = backend.url, patience = PATIENCE } = {}) =>
-    openPostgresLedger({ url }, { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, patience });
+  const open = (node: string, { url = backend.url, deadlineFactor = PATIENCE } = {}) =>
+    openPostgresLedger(
+      { url },
+      { node, log, leaseMs: LEASE_MS, clockOffsetMs: () => offsetMs, deadlineFactor },
+    );
   // The books are checked after every step, by one connection that need not prepare for it after every crash.
   const auditor = open('auditor');
   const nextLife = (): PostgresLedger => {

@@ -54,8 +54,8 @@ export async function rawExchange(
   if (leave) socket.end();
   const start = performance.now();
   lastAt = Math.max(lastAt, start);
-  const patience = (): number => (received.length === 0 ? firstMs : quietMs);
-  while (!isClosed && performance.now() - lastAt < patience() && performance.now() - start < mostMs) {
+  const deadlineFactor = (): number => (received.length === 0 ? firstMs : quietMs);
+  while (!isClosed && performance.now() - lastAt < deadlineFactor() && performance.now() - start < mostMs) {
     await Promise.race([closed.promise, Bun.sleep(20)]);
   }
   const wasClosed = isClosed;

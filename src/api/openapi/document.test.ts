@@ -8,7 +8,7 @@ import {
   errorAnswer,
   imageAnswer,
   imageBody,
-  modelEntries,
+  modelEntriesSchema,
   receiptAnswer,
 } from './schemas.ts';
 import { openApiDocument } from './document.ts';
@@ -129,7 +129,7 @@ describe('the OpenAPI document', () => {
       ImageRequest: imageBody,
       ImageAnswer: imageAnswer,
       EndpointList: endpointList,
-      ModelEntries: modelEntries,
+      ModelEntries: modelEntriesSchema,
       Account: accountAnswer,
       Receipt: receiptAnswer,
     };

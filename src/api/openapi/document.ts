@@ -10,7 +10,7 @@ import {
   errorAnswer,
   imageAnswer,
   imageBody,
-  modelEntries,
+  modelEntriesSchema,
   receiptAnswer,
 } from './schemas.ts';
 
@@ -56,7 +56,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   ImageRequest: { schema: imageBody, io: 'input' },
   ImageAnswer: { schema: imageAnswer, io: 'output' },
   EndpointList: { schema: endpointList, io: 'output' },
-  ModelEntries: { schema: modelEntries, io: 'output' },
+  ModelEntries: { schema: modelEntriesSchema, io: 'output' },
   Account: { schema: accountAnswer, io: 'output' },
   Receipt: { schema: receiptAnswer, io: 'output' },
   Error: { schema: errorAnswer, io: 'output' },

@@ -76,7 +76,7 @@ export const modelEntry = z.object({
   source_table: z.string().describe('The list the model comes from'),
 });
 
-export const modelEntries = z.array(modelEntry);
+export const modelEntriesSchema = z.array(modelEntry);
 
 export const endpointEntry = z.object({
   endpoint: z.string(),

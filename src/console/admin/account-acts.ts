@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely';
 import { z } from 'zod';
-import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
 import { lockAdmins } from '../../identity/sign-in/setup.ts';
 import { randomPart } from '../../std/ids.ts';
@@ -9,7 +9,7 @@ import type { AdminAccount } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { revokeToken } from '../token.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 import { adminAccount } from './account-view.ts';
 
 type ActRoutes =
@@ -18,7 +18,7 @@ type ActRoutes =
 const nothing = z.strictObject({});
 
 /** What an admin can do to an account besides money. Whoever gains or loses power signs in again. */
-export function accountActRoutes(parts: RouteParts): Pick<Endpoints, ActRoutes> {
+export function accountActRoutes(parts: RouteParts): Pick<RouteHandlers, ActRoutes> {
   const change = (id: string, changes: Change): Promise<AdminAccount> => changeAccount(parts, id, changes);
   return {
     'POST /api/console/admin/accounts/{id}/enable': {
@@ -89,5 +89,5 @@ async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
     .where('status', '=', 'active')
     .limit(1)
     .executeTakeFirst();
-  if (!left) throw new Refusal('last_admin', 'This is the last admin; there must always be one.');
+  if (!left) throw new AuthRefusal('last_admin', 'This is the last admin; there must always be one.');
 }

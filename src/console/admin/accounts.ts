@@ -11,8 +11,8 @@ import type { AdminAccountDetail } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
-import { requestRow } from '../request-row.ts';
-import type { Endpoints } from '../visit.ts';
+import { requestItem } from '../request-row.ts';
+import type { RouteHandlers } from '../visit.ts';
 import { adminAccount } from './account-view.ts';
 
 type AccountRoutes =
@@ -42,7 +42,7 @@ const limitsSchema = z.strictObject({
 });
 
 /** Accounts: found, looked into, made, limited. */
-export function adminAccountRoutes(parts: RouteParts): Pick<Endpoints, AccountRoutes> {
+export function adminAccountRoutes(parts: RouteParts): Pick<RouteHandlers, AccountRoutes> {
   const { clock, accounts, store, reader } = parts;
   return {
     'GET /api/console/admin/accounts': {
@@ -122,7 +122,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     ...adminAccount(account, now),
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
-    latest: latest.rows.map(requestRow),
+    latest: latest.rows.map(requestItem),
     entries: entries.map(entryOf),
     defaults: {
       chatPerMinute: limits.chatPerMinute,

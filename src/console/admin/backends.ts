@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
-import type { AdminBackend, BreakerState } from '../contract.ts';
+import type { AdminBackend, BackendState } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 
 type BackendRoutes = 'GET /api/console/admin/backends' | 'POST /api/console/admin/backends/{id}/test';
 
 const TEST_TIMEOUT_MS = 15_000;
 
 /** How the backends are doing on this node, and a call to find out. */
-export function backendRoutes(parts: RouteParts): Pick<Endpoints, BackendRoutes> {
+export function backendRoutes(parts: RouteParts): Pick<RouteHandlers, BackendRoutes> {
   return {
     'GET /api/console/admin/backends': {
       handle: () =>
@@ -20,7 +20,7 @@ export function backendRoutes(parts: RouteParts): Pick<Endpoints, BackendRoutes>
       body: z.strictObject({}),
       async handle({ params, request }) {
         if (!parts.catalog.current().upstreams.has(params.id)) {
-          throw new Refusal('not_found', 'There is no such backend.');
+          throw new AuthRefusal('not_found', 'There is no such backend.');
         }
         const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
         const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);
@@ -34,7 +34,7 @@ export function backendRoutes(parts: RouteParts): Pick<Endpoints, BackendRoutes>
 export function backendState(
   catalog: RouteParts['catalog'],
   { name, state }: Pick<UpstreamStatus, 'name' | 'state'>,
-): BreakerState {
+): BackendState {
   if (state === 'resting' || catalog.current().upstreams.get(name)?.problem !== undefined) return 'open';
   return state === 'probing' ? 'half_open' : 'closed';
 }

@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
-import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { AdminCatalog, AdminCatalogEndpoint, AdminProviderKey } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 
 type CatalogRoutes =
   | 'GET /api/console/admin/catalog'
@@ -20,11 +20,11 @@ type CatalogRoutes =
 const yaml = z.string().max(2_000_000);
 
 /** What is sold: shown always, edited where it lives in the store. */
-export function catalogRoutes(parts: RouteParts): Pick<Endpoints, CatalogRoutes> {
+export function catalogRoutes(parts: RouteParts): Pick<RouteHandlers, CatalogRoutes> {
   const editor = (): CatalogEditor => {
     if (parts.catalogEditor) return parts.catalogEditor;
     const path = parts.catalog.status().path ?? 'a file';
-    throw new Refusal(
+    throw new AuthRefusal(
       'read_only',
       `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
     );
@@ -62,7 +62,7 @@ export function catalogRoutes(parts: RouteParts): Pick<Endpoints, CatalogRoutes>
     'GET /api/console/admin/catalog/history/{id}': {
       async handle({ params }) {
         const found = await editor().at(numberCursor(params.id) ?? 0);
-        if (!found) throw new Refusal('not_found', 'There is no such version.');
+        if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
         return { ...version(found), yaml: found.yaml };
       },
     },
@@ -80,7 +80,7 @@ export function catalogRoutes(parts: RouteParts): Pick<Endpoints, CatalogRoutes>
     'DELETE /api/console/admin/catalog/keys/{id}': {
       async handle({ params }) {
         if (!(await editor().removeProviderKey(params.id)))
-          throw new Refusal('not_found', 'There is no such key.');
+          throw new AuthRefusal('not_found', 'There is no such key.');
         return {};
       },
     },
@@ -97,15 +97,19 @@ async function save(
     case 'saved':
       return { revision: result.version };
     case 'conflict':
-      throw new Refusal(
+      throw new AuthRefusal(
         'conflict',
         `Somebody saved version ${result.version} meanwhile. Look at it, then save again.`,
       );
     case 'invalid': {
       const [first] = result.mistakes;
-      throw new Refusal('invalid_field', `Line ${first?.line ?? 1}: ${first?.message ?? 'not a catalog'}`, {
-        param: 'yaml',
-      });
+      throw new AuthRefusal(
+        'invalid_field',
+        `Line ${first?.line ?? 1}: ${first?.message ?? 'not a catalog'}`,
+        {
+          param: 'yaml',
+        },
+      );
     }
     default:
       return result satisfies never;

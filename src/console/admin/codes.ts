@@ -5,7 +5,7 @@ import { readUsd, usd } from '../amounts.ts';
 import type { AdminInvite } from '../contract.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 
 type CodeRoutes =
   | `${'GET' | 'POST'} /api/console/admin/codes`
@@ -21,7 +21,7 @@ const makeSchema = z.strictObject({
 });
 
 /** Codes that are worth money, and invites that are worth an account. */
-export function codeRoutes(parts: RouteParts): Pick<Endpoints, CodeRoutes> {
+export function codeRoutes(parts: RouteParts): Pick<RouteHandlers, CodeRoutes> {
   const { store, reader, clock } = parts;
   return {
     'GET /api/console/admin/codes': {

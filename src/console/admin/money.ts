@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { requestById } from '../../activity/request-log.ts';
 import { emailsOf } from '../../activity/accounts.ts';
 import { entryPage } from '../../activity/entries.ts';
-import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -11,7 +11,7 @@ import type { AdminMoneyBody, AdminMoneyResult } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import { limitOf, numberCursor, pageOf } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
-import type { Endpoints, Loose } from '../visit.ts';
+import type { RouteHandlers, Loose } from '../visit.ts';
 
 type MoneyRoutes =
   | `POST /api/console/admin/accounts/{id}/${'credit' | 'refund' | 'adjust'}`
@@ -25,7 +25,7 @@ const bodySchema = z.strictObject({
 });
 
 /** Money that people move by hand. Every movement has a cause and a name, and a form sent twice counts once. */
-export function moneyRoutes(parts: RouteParts): Pick<Endpoints, MoneyRoutes> {
+export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes> {
   const at = { db: parts.store.db, reader: parts.reader };
   const post = async (
     id: string,
@@ -99,7 +99,7 @@ function said(accountId: string, body: Loose<AdminMoneyBody>) {
 function positive(body: Loose<AdminMoneyBody>): number {
   const amount = readUsd(body.amountUsd, 'amountUsd');
   if (amount === 0)
-    throw new Refusal('invalid_field', 'The amount must be above zero.', { param: 'amountUsd' });
+    throw new AuthRefusal('invalid_field', 'The amount must be above zero.', { param: 'amountUsd' });
   return amount;
 }
 
@@ -112,9 +112,9 @@ function signed(body: Loose<AdminMoneyBody>): number {
 /** A request is given back once, and never more than it took. */
 async function refundOf(parts: RouteParts, accountId: string, requestId: string, amount: number) {
   const request = await requestById(parts.store.db, requestId, accountId);
-  if (!request) throw new Refusal('not_found', 'This account has no such request.');
+  if (!request) throw new AuthRefusal('not_found', 'This account has no such request.');
   if (amount > request.charged) {
-    throw new Refusal('invalid_field', `This request was charged ${usd(request.charged)}.`, {
+    throw new AuthRefusal('invalid_field', `This request was charged ${usd(request.charged)}.`, {
       param: 'amountUsd',
     });
   }

@@ -2,7 +2,7 @@ import { accountTotals, topSpenders } from '../../activity/accounts.ts';
 import { runningRequests } from '../../activity/request-log.ts';
 import {
   DAY_MS,
-  EVERYBODY,
+  ALL_ACCOUNTS,
   groupUsage,
   spendOf,
   sumUsage,
@@ -15,7 +15,7 @@ import { dayText, usd, usdOfText } from '../amounts.ts';
 import type { AdminDay, AdminOverview } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { usageCounts } from '../usage.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
@@ -24,7 +24,9 @@ const TOP = 5;
 const KEPT_MS = 3_000;
 
 /** All traffic at a glance. */
-export function adminOverviewRoutes(parts: RouteParts): Pick<Endpoints, 'GET /api/console/admin/overview'> {
+export function adminOverviewRoutes(
+  parts: RouteParts,
+): Pick<RouteHandlers, 'GET /api/console/admin/overview'> {
   let kept: { readonly at: number; readonly figures: Promise<AdminOverview> } | undefined;
   return {
     'GET /api/console/admin/overview': {
@@ -44,7 +46,7 @@ export function adminOverviewRoutes(parts: RouteParts): Pick<Endpoints, 'GET /ap
 async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
   const at = { db: parts.store.db, reader: parts.reader };
   const [rows, accounts, spenders, openRequests, loss] = await Promise.all([
-    usageRows(at, EVERYBODY, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    usageRows(at, ALL_ACCOUNTS, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     accountTotals(at),
     topSpenders(at, now, TOP),
     runningRequests(at.db),

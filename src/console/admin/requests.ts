@@ -1,21 +1,21 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
-import { Refusal } from '../../identity/sign-in/refusal.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { usd } from '../amounts.ts';
 import type { RouteParts } from '../parts.ts';
-import { receiptOf } from '../receipt.ts';
-import { requestRow } from '../request-row.ts';
+import { receiptDetail } from '../receipt.ts';
+import { requestItem } from '../request-row.ts';
 import { CSV_OWN, filterOf, findRequests, requestCsv, requestFields } from '../requests.ts';
 import { csvResponse } from '../usage.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 
 type RequestRoutes = `GET /api/console/admin/requests${'' | '.csv' | '/{id}'}`;
 
 const querySchema = z.strictObject({ ...requestFields, account: z.string().max(64).optional() });
 
 /** The requests of all accounts, or of one. */
-export function adminRequestRoutes(parts: RouteParts): Pick<Endpoints, RequestRoutes> {
+export function adminRequestRoutes(parts: RouteParts): Pick<RouteHandlers, RequestRoutes> {
   return {
     'GET /api/console/admin/requests': {
       query: querySchema,
@@ -27,7 +27,7 @@ export function adminRequestRoutes(parts: RouteParts): Pick<Endpoints, RequestRo
         );
         return {
           ...page,
-          items: rows.map((row) => Object.assign(requestRow(row), operatorView(row, emails))),
+          items: rows.map((row) => Object.assign(requestItem(row), operatorView(row, emails))),
         };
       },
     },
@@ -39,8 +39,11 @@ export function adminRequestRoutes(parts: RouteParts): Pick<Endpoints, RequestRo
     'GET /api/console/admin/requests/{id}': {
       async handle({ params }) {
         const row = await requestById(parts.store.db, params.id);
-        if (!row) throw new Refusal('not_found', 'There is no such request.');
-        return { ...receiptOf(row), ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])) };
+        if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+        return {
+          ...receiptDetail(row),
+          ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
+        };
       },
     },
   };

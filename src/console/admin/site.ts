@@ -4,7 +4,7 @@ import { auditPage } from '../../activity/audit.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
-import type { Endpoints } from '../visit.ts';
+import type { RouteHandlers } from '../visit.ts';
 
 type SiteRoutes =
   | 'POST /api/console/admin/ledger/verify'
@@ -12,7 +12,7 @@ type SiteRoutes =
   | `${'GET' | 'PATCH'} /api/console/admin/settings`;
 
 /** The house itself: are the books right, who did what, and what the rules are. */
-export function siteRoutes(parts: RouteParts): Pick<Endpoints, SiteRoutes> {
+export function siteRoutes(parts: RouteParts): Pick<RouteHandlers, SiteRoutes> {
   const { store, reader, clock } = parts;
   return {
     'POST /api/console/admin/ledger/verify': {

@@ -1,4 +1,4 @@
-import type { Day, EndpointType, Millis, Page, RequestOutcome, RequestState, Usd } from './shared.ts';
+import type { Day, EndpointKind, Millis, Page, RequestOutcome, RequestState, Usd } from './shared.ts';
 
 export interface Overview {
   balanceUsd: Usd;
@@ -11,16 +11,16 @@ export interface Overview {
   spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
   /** What will stop this account first. */
   binding: { kind: 'balance' | 'monthly_limit'; leftUsd: Usd; limitUsd: Usd | null };
-  limits: AccountLimits;
+  limits: ShownLimits;
   openHolds: number;
   token: TokenInfo | null;
   /** The last 14 days, per day and model. */
   chart: UsageRow[];
-  latest: RequestRow[];
+  latest: RequestItem[];
 }
 
 /** Where the account has none of its own, the catalog's default is shown. */
-export interface AccountLimits {
+export interface ShownLimits {
   chatPerMinute: number;
   imagesPerMinute: number;
   concurrent: number;
@@ -59,12 +59,12 @@ export interface Quickstart {
 export interface ModelItem {
   endpoint: string;
   endpointName: string;
-  type: EndpointType;
+  type: EndpointKind;
   model: string;
   displayName: string;
   /** The catalog's list: `source_table` of the public API. */
   list: string;
-  price: ModelPrice;
+  price: ListedPrice;
   free: boolean;
   contextTokens: number;
   maxOutput: number;
@@ -78,14 +78,14 @@ export interface ModelItem {
 }
 
 /** Tokens: dollars per million. Images: dollars each. */
-export type ModelPrice =
+export type ListedPrice =
   | { kind: 'tokens'; inputUsd: Usd; cachedInputUsd: Usd; outputUsd: Usd }
   | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[] };
 
 export interface EndpointItem {
   endpoint: string;
   name: string;
-  type: EndpointType;
+  type: EndpointKind;
   unavailable: string | null;
   status: 'up' | 'degraded' | 'down';
 }
@@ -101,7 +101,7 @@ export interface UsageQuery {
   to?: Day;
 }
 
-export interface Usage {
+export interface UsageReport {
   from: Day;
   to: Day;
   rows: UsageRow[];
@@ -142,12 +142,12 @@ export interface RequestQuery {
 }
 
 /** A page may hold fewer items than asked for, even none, and still have a `next`: the search is bounded, go on. */
-export interface RequestPage extends Page<RequestRow> {
+export interface RequestPage extends Page<RequestItem> {
   /** How far back this page looked. */
   searchedTo: Millis | null;
 }
 
-export interface RequestRow {
+export interface RequestItem {
   id: string;
   at: Millis;
   endpoint: string;
@@ -170,7 +170,7 @@ export interface RequestRow {
   client: string;
 }
 
-export interface Receipt extends RequestRow {
+export interface ReceiptDetail extends RequestItem {
   finishedAt: Millis | null;
   finishReason: string | null;
   /** Who counted: the backend, or Tollgate's own meter. */
@@ -178,13 +178,13 @@ export interface Receipt extends RequestRow {
   /** The output cap that the hold covered. */
   outputCap: number;
   choices: number;
-  lines: ReceiptLine[];
+  lines: ReceiptDetailLine[];
   /** The sum of the lines, rounded up once to a whole nano-dollar; what was charged is never more than what was held. */
   totalUsd: Usd;
   attempts: ReceiptAttempt[];
 }
 
-export interface ReceiptLine {
+export interface ReceiptDetailLine {
   item: 'input' | 'cached_input' | 'output' | 'image';
   quantity: number;
   /** Dollars per `per` units. */
@@ -234,7 +234,7 @@ export interface RedeemBody {
   code: string;
 }
 
-export interface Redeemed {
+export interface RedeemResult {
   amountUsd: Usd;
   balanceUsd: Usd;
 }

@@ -1,10 +1,10 @@
 import type {
   Entry,
   EntryQuery,
-  Receipt,
+  ReceiptDetail,
   RequestPage,
   RequestQuery,
-  RequestRow,
+  RequestItem,
   UsageCounts,
 } from './account.ts';
 import type { DisplayCurrency } from './session.ts';
@@ -21,7 +21,7 @@ export interface AdminOverview {
   topModels: ({ endpoint: string; model: string } & UsageCounts)[];
   /** Who spent most this month. */
   topAccounts: { accountId: string; email: string; monthSpentUsd: Usd }[];
-  backends: { name: string; state: BreakerState }[];
+  backends: { name: string; state: BackendState }[];
   catalog: { kind: 'file' | 'store'; error: string | null };
   /** When these figures were computed; they are kept for a few seconds. */
   at: Millis;
@@ -71,7 +71,7 @@ export interface AdminAccountDetail extends AdminAccount {
   twoFactor: boolean;
   sessions: number;
   spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
-  latest: RequestRow[];
+  latest: RequestItem[];
   entries: Entry[];
   defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
 }
@@ -122,7 +122,7 @@ export interface AdminRequestQuery extends RequestQuery {
   account?: string;
 }
 
-export interface AdminRequestRow extends RequestRow {
+export interface AdminRequestRow extends RequestItem {
   accountId: string;
   email: string;
   upstream: string | null;
@@ -134,7 +134,7 @@ export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
   items: AdminRequestRow[];
 }
 
-export interface AdminReceipt extends Receipt {
+export interface AdminReceipt extends ReceiptDetail {
   accountId: string;
   email: string;
   upstream: string | null;
@@ -282,13 +282,13 @@ export interface AdminProviderKeyBody {
   host: string;
 }
 
-export type BreakerState = 'closed' | 'half_open' | 'open';
+export type BackendState = 'closed' | 'half_open' | 'open';
 
 export interface AdminBackend {
   name: string;
   kind: string;
   baseUrl: string | null;
-  state: BreakerState;
+  state: BackendState;
   /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
   problem: string | null;
   /** Models that are not asked for now, and when they will be again. */

@@ -76,7 +76,7 @@ export type ErrorCode =
 export type Role = 'user' | 'admin';
 export type SignUpMode = 'open' | 'closed' | 'invite';
 export type Theme = 'system' | 'light' | 'dark';
-export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding';
+export type EndpointKind = 'chat_completion' | 'image_generation' | 'embedding';
 export type RequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestOutcome =
   | 'completed'

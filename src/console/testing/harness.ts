@@ -174,7 +174,7 @@ function serve(app: Console, clock: Clock) {
   });
 }
 
-export interface Reply<Body = Record<string, unknown>> {
+export interface TestReply<Body = Record<string, unknown>> {
   readonly status: number;
   readonly body: Body;
   readonly headers: Headers;
@@ -217,7 +217,7 @@ export class Browser {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Reply<Body>> {
+  ): Promise<TestReply<Body>> {
     const sent = body === undefined && method !== 'GET' && method !== 'DELETE' ? {} : body;
     const response = await this.raw(method, path, { body: sent, headers });
     const text = await response.text();

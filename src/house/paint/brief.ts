@@ -1,5 +1,5 @@
 import { makePalette, type ColourWish, type Daytime, type Palette } from './palette.ts';
-import { hashText, makeRandom, pick, type Random } from './random.ts';
+import { hashText, makeRandom, pick, type RandomNumber } from './random.ts';
 import {
   COLOUR_WORDS,
   DAYTIME_WORDS,
@@ -82,7 +82,7 @@ function isKnown(form: string): boolean {
   return SCENE_WORDS.has(form) || DAYTIME_WORDS.has(form) || DETAIL_WORDS.has(form) || COLOUR_WORDS.has(form);
 }
 
-function sceneOf(words: readonly string[], random: Random): Scene {
+function sceneOf(words: readonly string[], random: RandomNumber): Scene {
   const votes = new Map<Scene, number>();
   for (const [place, word] of words.entries()) {
     const scene = SCENE_WORDS.get(word);

@@ -1,11 +1,11 @@
 import { blend, eachInBar, eachPixel, put, span, wholeCanvas, type Canvas } from './canvas.ts';
 import type { Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01 } from './noise.ts';
 import { between } from './random.ts';
 
 /** Paints `model` over again with a brush, broad strokes first, then fine ones where there is detail. */
-export function paintOver(easel: Easel, model: Canvas): void {
+export function paintOver(easel: PaintContext, model: Canvas): void {
   const { canvas, random } = easel;
   const ground: Ground = { model, ratio: model.unit / canvas.unit, bristles: makeBristles(easel) };
   eachPixel(canvas, wholeCanvas(canvas), (x, y, at) => put(canvas.data, at, colourAt(ground, x, y)));
@@ -44,7 +44,7 @@ interface Ground {
 }
 
 /** Sixty-four hairs, sixteen places along the stroke. */
-function makeBristles({ noise }: Easel): Float32Array {
+function makeBristles({ noise }: PaintContext): Float32Array {
   return Float32Array.from({ length: 64 * 16 }, (_, index) =>
     noise.at((index >> 4) * 0.43, (index & 15) * 0.35),
   );
@@ -59,7 +59,7 @@ interface Touch {
   readonly fine: number;
 }
 
-function layStroke(easel: Easel, ground: Ground, touch: Touch): void {
+function layStroke(easel: PaintContext, ground: Ground, touch: Touch): void {
   const { canvas, noise, random } = easel;
   const slope = slopeAt(ground, touch.x, touch.y, Math.max(2, touch.half));
   if (slope.steep < touch.fine) return;

@@ -1,6 +1,6 @@
 import { addLight, blend, eachPixel, glow, stroke } from './canvas.ts';
 import { adjust, mix, mixLight, scale, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { polygon } from './figures.ts';
 import { driftFog } from './land.ts';
 import { clamp01, lerp } from './noise.ts';
@@ -9,7 +9,7 @@ import { fillBelow, paintSky } from './sky.ts';
 import { paintLake } from './water.ts';
 
 /** Towers in three or four distances, windows lit, all of it again in the water below. */
-export function paintCity(easel: Easel): void {
+export function paintCity(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const shore = Math.round(canvas.height * 0.7);
   const sun = paintSky(easel, shore);
@@ -52,7 +52,7 @@ interface Tower {
   readonly seed: number;
 }
 
-function paintBlock(easel: Easel, block: Block): void {
+function paintBlock(easel: PaintContext, block: Block): void {
   const { canvas, random } = easel;
   const wide = canvas.unit * lerp(0.034, 0.062, block.near);
   let x = -wide * random();
@@ -78,7 +78,7 @@ function paintBlock(easel: Easel, block: Block): void {
   }
 }
 
-function paintTower(easel: Easel, tower: Tower): void {
+function paintTower(easel: PaintContext, tower: Tower): void {
   const { brief, random } = easel;
   const { palette } = brief;
   const day = brief.daytime === 'day' || brief.daytime === 'mist' || brief.daytime === 'golden';
@@ -106,7 +106,7 @@ function paintTower(easel: Easel, tower: Tower): void {
   paintCrown(easel, { ...tower, top: crown }, { colour: tint, setback });
 }
 
-function paintCrown(easel: Easel, tower: Tower, look: { colour: Rgb; setback: boolean }): void {
+function paintCrown(easel: PaintContext, tower: Tower, look: { colour: Rgb; setback: boolean }): void {
   const { canvas, random } = easel;
   const inset = look.setback ? 0.2 : 0;
   const width = tower.right - tower.left;
@@ -155,7 +155,7 @@ function paintCrown(easel: Easel, tower: Tower, look: { colour: Rgb; setback: bo
 }
 
 /** One face of a tower with its grid of windows; a window is a few pixels with soft edges. */
-function paintWall(easel: Easel, tower: Tower, colour: Rgb, day: boolean): void {
+function paintWall(easel: PaintContext, tower: Tower, colour: Rgb, day: boolean): void {
   const { canvas, brief } = easel;
   const pane = canvas.unit * lerp(0.0055, 0.0074, tower.near);
   const storey = pane * 1.35;
@@ -200,7 +200,7 @@ function paintWall(easel: Easel, tower: Tower, colour: Rgb, day: boolean): void 
 }
 
 /** The embankment: a dark line with street lamps, so that the towers stand on something. */
-function paintQuay(easel: Easel, shore: number): void {
+function paintQuay(easel: PaintContext, shore: number): void {
   const { canvas, brief, random } = easel;
   const colour = scale(brief.palette.near, 0.7);
   const tall = canvas.unit * 0.012;

@@ -1,14 +1,14 @@
 import { blend, stroke } from './canvas.ts';
 import { mix, mixLight } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { nearestCrest } from './land.ts';
 import { clamp01, lerp, smoothstep } from './noise.ts';
 import { addLife } from './scapes.ts';
-import { between, wholeBetween, type Random } from './random.ts';
+import { between, wholeBetween, type RandomNumber } from './random.ts';
 import { fillBelow, paintSky, type Sun } from './sky.ts';
 
 /** Dune behind dune in low light: every crest runs down towards us and parts a lit face from a shaded one. */
-export function paintDunes(easel: Easel): void {
+export function paintDunes(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const horizon = canvas.height * 0.5;
   const sun = paintSky(easel, horizon);
@@ -39,7 +39,7 @@ interface Dune {
   readonly summits: readonly Summit[];
 }
 
-function makeDune(easel: Easel, near: number): Dune {
+function makeDune(easel: PaintContext, near: number): Dune {
   const { canvas, noise, random } = easel;
   const foot = canvas.height * lerp(0.53, 1.02, near ** 1.2);
   const tall = canvas.unit * lerp(0.045, 0.3, near);
@@ -58,7 +58,7 @@ function makeDune(easel: Easel, near: number): Dune {
 }
 
 function makeSummit(
-  random: Random,
+  random: RandomNumber,
   place: { canvasWidth: number; slot: number; count: number; tall: number },
 ): Summit {
   return {
@@ -76,7 +76,7 @@ function riseOf(summit: Summit, x: number): number {
   return summit.tall * Math.exp(-((Math.abs(x - summit.x) / summit.wide) ** 1.25));
 }
 
-function shadeDune(easel: Easel, dune: Dune, hidden: Float32Array, sun: Sun): void {
+function shadeDune(easel: PaintContext, dune: Dune, hidden: Float32Array, sun: Sun): void {
   const { canvas, noise, brief } = easel;
   const { palette } = brief;
   const air = (1 - dune.near) * 0.6;
@@ -126,7 +126,7 @@ function faceAt(dune: Dune, unit: number, x: number, y: number): number {
 }
 
 /** A few tufts at our feet give the eye a measure of how large the dunes are. */
-function paintGrass(easel: Easel, dune: Dune | undefined): void {
+function paintGrass(easel: PaintContext, dune: Dune | undefined): void {
   const { canvas, brief, random } = easel;
   if (!dune) return;
   for (let tuft = 0; tuft < 7; tuft++) {

@@ -1,6 +1,6 @@
 import { blend, stroke, type Canvas } from './canvas.ts';
 import { mix, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { between } from './random.ts';
 
 export type Point = readonly [x: number, y: number];
@@ -49,7 +49,7 @@ function addSpans(points: readonly Point[], row: number, share: Float32Array): v
 }
 
 /** A sloop under sail, standing on `y`. */
-export function paintBoat(easel: Easel, boat: { x: number; y: number; tall: number }): void {
+export function paintBoat(easel: PaintContext, boat: { x: number; y: number; tall: number }): void {
   const { canvas, brief, random } = easel;
   const { x, y, tall } = boat;
   const lean = between(random, -0.05, 0.05) * tall;
@@ -89,7 +89,10 @@ export function paintBoat(easel: Easel, boat: { x: number; y: number; tall: numb
 }
 
 /** A loose flock, each bird two curved wings. */
-export function paintBirds(easel: Easel, flock: { x: number; y: number; size: number; count: number }): void {
+export function paintBirds(
+  easel: PaintContext,
+  flock: { x: number; y: number; size: number; count: number },
+): void {
   const { canvas, brief, random } = easel;
   for (let bird = 0; bird < flock.count; bird++) {
     const x = flock.x + between(random, -1, 1) * flock.size * 9;

@@ -1,7 +1,7 @@
 import type { Canvas } from './canvas.ts';
 import { stir } from './random.ts';
 
-export interface Finish {
+export interface PictureFinish {
   /** How much light spills from the brightest places. */
   readonly bloom: number;
   /** How much the corners darken. */
@@ -11,7 +11,7 @@ export interface Finish {
 }
 
 /** Develops the picture: spills light, darkens corners, rolls off highlights and dithers down to 8-bit sRGB. */
-export function develop(canvas: Canvas, finish: Finish): Uint8Array {
+export function develop(canvas: Canvas, finish: PictureFinish): Uint8Array {
   if (finish.bloom > 0) spillLight(canvas, finish.bloom);
   const { width, height, data } = canvas;
   const bytes = new Uint8Array(width * height * 3);

@@ -1,11 +1,11 @@
 import { blend, disc, eachInBar, eachPixel, put, stroke, wholeCanvas, type Box } from './canvas.ts';
 import { adjust, fromLch, makeRamp, mix, mixLight, readRamp, scale, type Ramp, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01, smoothstep } from './noise.ts';
 import { bell, between, pick, wholeBetween } from './random.ts';
 
 /** Blossoms close up before a garden that is out of focus. */
-export function paintFlowers(easel: Easel): void {
+export function paintFlowers(easel: PaintContext): void {
   const { canvas, random, brief } = easel;
   paintGarden(easel);
   const left = random() < 0.5;
@@ -68,7 +68,7 @@ interface Blossom {
   readonly dim: number;
 }
 
-function bouquetColours({ brief, random }: Easel): readonly [Rgb, Rgb] {
+function bouquetColours({ brief, random }: PaintContext): readonly [Rgb, Rgb] {
   const { accents } = brief.palette;
   if (brief.colours.length > 0) {
     const other = brief.palette.accents[brief.palette.accents.length - 2] ?? accents[0];
@@ -92,7 +92,7 @@ const HUES: readonly [HuePair, ...HuePair[]] = [
 
 type HuePair = readonly [own: number, companion: number];
 
-function paintBlossom(easel: Easel, blossom: Blossom): void {
+function paintBlossom(easel: PaintContext, blossom: Blossom): void {
   const { kind, radius } = blossom;
   for (let ring = 0; ring < kind.rings; ring++) {
     const inward = ring / kind.rings;
@@ -116,7 +116,7 @@ function paintBlossom(easel: Easel, blossom: Blossom): void {
   if (kind.heart > 0.1) paintHeart(easel, blossom);
 }
 
-function petalRamp({ brief }: Easel, blossom: Blossom, inward: number): Ramp {
+function petalRamp({ brief }: PaintContext, blossom: Blossom, inward: number): Ramp {
   const dim = blossom.dim;
   const tip = adjust(blossom.colour, { lightness: 0.1 - inward * 0.06 - dim });
   const body = adjust(blossom.colour, { lightness: -0.02 - inward * 0.05 - dim, chroma: 1.08 });
@@ -132,7 +132,7 @@ function petalRamp({ brief }: Easel, blossom: Blossom, inward: number): Ramp {
   );
 }
 
-function shadowUnder({ canvas, brief }: Easel, blossom: Blossom, reach: number): void {
+function shadowUnder({ canvas, brief }: PaintContext, blossom: Blossom, reach: number): void {
   disc(
     canvas,
     { x: blossom.x + reach * 0.03, y: blossom.y + reach * 0.06, radius: reach * 0.7 },
@@ -147,7 +147,7 @@ interface Petal {
   readonly seed: number;
 }
 
-function paintPetal({ canvas, noise, brief }: Easel, blossom: Blossom, petal: Petal): void {
+function paintPetal({ canvas, noise, brief }: PaintContext, blossom: Blossom, petal: Petal): void {
   const { kind } = blossom;
   const cos = Math.cos(petal.angle);
   const sin = Math.sin(petal.angle);
@@ -212,7 +212,7 @@ function petalBox(blossom: Blossom, petal: { cos: number; sin: number; length: n
 }
 
 /** Florets in a golden spiral, as in a sunflower. */
-function paintHeart({ canvas, random, brief }: Easel, blossom: Blossom): void {
+function paintHeart({ canvas, random, brief }: PaintContext, blossom: Blossom): void {
   const radius = blossom.radius * blossom.kind.heart;
   const dark = mix(brief.palette.near, fromLch({ l: 0.35, c: 0.09, h: 55 }), 0.5);
   const bright = mix(fromLch({ l: 0.82, c: 0.16, h: 88 }), brief.palette.sun, 0.15);
@@ -237,7 +237,7 @@ function paintHeart({ canvas, random, brief }: Easel, blossom: Blossom): void {
   }
 }
 
-function paintGarden(easel: Easel): void {
+function paintGarden(easel: PaintContext): void {
   const { canvas, brief, noise, random } = easel;
   const { palette } = brief;
   const green = fromLch({ l: 0.42, c: 0.085, h: between(random, 140, 185) });
@@ -271,7 +271,7 @@ function paintGarden(easel: Easel): void {
   }
 }
 
-function paintStem(easel: Easel, spot: { x: number; y: number; size: number }, left: boolean): void {
+function paintStem(easel: PaintContext, spot: { x: number; y: number; size: number }, left: boolean): void {
   const { canvas, random, brief } = easel;
   const green = mix(fromLch({ l: 0.36, c: 0.08, h: 140 }), brief.palette.near, 0.35);
   const bend = (left ? 1 : -1) * between(random, 0.05, 0.2) * canvas.unit;
@@ -303,7 +303,7 @@ function paintStem(easel: Easel, spot: { x: number; y: number; size: number }, l
 }
 
 function paintLeaf(
-  { canvas, brief }: Easel,
+  { canvas, brief }: PaintContext,
   leaf: { x: number; y: number; length: number; angle: number; green: Rgb },
 ): void {
   const cos = Math.cos(leaf.angle);
@@ -325,7 +325,7 @@ function paintLeaf(
   });
 }
 
-function paintPollen({ canvas, random }: Easel, colour: Rgb): void {
+function paintPollen({ canvas, random }: PaintContext, colour: Rgb): void {
   for (let speck = 0; speck < 40; speck++) {
     const radius = canvas.unit * between(random, 0.001, 0.004);
     disc(

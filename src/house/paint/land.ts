@@ -1,6 +1,6 @@
 import { blend, makeField, type Canvas } from './canvas.ts';
 import { adjust, mix, mixLight, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01, smoothstep } from './noise.ts';
 import { between } from './random.ts';
 import type { Sun } from './sky.ts';
@@ -18,7 +18,7 @@ export interface Ridge {
 
 /** Paints ridges from far to near. Each pixel is shaded once: a ridge stops where a nearer one hides it. */
 export function paintRidges(
-  easel: Easel,
+  easel: PaintContext,
   ridges: readonly Ridge[],
   sun: Sun,
   afterEach?: (ridge: Ridge) => void,
@@ -42,7 +42,7 @@ export interface RidgePlan {
   readonly hero?: number | undefined;
 }
 
-export function makeRidge({ canvas, noise, random }: Easel, plan: RidgePlan): Ridge {
+export function makeRidge({ canvas, noise, random }: PaintContext, plan: RidgePlan): Ridge {
   const lane = random() * 500;
   const crest = new Float32Array(canvas.width);
   for (let x = 0; x < canvas.width; x++) {
@@ -54,7 +54,7 @@ export function makeRidge({ canvas, noise, random }: Easel, plan: RidgePlan): Ri
 
 function profile(
   plan: RidgePlan,
-  noise: Easel['noise'],
+  noise: PaintContext['noise'],
   at: { u: number; lane: number; across: number },
 ): number {
   const broad = 0.5 + 0.5 * noise.at(at.u * 0.45, at.lane);
@@ -77,7 +77,7 @@ export function nearestCrest(canvas: Canvas, nearer: readonly Pick<Ridge, 'crest
 }
 
 /** What the air does to land at a distance: it takes on the colour of the sky above the horizon. */
-export function airy({ brief }: Pick<Easel, 'brief'>, near: number): Rgb {
+export function airy({ brief }: Pick<PaintContext, 'brief'>, near: number): Rgb {
   const { far, near: close, sky } = brief.palette;
   const distant = mix(far, sky[3], 0.42);
   return mix(distant, close, smoothstep(0, 1, near) * 0.97);
@@ -92,7 +92,7 @@ interface Slope {
   readonly mist: Rgb;
 }
 
-function slopeColours(easel: Easel, near: number): Slope {
+function slopeColours(easel: PaintContext, near: number): Slope {
   const { palette } = easel.brief;
   const base = airy(easel, near);
   const air = 1 - near;
@@ -107,7 +107,7 @@ function slopeColours(easel: Easel, near: number): Slope {
 }
 
 /** Rock and grass: light falls from the sun's side on a relief of ridged noise; fog gathers at the foot. */
-function shadeSlope(easel: Easel, ridge: Ridge, hidden: Float32Array, sun: Sun): void {
+function shadeSlope(easel: PaintContext, ridge: Ridge, hidden: Float32Array, sun: Sun): void {
   const { canvas, noise, brief } = easel;
   const colours = slopeColours(easel, ridge.near);
   const rock = ridge.kind === 'rock';
@@ -157,7 +157,7 @@ function shadeSlope(easel: Easel, ridge: Ridge, hidden: Float32Array, sun: Sun):
 }
 
 /** Drifting fog between two layers of land. */
-export function driftFog(easel: Easel, band: { row: number; thick: number; strength: number }): void {
+export function driftFog(easel: PaintContext, band: { row: number; thick: number; strength: number }): void {
   const { canvas, noise, brief, random } = easel;
   const colour = mix(brief.palette.sky[3], brief.palette.sky[2], 0.25);
   const shift = between(random, 0, 90);

@@ -1,5 +1,5 @@
 import { createNoise2D } from 'simplex-noise';
-import type { Random } from './random.ts';
+import type { RandomNumber } from './random.ts';
 
 /** Smooth random fields over the plane, seeded. All values lie in about −1 … 1 unless said otherwise. */
 export interface Noise {
@@ -10,7 +10,7 @@ export interface Noise {
   ridged(x: number, y: number, octaves: number): number;
 }
 
-export function makeNoise(random: Random): Noise {
+export function makeNoise(random: RandomNumber): Noise {
   const at = createNoise2D(random);
   return {
     at,

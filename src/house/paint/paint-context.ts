@@ -1,12 +1,12 @@
 import type { Brief } from './brief.ts';
 import type { Canvas } from './canvas.ts';
 import type { Noise } from './noise.ts';
-import type { Random } from './random.ts';
+import type { RandomNumber } from './random.ts';
 
 /** What a scene paints with. */
-export interface Easel {
+export interface PaintContext {
   readonly canvas: Canvas;
   readonly brief: Brief;
-  readonly random: Random;
+  readonly random: RandomNumber;
   readonly noise: Noise;
 }

@@ -1,8 +1,8 @@
 import { describe, readBrief, type Brief, type PaintOrder } from './brief.ts';
 import { paintOver } from './brush.ts';
 import { makeCanvas } from './canvas.ts';
-import type { Easel } from './paint-context.ts';
-import { develop, type Finish } from './finish.ts';
+import type { PaintContext } from './paint-context.ts';
+import { develop, type PictureFinish } from './finish.ts';
 import { paintFlowers } from './flowers.ts';
 import { makeNoise } from './noise.ts';
 import { encodePng } from './png.ts';
@@ -42,7 +42,7 @@ export function paint(order: PaintOrder): Painting {
 /** A picture that is painted over needs no more detail than a brush can follow. */
 const SKETCH = 0.4;
 
-function setUp(brief: Brief, width: number, height: number): Easel {
+function setUp(brief: Brief, width: number, height: number): PaintContext {
   return {
     canvas: makeCanvas(width, height),
     brief,
@@ -52,14 +52,14 @@ function setUp(brief: Brief, width: number, height: number): Easel {
 }
 
 interface Studio {
-  readonly paint: (easel: Easel) => void;
-  readonly finish: Finish;
+  readonly paint: (easel: PaintContext) => void;
+  readonly finish: PictureFinish;
 }
 
-const OUTDOORS: Finish = { bloom: 0.35, vignette: 0.2, grain: 0.4 };
-const LIGHTS: Finish = { bloom: 0.5, vignette: 0.22, grain: 0.4 };
-const INDOORS: Finish = { bloom: 0.2, vignette: 0.24, grain: 0.4 };
-const PAPER: Finish = { bloom: 0, vignette: 0.05, grain: 1.2 };
+const OUTDOORS: PictureFinish = { bloom: 0.35, vignette: 0.2, grain: 0.4 };
+const LIGHTS: PictureFinish = { bloom: 0.5, vignette: 0.22, grain: 0.4 };
+const INDOORS: PictureFinish = { bloom: 0.2, vignette: 0.24, grain: 0.4 };
+const PAPER: PictureFinish = { bloom: 0, vignette: 0.05, grain: 1.2 };
 
 const STUDIOS: Readonly<Record<Scene, Studio>> = {
   mountains: { paint: paintMountains, finish: OUTDOORS },

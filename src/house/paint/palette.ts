@@ -1,5 +1,5 @@
 import { adjust, fromLch, hex, mix, toLch, type Rgb } from './colour.ts';
-import { pick, type Random } from './random.ts';
+import { pick, type RandomNumber } from './random.ts';
 
 export type Daytime = 'dawn' | 'day' | 'golden' | 'dusk' | 'night' | 'mist' | 'storm';
 
@@ -30,7 +30,7 @@ export interface ColourWish {
   readonly lightness: number;
 }
 
-export function makePalette(daytime: Daytime, wish: ColourWish, random: Random): Palette {
+export function makePalette(daytime: Daytime, wish: ColourWish, random: RandomNumber): Palette {
   const light = LIGHTS[daytime];
   const set = pick(random, ACCENT_SETS);
   const accents = wish.hues.length > 0 ? accentsOf(wish.hues, random) : set.map((code) => hex(code));
@@ -72,7 +72,7 @@ function steer(rgb: Rgb, hue: number | undefined, strength: number): Rgb {
   return mix(rgb, wanted, strength);
 }
 
-function accentsOf(hues: readonly number[], random: Random): Rgb[] {
+function accentsOf(hues: readonly number[], random: RandomNumber): Rgb[] {
   const steps = [0.42, 0.58, 0.7, 0.82];
   const own = hues.flatMap((hue) =>
     steps.map((l, index) =>

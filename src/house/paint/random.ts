@@ -1,8 +1,8 @@
 /** A seeded stream of numbers in [0, 1): the same seed paints the same picture, on every machine. */
-export type Random = () => number;
+export type RandomNumber = () => number;
 
 /** Mulberry32: small, fast, and good enough for pictures. */
-export function makeRandom(seed: number): Random {
+export function makeRandom(seed: number): RandomNumber {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -29,19 +29,19 @@ export function stir(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-export function between(random: Random, low: number, high: number): number {
+export function between(random: RandomNumber, low: number, high: number): number {
   return low + (high - low) * random();
 }
 
-export function wholeBetween(random: Random, low: number, high: number): number {
+export function wholeBetween(random: RandomNumber, low: number, high: number): number {
   return Math.floor(between(random, low, high + 1));
 }
 
-export function pick<T>(random: Random, options: readonly [T, ...T[]]): T {
+export function pick<T>(random: RandomNumber, options: readonly [T, ...T[]]): T {
   return options[Math.floor(random() * options.length)] ?? options[0];
 }
 
 /** Half of the numbers near zero, few near the ends: sizes and offsets in nature look like this. */
-export function bell(random: Random): number {
+export function bell(random: RandomNumber): number {
   return random() + random() + random() - 1.5;
 }

@@ -1,10 +1,10 @@
 import { eachPixel, stroke, wholeCanvas, type Canvas } from './canvas.ts';
 import { adjust, mix, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
-import { between, pick, type Random } from './random.ts';
+import type { PaintContext } from './paint-context.ts';
+import { between, pick, type RandomNumber } from './random.ts';
 
 /** Bands of colour that follow one invisible current and never touch. */
-export function paintRibbons(easel: Easel): void {
+export function paintRibbons(easel: PaintContext): void {
   const { canvas, brief, random, noise } = easel;
   const dark = brief.daytime === 'night' || brief.daytime === 'dusk' || brief.daytime === 'storm';
   const ground = dark ? brief.palette.ink : brief.palette.paper;
@@ -118,7 +118,7 @@ function oneWay(walk: Walk, start: Spot, direction: 1 | -1): Spot[] {
   return path;
 }
 
-function ribbonColour(easel: Easel, path: readonly Spot[], dark: boolean): Rgb {
+function ribbonColour(easel: PaintContext, path: readonly Spot[], dark: boolean): Rgb {
   const { brief, random, noise, canvas } = easel;
   const { accents } = brief.palette;
   const start = path[0] ?? { x: 0, y: 0 };
@@ -130,7 +130,7 @@ function ribbonColour(easel: Easel, path: readonly Spot[], dark: boolean): Rgb {
 }
 
 function drawRibbon(
-  easel: Easel,
+  easel: PaintContext,
   path: readonly Spot[],
   look: { half: number; colour: Rgb; dark: boolean },
 ): void {
@@ -175,7 +175,7 @@ function castShadow(canvas: Canvas, path: readonly Spot[], half: number): void {
 function engrave(
   canvas: Canvas,
   path: readonly Spot[],
-  look: { half: number; colour: Rgb; random: Random },
+  look: { half: number; colour: Rgb; random: RandomNumber },
 ): void {
   const lines = Math.max(2, Math.round(look.half / (canvas.unit * 0.004)));
   for (let line = 0; line < lines; line++) {
@@ -203,7 +203,7 @@ function engrave(
   }
 }
 
-function paintGround({ canvas, noise }: Easel, ground: Rgb, dark: boolean): void {
+function paintGround({ canvas, noise }: PaintContext, ground: Rgb, dark: boolean): void {
   eachPixel(canvas, wholeCanvas(canvas), (x, y, at) => {
     const light = 1 + noise.fbm((x / canvas.unit) * 1.4, (y / canvas.unit) * 1.4, 3) * (dark ? 0.25 : 0.035);
     canvas.data[at] = ground[0] * light;

@@ -1,5 +1,5 @@
 import { mix } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { paintBirds, paintBoat } from './figures.ts';
 import { driftFog, makeRidge, paintRidges, type Ridge } from './land.ts';
 import { lerp, smoothstep } from './noise.ts';
@@ -9,7 +9,7 @@ import { paintWood } from './trees.ts';
 import { paintLake, paintSea } from './water.ts';
 
 /** Ranges behind ranges, with a summit, woods at our feet or a lake, as the words say. */
-export function paintMountains(easel: Easel): void {
+export function paintMountains(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const lake = brief.details.has('water') || (!brief.details.has('trees') && random() < 0.4);
   const horizon = canvas.height * (lake ? 0.6 : 0.66);
@@ -46,7 +46,7 @@ export function paintMountains(easel: Easel): void {
   addLife(easel, horizon);
 }
 
-function standWood(easel: Easel, ridge: Ridge, lake: boolean): void {
+function standWood(easel: PaintContext, ridge: Ridge, lake: boolean): void {
   const { canvas, brief, random } = easel;
   const forest = brief.details.has('trees');
   const open = random() < 0.5 ? 1 : 0;
@@ -60,13 +60,13 @@ function standWood(easel: Easel, ridge: Ridge, lake: boolean): void {
   });
 }
 
-function fogginess({ brief }: Easel): number {
+function fogginess({ brief }: PaintContext): number {
   const usual = brief.daytime === 'night' ? 0.22 : 0.42;
   return brief.details.has('fog') || brief.daytime === 'mist' ? 0.75 : usual;
 }
 
 /** Stands of spruce, one behind the other, each paler than the one before it. */
-export function paintForest(easel: Easel): void {
+export function paintForest(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const horizon = canvas.height * 0.62;
   const sun = paintSky(easel, horizon);
@@ -105,7 +105,7 @@ export function paintForest(easel: Easel): void {
 }
 
 /** The open sea, with islands on the horizon or a sail. */
-export function paintSeascape(easel: Easel): void {
+export function paintSeascape(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const horizon = Math.round(canvas.height * between(random, 0.5, 0.58));
   const sun = paintSky(easel, horizon);
@@ -138,7 +138,7 @@ export function paintSeascape(easel: Easel): void {
   addLife(easel, horizon);
 }
 
-export function addLife(easel: Easel, horizon: number): void {
+export function addLife(easel: PaintContext, horizon: number): void {
   const { canvas, brief, random } = easel;
   if (!brief.details.has('birds') && (isNight(easel) || random() < 0.6)) return;
   paintBirds(easel, {

@@ -1,11 +1,11 @@
 import { blend, eachPixel, put, span, wholeCanvas } from './canvas.ts';
 import { mix, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01 } from './noise.ts';
 import { pick, wholeBetween } from './random.ts';
 
 /** A poster: a grid of plain forms cut from coloured paper. */
-export function paintShapes(easel: Easel): void {
+export function paintShapes(easel: PaintContext): void {
   const { canvas, brief, random } = easel;
   const { palette } = brief;
   const cells = wholeBetween(random, 4, 6);
@@ -67,7 +67,7 @@ const FORMS: readonly [Form, ...Form[]] = [
 /** Forms that stay whole when they are set small into another one. */
 const INLAYS: readonly [Form, ...Form[]] = [FORMS[0], FORMS[6] ?? FORMS[0]];
 
-function paintCell(easel: Easel, cell: Cell): void {
+function paintCell(easel: PaintContext, cell: Cell): void {
   const { canvas, random, noise } = easel;
   const form = pick(random, FORMS);
   const turns = Math.floor(random() * 4);
@@ -110,6 +110,6 @@ function turned(u: number, v: number, turns: number): readonly [number, number] 
   }
 }
 
-function paintPaper({ canvas, brief }: Easel): void {
+function paintPaper({ canvas, brief }: PaintContext): void {
   eachPixel(canvas, wholeCanvas(canvas), (_x, _y, at) => put(canvas.data, at, brief.palette.paper));
 }

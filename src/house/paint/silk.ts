@@ -1,11 +1,11 @@
 import { addLight, eachPixel, makeField, wholeCanvas } from './canvas.ts';
 import { fromLch, makeRamp, mix, readRamp } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01 } from './noise.ts';
 import { between, pick } from './random.ts';
 
 /** Noise folded into itself twice, lit from one side: cloth, smoke or stone, as the palette has it. */
-export function paintSilk(easel: Easel): void {
+export function paintSilk(easel: PaintContext): void {
   const { canvas, noise, random, brief } = easel;
   const shift = random() * 200;
   const zoom = between(random, 0.75, 1.15);
@@ -46,7 +46,7 @@ export function paintSilk(easel: Easel): void {
 /** Where dark shades still look rich; dark yellow and green look like mud. */
 const SILK_HUES = [8, 25, 195, 230, 255, 275, 300, 325, 345] as const;
 
-function silkRamp({ brief, random }: Easel) {
+function silkRamp({ brief, random }: PaintContext) {
   const { accents } = brief.palette;
   if (brief.colours.length > 0) {
     // Every second shade: with two colour words both are in it, from dark to light.

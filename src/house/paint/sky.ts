@@ -11,7 +11,7 @@ import {
   type Field,
 } from './canvas.ts';
 import { makeRamp, mix, mixLight, readRamp, scale, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01, smoothstep } from './noise.ts';
 import { between } from './random.ts';
 
@@ -23,7 +23,7 @@ export interface Sun {
 }
 
 /** Paints the heavens from the top edge down to `horizon` (a row) and a little below, and says where the sun stands. */
-export function paintSky(easel: Easel, horizon: number): Sun {
+export function paintSky(easel: PaintContext, horizon: number): Sun {
   const sun = placeSun(easel, horizon);
   paintAir(easel, horizon, sun);
   if (isNight(easel)) paintStars(easel, horizon);
@@ -33,11 +33,11 @@ export function paintSky(easel: Easel, horizon: number): Sun {
   return sun;
 }
 
-export function isNight({ brief }: Easel): boolean {
+export function isNight({ brief }: PaintContext): boolean {
   return brief.daytime === 'night' || brief.details.has('stars') || brief.details.has('aurora');
 }
 
-function placeSun({ canvas, random, brief }: Easel, horizon: number): Sun {
+function placeSun({ canvas, random, brief }: PaintContext, horizon: number): Sun {
   const side = random() < 0.5 ? between(random, 0.24, 0.4) : between(random, 0.6, 0.76);
   const high = { dawn: 0.22, day: 0.62, golden: 0.2, dusk: 0.12, night: 0.6, mist: 0.42, storm: 0.4 }[
     brief.daytime
@@ -49,7 +49,7 @@ function placeSun({ canvas, random, brief }: Easel, horizon: number): Sun {
   };
 }
 
-function paintAir(easel: Easel, horizon: number, sun: Sun): void {
+function paintAir(easel: PaintContext, horizon: number, sun: Sun): void {
   const { canvas, brief, noise } = easel;
   const [zenith, upper, lower, rim] = brief.palette.sky;
   const ramp = makeRamp([
@@ -76,7 +76,7 @@ function paintAir(easel: Easel, horizon: number, sun: Sun): void {
   });
 }
 
-function paintDisc(easel: Easel, sun: Sun): void {
+function paintDisc(easel: PaintContext, sun: Sun): void {
   const { canvas, brief, noise, random } = easel;
   if (brief.daytime === 'storm') return;
   const moon = isNight(easel) || brief.details.has('moon');
@@ -112,7 +112,7 @@ function box(sun: Sun) {
 }
 
 function paintStars(
-  { canvas, random, noise }: Pick<Easel, 'canvas' | 'random' | 'noise'>,
+  { canvas, random, noise }: Pick<PaintContext, 'canvas' | 'random' | 'noise'>,
   horizon: number,
 ): void {
   const count = Math.round(((canvas.width * horizon) / (canvas.unit * canvas.unit)) * 900);
@@ -141,7 +141,7 @@ function paintStars(
   }
 }
 
-function paintAurora({ canvas, random, noise, brief }: Easel, horizon: number): void {
+function paintAurora({ canvas, random, noise, brief }: PaintContext, horizon: number): void {
   const greens: Rgb =
     brief.colours.length > 0 ? (brief.palette.accents[1] ?? brief.palette.accents[0]) : [0.1, 0.9, 0.5];
   const tops: Rgb = brief.colours.length > 0 ? brief.palette.accents[0] : [0.45, 0.15, 0.8];
@@ -171,7 +171,7 @@ function paintAurora({ canvas, random, noise, brief }: Easel, horizon: number): 
   }
 }
 
-function paintClouds(easel: Easel, horizon: number, sun: Sun): void {
+function paintClouds(easel: PaintContext, horizon: number, sun: Sun): void {
   const { canvas, brief, random } = easel;
   const clear = isNight(easel) && !brief.details.has('clouds');
   const amount = cloudAmount(easel);
@@ -196,7 +196,7 @@ function paintClouds(easel: Easel, horizon: number, sun: Sun): void {
   });
 }
 
-function cloudAmount({ brief, random }: Easel): number {
+function cloudAmount({ brief, random }: PaintContext): number {
   const usual = { dawn: 0.34, day: 0.42, golden: 0.36, dusk: 0.36, night: 0.2, mist: 0, storm: 0.5 }[
     brief.daytime
   ];
@@ -204,7 +204,7 @@ function cloudAmount({ brief, random }: Easel): number {
 }
 
 /** Clouds lie on a ceiling above us, so they get smaller and denser towards the horizon. */
-function cloudField({ canvas, noise }: Easel, horizon: number, shift: number): Field {
+function cloudField({ canvas, noise }: PaintContext, horizon: number, shift: number): Field {
   return makeField(canvas, 2, (x, y) => {
     if (y > horizon) return 0;
     const far = 1 / ((horizon - y) / canvas.unit + 0.14);

@@ -1,11 +1,11 @@
 import { addLight, blend, disc, eachPixel, glow, makeField, put, span, wholeCanvas } from './canvas.ts';
 import { adjust, fromLch, makeRamp, mix, readRamp, scale, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01, smoothstep } from './noise.ts';
 import { between, pick } from './random.ts';
 
 /** A planet in front of glowing dust, stars behind both. */
-export function paintSpace(easel: Easel): void {
+export function paintSpace(easel: PaintContext): void {
   const { random, canvas } = easel;
   const colours = cosmicColours(easel);
   paintNebula(easel, colours);
@@ -39,7 +39,7 @@ interface CosmicColours {
   readonly land: readonly [Rgb, Rgb, Rgb];
 }
 
-function cosmicColours({ brief, random }: Easel): CosmicColours {
+function cosmicColours({ brief, random }: PaintContext): CosmicColours {
   if (brief.colours.length > 0) {
     const { accents } = brief.palette;
     const read = (from: number): Rgb => accents.at(from) ?? accents[0];
@@ -66,7 +66,7 @@ function cosmicColours({ brief, random }: Easel): CosmicColours {
   };
 }
 
-function paintNebula({ canvas, noise, random }: Easel, colours: CosmicColours): void {
+function paintNebula({ canvas, noise, random }: PaintContext, colours: CosmicColours): void {
   const shift = random() * 100;
   const slant = between(random, -0.9, 0.9);
   const dust = (seed: number, reach: number) =>
@@ -96,7 +96,7 @@ function paintNebula({ canvas, noise, random }: Easel, colours: CosmicColours): 
   });
 }
 
-function paintStarfield({ canvas, random }: Easel): void {
+function paintStarfield({ canvas, random }: PaintContext): void {
   const count = Math.round(((canvas.width * canvas.height) / canvas.unit ** 2) * 1500);
   for (let star = 0; star < count; star++) {
     const rare = random() ** 18;
@@ -148,7 +148,7 @@ function unit([x, y, z]: Vector): Vector {
   return [x / length, y / length, z / length];
 }
 
-function paintPlanet({ canvas, noise, random }: Easel, planet: Planet): void {
+function paintPlanet({ canvas, noise, random }: PaintContext, planet: Planet): void {
   const banded = random() < 0.6;
   const shift = random() * 80;
   const ramp = makeRamp([
@@ -204,7 +204,7 @@ function paintPlanet({ canvas, noise, random }: Easel, planet: Planet): void {
 }
 
 /** A flat disc seen at a slant; the half behind the planet is painted before it, the other after it. */
-function paintRing({ canvas, noise }: Easel, planet: Planet, half: 'behind' | 'before'): void {
+function paintRing({ canvas, noise }: PaintContext, planet: Planet, half: 'behind' | 'before'): void {
   const slant = 0.24;
   const [inner, outer] = [planet.radius * 1.32, planet.radius * 2.15];
   const cos = Math.cos(planet.tilt);

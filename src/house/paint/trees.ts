@@ -1,11 +1,11 @@
 import { blend, eachPixel, type Canvas } from './canvas.ts';
 import type { Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import type { Ridge } from './land.ts';
 import { airy } from './land.ts';
 import { mix } from './colour.ts';
 import { clamp01 } from './noise.ts';
-import { bell, between, type Random } from './random.ts';
+import { bell, between, type RandomNumber } from './random.ts';
 
 interface Conifer {
   readonly x: number;
@@ -19,7 +19,7 @@ interface Conifer {
 }
 
 /** A spruce: drooping tiers that widen towards the ground, ragged on both sides in its own way. */
-function paintConifer(canvas: Canvas, tree: Conifer, random: Random): void {
+function paintConifer(canvas: Canvas, tree: Conifer, random: RandomNumber): void {
   const tiers = Math.round(between(random, 9, 15));
   const wide = tree.tall * between(random, 0.15, 0.21);
   const droop = between(random, 0.25, 0.5);
@@ -75,7 +75,7 @@ export interface Wood {
 }
 
 /** A stand of conifers along the crest of a ridge. */
-export function paintWood(easel: Easel, ridge: Ridge, wood: Wood): void {
+export function paintWood(easel: PaintContext, ridge: Ridge, wood: Wood): void {
   const { canvas, brief, random, noise } = easel;
   const colour = airy(easel, Math.min(1, ridge.near + 0.16));
   const haze = mix(brief.palette.sky[3], brief.palette.sky[2], 0.3);

@@ -1,12 +1,12 @@
 import { addLight, type Canvas } from './canvas.ts';
 import { mix, type Rgb } from './colour.ts';
-import type { Easel } from './paint-context.ts';
+import type { PaintContext } from './paint-context.ts';
 import { clamp01, smoothstep } from './noise.ts';
 import { between } from './random.ts';
 import type { Sun } from './sky.ts';
 
 /** A still lake from `shore` down: the picture above, upside down, broken by ripples that grow towards us. */
-export function paintLake(easel: Easel, shore: number, sun: Sun, calm = 1): void {
+export function paintLake(easel: PaintContext, shore: number, sun: Sun, calm = 1): void {
   const { canvas, noise, brief, random } = easel;
   const deep = mix(brief.palette.sky[0], brief.palette.near, 0.45);
   const shift = between(random, 0, 80);
@@ -54,7 +54,7 @@ function copyTinted(
 }
 
 function sparkle(
-  easel: Easel,
+  easel: PaintContext,
   pixel: { x: number; y: number; at: number },
   light: { ripple: number; down: number; sun: Sun },
 ): void {
@@ -66,7 +66,7 @@ function sparkle(
 }
 
 /** Open sea from the horizon down: long swell in perspective, sky in its slopes, and the sun's road on it. */
-export function paintSea(easel: Easel, horizon: number, sun: Sun): void {
+export function paintSea(easel: PaintContext, horizon: number, sun: Sun): void {
   const { canvas, noise, brief, random } = easel;
   const { palette } = brief;
   const deep = mix(mix(palette.sky[0], palette.near, 0.3), palette.sky[1], 0.25);
@@ -110,7 +110,7 @@ export function paintSea(easel: Easel, horizon: number, sun: Sun): void {
 }
 
 /** Broad swell with sharp tops and small chop on it; far away only the broad part is left, or it would flicker. */
-function waveAt(noise: Easel['noise'], u: number, v: number, down: number): number {
+function waveAt(noise: PaintContext['noise'], u: number, v: number, down: number): number {
   const broad = 1 - Math.abs(noise.at(u * 0.55, v));
   const middle = noise.at(u * 1.7 + 40, v * 2.3);
   const chop = down > 0.08 ? noise.at(u * 5.2, v * 6.1 + 7) * smoothstep(0.08, 0.4, down) : 0;

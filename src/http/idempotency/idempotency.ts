@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../ledger/port.ts';
-import type { AnswerBook, AnswerKey } from '../../ledger/idempotency-store.ts';
+import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-store.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
-import type { Edge, Exchange } from '../caller.ts';
+import type { CallerAuth, Exchange } from '../caller.ts';
 
-export interface Asked {
+export interface KeyedRequest {
   readonly caller: Caller;
   /** The body as it came: the same key with another body is a mistake. */
   readonly text: string;
 }
 
 /** Does what was asked for. A signal given replaces the client's: the work must not end because the client left. */
-export type Work = (insteadOfClient: AbortSignal | undefined) => Promise<Response>;
+export type KeyedWork = (insteadOfClient: AbortSignal | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;
@@ -22,50 +22,50 @@ const MAX_KEY = 255;
  * first is under way the others wait. A call with a key is carried through even if its client leaves, because the
  * client will come back and ask for it.
  */
-export class Replays {
-  readonly #answers: AnswerBook;
-  readonly #edge: Edge;
+export class Idempotency {
+  readonly #answers: IdempotencyStore;
+  readonly #callerAuth: CallerAuth;
 
-  constructor(answers: AnswerBook, edge: Edge) {
+  constructor(answers: IdempotencyStore, callerAuth: CallerAuth) {
     this.#answers = answers;
-    this.#edge = edge;
+    this.#callerAuth = callerAuth;
   }
 
-  once(exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
+  once(exchange: Exchange, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
     const key = exchange.request.headers.get('idempotency-key');
-    return key === null ? work(undefined) : this.#onceFor(key, exchange, asked, work);
+    return key === null ? work(undefined) : this.#onceFor(key, exchange, keyed, work);
   }
 
-  async #onceFor(key: string, exchange: Exchange, asked: Asked, work: Work): Promise<Response> {
+  async #onceFor(key: string, exchange: Exchange, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
     if (key === '' || key.length > MAX_KEY) {
       throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, {
         param: 'Idempotency-Key',
       });
     }
-    const { accountId } = await this.#edge.standing(asked.caller);
-    const bodyHash = createHash('sha256').update(exchange.path).update('\n').update(asked.text).digest('hex');
+    const { accountId } = await this.#callerAuth.account(keyed.caller);
+    const bodyHash = createHash('sha256').update(exchange.path).update('\n').update(keyed.text).digest('hex');
     return await this.#claim({ exchange, accountId, key, bodyHash }, work);
   }
 
-  async #claim(claim: Claim, work: Work): Promise<Response> {
+  async #claim(claim: Claim, work: KeyedWork): Promise<Response> {
     const { exchange, accountId, key, bodyHash } = claim;
     let waitedMs = 0;
     for (let pauseMs = WAIT_MS.first; ; pauseMs = Math.min(pauseMs * 2, WAIT_MS.longest)) {
-      const begun = await this.#answers.begin({ accountId, key, bodyHash, requestId: exchange.requestId });
-      switch (begun.kind) {
+      const keyState = await this.#answers.begin({ accountId, key, bodyHash, requestId: exchange.requestId });
+      switch (keyState.kind) {
         case 'started':
           return await this.#doOnce(claim, work);
         case 'replay':
-          return new Response(begun.body, {
-            status: begun.status,
-            headers: { ...begun.headers, 'idempotent-replayed': 'true' },
+          return new Response(keyState.body, {
+            status: keyState.status,
+            headers: { ...keyState.headers, 'idempotent-replayed': 'true' },
           });
         case 'reused':
           throw new Fault('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
             param: 'Idempotency-Key',
           });
         case 'lost':
-          throw answerLost(begun.requestId);
+          throw answerLost(keyState.requestId);
         case 'running':
           if (waitedMs > WAIT_MS.total || exchange.signal.aborted) throw stillRunning();
           await Bun.sleep(pauseMs);
@@ -74,8 +74,8 @@ export class Replays {
     }
   }
 
-  /** An answer that is an error is not kept: the next try with this key may fare better. */
-  async #doOnce(claim: Claim, work: Work): Promise<Response> {
+  /** An answer that is an error is not kept: the next try with this key may succeed. */
+  async #doOnce(claim: Claim, work: KeyedWork): Promise<Response> {
     const { accountId, key } = claim;
     const own = { accountId, key, requestId: claim.exchange.requestId };
     const lease = setInterval(() => void this.#renew(own), RENEW_MS);
@@ -97,11 +97,11 @@ export class Replays {
   }
 
   /** A renewal that fails is made up for by the next: several fit into a lease. */
-  async #renew(own: AnswerKey): Promise<void> {
+  async #renew(own: IdempotencyKey): Promise<void> {
     try {
       await this.#answers.renew(own);
     } catch (error) {
-      this.#edge.parts.log.warn('idempotency lease not renewed', { error });
+      this.#callerAuth.parts.log.warn('idempotency lease not renewed', { error });
     }
   }
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../std/log.ts';
-import { StartRefused } from '../../std/startup-error.ts';
+import { StartupError } from '../../std/startup-error.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { openSecret } from './secret.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
@@ -50,10 +50,10 @@ test('each purpose has a key of its own', async () => {
 test('a shared store needs a given secret, and another one than the store’s refuses to start', async () => {
   const { store, dataDir } = await open();
   const options = { dataDir, shared: true, db: store.db, now: 1 };
-  expect(openSecret({ ...options, given: undefined })).rejects.toBeInstanceOf(StartRefused);
+  expect(openSecret({ ...options, given: undefined })).rejects.toBeInstanceOf(StartupError);
   await openSecret({ ...options, given: 'the first secret given' });
-  expect(openSecret({ ...options, given: 'quite another secret' })).rejects.toBeInstanceOf(StartRefused);
-  expect(openSecret({ ...options, given: 'short' })).rejects.toBeInstanceOf(StartRefused);
+  expect(openSecret({ ...options, given: 'quite another secret' })).rejects.toBeInstanceOf(StartupError);
+  expect(openSecret({ ...options, given: 'short' })).rejects.toBeInstanceOf(StartupError);
   const stored = await store.db.selectFrom('setting').selectAll().execute();
   expect(JSON.stringify(stored)).not.toContain('the first secret');
 });

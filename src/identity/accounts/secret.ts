@@ -2,7 +2,7 @@ import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
-import { StartRefused } from '../../std/startup-error.ts';
+import { StartupError } from '../../std/startup-error.ts';
 import type { Schema } from '../../store/schema.ts';
 
 /** The one secret of an installation; every use has a key of its own, so that none can stand in for another. */
@@ -29,7 +29,7 @@ const FINGERPRINT = 'secret.fingerprint';
 export async function openSecret(options: SecretOptions): Promise<Secret> {
   const text = options.given ?? ownSecret(options);
   if (text.length < LEAST_CHARACTERS) {
-    throw new StartRefused(`TOLLGATE_SECRET must have at least ${LEAST_CHARACTERS} characters.`);
+    throw new StartupError(`TOLLGATE_SECRET must have at least ${LEAST_CHARACTERS} characters.`);
   }
   await requireSame(text, options);
   return { key: (purpose) => new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, 32)) };
@@ -37,7 +37,7 @@ export async function openSecret(options: SecretOptions): Promise<Secret> {
 
 function ownSecret({ dataDir, shared }: SecretOptions): string {
   if (shared) {
-    throw new StartRefused('With DATABASE_URL set, TOLLGATE_SECRET must be given, the same on every node.');
+    throw new StartupError('With DATABASE_URL set, TOLLGATE_SECRET must be given, the same on every node.');
   }
   const path = join(dataDir, 'secret');
   if (!existsSync(path)) makeSecretFile(dataDir, path);
@@ -71,7 +71,7 @@ async function requireSame(text: string, { db, now }: SecretOptions): Promise<vo
     .where('key', '=', FINGERPRINT)
     .executeTakeFirstOrThrow();
   if (stored.value !== value) {
-    throw new StartRefused(
+    throw new StartupError(
       'TOLLGATE_SECRET is not the one this store was made with. Every node needs the same one.',
     );
   }

@@ -10,7 +10,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import { isCommonPassword } from './blocklist.ts';
 import { libraryOptions } from './library.ts';
 import { makePasswords, type Passwords } from './password.ts';
-import type { Refusal } from './refusal.ts';
+import type { AuthRefusal } from './refusal.ts';
 import { AUTH_ROUTES } from './routes.ts';
 import { addressKey, makeThrottle } from './throttle.ts';
 import { makeAuth } from './auth.ts';
@@ -91,7 +91,7 @@ describe('the sign-in library', () => {
       const refused = await auth
         .post('sign-in/email', { email, password: 'wrong wrong' }, call)
         .catch((error: unknown) => error);
-      expect((refused as Refusal).code).toBe('invalid_credentials');
+      expect((refused as AuthRefusal).code).toBe('invalid_credentials');
       expect([email, passwords.count - before]).toEqual([email, 1]);
     }
   });
@@ -127,9 +127,9 @@ describe('the sign-in library', () => {
       'https://tollgate.example/api/auth/callback/github',
     );
     const unconfigured = auth.post('sign-in/social', { provider: 'google', callbackURL: '/app' }, call);
-    expect(await unconfigured.catch((error: unknown) => (error as Refusal).status)).toBeGreaterThanOrEqual(
-      400,
-    );
+    expect(
+      await unconfigured.catch((error: unknown) => (error as AuthRefusal).status),
+    ).toBeGreaterThanOrEqual(400);
   });
 });
 
@@ -181,7 +181,7 @@ describe('throttling', () => {
         throttle.guess('password', 'target', `10.${now % 250}.${Math.floor(now / 250) % 250}.1`);
         tries++;
       } catch (error) {
-        expect((error as Refusal).code).toBe('rate_limit_exceeded');
+        expect((error as AuthRefusal).code).toBe('rate_limit_exceeded');
       }
     }
     expect(tries).toBe(10);

@@ -9,11 +9,11 @@ import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
 import { makePeople, type People } from './people.ts';
 import { makeResetLinks, type ResetLinks } from './reset.ts';
-import { Refusal, type RefusalCode } from './refusal.ts';
+import { AuthRefusal, type RefusalCode } from './refusal.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './routes.ts';
 import { makeSessions, type AuthMeta, type Sessions, type Visitor } from './session.ts';
 import { signUpMode } from './site.ts';
-import { makeThrottle, type Guess, type Throttle } from './throttle.ts';
+import { makeThrottle, type SignInGuess, type Throttle } from './throttle.ts';
 
 /** Signing in to the console. The caller has already made sure that a request comes from our own pages. */
 export interface Auth {
@@ -83,7 +83,7 @@ export function makeAuth(parts: AuthParts): Auth {
       await forgetIfReplaced(inner, 'own-password', visitor.accountId);
       const guess = throttle.guess('own-password', visitor.accountId, meta.address);
       if (!(await people.checkPassword(visitor.accountId, password))) {
-        throw new Refusal('invalid_credentials', 'This is not your password.', { param: 'password' });
+        throw new AuthRefusal('invalid_credentials', 'This is not your password.', { param: 'password' });
       }
       guess.right();
       return sessions.confirm(visitor.sessionId);
@@ -111,12 +111,12 @@ async function signUp(inner: Inner, body: unknown, { headers, meta }: AuthCall):
   const { email, password, name, inviteCode } = signUpSchema.parse(body);
   const mode = await signUpMode(inner.store);
   if (mode === 'setup')
-    throw new Refusal(
+    throw new AuthRefusal(
       'setup_needed',
       'This installation is being set up. Accounts can be created once it has an administrator.',
     );
   if (mode === 'closed')
-    throw new Refusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
+    throw new AuthRefusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
   // Checked before it counts: a typing error does not use up an allowance.
   checkNewPassword(password, normalEmail(email));
   inner.throttle.act('sign_up_address', meta.address);
@@ -139,8 +139,8 @@ export async function signedIn(
 
 async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): Promise<Response> {
   const route = authRoute(name);
-  if (!route) throw new Refusal('not_found', 'There is nothing here.');
-  if (route.who === 'user' && !call.visitor) throw new Refusal('unauthenticated', 'Sign in first.');
+  if (!route) throw new AuthRefusal('not_found', 'There is nothing here.');
+  if (route.who === 'user' && !call.visitor) throw new AuthRefusal('unauthenticated', 'Sign in first.');
   if (route.confirmed && call.visitor) requireConfirmed(call.visitor, inner.clock);
   const fields: Record<string, unknown> = { ...route.body.parse(body), ...route.always };
   if (typeof fields['email'] === 'string') fields['email'] = normalEmail(fields['email']);
@@ -169,7 +169,7 @@ async function guessAt(
   route: AuthRoute,
   fields: Record<string, unknown>,
   call: AuthCall,
-): Promise<Guess | undefined> {
+): Promise<SignInGuess | undefined> {
   const { address } = call.meta;
   if (route.guesses === undefined) return undefined;
   const subjects = {
@@ -224,17 +224,18 @@ async function answerOf(route: AuthRoute, answer: Response): Promise<Response> {
 }
 
 /** The library's words become ours; which of e-mail and password was wrong is never told. */
-async function refusalOf(answer: Response, route: AuthRoute): Promise<Refusal> {
+async function refusalOf(answer: Response, route: AuthRoute): Promise<AuthRefusal> {
   const { code = '', message } = (await answer.json().catch(() => ({}))) as {
     code?: string;
     message?: string;
   };
   const known = KNOWN_ERRORS[code];
-  if (known) return new Refusal(known.code, known.message ?? message ?? 'Refused.');
-  if (answer.status === 401 && route.who === 'user') return new Refusal('unauthenticated', 'Sign in first.');
+  if (known) return new AuthRefusal(known.code, known.message ?? message ?? 'Refused.');
+  if (answer.status === 401 && route.who === 'user')
+    return new AuthRefusal('unauthenticated', 'Sign in first.');
   if (answer.status >= 500)
-    return new Refusal('internal_error', 'Something went wrong on our side. Try again.');
-  return new Refusal('invalid_field', message ?? 'This did not work.');
+    return new AuthRefusal('internal_error', 'Something went wrong on our side. Try again.');
+  return new AuthRefusal('invalid_field', message ?? 'This did not work.');
 }
 
 const WRONG = {

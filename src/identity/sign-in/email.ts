@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 
 const MAX_LENGTH = 254;
 const emailSchema = z.email().max(MAX_LENGTH);
@@ -11,7 +11,7 @@ const emailSchema = z.email().max(MAX_LENGTH);
 export function normalEmail(text: string): string {
   const email = text.normalize('NFKC').trim().toLowerCase();
   if (text.length > 2 * MAX_LENGTH || !emailSchema.safeParse(email).success) {
-    throw new Refusal('invalid_field', 'This is not an e-mail address.', { param: 'email' });
+    throw new AuthRefusal('invalid_field', 'This is not an e-mail address.', { param: 'email' });
   }
   return email;
 }

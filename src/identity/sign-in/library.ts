@@ -9,7 +9,7 @@ import { normalEmail } from './email.ts';
 import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './password.ts';
 import { passkeyPlugin } from './passkey.ts';
 import { insertAccount } from './people.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 import { cookiePrefix, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
 import { signUpMode } from './site.ts';
 
@@ -136,7 +136,7 @@ async function admitSession(store: Store, userId: string, now: number): Promise<
     .where('id', '=', userId)
     .executeTakeFirst();
   if (account?.status === 'active') return;
-  if (account) throw new Refusal('forbidden', 'This account is disabled.');
+  if (account) throw new AuthRefusal('forbidden', 'This account is disabled.');
   const user = await store.db
     .selectFrom('auth_user')
     .select('email')
@@ -149,7 +149,7 @@ async function admitSession(store: Store, userId: string, now: number): Promise<
 
 /** The library answers its own errors with their status and anything else with 500. */
 function asLibraryError(error: unknown): never {
-  if (!(error instanceof Refusal)) throw error;
+  if (!(error instanceof AuthRefusal)) throw error;
   const status = error.code === 'service_unavailable' ? 'SERVICE_UNAVAILABLE' : 'FORBIDDEN';
   throw new APIError(status, { code: error.code, message: error.message });
 }

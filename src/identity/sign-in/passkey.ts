@@ -2,7 +2,7 @@ import { getAuthenticatorName, passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth/api';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 import { millis } from './session.ts';
 
 /** Nobody has this many devices; without an end, the list of what to exclude would grow with every one. */
@@ -94,8 +94,8 @@ interface PasskeyOf {
   readonly id: string;
 }
 
-function noSuchPasskey(): Refusal {
-  return new Refusal('not_found', 'There is no such passkey.');
+function noSuchPasskey(): AuthRefusal {
+  return new AuthRefusal('not_found', 'There is no such passkey.');
 }
 
 function requireOwnerChecked(checked: boolean | undefined): void {

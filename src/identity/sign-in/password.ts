@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 import { isCommonPassword } from './blocklist.ts';
 
 /** Hashes and checks passwords, a few at a time. */
@@ -53,8 +53,8 @@ export function checkNewPassword(password: string, email: string): void {
   if (isCommonPassword(text, email)) throw weak('This password is too easy to guess. Choose another one.');
 }
 
-function weak(message: string): Refusal {
-  return new Refusal('weak_password', message, { param: 'password' });
+function weak(message: string): AuthRefusal {
+  return new AuthRefusal('weak_password', message, { param: 'password' });
 }
 
 /** The same password typed on another keyboard may arrive as other code points. */
@@ -70,7 +70,7 @@ function makeGate(parallel: number, queue: number): Gate {
   return async (work) => {
     if (running >= parallel) {
       if (waiting.length >= queue) {
-        throw new Refusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
+        throw new AuthRefusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
           retryAfterMs: 2_000,
         });
       }

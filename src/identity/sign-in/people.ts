@@ -5,7 +5,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { normalEmail } from './email.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 
 /**
  * People who can sign in. A person and their account have the same id and are made in one transaction, so that neither
@@ -69,7 +69,7 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
         .where('id', '=', accountId)
         .where('role', '!=', 'system')
         .executeTakeFirst();
-      if (!account) throw new Refusal('not_found', 'There is no such account.');
+      if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
       checkNewPassword(password, account.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
@@ -126,7 +126,7 @@ export async function insertAccount(
     .onConflict((conflict) => conflict.column('email').doNothing())
     .executeTakeFirstOrThrow();
   if (numInsertedOrUpdatedRows === 0n) {
-    throw new Refusal('email_taken', 'There is an account with this e-mail address already.', {
+    throw new AuthRefusal('email_taken', 'There is an account with this e-mail address already.', {
       param: 'email',
     });
   }

@@ -2,7 +2,7 @@
  * Why the console said no. Like a `Fault`, but with the statuses of the console's own API: the public API's short list
  * of codes stays as documented. `console/` turns a refusal into a response, in one place.
  */
-export class Refusal extends Error {
+export class AuthRefusal extends Error {
   readonly code: RefusalCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | undefined;

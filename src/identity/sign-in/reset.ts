@@ -6,7 +6,7 @@ import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
 import { replacePassword } from './people.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 
 /**
  * Links with which somebody who forgot their password chooses a new one. An operator makes them and passes them on;
@@ -113,9 +113,9 @@ async function requireActive(db: Kysely<Schema>, accountId: string): Promise<voi
     .where('id', '=', accountId)
     .where('role', '!=', 'system')
     .executeTakeFirst();
-  if (!account) throw new Refusal('not_found', 'There is no such account.');
+  if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
   if (account.status !== 'active')
-    throw new Refusal('conflict', 'This account is disabled. Enable it before you make a reset link.');
+    throw new AuthRefusal('conflict', 'This account is disabled. Enable it before you make a reset link.');
 }
 
 async function find(db: Kysely<Schema>, token: string, now: number): Promise<ResetLink | undefined> {
@@ -135,8 +135,8 @@ function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-function notGood(): Refusal {
-  return new Refusal(
+function notGood(): AuthRefusal {
+  return new AuthRefusal(
     'code_invalid',
     'This reset link is not valid any more: it was used, replaced by a newer one, or is too old.',
     { param: 'token' },

@@ -7,7 +7,7 @@ import { nanoUsd } from '../../std/money.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import type { NewPerson, People } from './people.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 
 /** The first run: a one-time token makes the first admin. Once there is an admin, setup does not exist any more. */
 export interface Setup {
@@ -130,12 +130,12 @@ function keyOf(token: string): string {
   return `setup_token:${createHash('sha256').update(token).digest('hex')}`;
 }
 
-function gone(): Refusal {
-  return new Refusal('not_found', 'There is nothing here.');
+function gone(): AuthRefusal {
+  return new AuthRefusal('not_found', 'There is nothing here.');
 }
 
-function wrongToken(): Refusal {
-  return new Refusal(
+function wrongToken(): AuthRefusal {
+  return new AuthRefusal(
     'code_invalid',
     'This setup link is not valid any more. Start Tollgate again for a new one.',
     {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../std/clock.ts';
-import { Refusal } from './refusal.ts';
+import { AuthRefusal } from './refusal.ts';
 
 /**
  * Slows guessing down without locking anybody out for long. Counters live in this process and are bounded in number;
@@ -10,7 +10,7 @@ export interface Throttle {
    * Counts one try at `subject` (an e-mail address, an account) from `address` before any work is done, or throws
    * `rate_limit_exceeded`. Because it counts first, tries that arrive together cannot slip through together.
    */
-  guess(kind: string, subject: string, address: string): Guess;
+  guess(kind: string, subject: string, address: string): SignInGuess;
   /** Whether the next try at `subject` would be refused for the failures before it. */
   waits(kind: string, subject: string): boolean;
   /** The secret of `subject` was replaced at that moment: failures up to then count no more, later ones do. */
@@ -19,7 +19,7 @@ export interface Throttle {
   act(kind: keyof typeof ALLOWANCES, key: string): void;
 }
 
-export interface Guess {
+export interface SignInGuess {
   /** The try was right: the subject's failures are forgotten and the address gets its try back. */
   right(): void;
 }
@@ -114,8 +114,10 @@ function waitAfter(count: number): number {
   return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(count - FREE_TRIES, 10));
 }
 
-function tooMany(retryAfterMs: number): Refusal {
-  return new Refusal('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', { retryAfterMs });
+function tooMany(retryAfterMs: number): AuthRefusal {
+  return new AuthRefusal('rate_limit_exceeded', 'Too many tries. Wait a little and try again.', {
+    retryAfterMs,
+  });
 }
 
 /** One person has one IPv4 address or a whole /64 of IPv6 ones. */

@@ -40,9 +40,9 @@ CREATE FUNCTION ledger_admit(
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  v_now bigint := ${nowUs('p_offset_us')};
+  v_now bigint := ${nowUsSql('p_offset_us')};
   v_start bigint := v_now / 1000;
-  v_month bigint := ${monthOf('v_start')};
+  v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
   g_id text[]; g_early boolean[]; g_alone boolean[]; groups bigint[]; results bigint[];
   v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_group record;
@@ -108,7 +108,7 @@ BEGIN
     SELECT * INTO v_account FROM account a WHERE a.id = g_id[v_group] FOR NO KEY UPDATE;
     CONTINUE WHEN v_account.status IS DISTINCT FROM 'active' OR v_account.role = 'system'
       OR g_hash[v_group] IS NOT NULL AND g_hash[v_group] IS DISTINCT FROM v_account.token_hash;
-    v_now := ${nowUs('p_offset_us')};
+    v_now := ${nowUsSql('p_offset_us')};
     v_held := v_account.held;
     v_open := v_account.open_holds;
     v_month_left := greatest(0, coalesce(v_account.monthly_limit, p_max_balance)
@@ -260,11 +260,11 @@ function insertHolds(condition: string, held: string, cap: string): string {
 }
 
 /** The database's clock, the only one that all nodes share. The offset is for tests. */
-export function nowUs(offset: string): string {
+export function nowUsSql(offset: string): string {
   return `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ${offset}`;
 }
 
 /** UTC, yyyymm, as in src/std/calendar.ts. */
-export function monthOf(ms: string): string {
+export function monthSql(ms: string): string {
   return `to_char(to_timestamp((${ms}) / 1000.0) AT TIME ZONE 'UTC', 'YYYYMM')::bigint`;
 }

@@ -6,7 +6,7 @@ import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT } from '../price.ts';
 import type { Lease } from '../lease.ts';
-import { priceText } from '../price-text.ts';
+import { priceToText } from '../price-text.ts';
 
 /** A batch of admissions on its way to the database's `ledger_admit` and back. */
 export class AdmissionBatch {
@@ -155,7 +155,7 @@ class Shapes {
   /** Counted from one, as the database does. */
   placeOf(request: AdmissionRequest): number {
     const { endpoint, model, price, stream, client, ceiling } = request;
-    const key = `${ceiling.kind} ${stream} ${priceText(price)}\0${endpoint}\0${model}\0${client}`;
+    const key = `${ceiling.kind} ${stream} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
     const known = this.#places.get(key);
     if (known !== undefined) return known;
     this.#shapes.push(request);
@@ -169,7 +169,7 @@ class Shapes {
       plainArray(shapes.map(({ ceiling }) => ceiling.kind === 'tokens')),
       textArray(shapes.map(({ endpoint }) => endpoint)),
       textArray(shapes.map(({ model }) => model)),
-      textArray(shapes.map(({ price }) => priceText(price))),
+      textArray(shapes.map(({ price }) => priceToText(price))),
       plainArray(shapes.map(tokenPrice).map(({ input, cachedInput }) => Math.max(input, cachedInput))),
       plainArray(shapes.map(tokenPrice).map(({ output }) => output)),
       plainArray(shapes.map(({ stream }) => (stream ? 1 : 0))),
@@ -240,7 +240,7 @@ function admissionOf(member: Member, accountId: AccountId, numbers: readonly num
   return { kind: 'refused', reason, retryAfterMs, available, required: member.required, rate };
 }
 
-/** A disabled account is told no more than a stranger. */
+/** A disabled account gets the same answer as an unknown token. */
 const NOBODY: Admission = {
   kind: 'refused',
   reason: 'invalid_token',

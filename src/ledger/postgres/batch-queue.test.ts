@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
-import { Lane, unavailable } from './batch-queue.ts';
+import { BatchQueue, unavailable } from './batch-queue.ts';
 
 /** A lane whose batches the test answers when it likes. */
 function laneInHand(onLate?: (item: number, answer: { n: number } | Fault) => void) {
@@ -8,7 +8,7 @@ function laneInHand(onLate?: (item: number, answer: { n: number } | Fault) => vo
     items: readonly number[];
     answer: (answers: readonly ({ n: number } | Fault)[]) => void;
   }[] = [];
-  const lane = new Lane<number, { n: number }>({
+  const queue = new BatchQueue<number, { n: number }>({
     run: (items) => new Promise((answer) => batches.push({ items, answer })),
     ...(onLate ? { onLate } : {}),
   });
@@ -19,17 +19,17 @@ function laneInHand(onLate?: (item: number, answer: { n: number } | Fault) => vo
       await Bun.sleep(1);
     }
   };
-  return { lane, batch };
+  return { queue, batch };
 }
 
 const echo = (items: readonly number[]) => items.map((n) => ({ n }));
 
 describe('a lane', () => {
   test('sends together what arrives together, and what arrives while a batch is away as the next one', async () => {
-    const { lane, batch } = laneInHand();
-    const first = [1, 2, 3].map((n) => lane.submit(n));
+    const { queue, batch } = laneInHand();
+    const first = [1, 2, 3].map((n) => queue.submit(n));
     const one = await batch(0);
-    const second = [4, 5].map((n) => lane.submit(n));
+    const second = [4, 5].map((n) => queue.submit(n));
     expect(one.items).toEqual([1, 2, 3]);
     one.answer(echo(one.items));
     expect(await Promise.all(first)).toEqual(echo([1, 2, 3]));
@@ -44,12 +44,12 @@ describe('a lane', () => {
 
   test('gives an item up in time, and reports an answer that comes after that', async () => {
     const late: unknown[] = [];
-    const { lane, batch } = laneInHand((item, answer) => late.push([item, answer]));
-    const abandoned = lane.submit(1);
+    const { queue, batch } = laneInHand((item, answer) => late.push([item, answer]));
+    const abandoned = queue.submit(1);
     const one = await batch(0);
     expect(abandoned).rejects.toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
     await abandoned.catch(() => undefined);
-    const next = lane.submit(2);
+    const next = queue.submit(2);
     one.answer(echo(one.items));
     const two = await batch(1);
     expect(late).toEqual([[1, { n: 1 }]]);
@@ -59,26 +59,26 @@ describe('a lane', () => {
 
   test('fails everyone of a batch whose run fails, and goes on', async () => {
     let broken = true;
-    const lane = new Lane<number, { n: number }>({
+    const queue = new BatchQueue<number, { n: number }>({
       run: (items) => (broken ? Promise.reject(new Error('no')) : Promise.resolve(echo(items))),
     });
-    expect(lane.submit(1)).rejects.toBeInstanceOf(Fault);
-    await lane.submit(1).catch(() => undefined);
+    expect(queue.submit(1)).rejects.toBeInstanceOf(Fault);
+    await queue.submit(1).catch(() => undefined);
     broken = false;
-    expect(await lane.submit(2)).toEqual({ n: 2 });
+    expect(await queue.submit(2)).toEqual({ n: 2 });
   });
 
   test('takes no more than it can keep', async () => {
-    const { lane, batch } = laneInHand();
-    const waiting = Array.from({ length: 10_000 }, (_, n) => lane.submit(n));
-    expect(lane.submit(0)).rejects.toMatchObject({ code: 'service_unavailable' });
+    const { queue, batch } = laneInHand();
+    const waiting = Array.from({ length: 10_000 }, (_, n) => queue.submit(n));
+    expect(queue.submit(0)).rejects.toMatchObject({ code: 'service_unavailable' });
     expect((await batch(0)).items).toHaveLength(500);
     expect((await Promise.allSettled(waiting)).every(({ status }) => status === 'rejected')).toBe(true);
   });
 
   test('asks less at a time of a database that takes long, and more again when it is quick', async () => {
-    const { lane, batch } = laneInHand();
-    const answers = Array.from({ length: 1_750 }, (_, n) => lane.submit(n));
+    const { queue, batch } = laneInHand();
+    const answers = Array.from({ length: 1_750 }, (_, n) => queue.submit(n));
     const sizes: number[] = [];
     for (let round = 0; sizes.reduce((sum, size) => sum + size, 0) < 1_750; round++) {
       const { items, answer } = await batch(round);

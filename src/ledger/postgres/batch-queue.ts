@@ -1,71 +1,71 @@
 import { asFault, Fault } from '../../std/fault.ts';
 
-export interface LaneOptions<Item, Answer extends object> {
+export interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
   /** Hears of answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
-  /** Stretches {@link PATIENCE_MS}; 1 where somebody waits for an answer. */
-  readonly patience?: number;
+  /** Multiplies {@link DEADLINE_MS}; 1 where a client waits for an answer. */
+  readonly deadlineFactor?: number;
 }
 
 /**
  * While one batch is on its way the next one gathers: under load a round trip serves hundreds, alone an item goes at
  * once. A database that takes long over a batch gets smaller ones, since one that takes too long would fail as a whole
- * and come back as large. Whatever happens, each item is answered within {@link PATIENCE_MS} or fails as unavailable.
+ * and come back as large. Whatever happens, each item is answered within {@link DEADLINE_MS} or fails as unavailable.
  */
-export class Lane<Item, Answer extends object> {
-  readonly #options: LaneOptions<Item, Answer>;
-  readonly #patienceMs: number;
-  #queue: Ticket<Item, Answer>[] = [];
+export class BatchQueue<Item, Answer extends object> {
+  readonly #options: BatchQueueOptions<Item, Answer>;
+  readonly #deadlineMs: number;
+  #queue: QueuedItem<Item, Answer>[] = [];
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
-  #open: Ticket<Item, Answer>[] = [];
-  #flying = false;
+  #open: QueuedItem<Item, Answer>[] = [];
+  #isRunning = false;
   #mostTogether = MOST_TOGETHER;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: LaneOptions<Item, Answer>) {
+  constructor(options: BatchQueueOptions<Item, Answer>) {
     this.#options = options;
-    this.#patienceMs = PATIENCE_MS * (options.patience ?? 1);
+    this.#deadlineMs = DEADLINE_MS * (options.deadlineFactor ?? 1);
   }
 
   submit(item: Item): Promise<Answer> {
     if (this.#queue.length >= MOST_WAITING)
       return Promise.reject(unavailable('the ledger has too much to do'));
     return new Promise<Answer>((resolve, reject) => {
-      const ticket: Ticket<Item, Answer> = {
+      const queued: QueuedItem<Item, Answer> = {
         item,
         resolve,
         reject,
-        deadline: performance.now() + this.#patienceMs,
+        deadline: performance.now() + this.#deadlineMs,
         over: false,
       };
-      this.#queue.push(ticket);
-      this.#open.push(ticket);
-      this.#timer ??= setTimeout(() => this.#giveUp(), this.#patienceMs);
+      this.#queue.push(queued);
+      this.#open.push(queued);
+      this.#timer ??= setTimeout(() => this.#giveUp(), this.#deadlineMs);
       // The first of a burst waits for the rest of it: they arrive in the same turn of the event loop.
-      if (this.#queue.length === 1 && !this.#flying) setImmediate(() => this.#fly());
+      if (this.#queue.length === 1 && !this.#isRunning) setImmediate(() => this.#flush());
     });
   }
 
-  #fly(): void {
-    if (this.#flying || this.#queue.length === 0) return;
-    const batch = this.#queue.splice(0, this.#mostTogether).filter((ticket) => !ticket.over);
+  #flush(): void {
+    if (this.#isRunning || this.#queue.length === 0) return;
+    const batch = this.#queue.splice(0, this.#mostTogether).filter((queued) => !queued.over);
     if (batch.length === 0) {
-      this.#fly();
+      this.#flush();
       return;
     }
-    this.#flying = true;
-    void this.#carry(batch);
+    this.#isRunning = true;
+    void this.#run(batch);
   }
 
-  async #carry(batch: readonly Ticket<Item, Answer>[]): Promise<void> {
+  async #run(batch: readonly QueuedItem<Item, Answer>[]): Promise<void> {
     const began = performance.now();
     const answers = await this.#options
-      .run(batch.map((ticket) => ticket.item))
+      .run(batch.map((queued) => queued.item))
       .catch((error: unknown) => batch.map(() => asFault(error)));
     this.#adapt(batch.length, performance.now() - began);
-    this.#land(batch, answers);
+    this.#settle(batch, answers);
   }
 
   #adapt(size: number, tookMs: number): void {
@@ -73,23 +73,23 @@ export class Lane<Item, Answer extends object> {
     else if (size === this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, size * 2);
   }
 
-  #land(batch: readonly Ticket<Item, Answer>[], answers: readonly (Answer | Fault)[]): void {
-    this.#flying = false;
-    for (const [place, ticket] of batch.entries()) {
+  #settle(batch: readonly QueuedItem<Item, Answer>[], answers: readonly (Answer | Fault)[]): void {
+    this.#isRunning = false;
+    for (const [place, queued] of batch.entries()) {
       const answer = answers[place] ?? unavailable('the ledger gave no answer');
-      if (ticket.over) this.#options.onLate?.(ticket.item, answer);
-      else finish(ticket, answer);
+      if (queued.over) this.#options.onLate?.(queued.item, answer);
+      else finish(queued, answer);
     }
     this.#forgetOver();
-    this.#fly();
+    this.#flush();
   }
 
   #giveUp(): void {
     this.#timer = undefined;
     const now = performance.now();
-    for (const ticket of this.#open) {
-      if (ticket.deadline > now) break;
-      if (!ticket.over) finish(ticket, unavailable('the database did not answer in time'));
+    for (const queued of this.#open) {
+      if (queued.deadline > now) break;
+      if (!queued.over) finish(queued, unavailable('the database did not answer in time'));
     }
     this.#forgetOver();
     const oldest = this.#open[0];
@@ -107,14 +107,14 @@ export class Lane<Item, Answer extends object> {
 }
 
 /** Clients must hear within a second that the database is not there. */
-const PATIENCE_MS = 900;
+const DEADLINE_MS = 900;
 const MOST_WAITING = 10_000;
 const MOST_TOGETHER = 500;
 const LEAST_TOGETHER = 16;
 const SLOW_MS = 250;
 const RETRY_AFTER_MS = 1_000;
 
-interface Ticket<Item, Answer extends object> {
+interface QueuedItem<Item, Answer extends object> {
   readonly item: Item;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (fault: Fault) => void;
@@ -123,10 +123,10 @@ interface Ticket<Item, Answer extends object> {
   over: boolean;
 }
 
-function finish<Item, Answer extends object>(ticket: Ticket<Item, Answer>, answer: Answer | Fault): void {
-  ticket.over = true;
-  if (answer instanceof Fault) ticket.reject(answer);
-  else ticket.resolve(answer);
+function finish<Item, Answer extends object>(queued: QueuedItem<Item, Answer>, answer: Answer | Fault): void {
+  queued.over = true;
+  if (answer instanceof Fault) queued.reject(answer);
+  else queued.resolve(answer);
 }
 
 export function unavailable(detail: string, cause?: unknown): Fault {

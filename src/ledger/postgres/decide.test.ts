@@ -4,7 +4,7 @@ import { postgresHarness, type PostgresHarness } from '../../../test/support/pos
 import { addNano, nanoUsd } from '../../std/money.ts';
 import {
   addAccount,
-  ask,
+  chatAdmission,
   FREE,
   IMAGE_PRICE,
   TOKEN_PRICE,
@@ -15,14 +15,14 @@ import type { Admission, AdmissionRequest } from '../port.ts';
 import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from '../price.ts';
 
 const RUNS = 500;
-const PATIENCE_MS = 180_000;
+const DEADLINE_MS = 180_000;
 
 describe('a batch in the database', () => {
   let harness: PostgresHarness;
   beforeAll(async () => {
     harness = await postgresHarness();
-  }, PATIENCE_MS);
-  afterAll(() => harness.close(), PATIENCE_MS);
+  }, DEADLINE_MS);
+  afterAll(() => harness.close(), DEADLINE_MS);
 
   test(
     'is decided as the rule decides its requests one after another, whatever the accounts and the requests',
@@ -32,7 +32,7 @@ describe('a batch in the database', () => {
           const lists = await Promise.all(
             parties.map(async ({ before, wishes }) => {
               const account = await addAccountLike(harness, before);
-              return wishes.map((wish) => ask(account, wish));
+              return wishes.map((wish) => chatAdmission(account, wish));
             }),
           );
           // Those of different accounts come mixed, each account's own in their order.
@@ -50,7 +50,7 @@ describe('a batch in the database', () => {
         { numRuns: RUNS },
       );
     },
-    PATIENCE_MS,
+    DEADLINE_MS,
   );
 });
 

@@ -3,8 +3,8 @@ import { postgresHarness, type PostgresHarness } from '../../../test/support/pos
 import {
   accountRow,
   addAccount,
-  ask,
-  askImages,
+  chatAdmission,
+  imageAdmission,
   FAILED,
   hold,
   requestRow,
@@ -13,14 +13,14 @@ import {
 } from '../testing/contract-harness.ts';
 import { OVERRUN_ACCOUNT } from '../settlement.ts';
 
-const PATIENCE_MS = 60_000;
+const DEADLINE_MS = 60_000;
 
 describe('a hold that a crash of the database lost', () => {
   let harness: PostgresHarness;
   beforeAll(async () => {
     harness = await postgresHarness();
-  }, PATIENCE_MS);
-  afterAll(() => harness.close(), PATIENCE_MS);
+  }, DEADLINE_MS);
+  afterAll(() => harness.close(), DEADLINE_MS);
 
   /** As if the transactions that made them had never been. */
   async function loseHolds({ id }: TestAccount): Promise<void> {
@@ -30,7 +30,7 @@ describe('a hold that a crash of the database lost', () => {
 
   test('is charged all the same, once, by the node that ran the request, with a whole receipt', async () => {
     const account = await addAccount(harness, 10_000);
-    const request = ask(account, { stream: true, client: 'a client' });
+    const request = chatAdmission(account, { stream: true, client: 'a client' });
     const requestId = await hold(harness, request);
     await loseHolds(account);
     for (let turn = 0; turn < 2; turn++) {
@@ -55,12 +55,12 @@ describe('a hold that a crash of the database lost', () => {
   test('among others that were not lost: each is closed as it should be', async () => {
     const account = await addAccount(harness, 100_000);
     const lost = await Promise.all([
-      hold(harness, ask(account)),
-      hold(harness, askImages(account, 2)),
-      hold(harness, ask(account)),
+      hold(harness, chatAdmission(account)),
+      hold(harness, imageAdmission(account, 2)),
+      hold(harness, chatAdmission(account)),
     ]);
     await loseHolds(account);
-    const kept = await hold(harness, ask(account));
+    const kept = await hold(harness, chatAdmission(account));
     const [chat, images, failed, other] = await Promise.all([
       harness.ledger().settle(lost[0], used({ output: 10 })),
       harness.ledger().settle(lost[1], used({ images: 2 })),
@@ -79,9 +79,9 @@ describe('a hold that a crash of the database lost', () => {
 
   test('whose money was spent meanwhile takes what is left, and the rest is the operator’s loss', async () => {
     const account = await addAccount(harness, 2_100);
-    const lost = await hold(harness, ask(account));
+    const lost = await hold(harness, chatAdmission(account));
     await loseHolds(account);
-    const later = await hold(harness, ask(account));
+    const later = await hold(harness, chatAdmission(account));
     await harness.ledger().settle(later, used({ output: 1_000 }));
     const before = await lossOf(harness);
     expect(await harness.ledger().settle(lost, used({ output: 1_000 }))).toMatchObject({
@@ -96,7 +96,7 @@ describe('a hold that a crash of the database lost', () => {
 
   test('is nobody’s once it has been closed: a hold that never was is still unknown', async () => {
     const account = await addAccount(harness, 10_000);
-    const requestId = await hold(harness, ask(account));
+    const requestId = await hold(harness, chatAdmission(account));
     await harness.ledger().void(requestId, FAILED);
     await loseHolds(account);
     expect(harness.ledger().settle(requestId, used({ output: 1 }))).rejects.toMatchObject({

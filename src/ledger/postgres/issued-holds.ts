@@ -3,14 +3,14 @@ import type { Admission, AdmissionRequest } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import type { Lease } from '../lease.ts';
-import { priceText } from '../price-text.ts';
+import { priceToText } from '../price-text.ts';
 
 /**
  * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be
  * given it back. Without that, whatever ran when the database crashed would be served for nothing.
  */
-export class HoldsGiven {
-  readonly #holds = new Map<RequestId, HoldGiven>();
+export class IssuedHolds {
+  readonly #holds = new Map<RequestId, IssuedHold>();
 
   remember(
     requests: readonly AdmissionRequest[],
@@ -32,12 +32,12 @@ export class HoldsGiven {
     for (const id of ids) this.#holds.delete(id as RequestId);
   }
 
-  among(ids: readonly RequestId[]): HoldGiven[] {
+  among(ids: readonly RequestId[]): IssuedHold[] {
     return ids.flatMap((id) => this.#holds.get(id) ?? []);
   }
 }
 
-export interface HoldGiven {
+export interface IssuedHold {
   readonly request: AdmissionRequest;
   readonly admission: Admission & { readonly kind: 'admitted' };
   readonly nowMs: number;
@@ -51,7 +51,7 @@ export const RESTORE: Statement = {
   text: `SELECT ledger_restore(${Array.from({ length: 15 }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
-export function restoreValues(holds: readonly HoldGiven[], lease: Lease): unknown[] {
+export function restoreValues(holds: readonly IssuedHold[], lease: Lease): unknown[] {
   const requests = holds.map(({ request }) => request);
   const ceilings = requests.map(({ ceiling }) => ceiling);
   return [
@@ -63,7 +63,7 @@ export function restoreValues(holds: readonly HoldGiven[], lease: Lease): unknow
     textArray(requests.map(({ rate }) => rate)),
     textArray(requests.map(({ endpoint }) => endpoint)),
     textArray(requests.map(({ model }) => model)),
-    textArray(requests.map(({ price }) => priceText(price))),
+    textArray(requests.map(({ price }) => priceToText(price))),
     plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.input : 0))),
     plainArray(holds.map(({ admission }) => admission.output)),
     plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images))),

@@ -12,7 +12,7 @@ import type {
   Progress,
   Settled,
   Settlement,
-  Standing,
+  AccountSnapshot,
   Verification,
 } from '../port.ts';
 import { ADMIT, AdmissionBatch, type AdmitRow } from './admission.ts';
@@ -28,14 +28,14 @@ import {
   voidOf,
   type ClosedAnswer,
   type ClosedRow,
-  type Closing,
+  type CloseRequest,
 } from './settlement.ts';
-import { Doubts } from './uncertain-admissions.ts';
-import { Lane, unavailable } from './batch-queue.ts';
-import { HoldsGiven, RESTORE, restoreValues } from './issued-holds.ts';
+import { UncertainAdmissions } from './uncertain-admissions.ts';
+import { BatchQueue, unavailable } from './batch-queue.ts';
+import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
 import { postEntry } from './posting.ts';
-import { PostgresReading } from './queries.ts';
-import { CallFailed, PostgresSession, type Statement } from './pool.ts';
+import { LedgerQueries } from './queries.ts';
+import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
 import { isUsage } from '../settlement.ts';
 import type { Lease } from '../lease.ts';
@@ -54,8 +54,8 @@ export interface PostgresLedgerOptions {
   readonly leaseMs?: number | undefined;
   /** Added to the database's clock, the only one that counts here. For tests. */
   readonly clockOffsetMs?: (() => number) | undefined;
-  /** Stretches every deadline, for work that nobody waits for; 1 when absent. */
-  readonly patience?: number | undefined;
+  /** Multiplies every deadline, for work that no client waits for; 1 when absent. */
+  readonly deadlineFactor?: number | undefined;
 }
 
 /**
@@ -66,43 +66,46 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
-  /** For what requests wait for; each lane has one call under way, so it never runs out of connections. */
-  readonly #session: PostgresSession;
-  /** For the rest, which may come in any number and then waits for each other. */
-  readonly #desk: PostgresSession;
-  readonly #reading: PostgresReading;
-  readonly #doubts: Doubts;
-  readonly #given = new HoldsGiven();
-  readonly #admissions: readonly [Lane<AdmissionRequest, Admission>, Lane<AdmissionRequest, Admission>];
-  readonly #closings: Lane<Closing, Settled>;
-  readonly #callers: Lane<Caller, Identified>;
+  /** For what requests wait for; each queue has one call in flight, so it never runs out of connections. */
+  readonly #ledgerPool: LedgerPool;
+  /** For everything else; calls beyond its connections wait for each other. */
+  readonly #controlPool: LedgerPool;
+  readonly #queries: LedgerQueries;
+  readonly #uncertain: UncertainAdmissions;
+  readonly #issued = new IssuedHolds();
+  readonly #admissions: readonly [
+    BatchQueue<AdmissionRequest, Admission>,
+    BatchQueue<AdmissionRequest, Admission>,
+  ];
+  readonly #closes: BatchQueue<CloseRequest, Settled>;
+  readonly #callers: BatchQueue<Caller, Identified>;
 
   constructor(
     url: string,
-    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0, patience = 1 }: PostgresLedgerOptions,
+    { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0, deadlineFactor = 1 }: PostgresLedgerOptions,
   ) {
     this.#log = log;
     this.#lease = { node, leaseMs };
     this.#offsetMs = clockOffsetMs;
-    this.#session = new PostgresSession(url, log, LANE_CONNECTIONS, patience);
-    this.#desk = new PostgresSession(url, log, DESK_CONNECTIONS, patience);
-    this.#reading = new PostgresReading(this.#session, url, clockOffsetMs);
-    this.#doubts = new Doubts((ids) => this.#voidFound(ids));
-    this.#admissions = [this.#admissionLane(patience), this.#admissionLane(patience)];
-    this.#closings = new Lane({ patience, run: (closings) => this.#closeAll(closings) });
-    this.#callers = new Lane({ patience, run: (callers) => this.#identifyAll(callers) });
+    this.#ledgerPool = new LedgerPool(url, log, LEDGER_CONNECTIONS, deadlineFactor);
+    this.#controlPool = new LedgerPool(url, log, CONTROL_CONNECTIONS, deadlineFactor);
+    this.#queries = new LedgerQueries(this.#ledgerPool, url, clockOffsetMs);
+    this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
+    this.#admissions = [this.#admissionQueue(deadlineFactor), this.#admissionQueue(deadlineFactor)];
+    this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
+    this.#callers = new BatchQueue({ deadlineFactor, run: (callers) => this.#identifyAll(callers) });
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#admissions[laneOf(request.caller)].submit(request);
+    return this.#admissions[queueOf(request.caller)].submit(request);
   }
 
   async settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
-    return this.#closings.submit(settlementOf(requestId, settlement));
+    return this.#closes.submit(settlementOf(requestId, settlement));
   }
 
   void(requestId: RequestId, ending: Ending): Promise<Settled> {
-    return this.#closings.submit(voidOf(requestId, ending));
+    return this.#closes.submit(voidOf(requestId, ending));
   }
 
   async renew(progress: readonly Progress[]): Promise<void> {
@@ -122,34 +125,34 @@ export class PostgresLedger implements Ledger {
     }
   }
 
-  async identify(caller: Caller): Promise<Standing | undefined> {
-    return (await this.#callers.submit(caller)).standing;
+  async identify(caller: Caller): Promise<AccountSnapshot | undefined> {
+    return (await this.#callers.submit(caller)).snapshot;
   }
 
   post(entry: NewEntry): ReturnType<Ledger['post']> {
-    return postEntry(this.#desk, entry, this.#offsetUs());
+    return postEntry(this.#controlPool, entry, this.#offsetUs());
   }
 
   async verify(): Promise<Verification> {
     try {
-      return await this.#reading.verify();
+      return await this.#queries.verify();
     } catch (error) {
       throw unavailable(String(error), error);
     }
   }
 
   async close(): Promise<void> {
-    this.#doubts.close();
-    await Promise.all([this.#session.close(), this.#desk.close(), this.#reading.close()]);
+    this.#uncertain.close();
+    await Promise.all([this.#ledgerPool.close(), this.#controlPool.close(), this.#queries.close()]);
   }
 
-  #admissionLane(patience: number): Lane<AdmissionRequest, Admission> {
-    return new Lane({
-      patience,
+  #admissionQueue(deadlineFactor: number): BatchQueue<AdmissionRequest, Admission> {
+    return new BatchQueue({
+      deadlineFactor,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
       // The client has already been told to come back: what was admitted too late is released.
       onLate: ({ requestId }, answer) => {
-        if ('kind' in answer && answer.kind === 'admitted') this.#doubts.add(requestId);
+        if ('kind' in answer && answer.kind === 'admitted') this.#uncertain.add(requestId);
       },
     });
   }
@@ -157,7 +160,7 @@ export class PostgresLedger implements Ledger {
   async #admitAll(requests: readonly AdmissionRequest[]): Promise<readonly (Admission | Fault)[]> {
     const batch = new AdmissionBatch(requests);
     try {
-      const [row] = await this.#session.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
+      const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
       const admissions = row ? batch.admissions(row) : [];
       this.#remember(requests, admissions);
       return admissions;
@@ -172,40 +175,40 @@ export class PostgresLedger implements Ledger {
     requests: readonly AdmissionRequest[],
     lost: CallFailed,
   ): Promise<readonly (Admission | Fault)[]> {
-    const found = await this.#reading.found(requests).catch(() => []);
+    const found = await this.#queries.found(requests).catch(() => []);
     this.#remember(requests, found);
     return requests.map((request, index) => {
       const admission = found[index];
       if (admission) return admission;
-      this.#doubts.add(request.requestId);
+      this.#uncertain.add(request.requestId);
       return unavailable(`it is not known whether the hold was written: ${lost.message}`, lost);
     });
   }
 
-  #closeAll(closings: readonly Closing[]): Promise<readonly (Settled | Fault)[]> {
-    return callTogether(closings, async (some) => {
+  #closeAll(closes: readonly CloseRequest[]): Promise<readonly (Settled | Fault)[]> {
+    return callTogether(closes, async (some) => {
       const rows = await this.#closeRows(some);
       if (rows.size < some.length) await this.#closeLost(some, rows);
       return some.map(({ requestId }) => settledOf(rows.get(requestId), requestId));
     });
   }
 
-  async #closeRows(closings: readonly Closing[]): Promise<Map<string, ClosedRow>> {
-    const values = closeValues(closings, this.#offsetUs());
-    const rows = closedRows(await this.#session.call<ClosedAnswer>(CLOSE, values));
+  async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
+    const values = closeValues(closes, this.#offsetUs());
+    const rows = closedRows(await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values));
     this.#reportOverruns(rows);
     const found = new Map(rows.map((row) => [row.id, row]));
-    this.#given.forget(found.keys());
+    this.#issued.forget(found.keys());
     return found;
   }
 
   /** Holds that we were given and that are not there any more: a crash of the database lost them. */
-  async #closeLost(closings: readonly Closing[], rows: Map<string, ClosedRow>): Promise<void> {
-    const missing = closings.filter(({ requestId }) => !rows.has(requestId));
-    const lost = this.#given.among(missing.map(({ requestId }) => requestId));
+  async #closeLost(closes: readonly CloseRequest[], rows: Map<string, ClosedRow>): Promise<void> {
+    const missing = closes.filter(({ requestId }) => !rows.has(requestId));
+    const lost = this.#issued.among(missing.map(({ requestId }) => requestId));
     if (lost.length === 0) return;
     this.#log.warn('holds_restored', { requests: lost.map(({ request }) => request.requestId) });
-    await this.#session.call(RESTORE, restoreValues(lost, this.#lease));
+    await this.#ledgerPool.call(RESTORE, restoreValues(lost, this.#lease));
     for (const [id, row] of await this.#closeRows(missing)) rows.set(id, row);
   }
 
@@ -217,8 +220,8 @@ export class PostgresLedger implements Ledger {
 
   #identifyAll(callers: readonly Caller[]): Promise<readonly (Identified | Fault)[]> {
     return callTogether(callers, async (some) => {
-      const standings = await this.#reading.standings(some);
-      return standings.map((standing) => ({ standing }));
+      const snapshots = await this.#queries.snapshots(some);
+      return snapshots.map((snapshot) => ({ snapshot }));
     });
   }
 
@@ -250,14 +253,14 @@ export class PostgresLedger implements Ledger {
 
   async #call<Row extends object>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
-      return await this.#desk.call<Row>(statement, values);
+      return await this.#controlPool.call<Row>(statement, values);
     } catch (error) {
       throw unavailable(String(error), error);
     }
   }
 
   #remember(requests: readonly AdmissionRequest[], admissions: readonly (Admission | undefined)[]): void {
-    this.#given.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
+    this.#issued.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
   }
 
   #offsetUs(): number {
@@ -266,12 +269,12 @@ export class PostgresLedger implements Ledger {
 }
 
 interface Identified {
-  readonly standing: Standing | undefined;
+  readonly snapshot: AccountSnapshot | undefined;
 }
 
 const LEASE_MS = 120_000;
-const LANE_CONNECTIONS = 6;
-const DESK_CONNECTIONS = 2;
+const LEDGER_CONNECTIONS = 6;
+const CONTROL_CONNECTIONS = 2;
 const RENEW_TOGETHER = 500;
 const EXPIRE_TOGETHER = 100;
 
@@ -281,7 +284,7 @@ const RENEW: Statement = {
 };
 
 /** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */
-function laneOf(caller: Caller): 0 | 1 {
+function queueOf(caller: Caller): 0 | 1 {
   const text = caller.kind === 'token' ? caller.hash : caller.id;
   return text.charCodeAt(text.length - 1) % 2 === 0 ? 0 : 1;
 }

@@ -13,21 +13,21 @@ export interface Statement {
  * within a second. Every call is one statement and therefore one transaction. It either returns its rows or throws
  * {@link CallFailed}, which says whether the statement can have taken effect.
  */
-export class PostgresSession {
+export class LedgerPool {
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #callTimeoutMs: number;
   #restUntil = 0;
   #failing = false;
 
-  /** `patience` stretches every timeout: 1 for a service, more where nobody waits for an answer. */
-  constructor(url: string, log: Log, maxConnections: number, patience = 1) {
+  /** `deadlineFactor` multiplies every timeout: 1 for a service, more where no client waits. */
+  constructor(url: string, log: Log, maxConnections: number, deadlineFactor = 1) {
     this.#log = log;
-    this.#callTimeoutMs = CALL_TIMEOUT_MS * patience;
+    this.#callTimeoutMs = CALL_TIMEOUT_MS * deadlineFactor;
     this.#pool = new Pool({
       connectionString: url,
       max: maxConnections,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS * patience,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS * deadlineFactor,
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       application_name: 'tollgate ledger',
@@ -37,7 +37,7 @@ export class PostgresSession {
     this.#pool.on('error', ignore);
     this.#pool.on('connect', (client) => {
       client.on('error', ignore);
-      client.query(connectionSettings(STATEMENT_TIMEOUT_MS * patience)).catch(ignore);
+      client.query(connectionSettings(STATEMENT_TIMEOUT_MS * deadlineFactor)).catch(ignore);
     });
   }
 

@@ -3,12 +3,12 @@ import { randomPart } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import type { NewEntry } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
-import { CallFailed, type PostgresSession, type Statement } from './pool.ts';
+import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 import { balanceAfter } from '../settlement.ts';
 
 /** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
 export async function postEntry(
-  session: PostgresSession,
+  session: LedgerPool,
   entry: NewEntry,
   offsetUs: number,
 ): Promise<{ entryId: number; balance: NanoUsd }> {
@@ -37,7 +37,7 @@ interface PostRow {
   readonly held: number;
 }
 
-async function callAgain(session: PostgresSession, values: readonly unknown[]): Promise<PostRow | undefined> {
+async function callAgain(session: LedgerPool, values: readonly unknown[]): Promise<PostRow | undefined> {
   for (let attempt = 1; ; attempt++) {
     try {
       return (await session.call<PostRow>(POST, values))[0];

@@ -4,20 +4,20 @@ import { nanoUsd } from '../../std/money.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { availableOf, rateState } from '../decide.ts';
-import type { Admission, AdmissionRequest, Breach, Caller, Standing, Verification } from '../port.ts';
+import type { Admission, AdmissionRequest, Breach, Caller, AccountSnapshot, Verification } from '../port.ts';
 import { textArray } from './batch.ts';
-import type { PostgresSession, Statement } from './pool.ts';
-import { Account } from '../account.ts';
+import type { LedgerPool, Statement } from './pool.ts';
+import { LedgerAccount } from '../account.ts';
 import { CHECKS, COUNTS } from '../verify-checks.ts';
 
 /** What the ledger asks the database without changing anything. */
-export class PostgresReading {
-  readonly #session: PostgresSession;
+export class LedgerQueries {
+  readonly #ledgerPool: LedgerPool;
   readonly #offsetMs: () => number;
   readonly #books: Pool;
 
-  constructor(session: PostgresSession, url: string, offsetMs: () => number) {
-    this.#session = session;
+  constructor(session: LedgerPool, url: string, offsetMs: () => number) {
+    this.#ledgerPool = session;
     this.#offsetMs = offsetMs;
     // Checking all the books takes its time and must neither wait for requests nor hold them up.
     this.#books = new Pool({
@@ -35,14 +35,14 @@ export class PostgresReading {
   }
 
   /** Who is behind each of these, in their order. */
-  async standings(callers: readonly Caller[]): Promise<(Standing | undefined)[]> {
+  async snapshots(callers: readonly Caller[]): Promise<(AccountSnapshot | undefined)[]> {
     const hashes = callers.map((caller) => (caller.kind === 'token' ? caller.hash : null));
     const ids = callers.map((caller) => (caller.kind === 'account' ? caller.id : null));
-    const rows = await this.#session.call<CallerRow>(IDENTIFY, [textArray(hashes), textArray(ids)]);
+    const rows = await this.#ledgerPool.call<CallerRow>(IDENTIFY, [textArray(hashes), textArray(ids)]);
     const byPlace = new Map(rows.map((row) => [row.place, row]));
     return callers.map((_, index) => {
       const row = byPlace.get(index + 1);
-      return row && this.#standing(row);
+      return row && this.#snapshot(row);
     });
   }
 
@@ -51,7 +51,7 @@ export class PostgresReading {
    * refused, undone, or is yet to be committed; nobody can tell.
    */
   async found(requests: readonly AdmissionRequest[]): Promise<(Admission | undefined)[]> {
-    const rows = await this.#session.call<HoldRow>(LOOK_UP, [
+    const rows = await this.#ledgerPool.call<HoldRow>(LOOK_UP, [
       textArray(requests.map((request) => request.requestId)),
     ]);
     const byId = new Map(rows.map((row) => [row.request_id, row]));
@@ -72,9 +72,9 @@ export class PostgresReading {
     await this.#books.end();
   }
 
-  #standing(row: CallerRow): Standing | undefined {
+  #snapshot(row: CallerRow): AccountSnapshot | undefined {
     const now = row.now_ms + this.#offsetMs();
-    const account = new Account(row, monthOf(now));
+    const account = new LedgerAccount(row, monthOf(now));
     if (!account.active) return undefined;
     return {
       accountId: account.id,
@@ -96,7 +96,7 @@ export class PostgresReading {
 
   #admission(request: AdmissionRequest, row: HoldRow): Admission {
     const now = row.now_ms + this.#offsetMs();
-    const account = new Account(row, monthOf(now));
+    const account = new LedgerAccount(row, monthOf(now));
     const { perMinute, arrivalUs } = account.stateFor(request);
     return {
       kind: 'admitted',

@@ -1,4 +1,4 @@
-import { monthOf, nowUs } from './admission-sql.ts';
+import { monthSql, nowUsSql } from './admission-sql.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
@@ -23,8 +23,8 @@ export const LEDGER_CLOSE_HOLDS = `
 CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  v_now bigint := (${nowUs('p_offset_us')}) / 1000;
-  v_month bigint := ${monthOf('v_now')};
+  v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
+  v_month bigint := ${monthSql('v_now')};
   d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_endpoint text[]; d_model text[]; d_day bigint[];
   v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean; v_account text; v_last_account text;
   v_booked bigint; v_available bigint; v_closed json;
@@ -149,7 +149,7 @@ CREATE FUNCTION ledger_expire(
 ) RETURNS json LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  v_now bigint := (${nowUs('p_offset_us')}) / 1000;
+  v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
   v_closed json;
 BEGIN
   WITH overdue AS MATERIALIZED (
@@ -177,7 +177,7 @@ CREATE FUNCTION ledger_renew(
   q_output bigint[], q_reasoning bigint[], q_images bigint[]
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  v_until bigint := (${nowUs('p_offset_us')}) / 1000 + p_lease_ms;
+  v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
 BEGIN
   PERFORM 1 FROM request r WHERE r.id = ANY (q_id) AND r.state = 'pending' ORDER BY r.id FOR NO KEY UPDATE;
   UPDATE request r SET lease_until = v_until,
@@ -232,7 +232,7 @@ BEGIN
   SELECT e.id INTO entry_id FROM entry e WHERE e.once = p_once;
   IF NOT FOUND AND balance + p_amount BETWEEN held AND p_max_balance THEN
     INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-      VALUES (p_account, p_kind, p_amount, p_once, p_cause, p_actor, (${nowUs('p_offset_us')}) / 1000)
+      VALUES (p_account, p_kind, p_amount, p_once, p_cause, p_actor, (${nowUsSql('p_offset_us')}) / 1000)
       RETURNING id INTO entry_id;
     UPDATE account SET balance = balance + p_amount WHERE id = p_account RETURNING account.balance INTO balance;
   END IF;

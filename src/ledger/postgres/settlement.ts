@@ -8,7 +8,7 @@ import { MAX_COST, NO_USAGE, type Usage } from '../price.ts';
 import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../settlement.ts';
 
 /** How a hold is to end. */
-export interface Closing {
+export interface CloseRequest {
   readonly requestId: RequestId;
   readonly state: 'posted' | 'void';
   readonly usage: Usage;
@@ -16,12 +16,12 @@ export interface Closing {
   readonly ending: Ending;
 }
 
-export function settlementOf(requestId: RequestId, settlement: Settlement): Closing {
+export function settlementOf(requestId: RequestId, settlement: Settlement): CloseRequest {
   const { usage, source } = settlement;
   return { requestId, state: 'posted', usage: checkedUsage(usage), source, ending: settlement };
 }
 
-export function voidOf(requestId: RequestId, ending: Ending): Closing {
+export function voidOf(requestId: RequestId, ending: Ending): CloseRequest {
   return { requestId, state: 'void', usage: NO_USAGE, source: undefined, ending };
 }
 
@@ -82,8 +82,8 @@ export function closedRows([answer]: readonly ClosedAnswer[]): ClosedRow[] {
  * Of several that close one hold in a batch only the first is sent; the others hear the same. In the order of their ids,
  * in which the database locks them.
  */
-export function closeValues(closings: readonly Closing[], offsetUs: number): unknown[] {
-  const byId = new Map(closings.toReversed().map((closing) => [closing.requestId, closing]));
+export function closeValues(closes: readonly CloseRequest[], offsetUs: number): unknown[] {
+  const byId = new Map(closes.toReversed().map((closing) => [closing.requestId, closing]));
   const first = [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
   const usage = (count: keyof Usage) => plainArray(first.map((closing) => closing.usage[count]));
   const endings = first.map((closing) => closing.ending);

@@ -1,11 +1,11 @@
 import type { RequestId } from '../../std/ids.ts';
 
 /**
- * Admissions whose fate nobody knows: the connection broke while they were being committed, and the client was told to
+ * Admissions whose result is unknown: the connection broke while they were being committed, and the client was told to
  * come back. Should a hold turn up after all, it is voided by its id; it is never tried again blindly. One that does
  * not fit here any more, or turns up later still, is closed by its lease.
  */
-export class Doubts {
+export class UncertainAdmissions {
   readonly #until = new Map<RequestId, number>();
   readonly #voidFound: (ids: readonly RequestId[]) => Promise<ReadonlySet<string>>;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -33,7 +33,7 @@ export class Doubts {
       const now = performance.now();
       for (const [id, until] of this.#until) if (found.has(id) || until < now) this.#until.delete(id);
     } catch {
-      // The database is still away. Doubts do not age meanwhile: a statement may be waiting in front of it.
+      // The database is still away. Their age does not count meanwhile: a statement may be waiting in front of it.
       for (const id of this.#until.keys()) this.#until.set(id, performance.now() + REMEMBERED_MS);
     }
     this.#timer = undefined;

@@ -1,7 +1,7 @@
 import { dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { Account } from '../account.ts';
+import { LedgerAccount } from '../account.ts';
 import type { Caller, Outcome } from '../port.ts';
 import type { Usage } from '../price.ts';
 import { isFailure } from '../settlement.ts';
@@ -16,7 +16,7 @@ export class Books {
   readonly nowMs: number;
   readonly month: number;
   readonly #known: KnownAccounts;
-  readonly #changed = new Set<Account>();
+  readonly #changed = new Set<LedgerAccount>();
   /** By account: a batch has few models for each, and no key has to be put together to find the right one. */
   readonly #sums = new Map<string, Sum[]>();
   #day = 0;
@@ -31,7 +31,7 @@ export class Books {
     this.#known = known;
   }
 
-  caller(caller: Caller): Account | undefined {
+  caller(caller: Caller): LedgerAccount | undefined {
     if (caller.kind === 'account') return this.account(caller.id);
     const known = this.#known.byToken.get(caller.hash);
     if (known) return known;
@@ -40,7 +40,7 @@ export class Books {
     return account;
   }
 
-  account(id: string): Account | undefined {
+  account(id: string): LedgerAccount | undefined {
     return this.#known.byId.get(id) ?? this.#adopt(this.statements.accountById.get(id));
   }
 
@@ -54,13 +54,13 @@ export class Books {
     if (this.#known.holds.size < MAX_KNOWN) this.#known.holds.set(hold.id, hold);
   }
 
-  /** The row has changed, or its story is over. */
+  /** The row has changed or was closed. */
   forgetHold(requestId: string): void {
     this.#known.holds.delete(requestId);
   }
 
   /** Notes that an account must be written back. */
-  touch(account: Account): void {
+  touch(account: LedgerAccount): void {
     this.#changed.add(account);
   }
 
@@ -78,16 +78,16 @@ export class Books {
   }
 
   /** A row may be met by its token and by its id; it is one account all the same. */
-  #adopt(row: AccountRow | null): Account | undefined {
+  #adopt(row: AccountRow | null): LedgerAccount | undefined {
     if (!row) return undefined;
     const known = this.#known.byId.get(row.id);
     if (known) return known;
-    const account = new Account(row, this.month);
+    const account = new LedgerAccount(row, this.month);
     this.#known.byId.set(row.id, account);
     return account;
   }
 
-  #writeAccount(account: Account): void {
+  #writeAccount(account: LedgerAccount): void {
     this.statements.updateAccount.run(
       account.balance,
       account.held,
@@ -125,8 +125,8 @@ export class Books {
  * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
  */
 export class KnownAccounts {
-  readonly byId = new Map<string, Account>();
-  readonly byToken = new Map<string, Account>();
+  readonly byId = new Map<string, LedgerAccount>();
+  readonly byToken = new Map<string, LedgerAccount>();
   readonly holds = new Map<string, HoldRow>();
   #version = -1;
   #month = 0;

@@ -5,7 +5,15 @@ import { makeLog, silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type SqliteBackend } from '../../store/store.ts';
 import { Wal } from '../../store/wal.ts';
-import { accountRow, addAccount, ask, FAILED, hold, requestRow, used } from '../testing/contract-harness.ts';
+import {
+  accountRow,
+  addAccount,
+  chatAdmission,
+  FAILED,
+  hold,
+  requestRow,
+  used,
+} from '../testing/contract-harness.ts';
 import { bookableOverrun } from '../settlement.ts';
 import { sqliteBackend, sqliteHarness, type SqliteHarness } from '../testing/sqlite-harness.ts';
 import { SqliteLedger } from './ledger.ts';
@@ -51,7 +59,7 @@ describe('a database that another process has locked', () => {
     const account = await addAccount(harness, 10_000);
     const other = harness.backend.open();
     other.run('BEGIN IMMEDIATE');
-    const admission = harness.ledger().admit(ask(account));
+    const admission = harness.ledger().admit(chatAdmission(account));
     let turns = 0;
     for (; turns < 20; turns++) await Bun.sleep(1);
     other.run('COMMIT');
@@ -62,11 +70,11 @@ describe('a database that another process has locked', () => {
   test('for long is service_unavailable with Retry-After, then all is well again', async () => {
     const harness = await harnessed();
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     const other = harness.backend.open();
     other.run('BEGIN IMMEDIATE');
     const faults = await Promise.all([
-      faultOf(harness.ledger().admit(ask(account))),
+      faultOf(harness.ledger().admit(chatAdmission(account))),
       faultOf(harness.ledger().settle(id, used({ output: 1 }))),
     ]);
     expect(other.inTransaction).toBe(true);
@@ -89,17 +97,17 @@ describe('a database that another process has locked', () => {
     const waiting = Array.from({ length: 10_000 }, () =>
       harness
         .ledger()
-        .admit(ask(account))
+        .admit(chatAdmission(account))
         .then(() => answered++)
         .catch(() => answered++),
     );
-    expect((await faultOf(harness.ledger().admit(ask(account)))).code).toBe('service_unavailable');
+    expect((await faultOf(harness.ledger().admit(chatAdmission(account)))).code).toBe('service_unavailable');
     expect(answered).toBe(0);
     await Promise.all(waiting);
     other.run('ROLLBACK');
     other.close();
     expect(await accountRow(harness, account)).toMatchObject({ held: 0, open_holds: 0 });
-    expect(await harness.ledger().admit(ask(account))).toMatchObject({ kind: 'admitted' });
+    expect(await harness.ledger().admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
   });
 });
 
@@ -110,10 +118,10 @@ test('a full disk refuses and corrupts nothing, and space alone brings the ledge
   const ledger = another(harness, { open: () => (database = harness.backend.open()) });
   const pages = database?.query<{ page_count: number }, []>('PRAGMA page_count').get()?.page_count ?? 0;
   database?.run(`PRAGMA max_page_count = ${pages + 4}`);
-  const admitted: ReturnType<typeof ask>[] = [];
+  const admitted: ReturnType<typeof chatAdmission>[] = [];
   let fault: Fault | undefined;
   while (!fault) {
-    const request = ask(account);
+    const request = chatAdmission(account);
     try {
       await ledger.admit(request);
       admitted.push(request);
@@ -126,7 +134,7 @@ test('a full disk refuses and corrupts nothing, and space alone brings the ledge
   expect(await accountRow(harness, account)).toMatchObject({ open_holds: admitted.length });
   expect((await ledger.verify()).breaches).toEqual([]);
   database?.run('PRAGMA max_page_count = 1000000');
-  expect(await ledger.admit(ask(account))).toMatchObject({ kind: 'admitted' });
+  expect(await ledger.admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
   for (const { requestId } of admitted) await ledger.settle(requestId, used({ output: 1 }));
   expect((await ledger.verify()).breaches).toEqual([]);
 });
@@ -134,13 +142,13 @@ test('a full disk refuses and corrupts nothing, and space alone brings the ledge
 test('an operation that breaks the transaction it shares fails alone', async () => {
   const harness = await harnessed();
   const account = await addAccount(harness, 1_000_000);
-  const twice = ask(account);
+  const twice = chatAdmission(account);
   const results = await Promise.allSettled([
-    harness.ledger().admit(ask(account)),
+    harness.ledger().admit(chatAdmission(account)),
     harness.ledger().admit(twice),
-    harness.ledger().admit(ask(account)),
+    harness.ledger().admit(chatAdmission(account)),
     harness.ledger().admit(twice),
-    harness.ledger().admit(ask(account)),
+    harness.ledger().admit(chatAdmission(account)),
   ]);
   expect(results.map((result) => result.status)).toEqual([
     'fulfilled',
@@ -170,7 +178,7 @@ describe('durability', () => {
     const wal = heldWal();
     const account = await addAccount(harness, 10_000);
     const ledger = another(harness, { wal });
-    const request = ask(account);
+    const request = chatAdmission(account);
     expect(await ledger.admit(request)).toMatchObject({ kind: 'admitted' });
     expect(wal.asked).toHaveLength(0);
     let answered = false;
@@ -179,8 +187,8 @@ describe('durability', () => {
       return result;
     });
     // Later admissions pass the settlement that waits for the disk.
-    while (wal.asked.length === 0) await ledger.admit(ask(account));
-    expect(await ledger.admit(ask(account))).toMatchObject({ kind: 'admitted' });
+    while (wal.asked.length === 0) await ledger.admit(chatAdmission(account));
+    expect(await ledger.admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
     expect(answered).toBe(false);
     wal.asked[0]!.resolve();
     expect(await settled).toMatchObject({ charged: nanoUsd(10) });
@@ -191,7 +199,7 @@ describe('durability', () => {
     const wal = heldWal();
     const account = await addAccount(harness, 10_000);
     const ledger = another(harness, { wal });
-    const request = ask(account);
+    const request = chatAdmission(account);
     await ledger.admit(request);
     const failing = faultOf(ledger.settle(request.requestId, used({ output: 5 })));
     while (wal.asked.length === 0) await Bun.sleep(0);
@@ -211,12 +219,12 @@ describe('durability', () => {
       clock: { now: () => 1 },
       node: 'x',
     });
-    const request = ask(account);
+    const request = chatAdmission(account);
     await ledger.admit(request);
     const settled = ledger.settle(request.requestId, used({ output: 5 }));
     await ledger.close();
     expect(await settled).toMatchObject({ state: 'posted' });
-    expect((await faultOf(ledger.admit(ask(account)))).code).toBe('service_unavailable');
+    expect((await faultOf(ledger.admit(chatAdmission(account)))).code).toBe('service_unavailable');
   });
 });
 
@@ -224,9 +232,9 @@ describe('holds of a process that is gone', () => {
   test('are closed at the start, its own are not', async () => {
     const harness = await harnessed();
     const account = await addAccount(harness, 10_000);
-    const old = await hold(harness, ask(account));
+    const old = await hold(harness, chatAdmission(account));
     const ledger = another(harness, {}, 'next');
-    const own = ask(account);
+    const own = chatAdmission(account);
     await ledger.admit(own);
     expect(await ledger.recover()).toBe(1);
     expect(await requestRow(harness, old)).toMatchObject({ state: 'void', outcome: 'expired' });
@@ -237,7 +245,7 @@ describe('holds of a process that is gone', () => {
     const harness = await harnessed();
     const account = await addAccount(harness, 10_000);
     expect(await harness.ledger().recover()).toBe(0);
-    const running = await hold(harness, ask(account));
+    const running = await hold(harness, chatAdmission(account));
     const store = await openStore({
       dataDir: harness.dataDir,
       log: silentLog,
@@ -255,7 +263,7 @@ test('an overrun alarms the operator, after the commit and once', async () => {
   const lines: string[] = [];
   const harness = await harnessed(makeLog((line) => lines.push(line)));
   const account = await addAccount(harness, 2_100);
-  const id = await hold(harness, ask(account));
+  const id = await hold(harness, chatAdmission(account));
   await harness.ledger().settle(id, used({ output: 5_000 }));
   await harness.ledger().settle(id, used({ output: 5_000 }));
   await harness.ledger().void(id, FAILED);

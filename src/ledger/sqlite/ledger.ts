@@ -3,7 +3,7 @@ import type { Clock } from '../../std/clock.ts';
 import { asFault, storeUnavailable } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
-import { isBusy, isStoreTrouble } from '../../store/bun-sqlite.ts';
+import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
 import type {
@@ -16,12 +16,12 @@ import type {
   Progress,
   Settled,
   Settlement,
-  Standing,
+  AccountSnapshot,
   Verification,
 } from '../port.ts';
 import { Books, KnownAccounts } from './books.ts';
 import type { Lease } from '../lease.ts';
-import { admit, expireHold, post, renew, settle, voidHold } from './operations.ts';
+import { admitRequest, expireHold, post, renew, settle, voidHold } from './operations.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { verifyBooks } from '../verify-checks.ts';
 
@@ -48,7 +48,7 @@ export class SqliteLedger implements Ledger {
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#commits.submit((books) => admit(books, request, this.#lease), false);
+    return this.#commits.submit((books) => admitRequest(books, request, this.#lease), false);
   }
 
   settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
@@ -83,11 +83,11 @@ export class SqliteLedger implements Ledger {
     return this.#expireAll((books) => books.statements.orphans.all(node, EXPIRE_TOGETHER));
   }
 
-  identify(caller: Caller): Promise<Standing | undefined> {
+  identify(caller: Caller): Promise<AccountSnapshot | undefined> {
     try {
-      return Promise.resolve(this.#standing(caller));
+      return Promise.resolve(this.#snapshot(caller));
     } catch (error) {
-      return Promise.reject(isStoreTrouble(error) ? storeUnavailable(error) : asFault(error));
+      return Promise.reject(isStoreFailure(error) ? storeUnavailable(error) : asFault(error));
     }
   }
 
@@ -97,9 +97,9 @@ export class SqliteLedger implements Ledger {
 
   /** Reads all the books, on the side: requests are served meanwhile. */
   async verify(): Promise<Verification> {
-    const { side } = this.#options.backend;
+    const { background } = this.#options.backend;
     try {
-      return await verifyBooks((sql) => side.query(sql), this.#options.clock.now());
+      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now());
     } catch (error) {
       throw storeUnavailable(error);
     }
@@ -123,7 +123,7 @@ export class SqliteLedger implements Ledger {
     }
   }
 
-  #standing(caller: Caller): Standing | undefined {
+  #snapshot(caller: Caller): AccountSnapshot | undefined {
     const books = new Books(this.#statements, this.#options.clock.now());
     const account = books.caller(caller);
     if (!account?.active) return undefined;
@@ -161,7 +161,7 @@ export class SqliteLedger implements Ledger {
     };
     return {
       begin: () =>
-        !backend.side.wantsQuiet() &&
+        !backend.background.wantsQuiet() &&
         ranUnlessBusy(() => {
           undo();
           begin.run();
@@ -182,7 +182,7 @@ export class SqliteLedger implements Ledger {
         }
       },
       sync: () => backend.wal.sync(),
-      isUnavailable: isStoreTrouble,
+      isUnavailable: isStoreFailure,
     };
   }
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
-import type { Account } from '../account.ts';
+import type { LedgerAccount } from '../account.ts';
 import { availableOf, decide } from '../decide.ts';
 import type { Lease } from '../lease.ts';
 import type {
@@ -15,7 +15,7 @@ import type {
   UsageSource,
 } from '../port.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
-import { priceOf, priceText } from '../price-text.ts';
+import { priceFromText, priceToText } from '../price-text.ts';
 import {
   balanceAfter,
   bookableOverrun,
@@ -33,7 +33,7 @@ import type { HoldRow } from './statements.ts';
 
 /** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
 
-export function admit(books: Books, request: AdmissionRequest, lease: Lease): Admission {
+export function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Admission {
   const account = books.caller(request.caller);
   if (!account?.active) return NOBODY;
   const state = account.stateFor(request);
@@ -58,7 +58,7 @@ export function admit(books: Books, request: AdmissionRequest, lease: Lease): Ad
   };
 }
 
-/** A disabled account is told no more than a stranger. */
+/** A disabled account gets the same answer as an unknown token. */
 const NOBODY: Admission = {
   kind: 'refused',
   reason: 'invalid_token',
@@ -75,7 +75,7 @@ interface NewHold {
   readonly output: number;
 }
 
-function insertHold(books: Books, account: Account, { request, lease, held, output }: NewHold): void {
+function insertHold(books: Books, account: LedgerAccount, { request, lease, held, output }: NewHold): void {
   const { ceiling } = request;
   books.statements.insertRequest.run(
     request.requestId,
@@ -85,7 +85,7 @@ function insertHold(books: Books, account: Account, { request, lease, held, outp
     request.rate,
     request.endpoint,
     request.model,
-    priceText(request.price),
+    priceToText(request.price),
     ceiling.kind === 'tokens' ? ceiling.input : 0,
     output,
     ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
@@ -101,7 +101,7 @@ function insertHold(books: Books, account: Account, { request, lease, held, outp
     held,
     charged: 0,
     overrun: 0,
-    price: priceText(request.price),
+    price: priceToText(request.price),
     endpoint: request.endpoint,
     model: request.model,
     created_at: books.nowMs,
@@ -117,7 +117,7 @@ export function settle(books: Books, requestId: string, settlement: Settlement):
   const hold = holdOf(books, requestId);
   if (hold.state !== 'pending') return closedBefore(books, hold);
   const { usage, source } = settlement;
-  const charge = chargeFor(priceOf(hold.price), nanoUsd(hold.held), usage);
+  const charge = chargeFor(priceFromText(hold.price), nanoUsd(hold.held), usage);
   return close(books, hold, { state: 'posted', charge, usage, source, ending: settlement });
 }
 
@@ -145,7 +145,7 @@ export function expireHold(books: Books, hold: HoldRow): void {
     close(books, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending });
     return;
   }
-  const charge = chargeFor(priceOf(hold.price), nanoUsd(hold.held), usage);
+  const charge = chargeFor(priceFromText(hold.price), nanoUsd(hold.held), usage);
   close(books, hold, { state: 'expired', charge, usage, source: 'counted', ending });
 }
 
@@ -163,7 +163,7 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
   }
 }
 
-export function post(books: Books, entry: NewEntry): { entryId: number; balance: Account['balance'] } {
+export function post(books: Books, entry: NewEntry): { entryId: number; balance: LedgerAccount['balance'] } {
   const account = books.account(entry.accountId);
   if (!account) throw new Fault('invalid_field', 'There is no such account.', { param: 'account' });
   const before = entry.once === undefined ? undefined : books.statements.entryByOnce.get(entry.once)?.id;
@@ -302,7 +302,7 @@ function holdOf(books: Books, requestId: string): HoldRow {
   return hold;
 }
 
-function accountOf(books: Books, hold: HoldRow): Account {
+function accountOf(books: Books, hold: HoldRow): LedgerAccount {
   const account = books.account(hold.account_id);
   if (!account) throw new Error(`hold ${hold.id} has no account`);
   return account;

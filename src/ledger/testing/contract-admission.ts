@@ -4,29 +4,29 @@ import { nanoUsd, ZERO } from '../../std/money.ts';
 import {
   accountRow,
   addAccount,
-  ask,
-  askImages,
+  chatAdmission,
+  imageAdmission,
   credit,
   FREE,
   hold,
   refusal,
   requestRow,
   used,
-  type Check,
+  type ContractCheck,
 } from './contract-harness.ts';
 
 /** Who may spend, and how much a hold is. */
-export function admissionCases(check: Check): void {
+export function admissionCases(check: ContractCheck): void {
   whoCases(check);
   moneyCases(check);
   exactCases(check);
   clampCases(check);
 }
 
-function whoCases(check: Check): void {
+function whoCases(check: ContractCheck): void {
   check('a token nobody has is refused, and nothing is said about limits', async (harness) => {
     const stranger = { id: 'acc_nobody', hash: 'nobody' } as Awaited<ReturnType<typeof addAccount>>;
-    const refused = refusal(await harness.ledger().admit(ask(stranger)));
+    const refused = refusal(await harness.ledger().admit(chatAdmission(stranger)));
     expect(refused).toMatchObject({
       reason: 'invalid_token',
       available: ZERO,
@@ -34,8 +34,11 @@ function whoCases(check: Check): void {
       retryAfterMs: undefined,
     });
     expect(
-      refusal(await harness.ledger().admit(ask(stranger, { caller: { kind: 'account', id: stranger.id } })))
-        .reason,
+      refusal(
+        await harness
+          .ledger()
+          .admit(chatAdmission(stranger, { caller: { kind: 'account', id: stranger.id } })),
+      ).reason,
     ).toBe('invalid_token');
   });
 
@@ -43,7 +46,7 @@ function whoCases(check: Check): void {
     const account = await addAccount(harness, 5_000);
     for (const change of [{ status: 'disabled' }, { status: 'active', role: 'system' }] as const) {
       await harness.store.db.updateTable('account').set(change).where('id', '=', account.id).execute();
-      const refused = refusal(await harness.ledger().admit(ask(account)));
+      const refused = refusal(await harness.ledger().admit(chatAdmission(account)));
       expect(refused).toMatchObject({ reason: 'invalid_token', available: ZERO, rate: undefined });
       expect(await harness.ledger().identify({ kind: 'token', hash: account.hash })).toBeUndefined();
     }
@@ -54,7 +57,7 @@ function whoCases(check: Check): void {
     async (harness) => {
       const account = await addAccount(harness, 1_000_000);
       for (let round = 0; round < 20; round++) {
-        const old = ask(account, {
+        const old = chatAdmission(account, {
           caller: { kind: 'token', hash: `round-${round}` as typeof account.hash },
         });
         await harness.store.db
@@ -78,18 +81,18 @@ function whoCases(check: Check): void {
 
   check('a session may spend by account id, and only a token notes its use', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const byId = ask(account, { caller: { kind: 'account', id: account.id } });
+    const byId = chatAdmission(account, { caller: { kind: 'account', id: account.id } });
     expect(await harness.ledger().admit(byId)).toMatchObject({ kind: 'admitted', accountId: account.id });
     expect((await accountRow(harness, account)).token_used_at).toBeNull();
-    await hold(harness, ask(account));
+    await hold(harness, chatAdmission(account));
     expect((await accountRow(harness, account)).token_used_at).toBeGreaterThan(0);
   });
 }
 
-function moneyCases(check: Check): void {
+function moneyCases(check: ContractCheck): void {
   check('a hold is the worst case, and the row carries all that a bill needs', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const request = ask(account, { stream: true, client: 'curl/8' });
+    const request = chatAdmission(account, { stream: true, client: 'curl/8' });
     const admission = await harness.ledger().admit(request);
     expect(admission).toMatchObject({
       kind: 'admitted',
@@ -125,7 +128,7 @@ function moneyCases(check: Check): void {
     'an empty account is insufficient_balance, one with too little request_exceeds_balance, one whose money is held funds_on_hold',
     async (harness) => {
       const account = await addAccount(harness);
-      const empty = refusal(await harness.ledger().admit(ask(account)));
+      const empty = refusal(await harness.ledger().admit(chatAdmission(account)));
       expect(empty).toMatchObject({
         reason: 'insufficient_balance',
         retryAfterMs: undefined,
@@ -134,25 +137,25 @@ function moneyCases(check: Check): void {
       // The least useful answer: 100 input and 256 output tokens.
       expect(empty.required).toBe(nanoUsd(612));
       await credit(harness, account.id, 611);
-      const short = refusal(await harness.ledger().admit(ask(account)));
+      const short = refusal(await harness.ledger().admit(chatAdmission(account)));
       expect(short).toMatchObject({
         reason: 'request_exceeds_balance',
         retryAfterMs: undefined,
         available: nanoUsd(611),
       });
       await credit(harness, account.id, 2_000);
-      await hold(harness, ask(account));
-      const held = refusal(await harness.ledger().admit(ask(account)));
+      await hold(harness, chatAdmission(account));
+      const held = refusal(await harness.ledger().admit(chatAdmission(account)));
       expect(held).toMatchObject({ reason: 'funds_on_hold', available: nanoUsd(511) });
       expect(held.retryAfterMs).toBeGreaterThan(0);
     },
   );
 }
 
-function exactCases(check: Check): void {
+function exactCases(check: ContractCheck): void {
   check('a free request needs no money, holds none and still leaves a receipt', async (harness) => {
     const account = await addAccount(harness);
-    const request = ask(account, { price: FREE });
+    const request = chatAdmission(account, { price: FREE });
     expect(await harness.ledger().admit(request)).toMatchObject({
       kind: 'admitted',
       held: ZERO,
@@ -173,7 +176,7 @@ function exactCases(check: Check): void {
     'of 500 that come at once on a balance for exactly 100, exactly 100 are admitted',
     async (harness) => {
       const account = await addAccount(harness, 100 * 2_000);
-      const requests = Array.from({ length: 500 }, () => askImages(account, 2));
+      const requests = Array.from({ length: 500 }, () => imageAdmission(account, 2));
       const answers = await Promise.all(requests.map((request) => harness.ledger().admit(request)));
       expect(answers.filter((answer) => answer.kind === 'admitted')).toHaveLength(100);
       const admitted = requests.filter((_, index) => answers[index]?.kind === 'admitted');
@@ -186,10 +189,10 @@ function exactCases(check: Check): void {
   );
 }
 
-function clampCases(check: Check): void {
+function clampCases(check: ContractCheck): void {
   check('a cap the balance cannot afford is lowered to what it can, to the token', async (harness) => {
     const account = await addAccount(harness, 100 + 2 * 300 + 1);
-    const request = ask(account);
+    const request = chatAdmission(account);
     const admission = await harness.ledger().admit(request);
     expect(admission).toMatchObject({
       kind: 'admitted',
@@ -204,10 +207,17 @@ function clampCases(check: Check): void {
     'the cap is lowered to 256 and no further, and one that was smaller is not lowered at all',
     async (harness) => {
       const account = await addAccount(harness, 612);
-      expect(await harness.ledger().admit(ask(account))).toMatchObject({ kind: 'admitted', output: 256 });
+      expect(await harness.ledger().admit(chatAdmission(account))).toMatchObject({
+        kind: 'admitted',
+        output: 256,
+      });
       const other = await addAccount(harness, 611);
-      expect(refusal(await harness.ledger().admit(ask(other))).reason).toBe('request_exceeds_balance');
-      const small = ask(other, { ceiling: { kind: 'tokens', input: 100, output: 255, choices: 1 } });
+      expect(refusal(await harness.ledger().admit(chatAdmission(other))).reason).toBe(
+        'request_exceeds_balance',
+      );
+      const small = chatAdmission(other, {
+        ceiling: { kind: 'tokens', input: 100, output: 255, choices: 1 },
+      });
       expect(await harness.ledger().admit(small)).toMatchObject({
         kind: 'admitted',
         output: 255,
@@ -218,15 +228,17 @@ function clampCases(check: Check): void {
 
   check('several choices share the cap, images are never fewer than asked', async (harness) => {
     const account = await addAccount(harness, 100 + 2 * 3 * 400 + 5);
-    const three = ask(account, { ceiling: { kind: 'tokens', input: 100, output: 1_000, choices: 3 } });
+    const three = chatAdmission(account, {
+      ceiling: { kind: 'tokens', input: 100, output: 1_000, choices: 3 },
+    });
     expect(await harness.ledger().admit(three)).toMatchObject({
       kind: 'admitted',
       output: 400,
       held: nanoUsd(2_500),
     });
     const painter = await addAccount(harness, 3_999);
-    const refused = refusal(await harness.ledger().admit(askImages(painter, 4)));
+    const refused = refusal(await harness.ledger().admit(imageAdmission(painter, 4)));
     expect(refused).toMatchObject({ reason: 'request_exceeds_balance', required: nanoUsd(4_000) });
-    await hold(harness, askImages(painter, 3));
+    await hold(harness, imageAdmission(painter, 3));
   });
 }

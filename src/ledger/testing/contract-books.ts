@@ -5,17 +5,17 @@ import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import {
   accountRow,
   addAccount,
-  ask,
+  chatAdmission,
   hold,
   nth,
   used,
   type LedgerHarness,
-  type Check,
+  type ContractCheck,
 } from './contract-harness.ts';
 import type { Breach, NewEntry } from '../port.ts';
 
 /** Money from outside, what an account looks like, and whether the books are right. */
-export function bookCases(check: Check): void {
+export function bookCases(check: ContractCheck): void {
   postCases(check);
   onceCases(check);
   standingCases(check);
@@ -24,7 +24,7 @@ export function bookCases(check: Check): void {
 
 const CREDIT: Omit<NewEntry, 'accountId'> = { kind: 'credit', amount: 100, cause: 'gift', actor: 'cli' };
 
-function postCases(check: Check): void {
+function postCases(check: ContractCheck): void {
   check(
     'a credit, a refund and an adjustment change the balance by an entry that says why and by whom',
     async (harness) => {
@@ -58,7 +58,7 @@ function postCases(check: Check): void {
     'no entry leaves 0 ≤ held ≤ balance ≤ the largest balance, and a refused one leaves no trace',
     async (harness) => {
       const account = await addAccount(harness, 5_000);
-      await hold(harness, ask(account));
+      await hold(harness, chatAdmission(account));
       const refused: Partial<NewEntry>[] = [
         { amount: MAX_BALANCE },
         { kind: 'adjustment', amount: -2_901 },
@@ -91,7 +91,7 @@ function postCases(check: Check): void {
   );
 }
 
-function onceCases(check: Check): void {
+function onceCases(check: ContractCheck): void {
   check('the same key posts once, however often and at once it comes', async (harness) => {
     const account = await addAccount(harness);
     const entry = { ...CREDIT, accountId: account.id, once: 'payment:1' };
@@ -105,7 +105,7 @@ function onceCases(check: Check): void {
   });
 }
 
-function standingCases(check: Check): void {
+function standingCases(check: ContractCheck): void {
   check('who is behind a token, and what they may still do, without using anything up', async (harness) => {
     const account = await addAccount(harness, 10_000);
     await harness.store.db
@@ -113,12 +113,12 @@ function standingCases(check: Check): void {
       .set({ chat_per_minute: 7, monthly_limit: 9_000 })
       .where('id', '=', account.id)
       .execute();
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     await harness.ledger().settle(id, used({ output: 50 }));
-    await hold(harness, ask(account));
+    await hold(harness, chatAdmission(account));
     const before = await accountRow(harness, account);
-    const standing = await harness.ledger().identify({ kind: 'token', hash: account.hash });
-    expect(standing).toMatchObject({
+    const snapshot = await harness.ledger().identify({ kind: 'token', hash: account.hash });
+    expect(snapshot).toMatchObject({
       accountId: account.id,
       email: before.email,
       balance: nanoUsd(9_900),
@@ -129,7 +129,7 @@ function standingCases(check: Check): void {
       limits: { chatPerMinute: 7, imagesPerMinute: undefined, concurrent: undefined },
       arrivals: { chat: before.chat_arrival_us, images: 0 },
     });
-    expect(Math.abs((standing?.now ?? 0) - (await harness.now()))).toBeLessThan(60_000);
+    expect(Math.abs((snapshot?.now ?? 0) - (await harness.now()))).toBeLessThan(60_000);
     expect(await harness.ledger().identify({ kind: 'account', id: account.id })).toMatchObject({
       accountId: account.id,
     });
@@ -217,7 +217,7 @@ const BREAKS: readonly {
   },
 ];
 
-function verifyCases(check: Check): void {
+function verifyCases(check: ContractCheck): void {
   check('true books have no breach, and the check says how much it read', async (harness) => {
     const books = await fillBooks(harness);
     const { breaches, checked } = await harness.ledger().verify();
@@ -243,9 +243,9 @@ function verifyCases(check: Check): void {
 
 async function fillBooks(harness: LedgerHarness) {
   const account = await addAccount(harness, 10_000);
-  const posted = await hold(harness, ask(account));
-  const voided = await hold(harness, ask(account));
-  const pending = await hold(harness, ask(account));
+  const posted = await hold(harness, chatAdmission(account));
+  const voided = await hold(harness, chatAdmission(account));
+  const pending = await hold(harness, chatAdmission(account));
   await harness.ledger().settle(posted, used({ output: 10 }));
   await harness.ledger().void(voided, { outcome: 'shed', attempts: [], durationMs: 1 });
   return { account, posted, pending };

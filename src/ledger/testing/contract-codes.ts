@@ -2,10 +2,17 @@ import { expect } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import { RedeemCodes } from '../codes.ts';
-import { accountRow, addAccount, credit, nth, type Check, type LedgerHarness } from './contract-harness.ts';
+import {
+  accountRow,
+  addAccount,
+  credit,
+  nth,
+  type ContractCheck,
+  type LedgerHarness,
+} from './contract-harness.ts';
 
 /** What redeem codes promise, on either database. */
-export function codeCases(check: Check): void {
+export function codeCases(check: ContractCheck): void {
   batchCases(check);
   redeemCases(check);
 }
@@ -21,7 +28,7 @@ function codesOn(harness: LedgerHarness, now = NOW): RedeemCodes {
   });
 }
 
-function batchCases(check: Check): void {
+function batchCases(check: ContractCheck): void {
   check('codes are all different, shown once and stored as hashes only', async (harness) => {
     const { batch, codes } = await codesOn(harness).make({ amount: AMOUNT, count: 50, actor: 'cli' });
     expect(new Set(codes).size).toBe(50);
@@ -54,7 +61,7 @@ function batchCases(check: Check): void {
   });
 }
 
-function redeemCases(check: Check): void {
+function redeemCases(check: ContractCheck): void {
   check('of many who enter a code at once, one is credited, once', async (harness) => {
     const codes = codesOn(harness);
     const made = await codes.make({ amount: AMOUNT, count: 1, actor: 'cli' });

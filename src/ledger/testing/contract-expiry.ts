@@ -4,33 +4,33 @@ import { nanoUsd } from '../../std/money.ts';
 import {
   accountRow,
   addAccount,
-  ask,
+  chatAdmission,
   FAILED,
   hold,
   nth,
   requestRow,
   used,
-  type Check,
+  type ContractCheck,
   type LedgerHarness,
 } from './contract-harness.ts';
 import { NO_USAGE } from '../price.ts';
 
 /** What becomes of holds whose owner is gone, and of the sums over closed requests. */
-export function expiryCases(check: Check): void {
+export function expiryCases(check: ContractCheck): void {
   leaseCases(check);
   survivalCases(check);
   rollupCases(check);
 }
 
-function leaseCases(check: Check): void {
+function leaseCases(check: ContractCheck): void {
   check(
     'a hold nobody renews is charged for what was delivered, or void if that is nothing',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
       const [silent, metered, alive] = [
-        await hold(harness, ask(account)),
-        await hold(harness, ask(account)),
-        await hold(harness, ask(account)),
+        await hold(harness, chatAdmission(account)),
+        await hold(harness, chatAdmission(account)),
+        await hold(harness, chatAdmission(account)),
       ];
       await harness
         .ledger()
@@ -64,7 +64,7 @@ function leaseCases(check: Check): void {
 
   check('a settlement that comes after the lease ran out changes nothing more', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     await harness.ledger().renew([{ requestId: id, delivered: { ...NO_USAGE, output: 5 } }]);
     await harness.advance(harness.leaseMs + 1_000);
     expect(await harness.ledger().expire()).toBe(1);
@@ -75,10 +75,10 @@ function leaseCases(check: Check): void {
   });
 }
 
-function survivalCases(check: Check): void {
+function survivalCases(check: ContractCheck): void {
   check('renewing what is closed or unknown is ignored', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     await harness.ledger().settle(id, used({ output: 7 }));
     await harness.ledger().renew([
       { requestId: id, delivered: { ...NO_USAGE, output: 900 } },
@@ -90,7 +90,7 @@ function survivalCases(check: Check): void {
 
   check('a crash leaks no hold and charges what was delivered, once', async (harness) => {
     const account = await addAccount(harness, 100_000);
-    const ids = await Promise.all(Array.from({ length: 20 }, () => hold(harness, ask(account))));
+    const ids = await Promise.all(Array.from({ length: 20 }, () => hold(harness, chatAdmission(account))));
     await harness.ledger().settle(nth(ids, 0), used({ output: 100 }));
     await harness.ledger().renew([{ requestId: nth(ids, 1), delivered: { ...NO_USAGE, output: 50 } }]);
     await harness.crash();
@@ -105,12 +105,12 @@ function survivalCases(check: Check): void {
   });
 }
 
-function rollupCases(check: Check): void {
+function rollupCases(check: ContractCheck): void {
   check('the sums of the day equal the requests they sum up, per account and over all', async (harness) => {
     const accounts = [await addAccount(harness, 100_000), await addAccount(harness, 100_000)];
     for (const [round, model] of ['a', 'b', 'a', 'c'].entries()) {
       for (const account of accounts) {
-        const ids = await Promise.all([1, 2, 3].map(() => hold(harness, ask(account, { model }))));
+        const ids = await Promise.all([1, 2, 3].map(() => hold(harness, chatAdmission(account, { model }))));
         await Promise.all([
           harness.ledger().settle(nth(ids, 0), used({ input: 10, cached: 3, output: round, reasoning: 1 })),
           harness

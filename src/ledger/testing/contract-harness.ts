@@ -64,7 +64,7 @@ export async function credit(harness: LedgerHarness, accountId: AccountId, amoun
 }
 
 /** A chat of 100 input and 1,000 output tokens at most: a hold of 2,100 at {@link TOKEN_PRICE}. */
-export function ask(account: TestAccount, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
+export function chatAdmission(account: TestAccount, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
   return {
     requestId: newRequestId(Date.now()),
     caller: { kind: 'token', hash: account.hash },
@@ -80,12 +80,17 @@ export function ask(account: TestAccount, more: Partial<AdmissionRequest> = {}):
   };
 }
 
-export function askImages(
+export function imageAdmission(
   account: TestAccount,
   images: number,
   more: Partial<AdmissionRequest> = {},
 ): AdmissionRequest {
-  return ask(account, { rate: 'images', price: IMAGE_PRICE, ceiling: { kind: 'images', images }, ...more });
+  return chatAdmission(account, {
+    rate: 'images',
+    price: IMAGE_PRICE,
+    ceiling: { kind: 'images', images },
+    ...more,
+  });
 }
 
 /** Admits or fails the test. */
@@ -127,9 +132,9 @@ export function refusal(admission: Admission): Admission & { kind: 'refused' } {
 }
 
 /** States one promise and shows it on a harness of its own. */
-export type Check = (promise: string, run: (harness: LedgerHarness) => Promise<void>) => void;
+export type ContractCheck = (promise: string, run: (harness: LedgerHarness) => Promise<void>) => void;
 
-export function checkWith(makeHarness: MakeHarness): Check {
+export function checkWith(makeHarness: MakeHarness): ContractCheck {
   return (promise, run) =>
     test(promise, async () => {
       const harness = await makeHarness();

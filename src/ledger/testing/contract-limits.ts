@@ -3,8 +3,8 @@ import { nanoUsd } from '../../std/money.ts';
 import {
   accountRow,
   addAccount,
-  ask,
-  askImages,
+  chatAdmission,
+  imageAdmission,
   credit,
   hold,
   nth,
@@ -12,13 +12,13 @@ import {
   used,
   WIDE,
   type LedgerHarness,
-  type Check,
+  type ContractCheck,
   type TestAccount,
 } from './contract-harness.ts';
 import type { AdmissionRequest, RefusalReason } from '../port.ts';
 
 /** How often, how many at once, how much a month. */
-export function limitCases(check: Check): void {
+export function limitCases(check: ContractCheck): void {
   rateCases(check);
   concurrencyCases(check);
   monthCases(check);
@@ -28,10 +28,10 @@ export function limitCases(check: Check): void {
 const FIVE = { ...WIDE, chatPerMinute: 5 };
 const DAY_MS = 86_400_000;
 
-function rateCases(check: Check): void {
+function rateCases(check: ContractCheck): void {
   check('a minute’s worth may come at once, then one per step, and Retry-After is true', async (harness) => {
     const account = await addAccount(harness, 1_000_000);
-    const request = (): AdmissionRequest => ask(account, { limits: FIVE });
+    const request = (): AdmissionRequest => chatAdmission(account, { limits: FIVE });
     for (const remaining of [4, 3, 2, 1, 0]) {
       const admission = await harness.ledger().admit(request());
       expect(admission).toMatchObject({ kind: 'admitted', rate: { limit: 5, remaining } });
@@ -52,7 +52,9 @@ function rateCases(check: Check): void {
   check('after a quiet minute the limit is whole again, never more than whole', async (harness) => {
     const account = await addAccount(harness, 1_000_000);
     const burst = () =>
-      Promise.all(Array.from({ length: 20 }, () => harness.ledger().admit(ask(account, { limits: FIVE }))));
+      Promise.all(
+        Array.from({ length: 20 }, () => harness.ledger().admit(chatAdmission(account, { limits: FIVE }))),
+      );
     for (let minute = 0; minute < 2; minute++) {
       expect((await burst()).filter((answer) => answer.kind === 'admitted')).toHaveLength(5);
       await harness.advance(600_000);
@@ -64,18 +66,18 @@ function rateCases(check: Check): void {
     async (harness) => {
       const account = await addAccount(harness, 1_000_000);
       const limits = { chatPerMinute: 1, imagesPerMinute: 1, concurrent: 50 };
-      await hold(harness, ask(account, { limits }));
-      expect(refusal(await harness.ledger().admit(ask(account, { limits }))).reason).toBe(
+      await hold(harness, chatAdmission(account, { limits }));
+      expect(refusal(await harness.ledger().admit(chatAdmission(account, { limits }))).reason).toBe(
         'rate_limit_exceeded',
       );
-      await hold(harness, askImages(account, 1, { limits }));
-      expect(refusal(await harness.ledger().admit(askImages(account, 1, { limits }))).reason).toBe(
+      await hold(harness, imageAdmission(account, 1, { limits }));
+      expect(refusal(await harness.ledger().admit(imageAdmission(account, 1, { limits }))).reason).toBe(
         'rate_limit_exceeded',
       );
       const other = await addAccount(harness, 1_000_000);
       await setLimits(harness, other, { chat_per_minute: 2 });
-      await hold(harness, ask(other, { limits }));
-      expect(await harness.ledger().admit(ask(other, { limits }))).toMatchObject({
+      await hold(harness, chatAdmission(other, { limits }));
+      expect(await harness.ledger().admit(chatAdmission(other, { limits }))).toMatchObject({
         kind: 'admitted',
         rate: { limit: 2, remaining: 0 },
       });
@@ -83,14 +85,14 @@ function rateCases(check: Check): void {
   );
 }
 
-function concurrencyCases(check: Check): void {
+function concurrencyCases(check: ContractCheck): void {
   check(
     'as many requests run at once as allowed: the open holds are the count, and each end frees one',
     async (harness) => {
       const account = await addAccount(harness, 1_000_000);
       const limits = { ...WIDE, concurrent: 3 };
       const answers = await Promise.all(
-        Array.from({ length: 9 }, () => harness.ledger().admit(ask(account, { limits }))),
+        Array.from({ length: 9 }, () => harness.ledger().admit(chatAdmission(account, { limits }))),
       );
       expect(answers.filter((answer) => answer.kind === 'admitted')).toHaveLength(3);
       const refused = refusal(nth(answers, 8));
@@ -103,42 +105,42 @@ function concurrencyCases(check: Check): void {
         .execute();
       const ids = open.map((row) => row.id as AdmissionRequest['requestId']);
       await harness.ledger().settle(nth(ids, 0), used({ output: 1 }));
-      await hold(harness, ask(account, { limits }));
+      await hold(harness, chatAdmission(account, { limits }));
       await harness.ledger().void(nth(ids, 1), { outcome: 'upstream_failed', attempts: [], durationMs: 1 });
-      await hold(harness, ask(account, { limits }));
-      expect(refusal(await harness.ledger().admit(ask(account, { limits }))).reason).toBe(
+      await hold(harness, chatAdmission(account, { limits }));
+      expect(refusal(await harness.ledger().admit(chatAdmission(account, { limits }))).reason).toBe(
         'concurrency_limit_exceeded',
       );
       await setLimits(harness, account, { concurrent: 4 });
-      await hold(harness, ask(account, { limits }));
+      await hold(harness, chatAdmission(account, { limits }));
     },
   );
 }
 
-function monthCases(check: Check): void {
+function monthCases(check: ContractCheck): void {
   check(
     'the monthly limit binds before the balance, counts holds and charges, and begins anew with the month',
     async (harness) => {
       const account = await addAccount(harness, 1_000_000);
       await setLimits(harness, account, { monthly_limit: 3_000 });
-      const request = ask(account);
+      const request = chatAdmission(account);
       expect(await harness.ledger().admit(request)).toMatchObject({
         kind: 'admitted',
         available: nanoUsd(900),
       });
-      expect(refusal(await harness.ledger().admit(askImages(account, 1))).reason).toBe('funds_on_hold');
+      expect(refusal(await harness.ledger().admit(imageAdmission(account, 1))).reason).toBe('funds_on_hold');
       await harness.ledger().settle(request.requestId, used({ input: 100, output: 950 }));
       expect((await accountRow(harness, account)).month_spent).toBe(2_000);
-      const refused = refusal(await harness.ledger().admit(askImages(account, 2)));
+      const refused = refusal(await harness.ledger().admit(imageAdmission(account, 2)));
       expect(refused).toMatchObject({
         reason: 'limit_reached',
         available: nanoUsd(1_000),
         retryAfterMs: undefined,
       });
       await harness.advance(32 * DAY_MS);
-      const standing = await harness.ledger().identify({ kind: 'token', hash: account.hash });
-      expect(standing).toMatchObject({ monthSpent: nanoUsd(0), monthlyLimit: nanoUsd(3_000) });
-      const next = askImages(account, 2);
+      const snapshot = await harness.ledger().identify({ kind: 'token', hash: account.hash });
+      expect(snapshot).toMatchObject({ monthSpent: nanoUsd(0), monthlyLimit: nanoUsd(3_000) });
+      const next = imageAdmission(account, 2);
       await hold(harness, next);
       await harness.ledger().settle(next.requestId, used({ images: 2 }));
       expect((await accountRow(harness, account)).month_spent).toBe(2_000);
@@ -146,12 +148,12 @@ function monthCases(check: Check): void {
   );
 }
 
-function refusalCases(check: Check): void {
+function refusalCases(check: ContractCheck): void {
   check('limits are checked in a fixed order: rate, concurrency, money', async (harness) => {
     const account = await addAccount(harness, 2_100);
     const limits = { chatPerMinute: 1, imagesPerMinute: 1, concurrent: 1 };
-    const request = ask(account, { limits });
-    const next = async () => refusal(await harness.ledger().admit(ask(account, { limits }))).reason;
+    const request = chatAdmission(account, { limits });
+    const next = async () => refusal(await harness.ledger().admit(chatAdmission(account, { limits }))).reason;
     await hold(harness, request);
     expect(await next()).toBe('rate_limit_exceeded');
     await harness.advance(60_000);
@@ -173,7 +175,8 @@ function refusalCases(check: Check): void {
       const before = [await accountRow(harness, account), await countRequests(harness)];
       for (let again = 0; again < 3; again++) {
         expect(
-          refusal(await harness.ledger().admit({ ...request, requestId: ask(account).requestId })).reason,
+          refusal(await harness.ledger().admit({ ...request, requestId: chatAdmission(account).requestId }))
+            .reason,
         ).toBe(reason as RefusalReason);
       }
       expect([await accountRow(harness, account), await countRequests(harness)]).toEqual(before);
@@ -190,34 +193,34 @@ const WAYS_TO_BE_REFUSED: Record<RefusalReason, Preparation> = {
       .set({ status: 'disabled' })
       .where('id', '=', account.id)
       .execute();
-    return ask(account);
+    return chatAdmission(account);
   },
   async rate_limit_exceeded(harness, account) {
     await credit(harness, account.id, 100_000);
     const limits = { ...WIDE, chatPerMinute: 1 };
-    await hold(harness, ask(account, { limits }));
-    return ask(account, { limits });
+    await hold(harness, chatAdmission(account, { limits }));
+    return chatAdmission(account, { limits });
   },
   async concurrency_limit_exceeded(harness, account) {
     await credit(harness, account.id, 100_000);
     const limits = { ...WIDE, concurrent: 1 };
-    await hold(harness, ask(account, { limits }));
-    return ask(account, { limits });
+    await hold(harness, chatAdmission(account, { limits }));
+    return chatAdmission(account, { limits });
   },
-  insufficient_balance: (_, account) => Promise.resolve(ask(account)),
+  insufficient_balance: (_, account) => Promise.resolve(chatAdmission(account)),
   async limit_reached(harness, account) {
     await credit(harness, account.id, 100_000);
     await setLimits(harness, account, { monthly_limit: 10 });
-    return ask(account);
+    return chatAdmission(account);
   },
   async funds_on_hold(harness, account) {
     await credit(harness, account.id, 2_100);
-    await hold(harness, ask(account));
-    return ask(account);
+    await hold(harness, chatAdmission(account));
+    return chatAdmission(account);
   },
   async request_exceeds_balance(harness, account) {
     await credit(harness, account.id, 10);
-    return ask(account);
+    return chatAdmission(account);
   },
 };
 

@@ -5,32 +5,32 @@ import { nanoUsd, ZERO } from '../../std/money.ts';
 import {
   accountRow,
   addAccount,
-  ask,
-  askImages,
+  chatAdmission,
+  imageAdmission,
   FAILED,
   hold,
   requestRow,
   used,
-  type Check,
+  type ContractCheck,
   type LedgerHarness,
 } from './contract-harness.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
 import { OVERRUN_ACCOUNT } from '../settlement.ts';
 
 /** How a hold ends: posted or void, once. */
-export function settlementCases(check: Check): void {
+export function settlementCases(check: ContractCheck): void {
   chargeCases(check);
   boundCases(check);
   onceCases(check);
   hostileCases(check);
 }
 
-function chargeCases(check: Check): void {
+function chargeCases(check: ContractCheck): void {
   check(
     'the charge is price × usage, the rest of the hold is free again, and the receipt says it all',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
-      const id = await hold(harness, ask(account));
+      const id = await hold(harness, chatAdmission(account));
       const settled = await harness.ledger().settle(
         id,
         used(
@@ -93,10 +93,10 @@ function chargeCases(check: Check): void {
   );
 }
 
-function boundCases(check: Check): void {
+function boundCases(check: ContractCheck): void {
   check('a fraction of a nano-dollar is rounded up, once', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     expect((await harness.ledger().settle(id, used({ input: 3, cached: 3, output: 1 }))).charged).toBe(
       nanoUsd(4),
     );
@@ -106,7 +106,7 @@ function boundCases(check: Check): void {
     'a backend that used more than the hold is the operator’s loss, never the account’s',
     async (harness) => {
       const account = await addAccount(harness, 2_100);
-      const id = await hold(harness, ask(account));
+      const id = await hold(harness, chatAdmission(account));
       const settled = await harness.ledger().settle(id, used({ input: 100, output: 10_000 }));
       expect(settled).toMatchObject({ charged: nanoUsd(2_100), overrun: nanoUsd(18_000), available: ZERO });
       expect(await accountRow(harness, account)).toMatchObject({ balance: 0, held: 0 });
@@ -122,14 +122,14 @@ function boundCases(check: Check): void {
 
   check('partial images are charged for what was delivered', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, askImages(account, 4));
+    const id = await hold(harness, imageAdmission(account, 4));
     expect((await harness.ledger().settle(id, used({ images: 2 }))).charged).toBe(nanoUsd(2_000));
     expect(await requestRow(harness, id)).toMatchObject({ images: 2, choices: 4, kind: 'images' });
   });
 
   check('a void charges nothing, frees the hold and keeps what happened', async (harness) => {
     const account = await addAccount(harness, 2_100);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     expect(await harness.ledger().void(id, FAILED)).toMatchObject({
       state: 'void',
       charged: ZERO,
@@ -144,14 +144,14 @@ function boundCases(check: Check): void {
   });
 }
 
-function onceCases(check: Check): void {
+function onceCases(check: ContractCheck): void {
   check('a second settlement or void returns what happened first and changes nothing', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const settledId = await hold(harness, ask(account));
+    const settledId = await hold(harness, chatAdmission(account));
     const first = await harness.ledger().settle(settledId, used({ output: 10 }));
     expect(await harness.ledger().settle(settledId, used({ output: 500 }))).toEqual(first);
     expect(await harness.ledger().void(settledId, FAILED)).toEqual(first);
-    const voidId = await hold(harness, ask(account));
+    const voidId = await hold(harness, chatAdmission(account));
     const voided = await harness.ledger().void(voidId, FAILED);
     expect(await harness.ledger().settle(voidId, used({ output: 10 }))).toEqual(voided);
     expect(await accountRow(harness, account)).toMatchObject({ balance: 9_980, held: 0, open_holds: 0 });
@@ -159,7 +159,7 @@ function onceCases(check: Check): void {
 
   check('of many that close one hold at once, one wins and all hear the same', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     const results = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         n % 3 === 0 ? harness.ledger().void(id, FAILED) : harness.ledger().settle(id, used({ output: n })),
@@ -188,10 +188,10 @@ const HOSTILE: readonly Partial<Usage>[] = [
   { reasoning: -1 },
 ];
 
-function hostileCases(check: Check): void {
+function hostileCases(check: ContractCheck): void {
   check('numbers that are no counts are a fault and leave the hold as it was', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await hold(harness, ask(account));
+    const id = await hold(harness, chatAdmission(account));
     for (const usage of HOSTILE) {
       expect(harness.ledger().settle(id, used(usage))).rejects.toBeInstanceOf(Fault);
     }
@@ -208,7 +208,7 @@ function hostileCases(check: Check): void {
     'a meter that makes no sense keeps its last good reading, and its lease is renewed all the same',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
-      const id = await hold(harness, ask(account));
+      const id = await hold(harness, chatAdmission(account));
       await harness.ledger().renew([{ requestId: id, delivered: { ...NO_USAGE, input: 10, output: 5 } }]);
       await harness.advance(harness.leaseMs - 10_000);
       await harness.ledger().renew([{ requestId: id, delivered: { ...NO_USAGE, output: Number.NaN } }]);

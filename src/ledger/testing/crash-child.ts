@@ -4,7 +4,7 @@ import { systemClock } from '../../std/clock.ts';
 import { newRequestId, type TokenHash } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore } from '../../store/store.ts';
-import { ask, used } from './contract-harness.ts';
+import { chatAdmission, used } from './contract-harness.ts';
 import { NO_USAGE } from '../price.ts';
 import { sqliteBackend } from './sqlite-harness.ts';
 import { SqliteLedger } from '../sqlite/ledger.ts';
@@ -27,7 +27,7 @@ await Promise.all(Array.from({ length: IN_FLIGHT }, (_, lane) => client(lane)));
 async function client(lane: number): Promise<void> {
   for (let turn = 1; ; turn++) {
     const account = { id: '' as never, hash: hash as TokenHash };
-    const request = ask(account, { requestId: newRequestId(Date.now()) });
+    const request = chatAdmission(account, { requestId: newRequestId(Date.now()) });
     const admission = await ledger.admit(request);
     if (admission.kind !== 'admitted') throw new Error(admission.reason);
     if (lane % 2 === 0) {

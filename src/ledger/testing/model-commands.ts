@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { Fault } from '../../std/fault.ts';
 import type { TokenHash } from '../../std/ids.ts';
 import {
-  ask,
+  chatAdmission,
   FAILED,
   FREE,
   IMAGE_PRICE,
@@ -19,7 +19,7 @@ import type { Admission, AdmissionRequest, RateState, Settled } from '../port.ts
 import type { Usage } from '../price.ts';
 
 /** Everything that can happen to the books, in any order. */
-export function modelCommands(): fc.Arbitrary<Command>[] {
+export function modelCommands(): fc.Arbitrary<ModelCommand>[] {
   const index = fc.nat(1_000);
   return [
     fc
@@ -57,9 +57,9 @@ export function modelCommands(): fc.Arbitrary<Command>[] {
   ];
 }
 
-export type Command = fc.AsyncCommand<Reference, LedgerHarness>;
+export type ModelCommand = fc.AsyncCommand<Reference, LedgerHarness>;
 
-function step(name: string, run: (model: Reference, harness: LedgerHarness) => Promise<void>): Command {
+function step(name: string, run: (model: Reference, harness: LedgerHarness) => Promise<void>): ModelCommand {
   return {
     check: () => true,
     toString: () => name,
@@ -135,7 +135,7 @@ const WAIT_MS = 50_000;
 const REAL_TIME_MS = 10_000;
 
 function requestOf(account: ReferenceAccount, { request }: Shape): AdmissionRequest {
-  return ask(account, { ...request, limits: LIMITS });
+  return chatAdmission(account, { ...request, limits: LIMITS });
 }
 
 async function admitOne(

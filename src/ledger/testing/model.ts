@@ -10,7 +10,7 @@ const TIMEOUT_MS = 300_000;
 const OVERRUN_ACCOUNT = 'acc_overrun';
 
 /**
- * Random histories on a real database against books kept on paper; a failure prints its seed and its shortest history.
+ * Random histories on a real database against a reference model; a failure prints its seed and its shortest history.
  * A database that can do several things at once tells several histories at once, each on books of its own.
  */
 export function ledgerModel(name: string, makeHarness: MakeHarness, atOnce = 1): void {

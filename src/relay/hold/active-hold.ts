@@ -2,14 +2,14 @@ import type { Attempt, Outcome, Settled } from '../../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import { NoAnswer, tooLate, type Patience } from '../attempts.ts';
+import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
 import type { Call, RelayParts } from '../call.ts';
-import type { Close } from './settlement-retry-queue.ts';
+import type { HoldEnd } from './settlement-retry-queue.ts';
 import type { Measured } from '../stream/meter.ts';
-import type { RunningRequest } from './active-requests.ts';
+import type { ActiveRequest } from './active-requests.ts';
 
-/** How it went, as far as the receipt wants to know. */
-export interface Finish {
+/** The outcome of a request, for its receipt. */
+export interface RequestResult {
   readonly outcome: Outcome;
   readonly measured: Measured;
   readonly upstream: string;
@@ -20,10 +20,10 @@ export interface Finish {
 }
 
 /**
- * A hold that somebody has to close. It keeps its lease alive from admission on, gives the attempts to answer it their
- * time, and is closed exactly once. Its deadlines are looked at by the tick that all requests share.
+ * The hold of one running request, closed exactly once. Its lease is renewed from admission on; the deadlines of its
+ * attempts are checked by the tick that all requests share.
  */
-export class Errand implements RunningRequest, Patience {
+export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
   readonly #endpoint: string;
@@ -39,24 +39,24 @@ export class Errand implements RunningRequest, Patience {
   constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
     this.requestId = call.requestId;
     this.#parts = parts;
-    this.#endpoint = call.wanted.code;
+    this.#endpoint = call.selector.code;
     this.#client = call.signal;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
-    parts.running.add(this);
+    parts.activeRequests.add(this);
   }
 
   /** For a stream's client that left no further backend is asked; a whole answer is paid work and is waited for. */
-  get nobodyWaits(): boolean {
+  get isAbandoned(): boolean {
     return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
   }
 
-  begin({ firstByteMs, totalMs }: Parameters<Patience['begin']>[0]): AbortSignal {
+  begin({ firstByteMs, totalMs }: Parameters<AttemptDeadline['begin']>[0]): AbortSignal {
     this.timedOut = false;
     // A whole answer has no first byte to show before it is finished.
     this.#deadline = this.#parts.clock.now() + (this.#streamed ? firstByteMs : totalMs);
     this.#attempt = new AbortController();
-    if (this.nobodyWaits) this.#attempt.abort();
+    if (this.isAbandoned) this.#attempt.abort();
     return this.#attempt.signal;
   }
 
@@ -67,7 +67,7 @@ export class Errand implements RunningRequest, Patience {
   tick(nowMs: number): void {
     if (nowMs < this.#deadline) return;
     this.timedOut = true;
-    this.#attempt?.abort(tooLate());
+    this.#attempt?.abort(attemptTimeout());
   }
 
   /** Shutdown. */
@@ -81,7 +81,7 @@ export class Errand implements RunningRequest, Patience {
   }
 
   /** Does what follows the admission; whatever it throws, the hold is released first, unless it was settled already. */
-  async orRelease<T>(work: () => Promise<T>): Promise<T> {
+  async voidOnFailure<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (thrown) {
@@ -90,7 +90,7 @@ export class Errand implements RunningRequest, Patience {
   }
 
   /** Charges what was used. `undefined`: the store is away, the charge will follow. */
-  settle(finish: Finish): Promise<Settled | undefined> {
+  settle(finish: RequestResult): Promise<Settled | undefined> {
     const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
     const ending = {
       outcome,
@@ -106,8 +106,8 @@ export class Errand implements RunningRequest, Patience {
   }
 
   async #giveUp(thrown: unknown): Promise<never> {
-    const attempts = thrown instanceof NoAnswer ? thrown.attempts : [];
-    const fault = this.#cutBy ?? (thrown instanceof NoAnswer ? thrown.fault : thrown);
+    const attempts = thrown instanceof AllAttemptsFailed ? thrown.attempts : [];
+    const fault = this.#cutBy ?? (thrown instanceof AllAttemptsFailed ? thrown.fault : thrown);
     await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
     throw fault;
   }
@@ -123,15 +123,15 @@ export class Errand implements RunningRequest, Patience {
     await this.#close({ kind: 'void', requestId: this.requestId, ending });
   }
 
-  async #close(close: Close): Promise<Settled | undefined> {
+  async #close(close: HoldEnd): Promise<Settled | undefined> {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
-    const { closing, running, tally } = this.#parts;
-    const settled = await closing.close(close);
-    running.remove(this.requestId);
+    const { settlements, activeRequests, metrics } = this.#parts;
+    const settled = await settlements.close(close);
+    activeRequests.remove(this.requestId);
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
-    tally.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
-    if (settled && settled.overrun > 0) tally.overrun(settled.overrun);
+    metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
+    if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
     return settled;
   }
 

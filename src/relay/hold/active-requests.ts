@@ -6,7 +6,7 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 
 /** A request under way. One shared clock tick looks after all of them, so a stream costs no timers of its own. */
-export interface RunningRequest {
+export interface ActiveRequest {
   readonly requestId: RequestId;
   /** How far the meter has come. */
   delivered(): Usage;
@@ -22,7 +22,7 @@ const RENEW_MS = 10_000;
 const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
 
-export interface RunningOptions {
+export interface ActiveRequestsOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,17 +30,17 @@ export interface RunningOptions {
 }
 
 /** Everything between admission and settlement on this node: renews leases, watches deadlines, and can be drained. */
-export class Running {
+export class ActiveRequests {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #requests = new Map<RequestId, RunningRequest>();
+  readonly #requests = new Map<RequestId, ActiveRequest>();
   readonly #timer: Timer;
   readonly #renewMs: number;
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs }: RunningOptions) {
+  constructor({ ledger, clock, log, leaseMs }: ActiveRequestsOptions) {
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -49,7 +49,7 @@ export class Running {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
-  add(request: RunningRequest): void {
+  add(request: ActiveRequest): void {
     this.#requests.set(request.requestId, request);
   }
 

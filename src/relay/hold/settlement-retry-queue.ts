@@ -3,7 +3,7 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 
 /** How a request ends in the books: charged for what was used, or released. */
-export type Close =
+export type HoldEnd =
   | { readonly kind: 'settle'; readonly requestId: RequestId; readonly settlement: Settlement }
   | { readonly kind: 'void'; readonly requestId: RequestId; readonly ending: Ending };
 
@@ -12,10 +12,10 @@ export type Close =
  * Closing is idempotent, so trying again is always safe. What is still waiting when the process dies is closed by the
  * lease from the meter's last word.
  */
-export class Closing {
+export class SettlementRetryQueue {
   readonly #ledger: Ledger;
   readonly #log: Log;
-  readonly #waiting = new Map<RequestId, Close>();
+  readonly #waiting = new Map<RequestId, HoldEnd>();
   #retrying: Promise<void> | undefined;
 
   constructor(ledger: Ledger, log: Log) {
@@ -24,7 +24,7 @@ export class Closing {
   }
 
   /** Resolves with the result, or with `undefined` when the store could not take it yet. */
-  close(close: Close): Promise<Settled | undefined> {
+  close(close: HoldEnd): Promise<Settled | undefined> {
     return this.#apply(close).catch((thrown: unknown) => {
       this.#keep(close, thrown);
       return undefined;
@@ -40,18 +40,21 @@ export class Closing {
     await Promise.race([this.#retrying ?? Promise.resolve(), Bun.sleep(deadlineMs)]);
   }
 
-  #apply(close: Close): Promise<Settled> {
+  #apply(close: HoldEnd): Promise<Settled> {
     return close.kind === 'settle'
       ? this.#ledger.settle(close.requestId, close.settlement)
       : this.#ledger.void(close.requestId, close.ending);
   }
 
-  #keep(close: Close, thrown: unknown): void {
+  #keep(close: HoldEnd, thrown: unknown): void {
     if (this.#waiting.size >= MAX_WAITING) {
-      this.#log.error('hold left to its lease', { request: close.requestId, error: thrown });
+      this.#log.error('settlement retry queue is full; the hold is left to expire', {
+        request: close.requestId,
+        error: thrown,
+      });
       return;
     }
-    this.#log.warn('hold could not be closed yet', { request: close.requestId, error: thrown });
+    this.#log.warn('settlement failed, will be retried', { request: close.requestId, error: thrown });
     this.#waiting.set(close.requestId, close);
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
   }
@@ -68,7 +71,7 @@ export class Closing {
     }
   }
 
-  async #closeWaiting(close: Close): Promise<void> {
+  async #closeWaiting(close: HoldEnd): Promise<void> {
     await this.#apply(close);
     this.#waiting.delete(close.requestId);
   }

@@ -11,10 +11,10 @@ import { generatedText } from '../../wire/generated-text.ts';
  * what was found out about the chunk that was learned from (no finish, no usage, no error) holds for all that fit.
  *
  * Between two chunks of a stream come those of all the others, and what is not in the processor's cache by then costs
- * more than any of the work here. So everything a mould knows lies in one row of bytes: for each part of the text two
+ * more than any of the work here. So all of a template lies in one row of bytes: for each part of the text two
  * lengths, and then the parts themselves, each as the backend writes it and as the client gets it.
  */
-export class Mould {
+export class ChunkTemplate {
   readonly #bytes: Buffer;
   readonly #parts: number;
   /** Which slot holds the text that is paid for. */
@@ -33,25 +33,25 @@ export class Mould {
   }
 
   /** `undefined` where this chunk is not an ordinary one, or cannot stand for others. */
-  static of(data: string, chunk: ChatChunk, encoder: ChatEncoder): Mould | undefined {
+  static of(data: string, chunk: ChatChunk, encoder: ChatEncoder): ChunkTemplate | undefined {
     const shape = encoder.isUniform === true ? shapeOf(data, chunk) : undefined;
     const printed = shape && printedBy(encoder, shape);
-    return printed && new Mould(shape, printed);
+    return printed && new ChunkTemplate(shape, printed);
   }
 
-  /** Whether another mould, made of this data, would be much the same. */
+  /** Whether a template made of this data would be much the same. */
   isOf(data: string): boolean {
     return data.startsWith(this.#head) && data.endsWith(this.#tail);
   }
 
-  /** Casts the whole events that `bytes` begin with at `from`, as far as they fit, and says where it stopped. */
-  cast(bytes: Uint8Array, from: number, into: Casting, gauge: Gauge): number {
+  /** Translates the whole events that `bytes` begin with at `from`, as far as they match, and returns where it stopped. */
+  translate(bytes: Uint8Array, from: number, into: OutputBuffer, meter: TextMeter): number {
     let at = from;
     for (;;) {
       const end = this.#fit(bytes, at);
       if (end === NO_FIT) return at;
       this.#fill(bytes, into);
-      gauge.observeRaw(bytes, slotBegins[this.#billed] ?? 0, slotEnds[this.#billed] ?? 0);
+      meter.observeRaw(bytes, slotBegins[this.#billed] ?? 0, slotEnds[this.#billed] ?? 0);
       at = end;
     }
   }
@@ -74,7 +74,7 @@ export class Mould {
     return afterBlankLine(bytes, at);
   }
 
-  #fill(bytes: Uint8Array, into: Casting): void {
+  #fill(bytes: Uint8Array, into: OutputBuffer): void {
     let part = this.#parts * LENGTHS_BYTES;
     for (let index = 0; index < this.#parts; index++) {
       if (index > 0) into.add(bytes, slotBegins[index - 1] ?? 0, slotEnds[index - 1] ?? 0);
@@ -115,12 +115,12 @@ function laidOut(theirs: readonly string[], ours: readonly string[]): Buffer {
 }
 
 /**
- * The short way of ordinary chunks: as bytes, by what one of them showed. Whoever has a stream offers it what he read as
- * events, and may then offer it bytes.
+ * Translates the ordinary chunks of one stream byte by byte, once it has learned from parsed ones what they look like.
+ * It is the only thing that a delivery knows of templates.
  */
-export class Moulds {
+export class ChunkTemplates {
   readonly #encoder: ChatEncoder;
-  #mould: Mould | undefined;
+  #template: ChunkTemplate | undefined;
   #idle = 0;
 
   constructor(encoder: ChatEncoder) {
@@ -128,42 +128,42 @@ export class Moulds {
   }
 
   get isReady(): boolean {
-    return this.#mould !== undefined;
+    return this.#template !== undefined;
   }
 
   learn(data: string, chunk: ChatChunk): void {
-    if (this.#idle >= MOST_IDLE_MOULDS) return;
-    const mould = Mould.of(data, chunk, this.#encoder);
-    if (!mould) return;
-    this.#mould = mould;
+    if (this.#idle >= MAX_IDLE_TEMPLATES) return;
+    const template = ChunkTemplate.of(data, chunk, this.#encoder);
+    if (!template) return;
+    this.#template = template;
     this.#idle++;
   }
 
   /** Takes the whole events that `bytes` begin with at `from`, as far as they fit, and says where it stopped. */
-  cast(bytes: Uint8Array, from: number, gauge: Gauge): number {
-    if (!this.#mould) return from;
-    const stop = this.#mould.cast(bytes, from, casting, gauge);
+  translate(bytes: Uint8Array, from: number, meter: TextMeter): number {
+    if (!this.#template) return from;
+    const stop = this.#template.translate(bytes, from, outputBuffer, meter);
     if (stop > from) this.#idle = 0;
     return stop;
   }
 
-  /** What the last `cast` made of them, to be used up at once; `undefined` if nothing. */
+  /** The result of the last `translate`, to be used before the next one; `undefined` if there is none. */
   take(): Uint8Array | undefined {
-    return casting.take();
+    return outputBuffer.take();
   }
 }
 
-/** So many moulds that fitted no chunk but their own, and the stream has none. */
-const MOST_IDLE_MOULDS = 8;
+/** After this many templates that fitted no other chunk, the stream is parsed to its end. */
+const MAX_IDLE_TEMPLATES = 8;
 
-/** Whoever counts the text that is paid for gets it as it stands in the JSON. */
-export interface Gauge {
+/** Counts the billed text, which it gets as it stands in the JSON. */
+export interface TextMeter {
   observeRaw(bytes: Uint8Array, from: number, to: number): void;
 }
 
-/** Where events are cast into. It is emptied before the next stream has its turn, so one serves them all. */
-export class Casting {
-  #bytes = Buffer.alloc(FIRST_CASTING_BYTES);
+/** Collects translated events. It is emptied before another stream uses it, so one serves them all. */
+export class OutputBuffer {
+  #bytes = Buffer.alloc(FIRST_BUFFER_BYTES);
   /** Views of each length that was needed before: making one anew costs more than all the rest. */
   #views: Uint8Array[] = [];
   #length = 0;
@@ -183,7 +183,7 @@ export class Casting {
     this.#length += end - begin;
   }
 
-  /** What was cast, to be used up at once; `undefined` if nothing was. */
+  /** What was collected, to be used before anything is added; `undefined` if nothing was. */
   take(): Uint8Array | undefined {
     const length = this.#length;
     if (length === 0) return undefined;
@@ -203,9 +203,9 @@ export class Casting {
   }
 }
 
-const FIRST_CASTING_BYTES = 32_768;
+const FIRST_BUFFER_BYTES = 32_768;
 const MOST_VIEWS = 1_024;
-const casting = new Casting();
+const outputBuffer = new OutputBuffer();
 /** Up to here a loop beats a call. */
 const SHORT = 48;
 const NO_FIT = -1;

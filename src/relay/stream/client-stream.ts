@@ -1,4 +1,4 @@
-export interface OutletOptions {
+export interface ClientStreamOptions {
   /** The client takes more: once at the beginning, and each time after it had to be waited for. */
   onReady(): void;
   /** Nobody will read the rest. May also follow our own close. */
@@ -6,18 +6,18 @@ export interface OutletOptions {
 }
 
 /**
- * Where a streamed answer leaves for its client. What is written goes to the socket at once, without a queue of the
+ * The response body of a streamed answer. What is written goes to the socket at once, without a queue of the
  * runtime's between, which costs several microseconds for each chunk.
  */
-export class Outlet {
+export class ClientStream {
   readonly body: ReadableStream<Uint8Array>;
-  readonly #o: OutletOptions;
+  readonly #o: ClientStreamOptions;
   #controller: ReadableStreamDirectController | undefined;
   #waiting = false;
   /** It ended before anybody took the body. */
   #lastWords: string | undefined;
 
-  constructor(options: OutletOptions) {
+  constructor(options: ClientStreamOptions) {
     this.#o = options;
     const source: Bun.DirectUnderlyingSource<Uint8Array> = {
       type: 'direct',
@@ -49,7 +49,7 @@ export class Outlet {
     }
   }
 
-  /** The last words leave together with the end. */
+  /** The final events are sent together with the end. */
   end(words: string): void {
     if (!this.#controller) this.#lastWords = words;
     try {

@@ -7,7 +7,7 @@ import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';
 
 /**
- * Ordinary chunks pass by a mould, all others are parsed. Nobody may be able to tell: the same bytes, the same count and
+ * Ordinary chunks pass by a template, all others are parsed. Nobody may be able to tell: the same bytes, the same count and
  * the same end, wherever the network cuts the stream and whichever way each chunk took.
  */
 
@@ -39,7 +39,7 @@ const untilNever = () => ({
   client: new AbortController().signal,
 });
 
-async function deliver(pieces: readonly Uint8Array[], way: 'mould' | 'events'): Promise<Delivered> {
+async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'): Promise<Delivered> {
   const source = new ReadableStream<Uint8Array>({
     start(controller) {
       for (const piece of pieces) if (piece.length > 0) controller.enqueue(piece);
@@ -54,7 +54,7 @@ async function deliver(pieces: readonly Uint8Array[], way: 'mould' | 'events'): 
       encoded++;
       return usual.chunk(data, parsed);
     };
-    return { ...usual, chunk: counting, isUniform: way === 'mould' };
+    return { ...usual, chunk: counting, isUniform: way === 'template' };
   };
   const ended = Promise.withResolvers<StreamEnd>();
   const delivery = Delivery.of(
@@ -74,7 +74,7 @@ async function deliver(pieces: readonly Uint8Array[], way: 'mould' | 'events'): 
 }
 
 /** Opening may already fail, with the same words whichever way. */
-async function outcomeOf(pieces: readonly Uint8Array[], way: 'mould' | 'events') {
+async function outcomeOf(pieces: readonly Uint8Array[], way: 'template' | 'events') {
   try {
     const { text, end } = await deliver(pieces, way);
     const { outcome, measured, fault } = end;
@@ -115,17 +115,17 @@ describe('ordinary chunks are not parsed one by one', () => {
     const text = event(chunk({ role: 'assistant', content: '' })) + words.map(shape).map(event).join('');
     const { encoded, text: given, end } = await deliver(whole(text + FINISH + DONE), 'events');
     expect(encoded).toBeGreaterThan(words.length);
-    const cast = await deliver(cutAt(utf8.encode(text + FINISH + DONE), [700, 1_500]), 'mould');
-    expect(cast.encoded).toBeLessThan(20);
-    expect(cast.text).toBe(given);
-    expect(cast.end).toEqual(end);
+    const translated = await deliver(cutAt(utf8.encode(text + FINISH + DONE), [700, 1_500]), 'template');
+    expect(translated.encoded).toBeLessThan(20);
+    expect(translated.text).toBe(given);
+    expect(translated.end).toEqual(end);
     expect(given).not.toContain('theirs');
     expect(end.measured.usage.output).toBeGreaterThan(words.length);
   });
 
   test('a stream in which no chunk is like the one before is not learned from for ever', async () => {
     const text = words.map((word, index) => event(chunk({ content: word }, { created: index }))).join('');
-    const { encoded } = await deliver(whole(text + FINISH + DONE), 'mould');
+    const { encoded } = await deliver(whole(text + FINISH + DONE), 'template');
     // Each attempt to learn encodes once more.
     expect(encoded).toBeLessThan(words.length + 12);
   });
@@ -213,7 +213,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
           utf8.encode(last),
         ]);
         const expected = await outcomeOf([new Uint8Array(bytes)], 'events');
-        expect(await outcomeOf(cutAt(new Uint8Array(bytes), cuts), 'mould')).toEqual(expected);
+        expect(await outcomeOf(cutAt(new Uint8Array(bytes), cuts), 'template')).toEqual(expected);
       }),
       { numRuns: 400 },
     );
@@ -225,7 +225,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
     const bytes = utf8.encode(text);
     const expected = await outcomeOf([bytes], 'events');
     for (let cut = 1; cut < bytes.length; cut++)
-      expect(await outcomeOf([bytes.slice(0, cut), bytes.slice(cut)], 'mould')).toEqual(expected);
+      expect(await outcomeOf([bytes.slice(0, cut), bytes.slice(cut)], 'template')).toEqual(expected);
     expect(JSON.stringify(expected)).not.toContain(Buffer.from('\ufffd').toString('latin1'));
   }, 60_000);
 });

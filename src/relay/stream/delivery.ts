@@ -4,14 +4,14 @@ import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { usageChunk, type ChatEncoder } from '../../wire/openai/chat-stream.ts';
-import { Moulds } from './chunk-template.ts';
+import { ChunkTemplates } from './chunk-template.ts';
 import { SSE_COMMENT } from '../../wire/sse.ts';
 import type { ChatCall, Labels } from '../call.ts';
 import type { DataEvent, EventSource, StreamListener } from './event-source.ts';
 import { usageOf, type Measured, type Meter } from './meter.ts';
 import type { StreamAnswer } from './started-answer.ts';
-import { Outlet } from './client-stream.ts';
-import type { RunningRequest } from '../hold/active-requests.ts';
+import { ClientStream } from './client-stream.ts';
+import type { ActiveRequest } from '../hold/active-requests.ts';
 
 /** How a stream ended, for the books. */
 export interface StreamEnd {
@@ -26,7 +26,7 @@ export interface DeliveryOptions {
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
   /** What the hold covers, in tokens. */
   readonly outputCap: number;
-  /** Called exactly once. The stream's last words wait for it, so an answer that ended is an answer in the books. */
+  /** Called exactly once. The final events wait for it: a stream that has ended has been settled. */
   onEnd(end: StreamEnd): Promise<unknown>;
 }
 
@@ -38,27 +38,27 @@ interface Route {
 
 const KEEP_ALIVE_MS = 15_000;
 const STALLED_READER_MS = 60_000;
-/** How often a stream looks at its deadlines: with thousands of them, looking costs more than carrying. */
+/** How often a stream looks at its deadlines: with thousands of streams, checking costs more than forwarding. */
 const LOOK_MS = 1_000;
 const LOOKS_PER_DEADLINE = 4;
 
 /**
- * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's own last words or in
- * one error event, never in silence, and is measured and closed exactly once whoever ends it: backend, client, deadline.
+ * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's final events or in
+ * one error event, never without either, and is measured and closed exactly once, whether backend, client or deadline ends it.
  *
- * Ordinary chunks pass as bytes, by a mould; all else is read as events, and may be what the next mould is made of.
+ * Ordinary chunks pass as bytes through a template; everything else is parsed, and may become the next template.
  */
-export class Delivery implements RunningRequest, StreamListener {
+export class Delivery implements ActiveRequest, StreamListener {
   // What each chunk needs comes first: it shares a line or two of the processor's cache.
-  readonly #moulds: Moulds;
+  readonly #templates: ChunkTemplates;
   readonly #meter: Meter;
-  readonly #outlet: Outlet;
+  readonly #client: ClientStream;
   readonly #events: EventSource;
   /** For the client, and written before anything else is. */
   #text = '';
   #ended = false;
   #reading = false;
-  /** The time is looked up by the tick: a clock for each chunk would be dear. */
+  /** The tick notes the time: reading the clock per chunk is too expensive. */
   #hasRead = false;
   #hasWritten = false;
   #sawDone = false;
@@ -75,10 +75,10 @@ export class Delivery implements RunningRequest, StreamListener {
     this.requestId = requestId;
     this.#route = route;
     this.#events = route.events;
-    this.#moulds = new Moulds(route.encoder);
+    this.#templates = new ChunkTemplates(route.encoder);
     this.#meter = options.meter;
     this.#o = options;
-    this.#outlet = new Outlet({ onReady: () => this.#readOn(), onLeft: () => this.leave() });
+    this.#client = new ClientStream({ onReady: () => this.#readOn(), onLeft: () => this.leave() });
     // A backend that sends far beyond its cap is cut: no answer of that many tokens is as large, with all the words of
     // the format around each of them.
     this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
@@ -99,7 +99,7 @@ export class Delivery implements RunningRequest, StreamListener {
   }
 
   body(): ReadableStream<Uint8Array> {
-    return this.#outlet.body;
+    return this.#client.body;
   }
 
   delivered(): Usage {
@@ -120,7 +120,7 @@ export class Delivery implements RunningRequest, StreamListener {
     this.#lookAt = nowMs + Math.min(LOOK_MS, idleMs / LOOKS_PER_DEADLINE, totalMs / LOOKS_PER_DEADLINE);
     this.#noteTimes(nowMs);
     if (nowMs - this.#startedAt > totalMs) return this.cut(timeout('The answer took too long and was cut.'));
-    if (!this.#outlet.isReady) {
+    if (!this.#client.isReady) {
       if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.leave();
       return;
     }
@@ -134,28 +134,28 @@ export class Delivery implements RunningRequest, StreamListener {
   }
 
   get takesBytes(): boolean {
-    return this.#moulds.isReady;
+    return this.#templates.isReady;
   }
 
   onBytes(bytes: Uint8Array, from: number): number {
     if (this.#ended || this.#sawDone) return from;
-    const stop = this.#moulds.cast(bytes, from, this.#meter);
-    const cast = this.#moulds.take();
-    if (!cast) return stop;
+    const stop = this.#templates.translate(bytes, from, this.#meter);
+    const translated = this.#templates.take();
+    if (!translated) return stop;
     this.#writeText();
-    this.#write(cast);
+    this.#write(translated);
     return stop;
   }
 
   onEvents(events: readonly DataEvent[]): void {
     for (const { data, event } of events) {
-      // What follows the backend's own end is for nobody, however soon it follows.
+      // What follows the backend's own end is dropped.
       if (this.#ended || this.#sawDone) return;
       switch (event.kind) {
         case 'chunk':
           this.#meter.observe(event.chunk);
           this.#text += this.#route.encoder.chunk(data, event.chunk);
-          this.#moulds.learn(data, event.chunk);
+          this.#templates.learn(data, event.chunk);
           break;
         case 'done':
           this.#sawDone = true;
@@ -190,7 +190,7 @@ export class Delivery implements RunningRequest, StreamListener {
 
   /** Only when the client has taken what there was: its pace is the backend's. */
   #readOn(): void {
-    if (this.#ended || this.#reading || !this.#outlet.isReady) return;
+    if (this.#ended || this.#reading || !this.#client.isReady) return;
     this.#reading = true;
     this.#events.next(this);
   }
@@ -210,7 +210,7 @@ export class Delivery implements RunningRequest, StreamListener {
     this.#writeText();
     const measured = this.#meter.measure();
     await this.#o.onEnd({ outcome, measured, fault });
-    this.#outlet.end(this.#lastWords(outcome, measured, fault));
+    this.#client.end(this.#lastWords(outcome, measured, fault));
   }
 
   #lastWords(outcome: Outcome, measured: Measured, fault: Fault | undefined): string {
@@ -218,7 +218,7 @@ export class Delivery implements RunningRequest, StreamListener {
     return fault ? this.#route.encoder.error(fault) : '';
   }
 
-  /** Who asked for usage gets it, whether or not the backend counts. */
+  /** A client that asked for usage gets it even where the backend reports none. */
   #missingUsage(measured: Measured): string {
     const usage = usageOf(measured);
     if (!usage) return '';
@@ -235,7 +235,7 @@ export class Delivery implements RunningRequest, StreamListener {
 
   #write(data: Uint8Array | string): void {
     this.#hasWritten = true;
-    this.#outlet.write(data);
+    this.#client.write(data);
   }
 }
 

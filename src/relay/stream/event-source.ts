@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
 export interface EventSource {
   /** Asks for more, which the listener then hears of: a promise in each layer for each chunk would cost more than the chunk. */
   next(listener: StreamListener): void;
-  /** All was said: the backend may close the answer in its own time, so that its connection serves the next one. */
+  /** The answer is complete: the backend may close it in its own time, so that the connection can be used again. */
   release(): void;
   /** Aborts the backend and frees the connection. */
   cancel(): void;

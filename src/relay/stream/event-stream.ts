@@ -34,11 +34,11 @@ export class EventStream implements EventSource {
   }
 
   release(): void {
-    letFinish(this.#reader);
+    drainToEnd(this.#reader);
   }
 
   cancel(): void {
-    abandon(this.#reader);
+    cancelReader(this.#reader);
   }
 
   takeArrived(): readonly DataEvent[] {
@@ -156,17 +156,17 @@ export class EventStream implements EventSource {
 const LAST_BYTES_MS = 1_000;
 
 /** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
-export function letFinish(reader: ReadableStreamDefaultReader<unknown>): void {
-  const timer = setTimeout(abandon, LAST_BYTES_MS, reader);
+export function drainToEnd(reader: ReadableStreamDefaultReader<unknown>): void {
+  const timer = setTimeout(cancelReader, LAST_BYTES_MS, reader);
   const finish = (): void => {
     clearTimeout(timer);
-    abandon(reader);
+    cancelReader(reader);
   };
   reader.read().then(finish, finish);
 }
 
 /** A stream that already failed cannot be cancelled, which is as good. */
-export function abandon(reader: ReadableStreamDefaultReader<unknown>): void {
+export function cancelReader(reader: ReadableStreamDefaultReader<unknown>): void {
   void reader.cancel().catch(() => undefined);
 }
 

@@ -9,7 +9,7 @@ import type {
   ChatUsage,
 } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/generated-text.ts';
-import type { Gauge } from './chunk-template.ts';
+import type { TextMeter } from './chunk-template.ts';
 
 export interface Measured {
   readonly usage: Usage;
@@ -30,7 +30,7 @@ const MOST_RAW_BYTES = 2_048;
  * Watches the answer of a backend that accepted the request: the backend's own usage where it gives one, and the text
  * that came for the case that it does not. Counting happens only when somebody asks or a block is full.
  */
-export class Meter implements Gauge {
+export class Meter implements TextMeter {
   /** What came after `#text`, as it stood in the JSON. */
   #raw: Uint8Array | undefined;
   #rawLength = 0;

@@ -6,14 +6,14 @@ import { EventStream } from './event-stream.ts';
 import { TypedStream } from './typed-stream.ts';
 
 /** An answer that has shown to be one: nothing of it has reached the client yet. */
-export type Opened = WholeAnswer | StreamAnswer;
+export type StartedAnswer = WholeAnswer | StreamAnswer;
 
 export interface WholeAnswer {
   readonly kind: 'whole';
   readonly text: string;
   readonly completion: ChatCompletion;
   /** The text is in the client's own dialect already. */
-  readonly untouched?: boolean;
+  readonly passThrough?: boolean;
 }
 
 export interface StreamAnswer {
@@ -24,7 +24,7 @@ export interface StreamAnswer {
 }
 
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
-export async function open(answer: ChatAnswer, signals: OpeningSignals): Promise<Opened> {
+export async function readFirstEvent(answer: ChatAnswer, signals: OpeningSignals): Promise<StartedAnswer> {
   switch (answer.kind) {
     case 'stream':
       return { kind: 'stream', events: await EventStream.open(answer.body, signals) };

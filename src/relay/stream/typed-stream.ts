@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
-import { abandon, letFinish } from './event-stream.ts';
+import { cancelReader, drainToEnd } from './event-stream.ts';
 import { FirstEvents, opened } from './first-events.ts';
 import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
 
@@ -33,11 +33,11 @@ export class TypedStream implements EventSource {
   }
 
   release(): void {
-    letFinish(this.#reader);
+    drainToEnd(this.#reader);
   }
 
   cancel(): void {
-    abandon(this.#reader);
+    cancelReader(this.#reader);
   }
 
   takeArrived(): readonly DataEvent[] {

@@ -4,7 +4,10 @@ import { UpstreamFailure } from '../port.ts';
 import { finishReason } from './finish.ts';
 
 /** A whole answer of the AI SDK in canonical form. Throws when the backend did not bring it to an end. */
-export function completionOf(result: LanguageModelV4GenerateResult, labels: AnswerLabels): ChatCompletion {
+export function completionOf(
+  result: LanguageModelV4GenerateResult,
+  labels: CompletionLabels,
+): ChatCompletion {
   const message = messageOf(result);
   const reason = finishReason(result.finishReason, message.tool_calls !== undefined);
   if (reason === undefined) {
@@ -25,7 +28,7 @@ export function completionOf(result: LanguageModelV4GenerateResult, labels: Answ
   };
 }
 
-export interface AnswerLabels {
+export interface CompletionLabels {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */

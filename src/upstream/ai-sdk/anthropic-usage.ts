@@ -1,5 +1,5 @@
 import type { ChatUsage } from '../../wire/openai/chat.ts';
-import { canonicalUsage, count, countOrZero, field, sum } from './usage.ts';
+import { canonicalUsage, count, countOrZero, usageField, sum } from './usage.ts';
 
 /**
  * Anthropic counts what it read from and wrote to its cache beside `input_tokens`; here all of it is input. Where the
@@ -11,16 +11,19 @@ export function anthropicUsage(raw: unknown): ChatUsage | undefined {
     input: sum(total(raw, 'input_tokens'), countOrZero(raw, 'cache_creation_input_tokens'), cached),
     cached,
     output: total(raw, 'output_tokens'),
-    reasoning: count(field(raw, 'output_tokens_details'), 'thinking_tokens'),
+    reasoning: count(usageField(raw, 'output_tokens_details'), 'thinking_tokens'),
   });
 }
 
 const OWN_ITERATIONS = new Set<unknown>(['compaction', 'message']);
 
 function total(raw: unknown, key: string): number | undefined {
-  const iterations = field(raw, 'iterations');
-  if (!Array.isArray(iterations) || iterations.some((item) => field(item, 'type') === 'fallback_message'))
+  const iterations = usageField(raw, 'iterations');
+  if (
+    !Array.isArray(iterations) ||
+    iterations.some((item) => usageField(item, 'type') === 'fallback_message')
+  )
     return count(raw, key);
-  const own = iterations.filter((item) => OWN_ITERATIONS.has(field(item, 'type')));
+  const own = iterations.filter((item) => OWN_ITERATIONS.has(usageField(item, 'type')));
   return own.length === 0 ? count(raw, key) : sum(...own.map((item) => count(item, key)));
 }

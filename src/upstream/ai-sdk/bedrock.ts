@@ -2,7 +2,7 @@ import type { JSONObject } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { signRequest } from './aws-signature.ts';
 import { defined, isObject } from './json.ts';
-import { baseUrl, type Access, type Limits, type Outgoing, type Provider } from './definition.ts';
+import { baseUrl, type Access, type ProviderLimits, type Outgoing, type Provider } from './definition.ts';
 import { fitThinking } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
 
@@ -57,7 +57,7 @@ export function bedrockUsage(raw: unknown) {
   });
 }
 
-function fit(body: JSONObject, limits: Limits): JSONObject {
+function fit(body: JSONObject, limits: ProviderLimits): JSONObject {
   const { inferenceConfig, additionalModelRequestFields, ...rest } = body;
   // Image requests have no such fields.
   if (!isObject(inferenceConfig) && limits.maxTokens === undefined) return body;
@@ -72,7 +72,7 @@ function fit(body: JSONObject, limits: Limits): JSONObject {
   };
 }
 
-function fitExtra(fields: JSONObject, limits: Limits): JSONObject {
+function fitExtra(fields: JSONObject, limits: ProviderLimits): JSONObject {
   const { thinking, reasoningConfig, ...rest } = fields;
   const fitted = fitThinking(thinking, limits);
   return {

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { ChatRequest, ChatTool } from '../../wire/openai/chat.ts';
 import { rejected } from './failure.ts';
 import { isObject } from './json.ts';
-import { cacheMark } from './cache-control.ts';
+import { cacheControlOptions } from './cache-control.ts';
 import { toPrompt } from './prompt.ts';
 import type { Provider } from './definition.ts';
 
@@ -129,7 +129,7 @@ function toolOf(tool: ChatTool, provider: Provider): LanguageModelV4FunctionTool
     ...given('description', description ?? undefined),
     inputSchema: isObject(parameters) ? parameters : NO_PARAMETERS,
     ...given('strict', typeof strict === 'boolean' ? strict : undefined),
-    ...cacheMark(tool, provider),
+    ...cacheControlOptions(tool, provider),
   };
 }
 

@@ -1,7 +1,7 @@
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
-import { canonicalUsage, count, field } from './usage.ts';
+import { canonicalUsage, count, usageField } from './usage.ts';
 
 export const cohere: Provider = {
   kind: 'cohere',
@@ -32,7 +32,7 @@ export const cohere: Provider = {
 
 /** `tokens` is what went through the model; `billed_units` leaves out what Cohere gives away, and is not what we sell. */
 export function cohereUsage(raw: unknown) {
-  const tokens = field(raw, 'tokens');
+  const tokens = usageField(raw, 'tokens');
   return canonicalUsage({
     input: count(tokens, 'input_tokens'),
     cached: count(raw, 'cached_tokens'),

@@ -36,7 +36,7 @@ export interface Provider {
    * The last word on the body that goes out. The hold covers `maxTokens` and no more, and AI SDK packages add thinking
    * budgets on top of the cap, so a provider that thinks must bring its body back under it here.
    */
-  fit?(body: JSONObject, limits: Limits): JSONObject;
+  fit?(body: JSONObject, limits: ProviderLimits): JSONObject;
   /** Headers that replace those of the package, for backends that sign the bytes. */
   authorize?(request: Outgoing, config: UpstreamConfig, now: Date): Record<string, string>;
   images?: ImageSupport;
@@ -70,7 +70,7 @@ export interface Access {
   readonly fetch: typeof fetch;
 }
 
-export interface Limits {
+export interface ProviderLimits {
   readonly maxTokens: number | undefined;
   /** How this model is asked, where models of one API differ. */
   readonly form?: RequestForm | undefined;

@@ -1,6 +1,6 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
-import type { EmbeddingCall } from '../port.ts';
+import type { UpstreamEmbeddingCall } from '../port.ts';
 import type { Provider } from './definition.ts';
 import { rejected } from './failure.ts';
 import { canonicalUsage, count, sum } from './usage.ts';
@@ -8,7 +8,7 @@ import { canonicalUsage, count, sum } from './usage.ts';
 /** Embeddings in OpenAI's shape, asked for in as many calls as the backend's own limit makes necessary. */
 export async function embed(
   open: () => Promise<EmbeddingModelV4>,
-  call: EmbeddingCall,
+  call: UpstreamEmbeddingCall,
   provider: Provider,
 ): Promise<Uint8Array> {
   const batches = split(textsOf(call.request), await perCall(await open()));
@@ -65,7 +65,7 @@ function dimensionsOf(
 }
 
 function answerOf(
-  { model, request }: EmbeddingCall,
+  { model, request }: UpstreamEmbeddingCall,
   vectors: readonly number[][],
   tokens: number | undefined,
 ): unknown {

@@ -2,7 +2,7 @@ import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
 import { kindOf, retryAfter } from '../response.ts';
 import { type FailureKind, UpstreamFailure } from '../port.ts';
 import { isObject, parseObject } from './json.ts';
-import { scrub } from './redact.ts';
+import { redactSecrets } from './redact.ts';
 
 /**
  * What went wrong in a call, as the relay understands it. Ours passes through however deep an AI SDK package wrapped
@@ -13,11 +13,11 @@ export function asFailure(thrown: unknown, secrets: readonly string[]): Upstream
   if (ours instanceof UpstreamFailure) return ours;
   const unsupported = findInCauses(thrown, (error) => UnsupportedFunctionalityError.isInstance(error));
   if (unsupported instanceof Error)
-    return rejected(scrub(`This model cannot do that: ${unsupported.message}`, secrets));
+    return rejected(redactSecrets(`This model cannot do that: ${unsupported.message}`, secrets));
   const call = findInCauses(thrown, (error) => statusOf(error) !== undefined);
   if (call instanceof Error) return fromStatus(call, secrets);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new UpstreamFailure('protocol', scrub(message, secrets), { cause: thrown });
+  return new UpstreamFailure('protocol', redactSecrets(message, secrets), { cause: thrown });
 }
 
 /** An event in a stream reports its error as a plain object; the status it carries decides like that of a response. */
@@ -35,7 +35,7 @@ export function rejected(publicMessage: string): UpstreamFailure {
 
 function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   const status = statusOf(error) ?? 500;
-  const message = scrub(error.message, secrets);
+  const message = redactSecrets(error.message, secrets);
   const kind = kindOfError(status, message);
   const retryAfterMs = kind === 'rejected' ? undefined : waitMs(error);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {

@@ -1,5 +1,12 @@
 import type { JSONObject } from '@ai-sdk/provider';
-import { baseUrl, needsKey, type Access, type ImageShape, type Limits, type Provider } from './definition.ts';
+import {
+  baseUrl,
+  needsKey,
+  type Access,
+  type ImageShape,
+  type ProviderLimits,
+  type Provider,
+} from './definition.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
@@ -46,7 +53,7 @@ export function googleUsage(raw: unknown) {
 }
 
 /** The budget of the thoughts is part of the cap here too; one above it would leave no room for an answer. */
-function fit(body: JSONObject, { maxTokens }: Limits): JSONObject {
+function fit(body: JSONObject, { maxTokens }: ProviderLimits): JSONObject {
   const { generationConfig } = body;
   if (!isObject(generationConfig) || !isObject(generationConfig.thinkingConfig)) return body;
   const { thinkingConfig, ...rest } = generationConfig;

@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { UploadedImage } from '../../wire/openai/images.ts';
 import { sniffMime } from '../image-response.ts';
-import type { GeneratedImage, ImageAnswer, ImageCall } from '../port.ts';
+import type { GeneratedImage, ImageAnswer, UpstreamImageCall } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
 import { rejected } from './failure.ts';
 import { isObject } from './json.ts';
@@ -18,7 +18,7 @@ import type { ImageSupport, Provider } from './definition.ts';
  */
 export async function generateImages(
   model: ImageModelV4,
-  call: ImageCall,
+  call: UpstreamImageCall,
   provider: Provider,
 ): Promise<ImageAnswer> {
   const support = provider.images;
@@ -45,7 +45,7 @@ function split(total: number, most: number): number[] {
 }
 
 function optionsFor(
-  call: ImageCall,
+  call: UpstreamImageCall,
   namespace: string,
   support: ImageSupport,
   n: number,

@@ -2,7 +2,7 @@ import { defined } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
 import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
 import { strictSchema } from './strict-schema.ts';
-import { canonicalUsage, count, field } from './usage.ts';
+import { canonicalUsage, count, usageField } from './usage.ts';
 
 export const mistral: Provider = {
   kind: 'mistral',
@@ -35,13 +35,13 @@ export const mistral: Provider = {
 /** OpenAI's shape, except that the cached tokens have had three names. */
 export function mistralUsage(raw: unknown) {
   const cached =
-    count(raw, 'num_cached_tokens') ?? count(field(raw, 'prompt_token_details'), 'cached_tokens');
+    count(raw, 'num_cached_tokens') ?? count(usageField(raw, 'prompt_token_details'), 'cached_tokens');
   if (cached === undefined) return openAiUsage(raw);
   return canonicalUsage({
     input: count(raw, 'prompt_tokens'),
     cached,
     output: count(raw, 'completion_tokens'),
-    reasoning: count(field(raw, 'completion_tokens_details'), 'reasoning_tokens'),
+    reasoning: count(usageField(raw, 'completion_tokens_details'), 'reasoning_tokens'),
   });
 }
 

@@ -1,11 +1,11 @@
-import { canonicalUsage, count, field } from './usage.ts';
+import { canonicalUsage, count, usageField } from './usage.ts';
 
 /** OpenAI's own shape, which several providers share: already canonical, but not yet to be trusted. */
 export function openAiUsage(raw: unknown) {
   return canonicalUsage({
     input: count(raw, 'prompt_tokens'),
-    cached: count(field(raw, 'prompt_tokens_details'), 'cached_tokens'),
+    cached: count(usageField(raw, 'prompt_tokens_details'), 'cached_tokens'),
     output: count(raw, 'completion_tokens'),
-    reasoning: count(field(raw, 'completion_tokens_details'), 'reasoning_tokens'),
+    reasoning: count(usageField(raw, 'completion_tokens_details'), 'reasoning_tokens'),
   });
 }

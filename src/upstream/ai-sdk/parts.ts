@@ -5,7 +5,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { ChatMessage, ContentPart } from '../../wire/openai/chat.ts';
 import { rejected } from './failure.ts';
-import { cacheMark } from './cache-control.ts';
+import { cacheControlOptions } from './cache-control.ts';
 import type { Provider } from './definition.ts';
 
 type Content = ChatMessage['content'];
@@ -14,18 +14,18 @@ type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 /** What the user says: text, images, audio and files, inline or (images) by address. */
 export function userParts(content: Content, provider: Provider): UserPart[] {
   if (!Array.isArray(content)) return [{ type: 'text', text: content ?? '' }];
-  return content.map((part) => ({ ...userPart(part, provider), ...cacheMark(part, provider) }));
+  return content.map((part) => ({ ...userPart(part, provider), ...cacheControlOptions(part, provider) }));
 }
 
 /** The text of a message whose role has nothing else to say. */
-export function textOf(content: Content, separator: string): string {
+export function contentText(content: Content, separator: string): string {
   if (!Array.isArray(content)) return content ?? '';
   return content.map(partText).join(separator);
 }
 
 export function toolOutput(content: Content, provider: Provider): LanguageModelV4ToolResultOutput {
   if (!Array.isArray(content) || content.every((part) => part.type === 'text'))
-    return { type: 'text', value: textOf(content, '\n') };
+    return { type: 'text', value: contentText(content, '\n') };
   return { type: 'content', value: content.map((part) => userPart(part, provider)) };
 }
 

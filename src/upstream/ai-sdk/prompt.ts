@@ -1,9 +1,9 @@
 import type { JSONObject, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ChatMessage } from '../../wire/openai/chat.ts';
-import { cacheMark, type Options } from './cache-control.ts';
+import { cacheControlOptions, type CacheControlOptions } from './cache-control.ts';
 import { rejected } from './failure.ts';
 import { isObject, parseObject } from './json.ts';
-import { textOf, toolOutput, userParts } from './parts.ts';
+import { contentText, toolOutput, userParts } from './parts.ts';
 import type { Provider } from './definition.ts';
 
 /** The conversation as the AI SDK takes it: one small function per role. */
@@ -40,23 +40,29 @@ function system(message: ChatMessage, { provider, prompt }: Talk): void {
 }
 
 /** Blocks stay apart only where one of them carries a cache mark, because the mark belongs to its block. */
-function systemBlocks(message: ChatMessage, provider: Provider): { text: string; options: Options }[] {
+function systemBlocks(
+  message: ChatMessage,
+  provider: Provider,
+): { text: string; options: CacheControlOptions }[] {
   const { content } = message;
-  const whole = { text: textOf(content, '\n'), options: cacheMark(message, provider) };
+  const whole = { text: contentText(content, '\n'), options: cacheControlOptions(message, provider) };
   if (
     !Array.isArray(content) ||
     !provider.cacheOptions ||
     !content.some((part) => isObject(part.cache_control))
   )
     return [whole];
-  return content.map((part) => ({ text: textOf([part], ''), options: cacheMark(part, provider) }));
+  return content.map((part) => ({
+    text: contentText([part], ''),
+    options: cacheControlOptions(part, provider),
+  }));
 }
 
 function user(message: ChatMessage, { provider, prompt }: Talk): void {
   prompt.push({
     role: 'user',
     content: userParts(message.content, provider),
-    ...cacheMark(message, provider),
+    ...cacheControlOptions(message, provider),
   });
 }
 
@@ -64,7 +70,7 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
 
 function assistant(message: ChatMessage, { provider, prompt, toolNames }: Talk): void {
   const content: AssistantContent = [];
-  const text = textOf(message.content, '');
+  const text = contentText(message.content, '');
   if (text !== '') content.push({ type: 'text', text });
   for (const call of message.tool_calls ?? []) {
     if (!call.function)
@@ -78,7 +84,8 @@ function assistant(message: ChatMessage, { provider, prompt, toolNames }: Talk):
     });
   }
   // Backends refuse an empty turn, and clients do keep empty answers in their history.
-  if (content.length > 0) prompt.push({ role: 'assistant', content, ...cacheMark(message, provider) });
+  if (content.length > 0)
+    prompt.push({ role: 'assistant', content, ...cacheControlOptions(message, provider) });
 }
 
 function toolInput(text: string): JSONObject {
@@ -100,7 +107,7 @@ function tool(message: ChatMessage, { provider, prompt, toolNames }: Talk): void
     toolCallId,
     toolName,
     output,
-    ...cacheMark(message, provider),
+    ...cacheControlOptions(message, provider),
   };
   const last = prompt.at(-1);
   if (last?.role === 'tool') last.content.push(result);

@@ -5,10 +5,10 @@ import { kindOf } from '../response.ts';
 import type {
   AnthropicNative,
   ChatAnswer,
-  ChatCall,
-  EmbeddingCall,
+  UpstreamChatCall,
+  UpstreamEmbeddingCall,
   ImageAnswer,
-  ImageCall,
+  UpstreamImageCall,
   MessagesCall,
   Upstream,
   UpstreamHealth,
@@ -20,7 +20,7 @@ import { outputCap, toCallOptions } from './call-options.ts';
 import { embed } from './embeddings.ts';
 import { asFailure, rejected } from './failure.ts';
 import { generateImages } from './images.ts';
-import type { Access, Limits, Provider } from './definition.ts';
+import type { Access, ProviderLimits, Provider } from './definition.ts';
 import { PROVIDERS } from './registry.ts';
 import { streamEvents } from './stream-events.ts';
 import { makeTransport } from './transport.ts';
@@ -51,7 +51,7 @@ export interface ProviderParts {
 
 /** Secrets of a configuration that a backend might repeat in its errors. */
 const SECRET_OPTIONS = ['access_key_id', 'secret_access_key', 'session_token', 'resource'];
-const NO_LIMITS: Limits = { maxTokens: undefined, midTurn: false };
+const NO_LIMITS: ProviderLimits = { maxTokens: undefined, midTurn: false };
 const CHECK_TIMEOUT_MS = 10_000;
 
 class ProviderUpstream {
@@ -70,7 +70,7 @@ class ProviderUpstream {
     this.#secrets = [config.apiKey ?? '', ...config.headers.values(), ...options];
   }
 
-  chat(call: ChatCall): Promise<ChatAnswer> {
+  chat(call: UpstreamChatCall): Promise<ChatAnswer> {
     return this.#guarded(call.signal, async () => {
       const { request, model, signal } = call;
       const options = toCallOptions(request, this.#provider);
@@ -92,7 +92,7 @@ class ProviderUpstream {
     });
   }
 
-  images(call: ImageCall): Promise<ImageAnswer> {
+  images(call: UpstreamImageCall): Promise<ImageAnswer> {
     return this.#guarded(call.signal, async () => {
       const limits = { ...NO_LIMITS, form: this.#forms.of(call) };
       const { image } = await this.#provider.open(this.#access(call.signal, limits));
@@ -105,7 +105,7 @@ class ProviderUpstream {
     });
   }
 
-  embed(call: EmbeddingCall): Promise<Uint8Array> {
+  embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
     // A transport serves a few requests only, so each batch of inputs gets its own.
     const open = async (): Promise<EmbeddingModelV4> => {
       const { embedding } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
@@ -147,7 +147,7 @@ class ProviderUpstream {
     }
   }
 
-  /** One door for failures: whatever a package throws leaves as an `UpstreamFailure`, an abort as the abort's reason. */
+  /** One place for failures: whatever a package throws is rethrown as an `UpstreamFailure`, an abort as the abort's reason. */
   async #guarded<Answer>(signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
     try {
       signal.throwIfAborted();
@@ -158,7 +158,7 @@ class ProviderUpstream {
     }
   }
 
-  #access(signal: AbortSignal, limits: Limits): Access {
+  #access(signal: AbortSignal, limits: ProviderLimits): Access {
     const config = this.#config;
     const problem = this.#provider.problem(config);
     if (problem !== undefined)
@@ -167,7 +167,7 @@ class ProviderUpstream {
     return { config, apiKey: config.apiKey ?? '', headers: Object.fromEntries(config.headers), fetch };
   }
 
-  #labels({ requestId, model, signal }: ChatCall) {
+  #labels({ requestId, model, signal }: UpstreamChatCall) {
     return {
       id: `chatcmpl-${requestId}`,
       model,

@@ -1,7 +1,7 @@
-import { scrub as scrubWords } from '../response.ts';
+import { redactMessage as scrubWords } from '../response.ts';
 
 /** A backend's words without what is not the client's: also the configured secrets and the operator's resource names. */
-export function scrub(text: string, secrets: readonly string[]): string {
+export function redactSecrets(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) {
     if (secret.length >= MIN_SECRET_LENGTH) clean = clean.replaceAll(secret, HIDDEN);

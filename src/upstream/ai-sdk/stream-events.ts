@@ -2,7 +2,7 @@ import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
 import type { ChatChunk, ChatDelta, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
 import { UpstreamFailure } from '../port.ts';
 import { asError } from './failure.ts';
-import { type Part, reduce, STREAM_START, type StreamEnd, type StreamState } from './stream.ts';
+import { type Part, reduce, STREAM_START, type StreamFinish, type StreamState } from './stream.ts';
 
 /**
  * The parts of an AI SDK stream as canonical events. Waits for the first part that says something: a failure before it
@@ -10,7 +10,7 @@ import { type Part, reduce, STREAM_START, type StreamEnd, type StreamState } fro
  */
 export async function streamEvents(
   parts: ReadableStream<Part>,
-  answer: StreamAnswer,
+  answer: StreamEnvelope,
 ): Promise<ReadableStream<StreamEvent>> {
   const pump = new Pump(parts.getReader(), answer);
   const first = await pump.next();
@@ -32,7 +32,7 @@ export async function streamEvents(
   });
 }
 
-export interface StreamAnswer {
+export interface StreamEnvelope {
   readonly id: string;
   readonly model: string;
   /** Seconds since 1970. */
@@ -46,11 +46,11 @@ const READ_OUT_MS = 1_000;
 
 class Pump {
   readonly #reader: ReadableStreamDefaultReader<Part>;
-  readonly #answer: StreamAnswer;
+  readonly #answer: StreamEnvelope;
   #state: StreamState = STREAM_START;
   over = false;
 
-  constructor(reader: ReadableStreamDefaultReader<Part>, answer: StreamAnswer) {
+  constructor(reader: ReadableStreamDefaultReader<Part>, answer: StreamEnvelope) {
     this.#reader = reader;
     this.#answer = answer;
   }
@@ -90,7 +90,7 @@ class Pump {
       .finally(() => clearTimeout(timer));
   }
 
-  #last(end: StreamEnd): readonly StreamEvent[] {
+  #last(end: StreamFinish): readonly StreamEvent[] {
     if (end.kind === 'error') throw asError(end.error);
     this.over = true;
     this.#readOut();
@@ -101,11 +101,15 @@ class Pump {
   }
 }
 
-function deltaEvent(answer: StreamAnswer, delta: ChatDelta, finish_reason: FinishReason | null): StreamEvent {
+function deltaEvent(
+  answer: StreamEnvelope,
+  delta: ChatDelta,
+  finish_reason: FinishReason | null,
+): StreamEvent {
   return chunkEvent(answer, { choices: [{ index: 0, delta, finish_reason }] });
 }
 
-function chunkEvent(answer: StreamAnswer, rest: Pick<ChatChunk, 'choices' | 'usage'>): StreamEvent {
+function chunkEvent(answer: StreamEnvelope, rest: Pick<ChatChunk, 'choices' | 'usage'>): StreamEvent {
   const { id, created, model } = answer;
   return { kind: 'chunk', chunk: { id, object: 'chat.completion.chunk', created, model, ...rest } };
 }

@@ -16,7 +16,7 @@ export interface StreamState {
   /** Tool calls in order of appearance: the canonical form numbers them. */
   readonly tools: ReadonlyMap<string, ToolSlot>;
   readonly started: boolean;
-  readonly end: StreamEnd | undefined;
+  readonly end: StreamFinish | undefined;
 }
 
 interface ToolSlot {
@@ -24,7 +24,7 @@ interface ToolSlot {
   readonly hasInput: boolean;
 }
 
-export type StreamEnd =
+export type StreamFinish =
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage: unknown }
   | { readonly kind: 'error'; readonly error: unknown };
 
@@ -128,7 +128,7 @@ function say(state: StreamState, delta: ChatDelta): Step {
   return { state: { ...state, started: true }, deltas: [{ role: 'assistant', ...delta }] };
 }
 
-function ended(state: StreamState, end: StreamEnd): Step {
+function ended(state: StreamState, end: StreamFinish): Step {
   return { state: { ...state, end }, deltas: [] };
 }
 

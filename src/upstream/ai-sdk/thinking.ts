@@ -1,6 +1,6 @@
 import type { JSONObject } from '@ai-sdk/provider';
 import { isObject } from './json.ts';
-import type { Limits } from './definition.ts';
+import type { ProviderLimits } from './definition.ts';
 
 /**
  * Claude's thinking with a fixed budget, brought under the cap: the budget is part of `max_tokens` at the backend, and
@@ -8,7 +8,7 @@ import type { Limits } from './definition.ts';
  * on after tool results without the signed thinking that began it, which the OpenAI dialect cannot carry and the
  * backend would refuse. Adaptive thinking has no budget and no such rule.
  */
-export function fitThinking(thinking: unknown, limits: Limits): JSONObject | undefined {
+export function fitThinking(thinking: unknown, limits: ProviderLimits): JSONObject | undefined {
   if (!isObject(thinking)) return undefined;
   if (thinking.type !== 'enabled') return thinking;
   if (limits.midTurn) return undefined;

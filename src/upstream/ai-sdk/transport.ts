@@ -2,7 +2,7 @@ import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { parseObject } from './json.ts';
-import type { Limits, Provider } from './definition.ts';
+import type { ProviderLimits, Provider } from './definition.ts';
 
 /**
  * The one way from a provider's package to the network, made anew for each call. It never follows a redirect (the key
@@ -34,7 +34,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
 
 export interface TransportCall {
   readonly config: UpstreamConfig;
-  readonly limits: Limits;
+  readonly limits: ProviderLimits;
   readonly signal: AbortSignal;
   readonly now: () => number;
 }
@@ -57,7 +57,7 @@ function prepare(provider: Provider, call: TransportCall, url: string, init: Req
   return { ...init, headers: { ...headers, ...signed }, body: fitted ?? null };
 }
 
-function fitText(provider: Provider, body: string, limits: Limits): string {
+function fitText(provider: Provider, body: string, limits: ProviderLimits): string {
   const parsed = parseObject(body);
   return parsed && provider.fit ? JSON.stringify(provider.fit(parsed, limits)) : body;
 }

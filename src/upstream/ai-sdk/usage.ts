@@ -31,7 +31,7 @@ const MAX_TOKENS = 100_000_000;
 
 /** One count of a raw usage object: null and absent are `undefined`, and so is what cannot be a count. */
 export function count(raw: unknown, key: string): number | undefined {
-  const value = field(raw, key);
+  const value = usageField(raw, key);
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS
     ? (value as number)
     : undefined;
@@ -39,7 +39,7 @@ export function count(raw: unknown, key: string): number | undefined {
 
 /** Like {@link count} for a part that backends leave out when it is nothing; what is there but no count spoils the sum. */
 export function countOrZero(raw: unknown, key: string): number | undefined {
-  const value = field(raw, key);
+  const value = usageField(raw, key);
   return value === undefined || value === null ? 0 : count(raw, key);
 }
 
@@ -52,6 +52,6 @@ export function sum(...parts: readonly (number | undefined)[]): number | undefin
   return total <= MAX_TOKENS ? total : undefined;
 }
 
-export function field(raw: unknown, key: string): unknown {
+export function usageField(raw: unknown, key: string): unknown {
   return typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>)[key] : undefined;
 }

@@ -4,7 +4,7 @@ import { anthropicUsage } from '../ai-sdk/anthropic-usage.ts';
 import { isObject, parseObject } from '../ai-sdk/json.ts';
 
 /** What the events of a Messages stream have told so far. */
-export interface MessagesState {
+export interface MessagesReaderState {
   /** Something of the answer itself has come; an error before it can still be answered by another backend. */
   readonly began: boolean;
   readonly ended: boolean;
@@ -18,7 +18,7 @@ export interface MessagesState {
   readonly text: string;
 }
 
-export const START: MessagesState = {
+export const START: MessagesReaderState = {
   began: false,
   ended: false,
   failed: false,
@@ -30,14 +30,14 @@ export const START: MessagesState = {
 };
 
 /** One event, by one small function of its kind; unknown kinds are for the client, not for us. */
-export function readMessagesEvent(state: MessagesState, data: string): MessagesState {
+export function readMessagesEvent(state: MessagesReaderState, data: string): MessagesReaderState {
   const event = parseObject(data);
   const step = event && typeof event.type === 'string' ? STEPS.get(event.type) : undefined;
   return event && step ? step(state, event) : state;
 }
 
 /** A whole message at once. */
-export function readMessage(message: JSONObject): MessagesState {
+export function readMessage(message: JSONObject): MessagesReaderState {
   const texts = Array.isArray(message.content) ? message.content.map(blockText) : [];
   return {
     ...START,
@@ -50,12 +50,12 @@ export function readMessage(message: JSONObject): MessagesState {
   };
 }
 
-export function readingOf(state: MessagesState): MessagesReading {
+export function readingOf(state: MessagesReaderState): MessagesReading {
   const { text, stopReason, ended, failed, isUsageFinal } = state;
   return { usage: anthropicUsage(state.usage), isUsageFinal, text, stopReason, ended, failed };
 }
 
-type Step = (state: MessagesState, event: JSONObject) => MessagesState;
+type Step = (state: MessagesReaderState, event: JSONObject) => MessagesReaderState;
 
 const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['message_start', messageStart],
@@ -66,25 +66,25 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['error', failure],
 ]);
 
-function messageStart(state: MessagesState, { message }: JSONObject): MessagesState {
+function messageStart(state: MessagesReaderState, { message }: JSONObject): MessagesReaderState {
   const usage = isObject(message) && isObject(message.usage) ? message.usage : {};
   return { ...state, usage: withoutNulls(usage) };
 }
 
-function contentBlockStart(state: MessagesState, { content_block }: JSONObject): MessagesState {
+function contentBlockStart(state: MessagesReaderState, { content_block }: JSONObject): MessagesReaderState {
   const name = isObject(content_block) ? stringOf(content_block.name) : undefined;
   return { ...state, began: true, isUsageFinal: false, text: state.text + (name ?? '') };
 }
 
 const DELTA_TEXTS = ['text', 'thinking', 'partial_json'];
 
-function contentBlockDelta(state: MessagesState, { delta }: JSONObject): MessagesState {
+function contentBlockDelta(state: MessagesReaderState, { delta }: JSONObject): MessagesReaderState {
   if (!isObject(delta)) return state;
   const text = DELTA_TEXTS.map((key) => stringOf(delta[key]) ?? '').join('');
   return text === '' ? state : { ...state, isUsageFinal: false, text: state.text + text };
 }
 
-function messageDelta(state: MessagesState, { delta, usage }: JSONObject): MessagesState {
+function messageDelta(state: MessagesReaderState, { delta, usage }: JSONObject): MessagesReaderState {
   const later = isObject(usage) ? withoutNulls(usage) : {};
   const stopReason = (isObject(delta) ? stringOf(delta.stop_reason) : undefined) ?? state.stopReason;
   return { ...state, stopReason, isUsageFinal: isObject(usage), usage: { ...state.usage, ...later } };
@@ -102,7 +102,7 @@ const STATUSES: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
-function failure(state: MessagesState, { error }: JSONObject): MessagesState {
+function failure(state: MessagesReaderState, { error }: JSONObject): MessagesReaderState {
   const type = isObject(error) ? (stringOf(error.type) ?? '') : '';
   const message = isObject(error) ? (stringOf(error.message) ?? type) : 'error';
   return { ...state, failed: true, error: { status: STATUSES[type] ?? 500, message } };

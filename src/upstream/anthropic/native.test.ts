@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { UpstreamFailure, type MessagesAnswer, type MessagesCall, type Upstream } from '../port.ts';
+import { UpstreamFailure, type NativeAnswer, type MessagesCall, type Upstream } from '../port.ts';
 import { inPieces, startScriptedServer, type ScriptedServer } from '../ai-sdk/testing/scripted-server.ts';
 import { readFixture, streamFixture, wireConfig, WIRES, type Wire } from '../ai-sdk/testing/wires.ts';
 import { makeProvider } from '../ai-sdk/provider.ts';
@@ -164,13 +164,13 @@ function call(fields: Partial<MessagesCall> & Pick<MessagesCall, 'body'>): Messa
   };
 }
 
-async function messages(fields: Partial<MessagesCall> & Pick<MessagesCall, 'body'>): Promise<MessagesAnswer> {
+async function messages(fields: Partial<MessagesCall> & Pick<MessagesCall, 'body'>): Promise<NativeAnswer> {
   const answer = await upstream().messages?.(call(fields));
   if (!answer) throw new Error('no Messages support');
   return answer;
 }
 
-async function bytesOf(answer: MessagesAnswer): Promise<Uint8Array> {
+async function bytesOf(answer: NativeAnswer): Promise<Uint8Array> {
   if (answer.kind !== 'stream') throw new Error('not a stream');
   return new Response(answer.body).bytes();
 }

@@ -1,9 +1,15 @@
 import { APICallError } from '@ai-sdk/provider';
 import { encodeEvent, SseReader } from '../../wire/sse.ts';
-import { type AnthropicNative, type MessagesAnswer, type MessagesCall, UpstreamFailure } from '../port.ts';
+import { type AnthropicNative, type NativeAnswer, type MessagesCall, UpstreamFailure } from '../port.ts';
 import { asFailure } from '../ai-sdk/failure.ts';
 import { isObject, parseObject } from '../ai-sdk/json.ts';
-import { type MessagesState, readMessage, readMessagesEvent, readingOf, START } from './messages-reader.ts';
+import {
+  type MessagesReaderState,
+  readMessage,
+  readMessagesEvent,
+  readingOf,
+  START,
+} from './messages-reader.ts';
 
 /** Forwards Messages requests as they are and watches what comes back; `fetch` keeps the cap and the bounds. */
 export function anthropicNative(
@@ -55,7 +61,7 @@ async function refusal(response: Response): Promise<Error> {
   });
 }
 
-function wholeAnswer(body: Uint8Array): MessagesAnswer {
+function wholeAnswer(body: Uint8Array): NativeAnswer {
   const message = parseObject(new TextDecoder().decode(body));
   if (!message) throw new UpstreamFailure('protocol', 'the answer is not JSON');
   const state = readMessage(message);
@@ -63,7 +69,7 @@ function wholeAnswer(body: Uint8Array): MessagesAnswer {
 }
 
 /** A failure before the first event that says something is thrown; one after it becomes an error event. */
-async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<MessagesAnswer> {
+async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<NativeAnswer> {
   const watch = new Watch(body.getReader());
   const first = await watch.untilFirstEvent();
   return {
@@ -93,7 +99,7 @@ async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSigna
 class Watch {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #events = new SseReader();
-  #state: MessagesState = START;
+  #state: MessagesReaderState = START;
 
   constructor(reader: ReadableStreamDefaultReader<Uint8Array>) {
     this.#reader = reader;

@@ -1,8 +1,8 @@
 /**
- * Lets one through at a time and the rest wait in line: a model in memory has one context, and two generations would
- * take twice as long each. The line is bounded; whoever loses patience leaves it.
+ * Runs one task at a time, the others wait: a model in memory has one context, and two generations would
+ * take twice as long each. The queue is bounded; an aborted task leaves it.
  */
-export class Turnstile {
+export class BoundedQueue {
   readonly #maxWaiting: number;
   readonly #waiting: (() => void)[] = [];
   #busy = false;

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
-import type { ChatAnswer, ChatCall, Upstream, UpstreamHealth } from '../port.ts';
+import type { ChatAnswer, UpstreamChatCall, Upstream, UpstreamHealth } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
 import { completionOf } from '../ai-sdk/answer.ts';
 import { asFailure, rejected } from '../ai-sdk/failure.ts';
@@ -10,7 +10,7 @@ import { collectParts } from './collect.ts';
 import { streamEvents } from '../ai-sdk/stream-events.ts';
 import { Engine } from './engine.ts';
 import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
-import { Turnstile } from './bounded-queue.ts';
+import { BoundedQueue } from './bounded-queue.ts';
 
 /** `kind: gguf`: a model file run inside this process by node-llama-cpp. Options: path, context_size, threads, gpu_layers. */
 export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstream {
@@ -31,7 +31,7 @@ class GgufUpstream implements Upstream {
   readonly name: string;
   readonly #path: string;
   readonly #engine: Engine;
-  readonly #turnstile: Turnstile;
+  readonly #queue: BoundedQueue;
   readonly #clock: Clock;
   readonly #load: () => Promise<LlamaPackage>;
 
@@ -40,7 +40,7 @@ class GgufUpstream implements Upstream {
     this.#path = config.options.get('path') ?? '';
     this.#clock = parts.clock ?? systemClock;
     this.#load = parts.load ?? importLlama;
-    this.#turnstile = new Turnstile(MAX_WAITING);
+    this.#queue = new BoundedQueue(MAX_WAITING);
     this.#engine = new Engine({
       path: this.#path,
       contextSize: wholeNumber(config, 'context_size') || undefined,
@@ -50,7 +50,7 @@ class GgufUpstream implements Upstream {
     });
   }
 
-  async chat(call: ChatCall): Promise<ChatAnswer> {
+  async chat(call: UpstreamChatCall): Promise<ChatAnswer> {
     try {
       const stream = await this.#parts(call);
       const labels = this.#labels(call);
@@ -87,8 +87,8 @@ class GgufUpstream implements Upstream {
    * The answer as it is generated. Generation does not wait for a slow reader, because others wait for the model; what
    * it can run ahead is bounded by the output cap.
    */
-  async #parts(call: ChatCall): Promise<ReadableStream<LanguageModelV4StreamPart>> {
-    const turn = this.#turnstile.enter(call.signal);
+  async #parts(call: UpstreamChatCall): Promise<ReadableStream<LanguageModelV4StreamPart>> {
+    const turn = this.#queue.enter(call.signal);
     if (!turn) {
       throw new UpstreamFailure('rate_limited', 'too many requests wait for this model', {
         retryAfterMs: FULL_RETRY_AFTER_MS,
@@ -113,7 +113,7 @@ class GgufUpstream implements Upstream {
     });
   }
 
-  #labels({ requestId, model, signal }: ChatCall) {
+  #labels({ requestId, model, signal }: UpstreamChatCall) {
     return {
       id: `chatcmpl-${requestId}`,
       model,

@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
 import { rejected } from '../ai-sdk/failure.ts';
-import { textOf } from '../ai-sdk/parts.ts';
+import { contentText } from '../ai-sdk/parts.ts';
 import type { LlamaHistoryItem } from './llama.ts';
 
 /** The conversation as the model's own template takes it. Text only: what it cannot read is refused in words. */
@@ -13,7 +13,7 @@ export function toHistory(request: ChatRequest): LlamaHistoryItem[] {
 }
 
 function itemOf(message: ChatMessage): LlamaHistoryItem {
-  const text = textOf(message.content, '\n');
+  const text = contentText(message.content, '\n');
   switch (message.role) {
     case 'system':
     case 'developer':

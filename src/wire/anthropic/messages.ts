@@ -10,7 +10,7 @@ import {
 } from './request.ts';
 import type { ChatMessage, ContentPart } from '../openai/chat.ts';
 import { isAbsent } from '../absent.ts';
-import type { Foreign } from '../tagged-union.ts';
+import type { UnknownVariant } from '../tagged-union.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
 export function messagesToChatMessages(request: Pick<MessagesRequest, 'system' | 'messages'>): ChatMessage[] {
@@ -38,7 +38,7 @@ function turnToChat(turn: Turn, index: number): ChatMessage[] {
   }
 }
 
-function asText(block: MessagesBlock | Foreign): { type: 'text'; text: string } {
+function asText(block: MessagesBlock | UnknownVariant): { type: 'text'; text: string } {
   return { type: 'text', text: typeof block.text === 'string' ? block.text : '' };
 }
 
@@ -46,7 +46,7 @@ function asText(block: MessagesBlock | Foreign): { type: 'text'; text: string } 
  * Thinking is not replayed: its signature is worth nothing to another provider. Blocks of server tools are the
  * provider's own record. A turn that had nothing else disappears.
  */
-function assistantToChat(blocks: readonly (MessagesBlock | Foreign)[]): ChatMessage[] {
+function assistantToChat(blocks: readonly (MessagesBlock | UnknownVariant)[]): ChatMessage[] {
   let text = '';
   const calls: ToolCall[] = [];
   for (const block of blocks.filter(isKnownBlock)) {
@@ -72,7 +72,7 @@ function callToChat(block: ToolUseBlock): ToolCall {
 }
 
 /** Results of tools must follow their calls at once, so they come before anything else the user says. */
-function userToChat(blocks: readonly (MessagesBlock | Foreign)[], path: string): ChatMessage[] {
+function userToChat(blocks: readonly (MessagesBlock | UnknownVariant)[], path: string): ChatMessage[] {
   const results: ChatMessage[] = [];
   const attachments: ContentPart[] = [];
   const said: ContentPart[] = [];

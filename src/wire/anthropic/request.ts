@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tagged, type Foreign } from '../tagged-union.ts';
+import { taggedUnion, type UnknownVariant } from '../tagged-union.ts';
 
 /**
  * What `POST /v1/messages` accepts. Fields and blocks that Tollgate does not know are kept and ignored, so that a newer
@@ -59,7 +59,7 @@ const toolUseBlock = z.looseObject({
 const toolResultBlock = z.looseObject({
   type: z.literal('tool_result'),
   tool_use_id: z.string().min(1),
-  content: z.union([z.string(), z.array(tagged(INNER_BLOCKS))]).nullish(),
+  content: z.union([z.string(), z.array(taggedUnion(INNER_BLOCKS))]).nullish(),
   is_error: z.boolean().nullish(),
 });
 
@@ -79,17 +79,17 @@ export type MessagesBlock = z.infer<(typeof BLOCKS)[keyof typeof BLOCKS]>;
 export type ToolResultBlock = z.infer<typeof toolResultBlock>;
 export type ToolUseBlock = z.infer<typeof toolUseBlock>;
 
-export function isKnownBlock(block: MessagesBlock | Foreign): block is MessagesBlock {
+export function isKnownBlock(block: MessagesBlock | UnknownVariant): block is MessagesBlock {
   return Object.hasOwn(BLOCKS, block.type);
 }
 
-export function isInnerBlock(block: InnerBlock | Foreign): block is InnerBlock {
+export function isInnerBlock(block: InnerBlock | UnknownVariant): block is InnerBlock {
   return Object.hasOwn(INNER_BLOCKS, block.type);
 }
 
 const messageSchema = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
-  content: z.union([z.string(), z.array(tagged(BLOCKS))]),
+  content: z.union([z.string(), z.array(taggedUnion(BLOCKS))]),
 });
 
 const toolSchema = z.looseObject({

@@ -2,7 +2,7 @@ import { Fault } from '../../std/fault.ts';
 import { isInnerBlock, isKnownBlock, type MessagesRequest } from './request.ts';
 import { messagesToChatMessages } from './messages.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { isAbsent, present } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../absent.ts';
 
 /**
  * A Messages request in the canonical form. What the canonical form cannot say is dropped (docs/clients/differences.md
@@ -17,7 +17,7 @@ export function messagesToChat(request: MessagesRequest): ChatRequest {
     model: request.model,
     messages,
     max_tokens: request.max_tokens,
-    ...present({
+    ...withoutAbsent({
       temperature: request.temperature,
       top_p: request.top_p,
       stop: request.stop_sequences?.length ? request.stop_sequences : undefined,
@@ -65,7 +65,7 @@ function toolFields(request: MessagesRequest): Partial<ChatRequest> {
   const names = new Set(tools.map((tool) => tool.function?.name));
   return {
     tools,
-    ...present({
+    ...withoutAbsent({
       tool_choice: toolChoice(request.tool_choice, names),
       parallel_tool_calls: request.tool_choice?.disable_parallel_tool_use ? false : undefined,
     }),
@@ -100,7 +100,7 @@ function toolToChat(tool: Tool): ChatTool[] {
   const custom = isAbsent(tool.type) || tool.type === 'custom';
   if (!custom || !tool.name) return [];
   const { name, description, input_schema: parameters, strict } = tool;
-  return [{ type: 'function', function: { name, ...present({ description, parameters, strict }) } }];
+  return [{ type: 'function', function: { name, ...withoutAbsent({ description, parameters, strict }) } }];
 }
 
 function toolChoice(choice: MessagesRequest['tool_choice'], names: ReadonlySet<string | undefined>): unknown {

@@ -6,13 +6,13 @@ export interface ShownCompletion {
   readonly text: string;
   readonly completion: ChatCompletion;
   /** `text` is the backend's own answer in the client's own dialect. */
-  readonly untouched: boolean;
+  readonly passThrough: boolean;
 }
 
 interface Whole {
   readonly text: string;
   readonly completion: ChatCompletion;
-  readonly untouched?: boolean;
+  readonly passThrough?: boolean;
 }
 
 /**
@@ -47,13 +47,13 @@ class Shown implements ShownCompletion {
     this.#counted = counted;
   }
 
-  get untouched(): boolean {
-    return this.#whole.untouched ?? false;
+  get passThrough(): boolean {
+    return this.#whole.passThrough ?? false;
   }
 
   get text(): string {
     const { text, completion } = this.#whole;
-    if (this.untouched) return text;
+    if (this.passThrough) return text;
     const complete =
       this.#counted === undefined &&
       completion.object === 'chat.completion' &&
@@ -63,7 +63,7 @@ class Shown implements ShownCompletion {
 
   get completion(): ChatCompletion {
     const { completion } = this.#whole;
-    if (this.untouched) return completion;
+    if (this.passThrough) return completion;
     return {
       ...completion,
       ...this.#labels,

@@ -9,7 +9,7 @@ import {
   type ResponsesRequest,
 } from './request.ts';
 import { chatName, customArguments } from './tools.ts';
-import { present } from '../absent.ts';
+import { withoutAbsent } from '../absent.ts';
 
 /** Instructions and input items as canonical messages. */
 export function inputToChatMessages(
@@ -179,7 +179,7 @@ function partToChat(part: ResponsesPart, where: string): ContentPart {
       if (!part.image_url) throw notStored(where);
       // `original` is newer than the canonical form.
       const detail = part.detail === 'original' ? 'high' : part.detail;
-      return { type: 'image_url', image_url: { url: part.image_url, ...present({ detail }) } };
+      return { type: 'image_url', image_url: { url: part.image_url, ...withoutAbsent({ detail }) } };
     }
     case 'input_file': {
       if (!part.file_data) throw notStored(where);

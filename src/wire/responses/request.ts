@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tagged } from '../tagged-union.ts';
+import { taggedUnion } from '../tagged-union.ts';
 
 /**
  * What `POST /v1/responses` accepts: the stateless part of the Responses API. Fields, parts and items that Tollgate does
@@ -28,7 +28,7 @@ const PARTS = {
   }),
 };
 
-const contentSchema = z.union([z.string(), z.array(tagged(PARTS))]);
+const contentSchema = z.union([z.string(), z.array(taggedUnion(PARTS))]);
 
 const callFields = { call_id: z.string().min(1), name: z.string().min(1), namespace: z.string().nullish() };
 
@@ -78,7 +78,7 @@ const TOOLS = {
   namespace: z.looseObject({
     type: z.literal('namespace'),
     name: z.string().min(1).max(128),
-    tools: z.array(tagged(INNER_TOOLS)).max(512),
+    tools: z.array(taggedUnion(INNER_TOOLS)).max(512),
   }),
 };
 
@@ -106,9 +106,9 @@ const MAX_TOKENS = 10_000_000;
 
 export const responsesRequestSchema = z.looseObject({
   model: z.string().min(1).max(256),
-  input: z.union([z.string().min(1), z.array(tagged(ITEMS, 'message')).min(1).max(10_000)]),
+  input: z.union([z.string().min(1), z.array(taggedUnion(ITEMS, 'message')).min(1).max(10_000)]),
   instructions: z.string().nullish(),
-  tools: z.array(tagged(TOOLS)).max(512).nullish(),
+  tools: z.array(taggedUnion(TOOLS)).max(512).nullish(),
   tool_choice: toolChoiceSchema.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   text: z.looseObject({ format: formatSchema.nullish(), verbosity: z.string().nullish() }).nullish(),

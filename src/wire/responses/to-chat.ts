@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest } from '../openai/chat.ts';
-import { isAbsent, present } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../absent.ts';
 import { inputToChatMessages } from './input.ts';
 import type { ResponsesRequest } from './request.ts';
 import { toolFields } from './tools.ts';
@@ -18,7 +18,7 @@ export function responsesToChat(request: ResponsesRequest): ChatRequest {
   return {
     model: request.model,
     messages,
-    ...present({
+    ...withoutAbsent({
       max_tokens: request.max_output_tokens,
       temperature: request.temperature,
       top_p: request.top_p,
@@ -58,6 +58,6 @@ function formatOf(request: ResponsesRequest): Record<string, unknown> | undefine
   const { name, description, schema, strict } = format;
   return {
     type: 'json_schema',
-    json_schema: { name: name ?? 'answer', ...present({ description, schema, strict }) },
+    json_schema: { name: name ?? 'answer', ...withoutAbsent({ description, schema, strict }) },
   };
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { present } from '../absent.ts';
+import { withoutAbsent } from '../absent.ts';
 import { isInnerTool, isKnownTool, type InnerTool, type ResponsesRequest } from './request.ts';
 
 /**
@@ -21,7 +21,7 @@ export function toolFields(request: ResponsesRequest): Partial<ChatRequest> {
   const names = new Set(tools.map((tool) => tool.function?.name));
   return {
     tools,
-    ...present({
+    ...withoutAbsent({
       tool_choice: choiceToChat(choice, names),
       parallel_tool_calls: request.parallel_tool_calls === false ? false : undefined,
     }),
@@ -83,7 +83,7 @@ function canonical(tool: InnerTool, namespace: string | undefined): CanonicalFun
 }
 
 function functionFields(tool: InnerTool & { type: 'function' }) {
-  return present({ description: tool.description, parameters: tool.parameters, strict: tool.strict });
+  return withoutAbsent({ description: tool.description, parameters: tool.parameters, strict: tool.strict });
 }
 
 function customFields(tool: InnerTool & { type: 'custom' }) {

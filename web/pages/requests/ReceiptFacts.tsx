@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
-import type { Receipt } from '../../../src/console/contract.ts';
+import type { ReceiptDetail } from '../../../src/console/contract.ts';
 import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';
 import { Time } from '../../ui/Time.tsx';
 
 interface ReceiptFactsProps {
-  readonly receipt: Receipt;
+  readonly receipt: ReceiptDetail;
   readonly more: readonly { readonly label: string; readonly value: ReactNode }[];
 }
 

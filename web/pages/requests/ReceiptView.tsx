@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Receipt, ReceiptLine } from '../../../src/console/contract.ts';
+import type { ReceiptDetail, ReceiptDetailLine } from '../../../src/console/contract.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { CopyButton, CopyText } from '../../ui/Copy.tsx';
@@ -13,7 +13,7 @@ import { ReceiptFacts } from './ReceiptFacts.tsx';
 import { RequestStatus } from './RequestStatus.tsx';
 
 interface ReceiptViewProps {
-  readonly receipt: Receipt;
+  readonly receipt: ReceiptDetail;
   /** More facts, for admins. */
   readonly more?: readonly { readonly label: string; readonly value: ReactNode }[];
 }
@@ -43,7 +43,7 @@ export function ReceiptView({ receipt, more = NOTHING_MORE }: ReceiptViewProps) 
   );
 }
 
-function Bill({ receipt }: { receipt: Receipt }) {
+function Bill({ receipt }: { receipt: ReceiptDetail }) {
   const { t } = useTranslation();
   return (
     <div>
@@ -84,7 +84,7 @@ function Bill({ receipt }: { receipt: Receipt }) {
   );
 }
 
-function Line({ line, reasoning }: { line: ReceiptLine; reasoning: number }) {
+function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number }) {
   const { t, i18n } = useTranslation();
   const price = formatUsd(line.unitUsd, i18n.language);
   const at = line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price });
@@ -97,7 +97,7 @@ function Line({ line, reasoning }: { line: ReceiptLine; reasoning: number }) {
   );
 }
 
-function Note({ receipt }: { receipt: Receipt }) {
+function Note({ receipt }: { receipt: ReceiptDetail }) {
   const { t } = useTranslation();
   return (
     <p className="mt-3 text-sm text-ink-3">

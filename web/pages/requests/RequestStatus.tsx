@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import type { RequestOutcome, RequestRow } from '../../../src/console/contract.ts';
+import type { RequestOutcome, RequestItem } from '../../../src/console/contract.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 
 const TONES: Record<Exclude<RequestOutcome, 'completed'>, Tone> = {
@@ -10,7 +10,11 @@ const TONES: Record<Exclude<RequestOutcome, 'completed'>, Tone> = {
   shed: 'bad',
 };
 
-export function RequestStatus({ request }: { request: Pick<RequestRow, 'state' | 'outcome' | 'errorCode'> }) {
+export function RequestStatus({
+  request,
+}: {
+  request: Pick<RequestItem, 'state' | 'outcome' | 'errorCode'>;
+}) {
   const { t } = useTranslation();
   if (request.state === 'pending') {
     return (

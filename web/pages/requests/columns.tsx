@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { RequestRow } from '../../../src/console/contract.ts';
+import type { RequestItem } from '../../../src/console/contract.ts';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Duration } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
@@ -8,7 +8,7 @@ import { shortClient } from './client.ts';
 import { RequestStatus } from './RequestStatus.tsx';
 
 /** The columns of the request log; admins see a few more around them. */
-export function requestColumns(t: TFunction): Column<RequestRow>[] {
+export function requestColumns(t: TFunction): Column<RequestItem>[] {
   return [
     { id: 'time', header: t('requests.time'), cell: (row) => <Time at={row.at} /> },
     {
@@ -69,7 +69,7 @@ export function requestColumns(t: TFunction): Column<RequestRow>[] {
   ];
 }
 
-function Amounts({ row, t }: { row: RequestRow; t: TFunction }) {
+function Amounts({ row, t }: { row: RequestItem; t: TFunction }) {
   if (row.kind === 'images') return t('requests.images', { count: row.images });
   return (
     <span className="whitespace-nowrap">

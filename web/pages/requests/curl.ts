@@ -1,7 +1,7 @@
-import type { RequestRow } from '../../../src/console/contract.ts';
+import type { RequestItem } from '../../../src/console/contract.ts';
 
 /** The request again, as far as it is known: contents are not stored, so a placeholder stands in. */
-export function asCurl(row: Pick<RequestRow, 'kind' | 'endpoint' | 'model' | 'stream'>): string {
+export function asCurl(row: Pick<RequestItem, 'kind' | 'endpoint' | 'model' | 'stream'>): string {
   const body =
     row.kind === 'images'
       ? { endpoint_code: row.endpoint, model: row.model, prompt: '…' }

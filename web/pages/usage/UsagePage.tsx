@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { useLocation } from 'wouter';
-import type { Usage, UsageRow } from '../../../src/console/contract.ts';
+import type { UsageReport, UsageRow } from '../../../src/console/contract.ts';
 import { barsByModel, daysBetween } from '../../charts/byModel.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
@@ -86,7 +86,7 @@ export default function UsagePage() {
 }
 
 interface MeasuredChartProps {
-  readonly usage: Usage;
+  readonly usage: UsageReport;
   readonly measure: Measure;
   readonly onMeasure: (measure: Measure) => void;
 }

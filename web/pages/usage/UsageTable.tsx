@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { Usage } from '../../../src/console/contract.ts';
+import type { UsageReport } from '../../../src/console/contract.ts';
 import { hrefWith } from '../../lib/search.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { Card } from '../../ui/Card.tsx';
@@ -13,7 +13,7 @@ import { Table, type Column } from '../../ui/Table.tsx';
 import { groupUsage, type GroupBy, type UsageGroup } from './group.ts';
 
 interface UsageTableProps {
-  readonly usage: Usage;
+  readonly usage: UsageReport;
   readonly by: GroupBy;
   readonly onBy: (by: GroupBy) => void;
 }
