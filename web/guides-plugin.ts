@@ -17,6 +17,7 @@ const READING_ORDER = [
   'idempotency',
   'house-models',
   'self-hosting',
+  'managing-accounts',
 ];
 
 /** Makes `virtual:guides` of the markdown files under docs/, each a chunk that is loaded when it is opened. */

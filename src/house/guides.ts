@@ -6,6 +6,7 @@ import houseModels from '../../docs/guide/house-models.md' with { type: 'text' }
 import idempotency from '../../docs/guide/idempotency.md' with { type: 'text' };
 import images from '../../docs/guide/images.md' with { type: 'text' };
 import limitsAndHeaders from '../../docs/guide/limits-and-headers.md' with { type: 'text' };
+import managingAccounts from '../../docs/guide/managing-accounts.md' with { type: 'text' };
 import modelsAndEndpoints from '../../docs/guide/models-and-endpoints.md' with { type: 'text' };
 import money from '../../docs/guide/money.md' with { type: 'text' };
 import selfHosting from '../../docs/guide/self-hosting.md' with { type: 'text' };
@@ -27,6 +28,7 @@ export const GUIDES: readonly Guide[] = [
   guide('idempotency', idempotency),
   guide('house-models', houseModels),
   guide('self-hosting', selfHosting),
+  guide('managing-accounts', managingAccounts),
 ];
 
 export interface Guide {
