@@ -1,8 +1,7 @@
 import { Fault } from '../std/fault.ts';
 import type { BodySize } from '../relay/call.ts';
 import { imageRequestSchema, type ImageRequest, type UploadedImage } from '../wire/openai/images.ts';
-import { readBody } from '../http/json-body.ts';
-import { parseBody } from '../http/parse-body.ts';
+import { readBody, parseBody } from '../http/json-body.ts';
 
 const MAX_IMAGES = 16;
 

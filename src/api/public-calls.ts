@@ -5,8 +5,7 @@ import { openAiEncoder } from '../wire/openai/chat-stream.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
 import { imageRequestSchema, type ImageRequest } from '../wire/openai/images.ts';
 import type { Exchange } from '../http/caller.ts';
-import type { JsonBody } from '../http/json-body.ts';
-import { parseBody, withoutNulls } from '../http/parse-body.ts';
+import { type JsonBody, parseBody, withoutNulls } from '../http/json-body.ts';
 
 /** What every inference call says about itself, before it is known what it asks for. */
 export type CallBase = Pick<Call<unknown>, 'requestId' | 'caller' | 'client' | 'signal' | 'size'>;
