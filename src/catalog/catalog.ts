@@ -1,4 +1,6 @@
+import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
+import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 
 /**
@@ -88,6 +90,11 @@ export type ModelPrice =
       readonly otherwise: NanoUsd | undefined;
     };
 
+/** What the ledger copies into a hold. Token prices are nano-USD per million tokens. */
+export type PriceSnapshot =
+  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
+  | { readonly kind: 'images'; readonly image: NanoUsd };
+
 export interface UpstreamConfig {
   readonly name: string;
   readonly kind: string;
@@ -105,7 +112,8 @@ export interface UpstreamConfig {
 
 /** Where the catalog comes from: the operator's file, or the store. */
 export interface CatalogSource {
-  current(): Catalog;
+  /** Needs no `this`: whoever reads the catalog for every request is given only this. */
+  readonly current: () => Catalog;
   /** Called after each successful change; returns a function that stops it. */
   onChange(listener: (catalog: Catalog) => void): () => void;
   status(): CatalogStatus;
@@ -169,3 +177,78 @@ const KINDS: Record<EndpointType, string> = {
   image_generation: 'image generation',
   embedding: 'embeddings',
 };
+
+/** The price of one request; for images, of one image in this size (the model's first when none is given). */
+export function priceFor(model: Model, size?: string): PriceSnapshot {
+  if (model.price.kind === 'tokens') return model.price;
+  const wanted = size ?? model.sizes[0];
+  const image =
+    wanted !== undefined && model.sizes.includes(wanted)
+      ? (model.price.bySize.get(wanted) ?? model.price.otherwise)
+      : undefined;
+  if (image === undefined) {
+    throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
+  }
+  return { kind: 'images', image };
+}
+
+/** The catalog in force and who wants to know when another one is. Both sources, the file and the store, keep theirs here. */
+export class LiveCatalog {
+  readonly #place: { readonly kind: CatalogStatus['kind']; readonly path: string | undefined };
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(catalog: Catalog) => void>();
+  #catalog: Catalog;
+  #loadedAt: number;
+  #error: string | undefined;
+
+  constructor(
+    first: Catalog,
+    parts: { kind: CatalogStatus['kind']; path: string | undefined; log: Log; clock: Clock },
+  ) {
+    this.#place = { kind: parts.kind, path: parts.path };
+    this.#log = parts.log;
+    this.#clock = parts.clock;
+    this.#catalog = first;
+    this.#loadedAt = parts.clock.now();
+  }
+
+  readonly current = (): Catalog => this.#catalog;
+
+  onChange(listener: (catalog: Catalog) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  status(): CatalogStatus {
+    return { ...this.#place, loadedAt: this.#loadedAt, error: this.#error };
+  }
+
+  replace(next: Catalog): void {
+    const source = this.#place.path ?? this.#place.kind;
+    if (this.#error !== undefined) this.#log.info('catalog_recovered', { source });
+    this.#error = undefined;
+    this.#loadedAt = this.#clock.now();
+    if (next.version === this.#catalog.version) return;
+    this.#catalog = next;
+    this.#log.info('catalog_loaded', { version: next.version, source });
+    for (const listener of this.#listeners) this.#tell(listener, next);
+  }
+
+  /** The newest content cannot be used: the catalog before it stays in force. */
+  refuse(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === this.#error) return;
+    this.#error = reason;
+    this.#log.warn('catalog_refused', { source: this.#place.path ?? this.#place.kind, reason });
+  }
+
+  /** One listener's failure must not keep the others on the old prices. */
+  #tell(listener: (catalog: Catalog) => void, catalog: Catalog): void {
+    try {
+      listener(catalog);
+    } catch (error) {
+      this.#log.error('catalog_listener_failed', { error });
+    }
+  }
+}

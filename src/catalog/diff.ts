@@ -1,5 +1,5 @@
 import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
-import { priceLabel } from './pricing.ts';
+import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
 /** One line of a preview: what would be different, in words for people. */

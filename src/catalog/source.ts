@@ -3,8 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
-import type { CatalogSource } from './catalog.ts';
-import { LiveCatalog } from './live.ts';
+import { type CatalogSource, LiveCatalog } from './catalog.ts';
 import { parseCatalog } from './parse.ts';
 import type { Environment } from './key-rules.ts';
 import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
@@ -42,7 +41,7 @@ export function openCatalog(options: CatalogOptions): CatalogSource {
 
 function sourceOf(live: LiveCatalog, reload: () => void, close: () => void): CatalogSource {
   return {
-    current: () => live.current(),
+    current: live.current,
     onChange: (listener) => live.onChange(listener),
     status: () => live.status(),
     refresh: async () => reload(),

@@ -1,13 +1,11 @@
-import type { Environment } from './key-rules.ts';
+import { type Environment, consoleRules, type KeyRules } from './key-rules.ts';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
-import type { Catalog, CatalogSource, CatalogStatus } from './catalog.ts';
+import { type Catalog, type CatalogSource, type CatalogStatus, LiveCatalog } from './catalog.ts';
 import { catalogChanges, type CatalogChange } from './diff.ts';
-import { consoleRules, type KeyRules } from './key-rules.ts';
-import { LiveCatalog } from './live.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
 import { parseCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
@@ -56,6 +54,7 @@ const MAX_NOTE = 500;
  * goes. From then on the newest row of `catalog_version`. Every node looks for newer content every two seconds.
  */
 export class StoredCatalog implements CatalogSource {
+  readonly current: () => Catalog;
   readonly #options: StoredCatalogOptions;
   readonly #versions: CatalogVersions;
   readonly #keys: ProviderKeys;
@@ -76,11 +75,8 @@ export class StoredCatalog implements CatalogSource {
     this.#newest = parts.first;
     const { log, clock } = options;
     this.#live = new LiveCatalog(parts.catalog, { kind: 'store', path: undefined, log, clock });
+    this.current = this.#live.current;
     this.#schedule();
-  }
-
-  current(): Catalog {
-    return this.#live.current();
   }
 
   onChange(listener: (catalog: Catalog) => void): () => void {

@@ -4,7 +4,7 @@ import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
-import { priceLabel } from '../catalog/pricing.ts';
+import { priceLabel } from '../catalog/price-label.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {

@@ -142,7 +142,7 @@ function makeRelay(
   catalog.onChange((next) => upstreams.use(next));
   return {
     ledger,
-    catalog: () => catalog.current(),
+    catalog: catalog.current,
     upstreams,
     settlements: new SettlementRetryQueue(ledger, log),
     activeRequests: new ActiveRequests({ ledger, clock, log, leaseMs: config.leaseMs }),

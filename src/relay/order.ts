@@ -1,5 +1,4 @@
-import { resolve, type Route } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/pricing.ts';
+import { resolve, type Route, priceFor } from '../catalog/catalog.ts';
 import type { Ceiling } from '../ledger/port.ts';
 import type { Price } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';

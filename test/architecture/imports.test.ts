@@ -31,7 +31,6 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ledger/decide.ts',
     'upstream/port.ts',
     'catalog/catalog.ts',
-    'catalog/pricing.ts',
   ],
   identity: ['std', 'store', 'ledger'],
   activity: ['std', 'store', 'ledger'],
