@@ -1,6 +1,18 @@
-import { MAX_BALANCE, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
-import type { AdmissionRequest, Ceiling, RateState, RefusalReason } from './port.ts';
-import { affordableOutput, worstCase } from './price.ts';
+import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
+import { MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
+import type { AccountRow } from '../store/schema.ts';
+import type {
+  AdmissionRequest,
+  Ceiling,
+  Limits,
+  NewEntry,
+  Outcome,
+  RateKind,
+  RateState,
+  RefusalReason,
+} from './port.ts';
+import { affordableOutput, costOf, MAX_COUNT, worstCase, type Price, type Usage } from './price.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
 export interface AccountState {
@@ -144,4 +156,135 @@ function holdFor({ price, ceiling }: AdmissionRequest, output: number): NanoUsd 
 
 function outputOf(ceiling: Ceiling): number {
   return ceiling.kind === 'tokens' ? ceiling.output : 0;
+}
+
+/** What closing a hold means in money, the same for both stores. */
+export interface Charge {
+  readonly charged: NanoUsd;
+  /** What the backend used beyond the hold. */
+  readonly overrun: NanoUsd;
+}
+
+export const NO_CHARGE: Charge = { charged: ZERO, overrun: ZERO };
+
+/** Price snapshot × usage, never more than the hold: the account promised no more. */
+export function chargeFor(price: Price, held: NanoUsd, usage: Usage): Charge {
+  const cost = costOf(price, checkedUsage(usage));
+  const charged = minNano(cost, held);
+  return { charged, overrun: subtractNano(cost, charged) };
+}
+
+/** The last gate before a number meets a price. Callers clean up what backends say; here it can only be a mistake of ours. */
+export function checkedUsage(usage: Usage): Usage {
+  if (!isUsage(usage)) {
+    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+      detail: `not a usage: ${JSON.stringify(usage)}`,
+    });
+  }
+  return usage;
+}
+
+export function isUsage(usage: Usage): boolean {
+  const { input, cached, output, reasoning, images } = usage;
+  return [input, cached, output, reasoning, images].every(isCount) && cached <= input;
+}
+
+export function isEmpty({ input, cached, output, reasoning, images }: Usage): boolean {
+  return input + cached + output + reasoning + images === 0;
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0 && value <= MAX_COUNT;
+}
+
+/** The books of the operator's losses. Rounded down to what is left below its ceiling, so that no sum leaves 2^53. */
+export const OVERRUN_ACCOUNT = 'acc_overrun';
+export const OVERRUN_CEILING = 8_000_000_000_000_000;
+
+export function bookableOverrun(overrun: NanoUsd, bookedSoFar: number): NanoUsd {
+  return nanoUsd(Math.min(overrun, Math.max(0, OVERRUN_CEILING - bookedSoFar)));
+}
+
+/** A client that leaves is no failure of the service; everything else that did not complete is. */
+export function isFailure(outcome: Outcome): boolean {
+  return outcome !== 'completed' && outcome !== 'client_left';
+}
+
+/** Entries of requests say what was sold. */
+export function causeOf(request: { readonly endpoint: string; readonly model: string }): string {
+  return `${request.endpoint}/${request.model}`;
+}
+
+export const REQUEST_ACTOR = 'request';
+
+/** The balance after an entry from outside a request, or the fault that says why it cannot be. */
+export function balanceAfter(
+  account: { readonly balance: NanoUsd; readonly held: NanoUsd },
+  { kind, amount }: Pick<NewEntry, 'kind' | 'amount'>,
+): NanoUsd {
+  if (!Number.isSafeInteger(amount) || amount === 0)
+    throw refused('The amount is not a valid amount of money.');
+  if (amount < 0 && kind !== 'adjustment') throw refused(`A ${kind} cannot take money away.`);
+  if (account.balance + amount > MAX_BALANCE)
+    throw refused('The balance would exceed the largest balance allowed.');
+  if (account.balance + amount < account.held) {
+    throw refused('The balance would fall below zero or below what running requests hold.');
+  }
+  return nanoUsd(account.balance + amount);
+}
+
+function refused(message: string): Fault {
+  return new Fault('invalid_field', message, { param: 'amount' });
+}
+
+/** An account's row while a transaction works on it. */
+export class LedgerAccount {
+  readonly id: AccountId;
+  readonly row: AccountRow;
+  readonly active: boolean;
+  balance: NanoUsd;
+  held: NanoUsd;
+  openHolds: number;
+  readonly arrivals: Record<RateKind, number>;
+  readonly month: number;
+  monthSpent: NanoUsd;
+  readonly monthlyLimit: NanoUsd | undefined;
+  tokenUsedAt: number | null;
+
+  constructor(row: AccountRow, month: number) {
+    this.row = row;
+    // The primary key of an account is an account id.
+    this.id = row.id as AccountId;
+    this.active = row.status === 'active' && row.role !== 'system';
+    this.balance = nanoUsd(row.balance);
+    this.held = nanoUsd(row.held);
+    this.openHolds = row.open_holds;
+    this.arrivals = { chat: row.chat_arrival_us, images: row.images_arrival_us };
+    // A clock that jumped back over the turn of a month must not forget what that month spent.
+    this.month = Math.max(month, row.month);
+    this.monthSpent = row.month === this.month ? nanoUsd(row.month_spent) : ZERO;
+    this.monthlyLimit = row.monthly_limit === null ? undefined : nanoUsd(row.monthly_limit);
+    this.tokenUsedAt = row.token_used_at;
+  }
+
+  /** The account as the admission rule looks at it. */
+  stateFor({ rate, limits }: Pick<AdmissionRequest, 'rate' | 'limits'>): AccountState {
+    return {
+      active: this.active,
+      balance: this.balance,
+      held: this.held,
+      openHolds: this.openHolds,
+      arrivalUs: this.arrivals[rate],
+      perMinute: this.#perMinute(rate, limits),
+      concurrent: this.row.concurrent ?? limits.concurrent,
+      monthSpent: this.monthSpent,
+      monthlyLimit: this.monthlyLimit,
+    };
+  }
+
+  #perMinute(rate: RateKind, limits: Limits): number {
+    return rate === 'chat'
+      ? (this.row.chat_per_minute ?? limits.chatPerMinute)
+      : (this.row.images_per_minute ?? limits.imagesPerMinute);
+  }
 }

@@ -12,7 +12,7 @@ import {
   isFailure,
   isUsage,
   OVERRUN_CEILING,
-} from './settlement.ts';
+} from './decide.ts';
 
 const FIELDS = ['input', 'cached', 'output', 'reasoning', 'images'] as const;
 const count = fc.oneof(fc.constantFrom(0, 0, 1, 5), fc.nat(MAX_COUNT));

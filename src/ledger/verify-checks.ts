@@ -1,4 +1,4 @@
-import { OVERRUN_ACCOUNT } from './settlement.ts';
+import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
 /**

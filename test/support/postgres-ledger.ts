@@ -1,6 +1,6 @@
 import type { LedgerHarness } from '../../src/ledger/testing/contract-harness.ts';
 import { openPostgresLedger, type PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
-import { OVERRUN_ACCOUNT } from '../../src/ledger/settlement.ts';
+import { OVERRUN_ACCOUNT } from '../../src/ledger/decide.ts';
 import { silentLog, type Log } from '../../src/std/log.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { openStore, type PostgresBackend, type Store } from '../../src/store/store.ts';

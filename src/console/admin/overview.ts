@@ -9,7 +9,7 @@ import {
   usageRows,
   type UsageDay,
 } from '../../activity/usage.ts';
-import { OVERRUN_ACCOUNT } from '../../ledger/settlement.ts';
+import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { dayText, usd, usdOfText } from '../amounts.ts';
 import type { AdminDay, AdminOverview } from '../contract.ts';

@@ -4,9 +4,8 @@ import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from 
 import type { Admission, AdmissionRequest, Caller, RefusalReason } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
-import { MAX_COUNT } from '../price.ts';
+import { MAX_COUNT, priceToText } from '../price.ts';
 import type { Lease } from '../lease.ts';
-import { priceToText } from '../price-text.ts';
 
 /** A batch of admissions on its way to the database's `ledger_admit` and back. */
 export class AdmissionBatch {

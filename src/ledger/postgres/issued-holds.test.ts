@@ -11,7 +11,7 @@ import {
   used,
   type TestAccount,
 } from '../testing/contract-harness.ts';
-import { OVERRUN_ACCOUNT } from '../settlement.ts';
+import { OVERRUN_ACCOUNT } from '../decide.ts';
 
 const DEADLINE_MS = 60_000;
 

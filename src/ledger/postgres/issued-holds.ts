@@ -3,7 +3,7 @@ import type { Admission, AdmissionRequest } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import type { Lease } from '../lease.ts';
-import { priceToText } from '../price-text.ts';
+import { priceToText } from '../price.ts';
 
 /**
  * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be

@@ -37,7 +37,7 @@ import { postEntry } from './posting.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
-import { isUsage } from '../settlement.ts';
+import { isUsage } from '../decide.ts';
 import type { Lease } from '../lease.ts';
 
 export function openPostgresLedger(

@@ -4,7 +4,7 @@ import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import type { NewEntry } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
-import { balanceAfter } from '../settlement.ts';
+import { balanceAfter } from '../decide.ts';
 
 /** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
 export async function postEntry(

@@ -3,11 +3,10 @@ import { monthOf } from '../../std/calendar.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { availableOf, rateState } from '../decide.ts';
+import { availableOf, rateState, LedgerAccount } from '../decide.ts';
 import type { Admission, AdmissionRequest, Breach, Caller, AccountSnapshot, Verification } from '../port.ts';
 import { textArray } from './batch.ts';
 import type { LedgerPool, Statement } from './pool.ts';
-import { LedgerAccount } from '../account.ts';
 import { CHECKS, COUNTS } from '../verify-checks.ts';
 
 /** What the ledger asks the database without changing anything. */

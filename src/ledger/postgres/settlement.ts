@@ -5,7 +5,7 @@ import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../por
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COST, NO_USAGE, type Usage } from '../price.ts';
-import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../settlement.ts';
+import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {

@@ -1,10 +1,9 @@
 import { dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { LedgerAccount } from '../account.ts';
+import { LedgerAccount, isFailure } from '../decide.ts';
 import type { Caller, Outcome } from '../port.ts';
 import type { Usage } from '../price.ts';
-import { isFailure } from '../settlement.ts';
 import type { HoldRow, Statements } from './statements.ts';
 
 /**

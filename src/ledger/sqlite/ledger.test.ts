@@ -14,7 +14,7 @@ import {
   requestRow,
   used,
 } from '../testing/contract-harness.ts';
-import { bookableOverrun } from '../settlement.ts';
+import { bookableOverrun } from '../decide.ts';
 import { sqliteBackend, sqliteHarness, type SqliteHarness } from '../testing/sqlite-harness.ts';
 import { SqliteLedger } from './ledger.ts';
 import { LEDGER_SQL } from '../postgres/functions.ts';

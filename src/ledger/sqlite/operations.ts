@@ -1,7 +1,20 @@
 import { Fault } from '../../std/fault.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
-import type { LedgerAccount } from '../account.ts';
-import { availableOf, decide } from '../decide.ts';
+import {
+  type LedgerAccount,
+  availableOf,
+  decide,
+  balanceAfter,
+  bookableOverrun,
+  causeOf,
+  chargeFor,
+  isEmpty,
+  isUsage,
+  NO_CHARGE,
+  OVERRUN_ACCOUNT,
+  REQUEST_ACTOR,
+  type Charge,
+} from '../decide.ts';
 import type { Lease } from '../lease.ts';
 import type {
   Admission,
@@ -14,20 +27,7 @@ import type {
   Settlement,
   UsageSource,
 } from '../port.ts';
-import { NO_USAGE, type Usage } from '../price.ts';
-import { priceFromText, priceToText } from '../price-text.ts';
-import {
-  balanceAfter,
-  bookableOverrun,
-  causeOf,
-  chargeFor,
-  isEmpty,
-  isUsage,
-  NO_CHARGE,
-  OVERRUN_ACCOUNT,
-  REQUEST_ACTOR,
-  type Charge,
-} from '../settlement.ts';
+import { NO_USAGE, type Usage, priceFromText, priceToText } from '../price.ts';
 import type { Books } from './books.ts';
 import type { HoldRow } from './statements.ts';
 
