@@ -9,8 +9,6 @@ export class BackgroundThread {
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown[]>>();
   #worker: Worker | undefined;
   #lastId = 0;
-  #quietUntil = 0;
-  #checkpoint: Promise<void> | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -26,30 +24,6 @@ export class BackgroundThread {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#started().postMessage({ id, path: this.#path, sql, parameters });
     return task.promise as Promise<R[]>;
-  }
-
-  /**
-   * Copies the WAL into the database and lets the next writer begin it anew. The first pass does the bulk while writers
-   * go on; the second keeps them out for the moment it takes to copy what came meanwhile, without which a WAL under
-   * steady load would never end.
-   */
-  checkpoint(): Promise<void> {
-    this.#checkpoint ??= this.#passAndRestart().finally(() => {
-      this.#checkpoint = undefined;
-      this.#quietUntil = 0;
-    });
-    return this.#checkpoint;
-  }
-
-  /** A busy writer leaves no gap for the second pass to slip in, so it is asked to hold back for a moment. */
-  wantsQuiet(): boolean {
-    return this.#quietUntil > 0 && performance.now() < this.#quietUntil;
-  }
-
-  async #passAndRestart(): Promise<void> {
-    await this.query('PRAGMA wal_checkpoint(PASSIVE)');
-    this.#quietUntil = performance.now() + MAX_QUIET_MS;
-    await this.query('PRAGMA wal_checkpoint(RESTART)');
   }
 
   async close(): Promise<void> {
@@ -96,7 +70,6 @@ interface Reply {
 }
 
 const MAX_WAITING = 100;
-const MAX_QUIET_MS = 200;
 
 /** As text, so that it is found in a single-file build too. Here, unlike on the main thread, SQLite may wait for locks. */
 const PROGRAM = `

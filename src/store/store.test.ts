@@ -165,7 +165,7 @@ describe('the embedded database', () => {
   test('a large WAL is copied into the database on the side and begun anew', async () => {
     const dataDir = folder();
     const store = await open(dataDir);
-    const { background } = sqlite(store);
+    const { background, wal } = sqlite(store);
     const value = 'x'.repeat(1_000_000);
     for (let round = 0; round < 60; round++) {
       await store.db
@@ -174,7 +174,7 @@ describe('the embedded database', () => {
         .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: round }))
         .execute();
       await store.durable();
-      await background.checkpoint();
+      await wal.checkpoint();
     }
     expect(statSync(join(dataDir, 'tollgate.db-wal')).size).toBeLessThan(8_000_000);
     const rows = await background.query<{ updated_at: number }>(
@@ -198,7 +198,7 @@ describe('the embedded database', () => {
     expect(size()).toBeGreaterThan(25_000_000);
     reader.run('COMMIT');
     reader.close();
-    await sqlite(store).background.checkpoint();
+    await sqlite(store).wal.checkpoint();
     await write('last');
     expect(size()).toBeLessThan(20_000_000);
   });

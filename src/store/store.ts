@@ -70,13 +70,7 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
     throw error;
   }
   const background = new BackgroundThread(path);
-  const wal = new Wal({
-    path: `${path}-wal`,
-    pendingFrames: () => pendingFrames(connection),
-    onGrown: () => {
-      background.checkpoint().catch((error: unknown) => log.error('checkpoint_failed', { error }));
-    },
-  });
+  const wal = new Wal({ path: `${path}-wal`, connection, background, log });
   const db = new Kysely<Schema>({ dialect: new BunSqliteDialect(connection) });
   const claim = new DataDirLock(join(dataDir, 'server.lock'));
   return {
@@ -109,14 +103,6 @@ function openFile(dataDir: string, path: string): Database {
   } catch (error) {
     throw new StartupError(`Cannot open the database ${path}: ${reasonOf(error)}`, error);
   }
-}
-
-/** NOOP only reports; a transaction in progress on this connection would make it fail, and the next sync asks again. */
-function pendingFrames(connection: Database): number {
-  if (connection.inTransaction) return 0;
-  const [row] = connection.query<unknown, []>('PRAGMA wal_checkpoint(NOOP)').values();
-  const [, frames, copied] = row ?? [];
-  return Number(frames) - Number(copied);
 }
 
 async function openPostgresStore({ log, clock, ledgerSql }: StoreOptions, url: string): Promise<Store> {

@@ -1,7 +1,11 @@
 import { close, fdatasync, fstatSync, openSync } from 'node:fs';
+import type { Database } from 'bun:sqlite';
+import type { Log } from '../std/log.ts';
+import type { BackgroundThread } from './background-thread.ts';
 
 /** When the WAL has so many frames (8 MB) that are not yet in the database, it is time to copy them there. */
 const GROWN_FRAMES = 2_048;
+const MAX_QUIET_MS = 200;
 
 /**
  * Makes commits survive a power cut without stopping the event loop. SQLite commits with `synchronous=NORMAL`, which
@@ -16,6 +20,8 @@ export class Wal {
   #descriptor: number | undefined;
   #syncing = false;
   #next: PromiseWithResolvers<void> | undefined;
+  #quietUntil = 0;
+  #checkpoint: Promise<void> | undefined;
 
   constructor(options: WalOptions) {
     this.#options = options;
@@ -27,6 +33,24 @@ export class Wal {
     const { promise } = this.#next;
     this.#start();
     return promise;
+  }
+
+  /**
+   * Copies the WAL into the database, on the background thread, and lets the next writer begin it anew. The first pass
+   * does the bulk while writers go on; the second keeps them out for the moment it takes to copy what came meanwhile,
+   * without which a WAL under steady load would never end.
+   */
+  checkpoint(): Promise<void> {
+    this.#checkpoint ??= this.#passAndRestart().finally(() => {
+      this.#checkpoint = undefined;
+      this.#quietUntil = 0;
+    });
+    return this.#checkpoint;
+  }
+
+  /** A busy writer leaves no gap for the second pass to slip in, so it is asked to hold back for a moment. */
+  wantsQuiet(): boolean {
+    return this.#quietUntil > 0 && performance.now() < this.#quietUntil;
   }
 
   /** Waits for the syncs that were asked for. */
@@ -56,9 +80,29 @@ export class Wal {
       this.#syncing = false;
       if (error) waiting.reject(error);
       else waiting.resolve();
-      if (this.#options.pendingFrames() > GROWN_FRAMES) this.#options.onGrown();
+      if (this.#pendingFrames() > GROWN_FRAMES) this.#startCheckpoint();
       this.#start();
     });
+  }
+
+  /** NOOP only reports; a transaction in progress on this connection would make it fail, and the next sync asks again. */
+  #pendingFrames(): number {
+    const { connection } = this.#options;
+    if (connection.inTransaction) return 0;
+    const [row] = connection.query<unknown, []>('PRAGMA wal_checkpoint(NOOP)').values();
+    const [, frames, copied] = row ?? [];
+    return Number(frames) - Number(copied);
+  }
+
+  #startCheckpoint(): void {
+    this.checkpoint().catch((error: unknown) => this.#options.log.error('checkpoint_failed', { error }));
+  }
+
+  async #passAndRestart(): Promise<void> {
+    const { background } = this.#options;
+    await background.query('PRAGMA wal_checkpoint(PASSIVE)');
+    this.#quietUntil = performance.now() + MAX_QUIET_MS;
+    await background.query('PRAGMA wal_checkpoint(RESTART)');
   }
 
   /** Opens the WAL, again if someone removed it and SQLite made a new one. */
@@ -76,7 +120,8 @@ export class Wal {
 
 export interface WalOptions {
   readonly path: string;
-  /** How many frames of the WAL are not in the database yet. */
-  pendingFrames(): number;
-  onGrown(): void;
+  /** Asked how many frames of the WAL are not in the database yet. */
+  readonly connection: Database;
+  readonly background: BackgroundThread;
+  readonly log: Log;
 }

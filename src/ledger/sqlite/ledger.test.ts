@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
-import type { Database } from 'bun:sqlite';
+import { Database } from 'bun:sqlite';
 import { Fault } from '../../std/fault.ts';
 import { makeLog, silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
@@ -171,11 +171,12 @@ describe('durability', () => {
       return sync.promise;
     }
   }
-  const heldWal = () => new HeldWal({ path: '', pendingFrames: () => 0, onGrown: () => undefined });
+  const heldWal = ({ backend: { path, background } }: SqliteHarness) =>
+    new HeldWal({ path: `${path}-wal`, connection: new Database(':memory:'), background, log: silentLog });
 
   test('an admission is answered when committed, a charge only when it is on the disk', async () => {
     const harness = await harnessed();
-    const wal = heldWal();
+    const wal = heldWal(harness);
     const account = await addAccount(harness, 10_000);
     const ledger = another(harness, { wal });
     const request = chatAdmission(account);
@@ -196,7 +197,7 @@ describe('durability', () => {
 
   test('a sync that fails is service_unavailable, and asking again finds the charge, once', async () => {
     const harness = await harnessed();
-    const wal = heldWal();
+    const wal = heldWal(harness);
     const account = await addAccount(harness, 10_000);
     const ledger = another(harness, { wal });
     const request = chatAdmission(account);

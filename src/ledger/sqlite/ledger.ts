@@ -161,7 +161,7 @@ export class SqliteLedger implements Ledger {
     };
     return {
       begin: () =>
-        !backend.background.wantsQuiet() &&
+        !backend.wal.wantsQuiet() &&
         ranUnlessBusy(() => {
           undo();
           begin.run();
