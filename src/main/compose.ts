@@ -23,7 +23,7 @@ import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
-import { ActiveRequests } from '../relay/hold/active-requests.ts';
+import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -130,6 +130,8 @@ async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }
 }
 
 interface Relay extends RelayParts {
+  readonly settlements: SettlementRetryQueue;
+  readonly activeRequests: ActiveRequests;
   readonly upstreams: Pool;
   readonly metrics: Metrics;
 }

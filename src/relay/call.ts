@@ -1,6 +1,8 @@
 import type { Catalog, EndpointType } from '../catalog/catalog.ts';
-import type { Caller, Ledger, RateState } from '../ledger/port.ts';
+import type { Caller, Ending, Ledger, RateState, Settlement } from '../ledger/port.ts';
+import type { Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
+import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
@@ -9,8 +11,6 @@ import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
 import type { ShownCompletion } from '../wire/openai/completion.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
-import type { SettlementRetryQueue } from './hold/settlement-retry-queue.ts';
-import type { ActiveRequests } from './hold/active-requests.ts';
 
 /** One inference call: caller, request, size of the body, and a signal for a client that disconnects. */
 export interface Call<Request> {
@@ -67,11 +67,38 @@ export interface RelayParts {
   readonly ledger: Ledger;
   catalog(): Catalog;
   readonly upstreams: UpstreamPool;
-  readonly settlements: SettlementRetryQueue;
-  readonly activeRequests: ActiveRequests;
+  readonly settlements: RetriedSettlements;
+  readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** How a request ends in the books: charged for what was used, or released. */
+export type HoldEnd =
+  | { readonly kind: 'settle'; readonly requestId: RequestId; readonly settlement: Settlement }
+  | { readonly kind: 'void'; readonly requestId: RequestId; readonly ending: Ending };
+
+/** Takes over the ends of holds that the store could not take. */
+export interface RetriedSettlements {
+  retryLater(end: HoldEnd, thrown: unknown): void;
+}
+
+/** A request under way. One shared clock tick looks after all of them, so a stream costs no timers of its own. */
+export interface ActiveRequest {
+  readonly requestId: RequestId;
+  /** How far the meter has come. */
+  delivered(): Usage;
+  /** Looks at its own deadlines; called a few times a second. */
+  tick(nowMs: number): void;
+  /** Ends it in the way its client understands. */
+  cut(fault: Fault): void;
+}
+
+/** The requests under way on this node. */
+export interface ActiveRequestSet {
+  add(request: ActiveRequest): void;
+  remove(requestId: RequestId): void;
 }
 
 /** Counters for `/metrics`. */

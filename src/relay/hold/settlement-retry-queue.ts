@@ -1,18 +1,15 @@
-import type { Ending, Ledger, Settled, Settlement } from '../../ledger/port.ts';
+import type { Ledger } from '../../ledger/port.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
-
-/** How a request ends in the books: charged for what was used, or released. */
-export type HoldEnd =
-  | { readonly kind: 'settle'; readonly requestId: RequestId; readonly settlement: Settlement }
-  | { readonly kind: 'void'; readonly requestId: RequestId; readonly ending: Ending };
+import type { HoldEnd, RetriedSettlements } from '../call.ts';
+import { closeHold } from './active-hold.ts';
 
 /**
- * Closes holds and keeps at it while the store is away: a client that got its answer gets it, and the charge follows.
- * Closing is idempotent, so trying again is always safe. What is still waiting when the process dies is closed by the
+ * Closes holds that could not be closed while the store was away: a client that got its answer keeps it, and the charge
+ * follows. Closing is idempotent, so trying again is always safe. What is still waiting when the process dies is closed by the
  * lease from the meter's last word.
  */
-export class SettlementRetryQueue {
+export class SettlementRetryQueue implements RetriedSettlements {
   readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #waiting = new Map<RequestId, HoldEnd>();
@@ -23,30 +20,7 @@ export class SettlementRetryQueue {
     this.#log = log;
   }
 
-  /** Resolves with the result, or with `undefined` when the store could not take it yet. */
-  close(close: HoldEnd): Promise<Settled | undefined> {
-    return this.#apply(close).catch((thrown: unknown) => {
-      this.#keep(close, thrown);
-      return undefined;
-    });
-  }
-
-  get waiting(): number {
-    return this.#waiting.size;
-  }
-
-  /** Waits until nothing is left to close, or `deadlineMs` has passed. */
-  async drained(deadlineMs: number): Promise<void> {
-    await Promise.race([this.#retrying ?? Promise.resolve(), Bun.sleep(deadlineMs)]);
-  }
-
-  #apply(close: HoldEnd): Promise<Settled> {
-    return close.kind === 'settle'
-      ? this.#ledger.settle(close.requestId, close.settlement)
-      : this.#ledger.void(close.requestId, close.ending);
-  }
-
-  #keep(close: HoldEnd, thrown: unknown): void {
+  retryLater(close: HoldEnd, thrown: unknown): void {
     if (this.#waiting.size >= MAX_WAITING) {
       this.#log.error('settlement retry queue is full; the hold is left to expire', {
         request: close.requestId,
@@ -57,6 +31,15 @@ export class SettlementRetryQueue {
     this.#log.warn('settlement failed, will be retried', { request: close.requestId, error: thrown });
     this.#waiting.set(close.requestId, close);
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Waits until nothing is left to close, or `deadlineMs` has passed. */
+  async drained(deadlineMs: number): Promise<void> {
+    await Promise.race([this.#retrying ?? Promise.resolve(), Bun.sleep(deadlineMs)]);
   }
 
   async #retry(): Promise<void> {
@@ -72,7 +55,7 @@ export class SettlementRetryQueue {
   }
 
   async #closeWaiting(close: HoldEnd): Promise<void> {
-    await this.#apply(close);
+    await closeHold(this.#ledger, close);
     this.#waiting.delete(close.requestId);
   }
 }

@@ -1,4 +1,5 @@
-import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { ChatEncoder, StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { ChatCompletion } from '../../wire/openai/chat.ts';
 
 /** Where a delivery reads from, only as fast as it asks. */
 export interface EventSource {
@@ -37,4 +38,22 @@ export interface OpeningSignals {
   readonly signal: AbortSignal;
   /** Nobody reads the answer any more, but the backend has accepted the request: what came so far is the answer. */
   readonly client: AbortSignal;
+}
+
+/** An answer that has shown to be one: nothing of it has reached the client yet. */
+export type StartedAnswer = WholeAnswer | StreamAnswer;
+
+export interface WholeAnswer {
+  readonly kind: 'whole';
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  /** The text is in the client's own dialect already. */
+  readonly passThrough?: boolean;
+}
+
+export interface StreamAnswer {
+  readonly kind: 'stream';
+  readonly events: EventSource;
+  /** How its events reach the client, where that is not for the client's dialect to say. */
+  readonly encoder?: (otherwise: ChatEncoder) => ChatEncoder;
 }

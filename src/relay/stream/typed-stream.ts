@@ -1,6 +1,5 @@
 import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
-import { cancelReader, drainToEnd } from './event-stream.ts';
-import { FirstEvents, opened } from './first-events.ts';
+import { cancelReader, drainToEnd, FirstEvents, opened } from './event-stream.ts';
 import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
 
 /** A backend that has much to say at once must not keep the others waiting: so many events, and they have their turn. */

@@ -1,32 +1,11 @@
-import { UpstreamFailure, type NativeAnswer, type Upstream } from '../upstream/port.ts';
-import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage, FinishReason } from '../wire/openai/chat.ts';
-import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
-import type { AttemptOptions } from './attempts.ts';
-import type { ChatCall } from './call.ts';
-import type { DataEvent, EventSource, StreamListener } from './stream/event-source.ts';
-import { cancelReader, drainToEnd } from './stream/event-stream.ts';
-import { readFirstEvent, type StartedAnswer } from './stream/started-answer.ts';
-
-/** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
-export async function callUpstream(
-  call: ChatCall,
-  request: ChatRequest,
-  upstream: Upstream,
-  attempt: AttemptOptions,
-): Promise<StartedAnswer> {
-  const { requestId, nativeRequest } = call;
-  if (!nativeRequest || !upstream.messages) {
-    const answer = await upstream.chat({ ...attempt, request, requestId });
-    return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
-  }
-  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
-  return await readNativeAnswer(
-    await upstream.messages({ ...attempt, ...nativeRequest, maxTokens, requestId }),
-  );
-}
+import { UpstreamFailure, type NativeAnswer } from '../../upstream/port.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
+import type { ChatEncoder } from '../../wire/openai/chat-stream.ts';
+import type { DataEvent, EventSource, StartedAnswer, StreamListener } from './event-source.ts';
+import { cancelReader, drainToEnd } from './event-stream.ts';
 
 /** An answer that passes untouched: the client gets the backend's bytes, the meter gets what was read in them. */
-async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAnswer> {
+export async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAnswer> {
   if (answer.kind === 'whole') {
     return {
       kind: 'whole',
