@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
 import type { BodySize } from '../relay/call.ts';
 
@@ -16,7 +17,7 @@ export interface JsonBody {
 /** Reads a JSON object: bounded, valid UTF-8, not nested into absurdity. Everything else is a 400 that says why. */
 export async function readJson(request: Request): Promise<JsonBody> {
   refuseEncoding(request.headers);
-  const bytes = new Uint8Array(await readBody(request));
+  const bytes = await readBody(request);
   const text = decode(bytes);
   refuseDepth(text);
   const value = parse(text);
@@ -31,12 +32,8 @@ export async function readJson(request: Request): Promise<JsonBody> {
 }
 
 /** The whole body, or a refusal as soon as it is known to be too large, or not to come. */
-export function readBody(request: Request, patienceMs = BODY_PATIENCE_MS): Promise<ArrayBuffer> {
-  const declared = Number(request.headers.get('content-length') ?? Number.NaN);
-  if (declared > MAX_BODY_BYTES) throw tooLarge();
-  // A declared length is enforced by the protocol, and reading at once is cheaper than chunk by chunk.
-  const read = Number.isNaN(declared) ? readChunks(request) : request.arrayBuffer();
-  return arriving.inTime(read, patienceMs);
+export function readBody(request: Request, patienceMs = BODY_PATIENCE_MS): Promise<Uint8Array<ArrayBuffer>> {
+  return arriving.inTime(readBounded(request, MAX_BODY_BYTES, tooLarge), patienceMs);
 }
 
 interface Arrival {
@@ -81,17 +78,6 @@ class Arriving {
 
 const LOOK_MS = 1_000;
 const arriving = new Arriving();
-
-async function readChunks(request: Request): Promise<ArrayBuffer> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of request.body ?? []) {
-    total += chunk.byteLength;
-    if (total > MAX_BODY_BYTES) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return new Uint8Array(Buffer.concat(chunks)).buffer;
-}
 
 function unreadable(cause: unknown): Fault {
   return new Fault('invalid_json', 'The body could not be read.', { cause });

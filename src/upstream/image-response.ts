@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isPrivateAddress } from '../std/addresses.ts';
-import { readBounded } from './response.ts';
+import { readBounded } from '../std/bounded-body.ts';
+import { answerTooLarge } from './response.ts';
 import { UpstreamFailure, type GeneratedImage, type ImageAnswer } from './port.ts';
 
 const MAX_IMAGE_BYTES = 32 * 1_048_576;
@@ -49,7 +50,7 @@ async function download(url: URL, backend: URL, signal: AbortSignal): Promise<Ui
   if (url.host !== backend.host) await requirePublic(url);
   const response = await fetch(url, { redirect: 'error', signal });
   if (!response.ok) throw new UpstreamFailure('server', `image link answered ${response.status}`);
-  return await readBounded(response, MAX_IMAGE_BYTES);
+  return await readBounded(response, MAX_IMAGE_BYTES, answerTooLarge);
 }
 
 async function requirePublic(url: URL): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { parseCatalog } from '../catalog/parse.ts';
-import { Pool } from './pool.ts';
+import { CLOSED, failed, Pool, releaseProbe, requestPermit, RetryBudget, succeeded } from './pool.ts';
 
 function poolAt(now: number): Pool {
   const yaml = `
@@ -22,4 +22,69 @@ test('one model that rests is shown by its name, and the backend is not shown as
   expect(pool.list()).toMatchObject([{ state: 'failing', resting: [{ model: 'slow' }] }]);
   expect(pool.admit({ upstream: 'b', model: 'm' })).toBe(0);
   expect(pool.admit({ upstream: 'b', model: 'slow' })).toBe(15_000);
+});
+
+const broken = (now: number) =>
+  Array.from({ length: 5 }).reduce<typeof CLOSED>((state) => failed(state, now), CLOSED);
+
+test('a few failures among many successes do not open it', () => {
+  let state = CLOSED;
+  for (let round = 0; round < 100; round++) {
+    state = round % 10 === 0 ? failed(state, round) : succeeded(state, round);
+    expect(state.kind).toBe('closed');
+  }
+});
+
+test('five failures in a row open it; it then rests, and one probe is let through', () => {
+  const state = broken(1_000);
+  expect(state.kind).toBe('open');
+  expect(requestPermit(state, 1_500).waitMs).toBe(1_500);
+  const probe = requestPermit(state, 3_000);
+  expect(probe.waitMs).toBe(0);
+  expect(requestPermit(probe.state, 3_001).waitMs).toBeGreaterThan(0);
+});
+
+test('a good probe closes it, a bad one opens it for twice as long, up to a minute', () => {
+  let state = broken(0);
+  expect(succeeded(requestPermit(state, 10_000).state, 10_000)).toEqual(CLOSED);
+  let now = 0;
+  const rests: number[] = [];
+  for (let round = 0; round < 8; round++) {
+    now = state.openUntil;
+    state = failed(requestPermit(state, now).state, now);
+    rests.push(state.openUntil - now);
+  }
+  expect(rests).toEqual([4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
+});
+
+test('a probe that proves nothing gives its place to the next', () => {
+  const probing = requestPermit(broken(0), 10_000).state;
+  expect(requestPermit(releaseProbe(probing, 10_001), 10_002).waitMs).toBe(0);
+});
+
+test('a backend that says when to come back is left alone until then', () => {
+  expect(requestPermit(failed(CLOSED, 0, 10_000), 9_999).waitMs).toBe(1);
+  expect(requestPermit(failed(CLOSED, 0, 10_000), 10_000).waitMs).toBe(0);
+});
+
+test('however long it asks to be left alone, it is asked again after fifteen seconds', () => {
+  expect(requestPermit(failed(CLOSED, 0, 120_000), 14_999).waitMs).toBe(1);
+  expect(requestPermit(failed(CLOSED, 0, 120_000), 15_000).waitMs).toBe(0);
+});
+
+test('failures long ago are forgotten', () => {
+  let state = CLOSED;
+  for (let round = 0; round < 20; round++) state = failed(state, round * 11_000);
+  expect(state.kind).toBe('closed');
+});
+
+test('retries are a tenth of the requests and a small reserve, however many fail', () => {
+  const budget = new RetryBudget();
+  let retries = 0;
+  for (let request = 0; request < 10_000; request++) {
+    budget.earn();
+    if (budget.spend()) retries++;
+  }
+  expect(retries).toBeGreaterThanOrEqual(1_000);
+  expect(retries).toBeLessThanOrEqual(1_020);
 });

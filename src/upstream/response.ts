@@ -1,24 +1,9 @@
+import { readBounded } from '../std/bounded-body.ts';
 import { redact } from '../std/log.ts';
 import { UpstreamFailure, type FailureKind } from './port.ts';
 
-/** Reads a body that may not be larger than we allow, whatever its headers say. */
-export async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const declared = Number(response.headers.get('content-length') ?? Number.NaN);
-  if (declared > maxBytes) {
-    await response.body?.cancel();
-    throw new UpstreamFailure('protocol', `an answer of ${declared} bytes is too large`);
-  }
-  // A declared length is enforced by the protocol, and reading at once is a good deal cheaper than chunk by chunk.
-  if (!Number.isNaN(declared)) return new Uint8Array(await response.arrayBuffer());
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of response.body ?? []) {
-    total += chunk.byteLength;
-    if (total > maxBytes)
-      throw new UpstreamFailure('protocol', `an answer of more than ${maxBytes} bytes is too large`);
-    chunks.push(chunk);
-  }
-  return chunks.length === 1 && chunks[0] ? new Uint8Array(chunks[0]) : new Uint8Array(Buffer.concat(chunks));
+export function answerTooLarge(size: string): UpstreamFailure {
+  return new UpstreamFailure('protocol', `an answer of ${size} is too large`);
 }
 
 const MAX_ERROR_BYTES = 65_536;
@@ -79,7 +64,7 @@ export function retryAfter(headers: Headers): number | undefined {
 async function errorWords(response: Response): Promise<string> {
   let text: string;
   try {
-    text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES));
+    text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES, answerTooLarge));
   } catch {
     // An error page that is too large or breaks off says nothing more than its status.
     return response.statusText;

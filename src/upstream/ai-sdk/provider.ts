@@ -2,19 +2,19 @@ import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
 import { kindOf } from '../response.ts';
-import type {
-  AnthropicNative,
-  ChatAnswer,
-  UpstreamChatCall,
-  UpstreamEmbeddingCall,
-  ImageAnswer,
-  UpstreamImageCall,
-  MessagesCall,
-  Upstream,
-  UpstreamHealth,
+import {
+  type AnthropicNative,
+  type ChatAnswer,
+  type UpstreamChatCall,
+  type UpstreamEmbeddingCall,
+  type ImageAnswer,
+  type UpstreamImageCall,
+  type MessagesCall,
+  type Upstream,
+  type UpstreamHealth,
+  UpstreamFailure,
 } from '../port.ts';
-import { UpstreamFailure } from '../port.ts';
-import { RequestForms } from '../request-form.ts';
+import { RequestForms } from '../openai.ts';
 import { completionOf } from './answer.ts';
 import { outputCap, toCallOptions } from './call-options.ts';
 import { embed } from './embeddings.ts';

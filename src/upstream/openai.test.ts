@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { formOfName, RequestForms } from './request-form.ts';
+import { formOfName, RequestForms } from './openai.ts';
 
 describe('what a model’s name tells of the output cap', () => {
   test.each([
