@@ -4,7 +4,7 @@ import { relayEmbeddings } from '../relay/embeddings.ts';
 import { relayImages } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
-import { openAiEncoder } from '../wire/openai/chat-stream.ts';
+import { openAiEncoder } from '../wire/openai/answer.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import { imageRequestSchema, type ImageRequest } from '../wire/openai/images.ts';
 import { modelsList, oneModel } from '../wire/openai/models-list.ts';

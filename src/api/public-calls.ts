@@ -1,7 +1,7 @@
 import type { Caller } from '../ledger/port.ts';
 import type { Call, ChatCall, ImageCall } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
-import { openAiEncoder } from '../wire/openai/chat-stream.ts';
+import { openAiEncoder } from '../wire/openai/answer.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
 import { imageRequestSchema, type ImageRequest } from '../wire/openai/images.ts';
 import type { Exchange } from '../http/caller.ts';

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../wire/openai/chat-stream.ts';
+import type { StreamEvent } from '../wire/openai/answer.ts';
 import type {
   AssistantMessage,
   ChatChunk,

@@ -8,8 +8,7 @@ import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
-import type { ChatEncoder } from '../wire/openai/chat-stream.ts';
-import type { ShownCompletion } from '../wire/openai/completion.ts';
+import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 
 /** One inference call: caller, request, size of the body, and a signal for a client that disconnects. */

@@ -1,7 +1,6 @@
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
-import { readCompletion } from '../wire/openai/chat-stream.ts';
+import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
-import { presentCompletion } from '../wire/openai/completion.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { ChatCall, ChatReply, RelayParts } from './call.ts';
 import { Delivery } from './stream/delivery.ts';

@@ -1,5 +1,5 @@
 import type { RequestForm } from '../catalog/catalog.ts';
-import type { StreamEvent } from '../wire/openai/chat-stream.ts';
+import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';

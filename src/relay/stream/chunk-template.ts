@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { ChatEncoder } from '../../wire/openai/chat-stream.ts';
+import { type ChatEncoder, generatedText } from '../../wire/openai/answer.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
-import { generatedText } from '../../wire/generated-text.ts';
 
 /**
  * What the chunks of a stream have in common: all of their text but a word or two. Learned from one chunk, it turns the

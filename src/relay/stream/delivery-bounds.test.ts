@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import type { RequestId } from '../../std/ids.ts';
-import { openAiEncoder } from '../../wire/openai/chat-stream.ts';
+import { openAiEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
 import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { RequestId } from '../../std/ids.ts';
-import { openAiEncoder, type ChatEncoder } from '../../wire/openai/chat-stream.ts';
+import { openAiEncoder, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
 import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';

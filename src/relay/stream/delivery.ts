@@ -3,7 +3,7 @@ import type { Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import { usageChunk, type ChatEncoder } from '../../wire/openai/chat-stream.ts';
+import { usageChunk, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { ChunkTemplates } from './chunk-template.ts';
 import { SSE_COMMENT } from '../../wire/sse.ts';
 import type { ActiveRequest, ChatCall, Labels } from '../call.ts';

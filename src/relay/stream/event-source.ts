@@ -1,4 +1,4 @@
-import type { ChatEncoder, StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { ChatEncoder, StreamEvent } from '../../wire/openai/answer.ts';
 import type { ChatCompletion } from '../../wire/openai/chat.ts';
 
 /** Where a delivery reads from, only as fast as it asks. */

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '../../upstream/port.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
-import { readStreamEvent } from '../../wire/openai/chat-stream.ts';
+import { readStreamEvent } from '../../wire/openai/answer.ts';
 import { SseReader, type SseEvent } from '../../wire/sse.ts';
 import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
 

@@ -8,7 +8,7 @@ import type {
   ChatRequest,
   ChatUsage,
 } from '../../wire/openai/chat.ts';
-import { generatedText } from '../../wire/generated-text.ts';
+import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
 
 export interface Measured {

@@ -1,6 +1,6 @@
 import { UpstreamFailure, type NativeAnswer } from '../../upstream/port.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
-import type { ChatEncoder } from '../../wire/openai/chat-stream.ts';
+import type { ChatEncoder } from '../../wire/openai/answer.ts';
 import type { DataEvent, EventSource, StartedAnswer, StreamListener } from './event-source.ts';
 import { cancelReader, drainToEnd } from './event-stream.ts';
 

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { StreamEvent } from '../../wire/openai/answer.ts';
 import { cancelReader, drainToEnd, FirstEvents, opened } from './event-stream.ts';
 import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
 

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { StreamEvent } from '../../wire/openai/answer.ts';
 import type { ChatChunk, ChatDelta, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
 import { UpstreamFailure } from '../port.ts';
 import { asError } from './failure.ts';

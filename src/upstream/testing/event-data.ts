@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../../wire/openai/chat-stream.ts';
+import type { StreamEvent } from '../../wire/openai/answer.ts';
 import type { ChatAnswer } from '../port.ts';
 
 /** Every event of a typed stream as the text that a client of the canonical form would read. */

@@ -13,7 +13,7 @@ import {
   type StopReason,
 } from './answer.ts';
 import type { ChatChunk, FinishReason } from '../openai/chat.ts';
-import type { ChatEncoder } from '../openai/chat-stream.ts';
+import type { ChatEncoder } from '../openai/answer.ts';
 import {
   ChunkReader,
   isWholeObject,

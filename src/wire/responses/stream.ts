@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatChunk, ChatCompletion, FinishReason } from '../openai/chat.ts';
-import type { ChatEncoder } from '../openai/chat-stream.ts';
+import type { ChatEncoder } from '../openai/answer.ts';
 import {
   ChunkReader,
   isWholeObject,

@@ -1,0 +1,254 @@
+import type { Fault } from '../../std/fault.ts';
+import { faultBody } from '../faults.ts';
+import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
+
+/**
+ * Turns the canonical events of a stream into the text a client's dialect expects. One encoder serves one stream; an
+ * empty string means that the client gets nothing for this event.
+ */
+export interface ChatEncoder {
+  /** `data` is the event as the backend sent it, `chunk` the same parsed. */
+  chunk(data: string, chunk: ChatChunk): string;
+  error(fault: Fault): string;
+  done(): string;
+  /** Chunks that differ in one string give texts that differ in that string alone, so that one can show how to make the others. */
+  readonly isUniform?: boolean;
+}
+
+/** OpenAI's own dialect: the backend's text with id and model renamed, usage only for those who asked for it. */
+export function openAiEncoder(labels: { id: string; model: string }, includeUsage: boolean): ChatEncoder {
+  const rename = relabeller(labels);
+  return {
+    chunk: (data, chunk) => (isUsageOnly(chunk) && !includeUsage ? '' : `data: ${rename(data, chunk)}\n\n`),
+    error: (fault) => `data: ${JSON.stringify(faultBody(fault))}\n\n`,
+    done: () => 'data: [DONE]\n\n',
+    isUniform: true,
+  };
+}
+
+/** A usage chunk of our own, for backends that send none. */
+export function usageChunk(
+  labels: { id: string; model: string },
+  usage: ChatUsage,
+  nowMs: number,
+): ChatChunk {
+  return {
+    ...labels,
+    object: 'chat.completion.chunk',
+    created: Math.floor(nowMs / 1000),
+    choices: [],
+    usage,
+  };
+}
+
+/** OpenAI's usage chunk: no choices, only numbers. */
+function isUsageOnly(chunk: ChatChunk): boolean {
+  return chunk.usage != null && (chunk.choices?.length ?? 0) === 0;
+}
+
+/** A backend's whole answer as the client gets it, as text and as an object; each is made when it is asked for. */
+export interface ShownCompletion {
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  /** `text` is the backend's own answer in the client's own dialect. */
+  readonly passThrough: boolean;
+}
+
+interface Whole {
+  readonly text: string;
+  readonly completion: ChatCompletion;
+  readonly passThrough?: boolean;
+}
+
+/**
+ * Our id and the model's public name in a backend's answer, and a usage where the backend gave none. Text that needs
+ * nothing else is not printed anew.
+ */
+export function presentCompletion(
+  whole: Whole,
+  labels: { readonly id: string; readonly model: string },
+  counted: ChatUsage | undefined,
+  nowMs: number,
+): ShownCompletion {
+  return new Shown(whole, labels, counted, nowMs);
+}
+
+class Shown implements ShownCompletion {
+  readonly #whole: Whole;
+  readonly #labels: { readonly id: string; readonly model: string };
+  readonly #counted: ChatUsage | undefined;
+  /** When the answer came, for one that does not say when it was made. */
+  readonly #nowMs: number;
+
+  constructor(
+    whole: Whole,
+    labels: { id: string; model: string },
+    counted: ChatUsage | undefined,
+    nowMs: number,
+  ) {
+    this.#nowMs = nowMs;
+    this.#whole = whole;
+    this.#labels = labels;
+    this.#counted = counted;
+  }
+
+  get passThrough(): boolean {
+    return this.#whole.passThrough ?? false;
+  }
+
+  get text(): string {
+    const { text, completion } = this.#whole;
+    if (this.passThrough) return text;
+    const complete =
+      this.#counted === undefined &&
+      completion.object === 'chat.completion' &&
+      completion.created !== undefined;
+    return complete ? relabeller(this.#labels)(text, completion) : JSON.stringify(this.completion);
+  }
+
+  get completion(): ChatCompletion {
+    const { completion } = this.#whole;
+    if (this.passThrough) return completion;
+    return {
+      ...completion,
+      ...this.#labels,
+      object: 'chat.completion',
+      created: completion.created ?? Math.floor(this.#nowMs / 1000),
+      usage: this.#counted ?? completion.usage,
+    };
+  }
+}
+
+/**
+ * Replaces the backend's `id` and `model` in JSON text without printing it anew. Inside JSON strings quotes are escaped,
+ * so `"id":"…"` can only be the real key; whatever is spaced, escaped or missing goes the slow way through the parsed
+ * object.
+ */
+function relabeller(labels: { readonly id: string; readonly model: string }) {
+  const idText = `"id":${JSON.stringify(labels.id)}`;
+  const modelText = `"model":${JSON.stringify(labels.model)}`;
+  return (text: string, parsed: { id?: unknown; model?: unknown }): string => {
+    const { id, model } = parsed;
+    if (typeof id === 'string' && typeof model === 'string') {
+      const half = replaced(text, `"id":"${id}"`, idText);
+      const whole = half === undefined ? undefined : replaced(half, `"model":"${model}"`, modelText);
+      if (whole !== undefined) return whole;
+    }
+    return JSON.stringify({ ...parsed, ...labels });
+  };
+}
+
+function replaced(text: string, old: string, by: string): string | undefined {
+  const at = text.indexOf(old);
+  return at === -1 ? undefined : text.slice(0, at) + by + text.slice(at + old.length);
+}
+
+/** What one event of a backend's stream means. Shape is checked by hand: a schema per chunk would cost more than the rest. */
+export type StreamEvent =
+  | { readonly kind: 'chunk'; readonly chunk: ChatChunk }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'garbage' };
+
+export function readStreamEvent(data: string): StreamEvent {
+  if (data === '[DONE]') return { kind: 'done' };
+  const parsed = parseObject(data);
+  if (!parsed) return { kind: 'garbage' };
+  if (parsed.error != null) return { kind: 'error', message: errorText(parsed.error) };
+  if (!Array.isArray(parsed.choices) && parsed.usage == null) return { kind: 'garbage' };
+  return { kind: 'chunk', chunk: parsed as unknown as ChatChunk };
+}
+
+/** A whole answer, or `undefined` when it is not one. */
+export function readCompletion(text: string): ChatCompletion | undefined {
+  const parsed = parseObject(text);
+  return parsed &&
+    Array.isArray(parsed.choices) &&
+    parsed.choices.length > 0 &&
+    parsed.choices.every(isChoice)
+    ? (parsed as unknown as ChatCompletion)
+    : undefined;
+}
+
+function isChoice(choice: unknown): boolean {
+  return isObject(choice) && isObject(choice.message);
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    // Not JSON is an ordinary outcome here: the caller decides what it means.
+    return undefined;
+  }
+}
+
+function errorText(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return typeof error === 'string' ? error : 'error';
+}
+
+/**
+ * All text that a model wrote into a delta or a message, and that somebody pays for. Backends are not held to the types
+ * here: what has another shape counts for nothing, and never throws.
+ */
+export function generatedText(message: unknown): string {
+  if (!isObject(message)) return '';
+  const { content, refusal, audio, tool_calls, function_call } = message;
+  let text = contentText(content) + reasoningText(message);
+  if (typeof refusal === 'string') text += refusal;
+  if (isObject(audio)) text += stringOf(audio.transcript);
+  if (Array.isArray(tool_calls)) for (const call of tool_calls) text += toolCallText(call);
+  if (function_call !== undefined) text += calledText(function_call);
+  return text;
+}
+
+/** Names that backends give the text of their reasoning. Some send the same text under two of them: it counts once. */
+const REASONING_NAMES = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
+
+function reasoningText(message: Record<string, unknown>): string {
+  let longest = '';
+  for (const name of REASONING_NAMES) {
+    const text = message[name];
+    if (typeof text === 'string' && text.length > longest.length) longest = text;
+  }
+  for (const name of ['reasoning_details', 'thinking_blocks']) {
+    if (!Array.isArray(message[name])) continue;
+    const text = message[name].map(partText).join('');
+    if (text.length > longest.length) longest = text;
+  }
+  return longest;
+}
+
+/** Text, or parts of text and of thinking, as some backends write an answer. */
+function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return Array.isArray(content) ? content.map(partText).join('') : '';
+}
+
+function partText(part: unknown): string {
+  if (!isObject(part)) return '';
+  const { text, summary, thinking } = part;
+  const thought = Array.isArray(thinking) ? thinking.map(partText).join('') : stringOf(thinking);
+  return stringOf(text) + stringOf(summary) + thought;
+}
+
+function toolCallText(call: unknown): string {
+  return isObject(call) ? calledText(call.function) + calledText(call.custom) : '';
+}
+
+/** Arguments are JSON text, but some backends send the object itself. */
+function calledText(called: unknown): string {
+  if (!isObject(called)) return '';
+  const { name, arguments: given, input } = called;
+  return stringOf(name) + (isObject(given) ? JSON.stringify(given) : stringOf(given)) + stringOf(input);
+}
+
+function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
