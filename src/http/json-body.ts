@@ -1,6 +1,14 @@
 import type { z } from 'zod';
 import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  endOfString,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../std/json-text.ts';
 import type { BodySize } from '../relay/call.ts';
 
 /** Enough for the largest body on a slow line; who needs longer holds a connection and nothing else. */
@@ -117,9 +125,6 @@ function parse(text: string): unknown {
   }
 }
 
-const QUOTE = 34;
-const BACKSLASH = 92;
-
 /**
  * Counts brackets before anything recursive sees the text. Strings are jumped over by a native search, so that ten
  * megabytes of base64 cost no more than finding their end.
@@ -129,21 +134,11 @@ function refuseDepth(text: string): void {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
-    else if (code === 123 || code === 91) {
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       if (++depth > MAX_DEPTH)
         throw new Fault('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
-    } else if (code === 125 || code === 93) depth--;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
   }
-}
-
-/** The position of the closing quote, or the end of the text where there is none (the parser will say so). */
-function endOfString(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return at;
-  }
-  return text.length;
 }
 
 /** Checks a body against its schema; the first mistake is told with the path of its field. */

@@ -1,4 +1,12 @@
 import type { Fault } from '../../std/fault.ts';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  endOfString,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from '../../std/json-text.ts';
 import { faultBody } from '../faults.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
@@ -120,9 +128,8 @@ class Shown implements ShownCompletion {
 }
 
 /**
- * Replaces the backend's `id` and `model` in JSON text without printing it anew. Inside JSON strings quotes are escaped,
- * so `"id":"…"` can only be the real key; whatever is spaced, escaped or missing goes the slow way through the parsed
- * object.
+ * Replaces the backend's `id` and `model` in JSON text without printing it anew. Only the outermost object's are ours to
+ * replace; whatever is spaced, escaped or missing goes the slow way through the parsed object.
  */
 function relabeller(labels: { readonly id: string; readonly model: string }) {
   const idText = `"id":${JSON.stringify(labels.id)}`;
@@ -139,8 +146,25 @@ function relabeller(labels: { readonly id: string; readonly model: string }) {
 }
 
 function replaced(text: string, old: string, by: string): string | undefined {
-  const at = text.indexOf(old);
+  const at = topLevelIndex(text, old);
   return at === -1 ? undefined : text.slice(0, at) + by + text.slice(at + old.length);
+}
+
+/** Where `member` stands in the outermost object: the same name in an object within is the backend's own business. */
+function topLevelIndex(text: string, member: string): number {
+  let depth = 0;
+  let at = 0;
+  for (let found = text.indexOf(member); found !== -1; found = text.indexOf(member, found + 1)) {
+    for (; at < found; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) at = endOfString(text, at);
+      else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+      else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    }
+    // Beyond it: what was found is the end of a longer key.
+    if (at === found && depth === 1) return found;
+  }
+  return -1;
 }
 
 /** What one event of a backend's stream means. Shape is checked by hand: a schema per chunk would cost more than the rest. */
