@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, describe, expect, spyOn, test, type Mock } from 'bun:test';
+import type { Endpoint } from '../catalog/catalog.ts';
+import { makeLog } from '../std/log.ts';
+import {
+  UpstreamFailure,
+  type AttemptResult,
+  type Target,
+  type Upstream,
+  type UpstreamPool,
+} from '../upstream/port.ts';
+import { AllAttemptsFailed, firstAnswer, type AttemptDeadline } from './attempts.ts';
+import type { RelayParts } from './call.ts';
+import type { Order } from './order.ts';
+
+/** Which backends are asked, in which order, how often, and what the client and the pool hear of it. */
+
+interface Scene {
+  readonly places: Endpoint['places'];
+  /** What each call does, by backend; absent: it answers. */
+  readonly answers?: Record<string, (call: number) => UpstreamFailure | Error | undefined>;
+  readonly waits?: Record<string, number>;
+  readonly retries?: number;
+  /** After this many attempts the client has left. */
+  readonly abandonedAfter?: number;
+  readonly timesOut?: boolean;
+  readonly names?: ReadonlyMap<string, string>;
+}
+
+const one = (upstream: string, weight = 1) => [{ upstream, weight }];
+const failing = (kind: UpstreamFailure['kind'], more = {}) => new UpstreamFailure(kind, 'words', more);
+
+async function play(scene: Scene) {
+  const asked: string[] = [];
+  const models: string[] = [];
+  const reports: (Target & AttemptResult)[] = [];
+  const released: Target[] = [];
+  const log: { level: string; event: string }[] = [];
+  let nowMs = 1_000;
+  let retries = scene.retries ?? 100;
+  const pool: UpstreamPool = {
+    get: (name) => ({ name }) as Upstream,
+    admit: ({ upstream }) => scene.waits?.[upstream] ?? 0,
+    releasePermit: (target) => void released.push(target),
+    report: (target, result) => void reports.push({ ...target, ...result }),
+    mayRetry: () => retries-- > 0,
+    timeouts: () => ({ firstByteMs: 1, idleMs: 1, totalMs: 1 }),
+  };
+  let ended = 0;
+  const deadline: AttemptDeadline = {
+    begin: () => new AbortController().signal,
+    end: () => void ended++,
+    timedOut: scene.timesOut === true,
+    get isAbandoned() {
+      return asked.length >= (scene.abandonedAfter ?? Infinity);
+    },
+  };
+  const parts = {
+    upstreams: pool,
+    clock: { now: () => nowMs },
+    log: makeLog((line) => log.push(JSON.parse(line) as (typeof log)[number])),
+  } as unknown as RelayParts;
+  const route = {
+    endpoint: { places: scene.places },
+    model: { id: 'm', upstreamModels: scene.names ?? new Map() },
+  };
+  const run = firstAnswer({ route } as unknown as Order, deadline, parts, ({ name }, { model }) => {
+    asked.push(name);
+    models.push(model);
+    nowMs += 7;
+    const failure = scene.answers?.[name]?.(asked.filter((other) => other === name).length);
+    return failure ? Promise.reject(failure) : Promise.resolve(`from ${name}`);
+  });
+  const outcome = await run.catch((thrown: unknown) => thrown as AllAttemptsFailed);
+  return { outcome, asked, models, reports, released, log, ended: () => ended };
+}
+
+function faultIn({ outcome }: Awaited<ReturnType<typeof play>>) {
+  if (!(outcome instanceof AllAttemptsFailed)) throw new Error('it was answered');
+  return outcome.fault;
+}
+
+let pauses: Mock<typeof Bun.sleep>;
+beforeEach(() => {
+  pauses = spyOn(Bun, 'sleep').mockImplementation(() => Promise.resolve());
+});
+afterEach(() => pauses.mockRestore());
+
+describe('who is asked', () => {
+  test('places in their order, and nobody after the one that answered', async () => {
+    const played = await play({
+      places: [one('a'), one('b'), one('c')],
+      answers: { a: () => failing('server') },
+    });
+    expect(played.asked).toEqual(['a', 'b']);
+    expect(played.outcome).toEqual({
+      answer: 'from b',
+      upstream: 'b',
+      firstByteMs: 14,
+      attempts: [
+        { upstream: 'a', result: 'failed', reason: 'server', durationMs: 7 },
+        { upstream: 'b', result: 'served', durationMs: 7 },
+      ],
+    });
+    expect(played.reports).toEqual([
+      { upstream: 'a', model: 'm', kind: 'failed', reason: 'server', cooldownMs: undefined },
+      { upstream: 'b', model: 'm', kind: 'ok', firstByteMs: 7 },
+    ]);
+    expect(played.ended()).toBe(2);
+  });
+
+  test('four at most, however many are listed', async () => {
+    const answers = Object.fromEntries([...'abcdef'].map((name) => [name, () => failing('server')]));
+    const played = await play({ places: [...'abcdef'].map((name) => one(name)), answers });
+    expect(played.asked).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('within a place in proportion to the weights', async () => {
+    const places = [[...one('heavy', 3), ...one('light', 1)]];
+    let heavy = 0;
+    for (let call = 0; call < 3_000; call++) if ((await play({ places })).asked[0] === 'heavy') heavy++;
+    expect(heavy).toBeGreaterThan(2_100);
+    expect(heavy).toBeLessThan(2_400);
+  });
+
+  test('by its own name of the model, or the model’s where it has none', async () => {
+    const names = new Map([['a', 'm-at-a']]);
+    const answers = { a: () => failing('server') };
+    const played = await play({ places: [one('a'), one('b')], names, answers });
+    expect(played.models).toEqual(['m-at-a', 'm']);
+  });
+
+  test.each([
+    ['no connection', failing('connect'), 2],
+    ['too busy', failing('server', { status: 503 }), 2],
+    ['it began and failed', failing('server', { status: 500 }), 1],
+    ['no status', failing('server'), 1],
+    ['too many requests', failing('rate_limited', { status: 429 }), 1],
+  ])('a lone backend a second time only where it never began: %s', async (_, failure, times) => {
+    const played = await play({ places: [one('a')], answers: { a: () => failure } });
+    expect(played.asked).toHaveLength(times);
+  });
+
+  test('two backends are not one asked twice: the second is asked whatever the first one’s failure was', async () => {
+    const answers = { a: () => failing('server', { status: 500 }) };
+    expect((await play({ places: [one('a'), one('b')], answers })).asked).toEqual(['a', 'b']);
+  });
+
+  test('nobody else once the request itself was rejected, or its client has left', async () => {
+    const places = [one('a'), one('b')];
+    const rejected = await play({ places, answers: { a: () => failing('rejected') } });
+    expect(rejected.asked).toEqual(['a']);
+    const left = await play({ places, answers: { a: () => failing('server') }, abandonedAfter: 1 });
+    expect(left.asked).toEqual(['a']);
+  });
+
+  test('nobody that rests: it is noted as skipped, and the next one is asked without a pause', async () => {
+    const played = await play({ places: [one('a'), one('b')], waits: { a: 500 } });
+    expect(played.outcome).toMatchObject({
+      answer: 'from b',
+      attempts: [
+        { upstream: 'a', result: 'skipped', reason: 'resting', durationMs: 0 },
+        { upstream: 'b', result: 'served' },
+      ],
+    });
+    expect(pauses).not.toHaveBeenCalled();
+  });
+});
+
+describe('a further attempt', () => {
+  const places = [one('a'), one('b'), one('c')];
+  const answers = { a: () => failing('server'), b: () => failing('server') };
+
+  test('waits between 20 and 100 milliseconds first, not always as long', async () => {
+    for (let call = 0; call < 60; call++) await play({ places, answers });
+    const waits = pauses.mock.calls.map(([ms]) => Number(ms));
+    expect(waits).toHaveLength(120);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(20);
+    expect(Math.min(...waits)).toBeLessThan(50);
+    expect(Math.max(...waits)).toBeLessThan(100);
+    expect(Math.max(...waits)).toBeGreaterThan(70);
+  });
+
+  test('needs a share of the retry budget; without one the permit goes back unused', async () => {
+    const played = await play({ places, answers, retries: 1 });
+    expect(played.asked).toEqual(['a', 'b']);
+    expect(played.released).toEqual([{ upstream: 'c', model: 'm' }]);
+    expect(faultIn(played).code).toBe('upstream_error');
+  });
+});
+
+describe('the pool hears of a failure', () => {
+  const told = async (failure: Error, more: Partial<Scene> = {}) =>
+    (await play({ places: [one('a'), one('b')], answers: { a: () => failure }, ...more })).reports[0];
+
+  test('with its kind and how long the backend asked to be left alone', async () => {
+    expect(await told(failing('rate_limited', { retryAfterMs: 9_000 }))).toMatchObject({
+      kind: 'failed',
+      reason: 'rate_limited',
+      cooldownMs: 9_000,
+    });
+  });
+
+  test('as none of the backend’s when the client left or the request earned it', async () => {
+    expect(await told(failing('server'), { abandonedAfter: 1 })).toMatchObject({ kind: 'neutral' });
+    expect(await told(failing('rejected'))).toMatchObject({ kind: 'neutral' });
+    expect(await told(failing('server', { blameless: true }))).toMatchObject({ kind: 'neutral' });
+  });
+
+  test('as a timeout when the deadline ended it, as no connection when nobody foresaw it', async () => {
+    expect(await told(new Error('aborted'), { timesOut: true })).toMatchObject({ reason: 'timeout' });
+    expect(await told(new Error('strange'))).toMatchObject({ kind: 'failed', reason: 'connect' });
+  });
+
+  test.each(['unauthorized', 'forbidden', 'not_found'] as const)(
+    'and the operator of %s, as an error, even where the backend is not blamed',
+    async (kind) => {
+      const { log } = await play({ places: [one('a')], answers: { a: () => failing(kind) } });
+      expect(log.map(({ level }) => level)).toEqual(['error']);
+    },
+  );
+
+  test('and the operator of any other as a warning', async () => {
+    const { log } = await play({ places: [one('a')], answers: { a: () => failing('server') } });
+    expect(log.map(({ level, event }) => `${level} ${event}`)).toEqual(['warn upstream attempt failed']);
+  });
+});
+
+describe('when nobody answered, the client hears', () => {
+  const told = async (failure: Error) =>
+    faultIn(await play({ places: [one('a')], answers: { a: () => failure } }));
+
+  test('after the shortest rest to come back, when all of them rest', async () => {
+    const waits = { a: 7_000, b: 3_000, c: 5_000 };
+    const played = await play({ places: [one('a'), one('b'), one('c')], waits });
+    expect(played.asked).toEqual([]);
+    expect(faultIn(played)).toMatchObject({ code: 'upstream_error', retryAfterMs: 3_000 });
+  });
+
+  test('after two seconds, when there is no backend at all or it did not say', async () => {
+    expect(faultIn(await play({ places: [] }))).toMatchObject({ retryAfterMs: 2_000 });
+    expect(await told(failing('server'))).toMatchObject({ code: 'upstream_error', retryAfterMs: 2_000 });
+    expect(await told(failing('timeout'))).toMatchObject({ code: 'upstream_timeout', retryAfterMs: 2_000 });
+  });
+
+  test('when the backend said', async () => {
+    expect(await told(failing('rate_limited', { retryAfterMs: 4_000 }))).toMatchObject({
+      code: 'upstream_error',
+      retryAfterMs: 4_000,
+    });
+  });
+
+  test('why its request was rejected, where the backend may be quoted, and nothing of other messages', async () => {
+    expect(await told(failing('rejected', { publicMessage: 'no such tool' }))).toMatchObject({
+      code: 'invalid_field',
+      message: 'no such tool',
+      retryAfterMs: undefined,
+    });
+    expect(await told(failing('rejected'))).toMatchObject({ code: 'invalid_field' });
+    expect((await told(failing('rejected'))).message).not.toContain('words');
+    expect((await told(failing('server'))).message).not.toContain('words');
+  });
+
+  test.each([
+    'maximum context length is 8192 tokens',
+    'context_length_exceeded',
+    'Too many tokens',
+    'prompt is too long: 9 > 8',
+  ])('that its request is too long: %s', async (publicMessage) => {
+    expect(await told(failing('rejected', { publicMessage }))).toMatchObject({
+      code: 'context_length_exceeded',
+    });
+  });
+});
