@@ -12,7 +12,8 @@ export interface Area {
 const UNITS_OF_THE_RELAY = ['src/relay/**/*.test.ts', 'src/wire/sse.test.ts'];
 const GOLDEN = ['test/golden/golden.test.ts'];
 const STORIES: readonly (readonly string[])[] = [
-  ['test/stories/left-streams.test.ts', 'test/stories/untouched.test.ts', 'test/stories/spec.test.ts'],
+  ['test/stories/embeddings-money.test.ts', 'test/stories/left-streams.test.ts'],
+  ['test/stories/untouched.test.ts', 'test/stories/spec.test.ts'],
   ['test/stories/ends.test.ts', 'test/stories/odd-answers.test.ts'],
   ['test/stories/money.test.ts', 'test/stories/health.test.ts'],
   ['test/stories/routing.test.ts'],
@@ -35,7 +36,7 @@ export const AREAS: readonly Area[] = [
     sources: ['src/ledger/postgres/*.ts'],
     except: ['src/ledger/postgres/*.test.ts'],
     stages: [
-      ['src/ledger/postgres/batch*.test.ts'],
+      ['src/ledger/postgres/batch*.test.ts', 'src/ledger/postgres/uncertain-admissions.test.ts'],
       ['src/ledger/postgres/contract.test.ts', 'src/ledger/postgres/issued-holds.test.ts'],
       ['src/ledger/postgres/decide.test.ts', 'src/ledger/postgres/model.test.ts'],
     ],

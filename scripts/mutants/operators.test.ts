@@ -37,8 +37,15 @@ test('types, imports, names and texts for people are left alone', () => {
     type T = 'one' | 2;
     const b: Record<'k', 3> = { k: c as 'one' };
     throw new Fault(code, 'words for people');
-    log.warn('words', { n: 4 });`;
-  expect(changes(text)).toEqual([expect.stringContaining('log.warn')]);
+    log.warn('words', { n: 4 });
+    log.error('words', { n: 4 });`;
+  expect(changes(text)).toEqual([expect.stringContaining('log.error')]);
+});
+
+test('pauses and sizes of batches are left alone, but not what a client reads or the books reckon with', () => {
+  expect(changes('const PAUSE_MS = 5; const PIECE_BYTES = 16; const MOST_TOGETHER = 9;')).toEqual([]);
+  for (const name of ['RETRY_AFTER_MS', 'DAY_MS', 'KEPT_MS', 'MAX_BALANCE', 'MAX_ATTEMPTS'])
+    expect(changes(`const ${name} = 5;`)).toHaveLength(2);
 });
 
 test('a mutant is named by its line’s text, so that it is known again where the line has moved', () => {

@@ -53,6 +53,7 @@ function placeOf(text: string, { start, end, replacement }: Edit) {
 /** Only what runs: types and imports change nothing, and texts for people are not behaviour. */
 function visit(node: Node, text: string, edits: Edit[]): void {
   if (SKIPPED.has(node.type) || (node.type.startsWith('TS') && !TRANSPARENT.has(node.type))) return;
+  if (isPacing(node)) return;
   edits.push(...(OPERATORS[node.type]?.(node, text) ?? []));
   for (const [key, value] of Object.entries(node)) {
     if (node.type === 'CallExpression' && key === 'arguments' && isLogCall(node, text)) continue;
@@ -71,11 +72,32 @@ function visit(node: Node, text: string, edits: Edit[]): void {
 const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration']);
 const TRANSPARENT = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']);
 
+/**
+ * How long is waited, how much goes into one batch or buffer, how many connections there are: one more or less of many is
+ * no other behaviour, and a test that noticed would measure time or memory. Whether such a bound works at all is
+ * asked where it is used. Times that a client reads (`retry`, `later`) and days and months of the books are left in.
+ */
+function isPacing(node: Node): boolean {
+  const { id, init } = node;
+  if (node.type !== 'VariableDeclarator' || !isNode(id) || !isNode(init)) return false;
+  return (
+    init.type === 'Literal' &&
+    typeof init['value'] === 'number' &&
+    /(_MS|_BYTES|_TOGETHER|_BATCH|_CONNECTIONS)$/.test(String(id['name'])) &&
+    !/RETRY|LATER|DAY|KEPT/.test(String(id['name']))
+  );
+}
+
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
 function isLogCall(node: Node, text: string): boolean {
   return isNode(node['callee']) && /\blog\.\w+$/.test(textOf(node['callee'], text));
+}
+
+/** An error calls the operator, and its absence would be noticed; other lines are read by who looks for them. */
+function isNote(node: Node, text: string): boolean {
+  return isNode(node['callee']) && /\blog\.(info|warn)$/.test(textOf(node['callee'], text));
 }
 
 function isFailure(node: Node, text: string): boolean {
@@ -131,8 +153,10 @@ const OPERATORS: Record<string, Operator> = {
     const other = isNode(callee) ? CALLS[textOf(callee, text)] : undefined;
     return isNode(callee) && other !== undefined ? [replace(callee, other)] : [];
   },
-  ExpressionStatement: (node) =>
-    isNode(node['expression']) && isEffect(node['expression']) ? [replace(node, REMOVED)] : [],
+  ExpressionStatement: (node, text) =>
+    isNode(node['expression']) && isEffect(node['expression']) && !isNote(node['expression'], text)
+      ? [replace(node, REMOVED)]
+      : [],
 };
 
 const replace = ({ start, end }: Pick<Node, 'start' | 'end'>, replacement: string): Edit => ({

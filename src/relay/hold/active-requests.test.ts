@@ -1,0 +1,135 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Ledger, Progress } from '../../ledger/port.ts';
+import { NO_USAGE } from '../../ledger/price.ts';
+import { Fault } from '../../std/fault.ts';
+import type { RequestId } from '../../std/ids.ts';
+import { silentLog } from '../../std/log.ts';
+import { ActiveRequests, type ActiveRequest } from './active-requests.ts';
+
+/** What one shared tick does for all running requests. The clock is the test's; the ledger says what it was told. */
+
+let open: ActiveRequests | undefined;
+afterEach(() => open?.stop());
+
+function begin(leaseMs: number) {
+  const renewals: (readonly Progress[])[] = [];
+  let nowMs = 50_000;
+  let woken = Promise.withResolvers<void>();
+  let failing = false;
+  const ledger = {
+    renew(progress: readonly Progress[]) {
+      renewals.push(progress);
+      woken.resolve();
+      woken = Promise.withResolvers();
+      return failing ? Promise.reject(new Error('the store is away')) : Promise.resolve();
+    },
+  } as unknown as Ledger;
+  const requests = new ActiveRequests({ ledger, clock: { now: () => nowMs }, log: silentLog, leaseMs });
+  open = requests;
+  return {
+    requests,
+    renewals,
+    advance: (ms: number) => void (nowMs += ms),
+    fail: (yes: boolean) => void (failing = yes),
+    async renewed(count: number) {
+      while (renewals.length < count) await woken.promise;
+    },
+  };
+}
+
+function request(name: string) {
+  let ticked = Promise.withResolvers<number>();
+  const cuts: Fault[] = [];
+  const active: ActiveRequest = {
+    requestId: name as RequestId,
+    delivered: () => ({ ...NO_USAGE, output: name.length }),
+    tick(nowMs) {
+      ticked.resolve(nowMs);
+      ticked = Promise.withResolvers();
+    },
+    cut: (fault) => void cuts.push(fault),
+  };
+  return { active, cuts, ticked: () => ticked.promise };
+}
+
+describe('leases', () => {
+  test('are renewed four times in a lease, with how far each meter has come, and not before', async () => {
+    const { requests, renewals, advance, renewed } = begin(20_000);
+    const one = request('req_one');
+    requests.add(one.active);
+    advance(4_999);
+    expect(await one.ticked()).toBe(54_999);
+    await one.ticked();
+    expect(renewals).toEqual([]);
+    advance(1);
+    await renewed(1);
+    expect(renewals).toEqual([[{ requestId: one.active.requestId, delivered: { ...NO_USAGE, output: 7 } }]]);
+    // The next quarter begins with this renewal.
+    await one.ticked();
+    expect(renewals).toHaveLength(1);
+    advance(5_000);
+    await renewed(2);
+  });
+
+  test('are renewed every ten seconds where they are long', async () => {
+    const { requests, renewals, advance, renewed } = begin(120_000);
+    const one = request('req_one');
+    requests.add(one.active);
+    advance(9_999);
+    await one.ticked();
+    await one.ticked();
+    expect(renewals).toEqual([]);
+    advance(1);
+    await renewed(1);
+  });
+
+  test('of more than 500 requests are renewed in parts of 500, each request once', async () => {
+    const { requests, renewals, advance, renewed } = begin(120_000);
+    const names = Array.from({ length: 1_201 }, (_, index) => `req_${index}`);
+    for (const name of names) requests.add(request(name).active);
+    advance(10_000);
+    await renewed(3);
+    expect(renewals.map(({ length }) => length)).toEqual([500, 500, 201]);
+    expect(renewals.flat().map(({ requestId }) => String(requestId))).toEqual(names);
+  });
+
+  test('whose renewal failed are renewed the next time', async () => {
+    const { requests, advance, renewed, fail } = begin(120_000);
+    requests.add(request('req_one').active);
+    fail(true);
+    advance(10_000);
+    await renewed(1);
+    fail(false);
+    advance(10_000);
+    await renewed(2);
+  });
+});
+
+describe('a shutdown', () => {
+  test('waits for the last request, and for nobody when nothing runs', async () => {
+    const { requests } = begin(120_000);
+    expect(await requests.idle(60_000)).toBe(true);
+    const [one, two] = [request('req_1'), request('req_2')];
+    requests.add(one.active);
+    requests.add(two.active);
+    expect(requests.size).toBe(2);
+    let isIdle = false;
+    const idle = Promise.all([requests.idle(60_000), requests.idle(60_000)]).finally(() => (isIdle = true));
+    requests.remove(one.active.requestId);
+    await two.ticked();
+    expect(isIdle).toBe(false);
+    requests.remove(two.active.requestId);
+    expect(await idle).toEqual([true, true]);
+    expect(requests.size).toBe(0);
+  });
+
+  test('says when the grace has passed while something still runs, and cuts all of it', async () => {
+    const { requests } = begin(120_000);
+    const running = [request('req_1'), request('req_2')];
+    for (const { active } of running) requests.add(active);
+    expect(await requests.idle(1)).toBe(false);
+    const fault = new Fault('service_unavailable', 'shutdown');
+    requests.cutAll(fault);
+    expect(running.map(({ cuts }) => cuts)).toEqual([[fault], [fault]]);
+  });
+});

@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'bun:test';
+import { MAX_COUNT } from '../../ledger/price.ts';
+import { countTokens } from '../../std/tokens.ts';
+import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
+import { Meter, readUsage, usageOf } from './meter.ts';
+
+/** Whose numbers are charged: the backend's as long as they can be true, else ours. */
+
+const usage = (prompt_tokens: unknown, completion_tokens: unknown, more: object = {}) => ({
+  prompt_tokens,
+  completion_tokens,
+  ...more,
+});
+
+describe('a backend’s usage', () => {
+  test('is read with its details, which are never more than what they are part of', () => {
+    const details = {
+      prompt_tokens_details: { cached_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    };
+    expect(readUsage(usage(10, 5, details))).toEqual({
+      input: 10,
+      cached: 3,
+      output: 5,
+      reasoning: 2,
+      images: 0,
+    });
+    expect(readUsage(usage(2, 1, details))).toMatchObject({ cached: 2, reasoning: 1 });
+  });
+
+  test.each([
+    [undefined],
+    [null],
+    [7],
+    [usage(undefined, 5)],
+    [usage(5, undefined)],
+    [usage('5', 5)],
+    [usage(-1, 5)],
+    [usage(5, -1)],
+    [usage(1.5, 5)],
+    [usage(5, Infinity)],
+    [usage(MAX_COUNT + 1, 5)],
+    [usage(5, MAX_COUNT + 1)],
+  ])('is ignored as a whole where a number cannot be true: %j', (raw) => {
+    expect(readUsage(raw)).toBeUndefined();
+  });
+
+  test('may be zero, and as large as can be charged', () => {
+    expect(readUsage(usage(0, 0))).toMatchObject({ input: 0, output: 0 });
+    expect(readUsage(usage(MAX_COUNT, MAX_COUNT))).toMatchObject({ input: MAX_COUNT, output: MAX_COUNT });
+  });
+
+  test.each([[null], ['many'], [{}], [{ cached_tokens: -1 }], [{ cached_tokens: '3' }]])(
+    'has no details where they make no sense: %j',
+    (prompt_tokens_details) => {
+      expect(readUsage(usage(10, 5, { prompt_tokens_details }))).toMatchObject({ input: 10, cached: 0 });
+    },
+  );
+});
+
+const said = (content: string, more: Partial<ChatChunk> = {}, finish: string | null = null): ChatChunk =>
+  ({
+    id: 'c',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta: { content }, finish_reason: finish }],
+    ...more,
+  }) as ChatChunk;
+const told = (raw: object): ChatChunk => said('', { choices: [], usage: raw as never });
+
+function measured(...chunks: ChatChunk[]) {
+  const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+  for (const chunk of chunks) meter.observe(chunk);
+  return meter.measure();
+}
+
+const INPUT = 4 + countTokens('hi');
+const WORDS = 'three little words';
+const COUNT = countTokens(WORDS);
+
+describe('what is charged', () => {
+  test('is the backend’s usage where it came after the text', () => {
+    expect(measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
+      usage: { input: 50, output: 60 },
+      source: 'upstream',
+    });
+  });
+
+  test('is ours where there is none', () => {
+    expect(measured(said(WORDS))).toMatchObject({
+      usage: { input: INPUT, output: COUNT },
+      source: 'counted',
+    });
+  });
+
+  test('is our input where the backend’s is zero', () => {
+    expect(measured(said(WORDS), told(usage(0, 60)))).toMatchObject({
+      usage: { input: INPUT, output: 60 },
+      source: 'mixed',
+    });
+  });
+
+  test('is our output where the backend’s is zero although there is text', () => {
+    expect(measured(said(WORDS), told(usage(50, 0)))).toMatchObject({
+      usage: { input: 50, output: COUNT },
+      source: 'mixed',
+    });
+    expect(measured(said(WORDS), told(usage(50, 0)), told(usage(50, 0)))).toMatchObject({
+      usage: { input: 50, output: COUNT },
+    });
+  });
+
+  test('is the backend’s zero where there is no text', () => {
+    expect(measured(told(usage(50, 0)))).toMatchObject({
+      usage: { input: 50, output: 0 },
+      source: 'upstream',
+    });
+  });
+
+  test('is the larger output where text came after the usage', () => {
+    expect(measured(told(usage(50, 1)), said(WORDS))).toMatchObject({
+      usage: { input: 50, output: COUNT },
+      source: 'mixed',
+    });
+    expect(measured(told(usage(50, 900)), said(WORDS))).toMatchObject({ usage: { input: 50, output: 900 } });
+  });
+
+  test('is the last usage that could be true', () => {
+    expect(measured(said(WORDS), told(usage(50, 6)), told(usage(51, 7)), told(usage(-1, 9)))).toMatchObject({
+      usage: { input: 51, output: 7 },
+      source: 'upstream',
+    });
+  });
+
+  test('of a whole answer is all choices’ text where the backend did not count', () => {
+    const whole = (raw?: object) =>
+      ({
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [0, 1].map((index) => ({
+          index,
+          message: { role: 'assistant', content: WORDS },
+          finish_reason: 'stop',
+        })),
+        ...(raw && { usage: raw }),
+      }) as ChatCompletion;
+    const meter = () => new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+    expect(meter().observeWhole(whole())).toMatchObject({
+      usage: { output: countTokens(WORDS + WORDS) },
+      source: 'counted',
+    });
+    expect(meter().observeWhole(whole(usage(5, 9)))).toMatchObject({
+      usage: { output: 9 },
+      source: 'upstream',
+    });
+    expect(meter().observeWhole(whole(usage(5, 0)))).toMatchObject({
+      usage: { input: 5, output: countTokens(WORDS + WORDS) },
+      source: 'mixed',
+    });
+  });
+});
+
+describe('the finish', () => {
+  const reasonOf = (...reasons: (string | null)[]) => {
+    const meter = new Meter({ model: 'm', messages: [] });
+    for (const reason of reasons) meter.observe(said('x', {}, reason));
+    return meter.finishReason;
+  };
+
+  test('is the last one that was named, and no longer than 64 characters', () => {
+    expect(reasonOf(null)).toBeUndefined();
+    expect(reasonOf('')).toBeUndefined();
+    expect(reasonOf('stop', null, '')).toBe('stop');
+    expect(reasonOf('r'.repeat(100))).toBe('r'.repeat(64));
+  });
+});
+
+describe('the client is shown what is charged', () => {
+  const counts = { input: 7, cached: 0, output: 5, reasoning: 0, images: 0 };
+
+  test('only where the backend did not say so itself', () => {
+    expect(usageOf({ usage: counts, source: 'upstream' })).toBeUndefined();
+    expect(usageOf({ usage: counts, source: 'counted' })).toEqual({
+      prompt_tokens: 7,
+      completion_tokens: 5,
+      total_tokens: 12,
+    });
+  });
+
+  test('with the details that there are', () => {
+    expect(usageOf({ usage: { ...counts, cached: 1, reasoning: 1 }, source: 'mixed' })).toEqual({
+      prompt_tokens: 7,
+      completion_tokens: 5,
+      total_tokens: 12,
+      prompt_tokens_details: { cached_tokens: 1 },
+      completion_tokens_details: { reasoning_tokens: 1 },
+    });
+  });
+});
