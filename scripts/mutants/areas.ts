@@ -25,8 +25,9 @@ export const AREAS: readonly Area[] = [
     sources: ['src/ledger/*.ts', 'src/ledger/sqlite/*.ts'],
     except: ['src/ledger/**/*.test.ts'],
     stages: [
-      ['src/ledger/*.test.ts'],
+      ['src/ledger/*.test.ts', 'src/ledger/sqlite/group-commit.test.ts'],
       ['src/ledger/sqlite/contract.test.ts', 'src/ledger/sqlite/ledger.test.ts'],
+      ['src/ledger/sqlite/turn-of-the-day.test.ts'],
       ['src/ledger/sqlite/model.test.ts'],
       ['src/ledger/sqlite/crash.test.ts'],
     ],
@@ -38,7 +39,8 @@ export const AREAS: readonly Area[] = [
     stages: [
       ['src/ledger/postgres/batch*.test.ts', 'src/ledger/postgres/uncertain-admissions.test.ts'],
       ['src/ledger/postgres/contract.test.ts', 'src/ledger/postgres/issued-holds.test.ts'],
-      ['src/ledger/postgres/decide.test.ts', 'src/ledger/postgres/model.test.ts'],
+      ['src/ledger/postgres/decide.test.ts', 'src/ledger/postgres/lost-answers.test.ts'],
+      ['src/ledger/postgres/model.test.ts'],
     ],
   },
   {

@@ -36,7 +36,7 @@ test('types, imports, names and texts for people are left alone', () => {
   const text = `import { a } from './a.ts';
     type T = 'one' | 2;
     const b: Record<'k', 3> = { k: c as 'one' };
-    throw new Fault(code, 'words for people');
+    throw new Fault(code, 'words for people', unavailable('more of them'));
     log.warn('words', { n: 4 });
     log.error('words', { n: 4 });`;
   expect(changes(text)).toEqual([expect.stringContaining('log.error')]);

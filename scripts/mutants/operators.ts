@@ -58,10 +58,10 @@ function visit(node: Node, text: string, edits: Edit[]): void {
   for (const [key, value] of Object.entries(node)) {
     if (node.type === 'CallExpression' && key === 'arguments' && isLogCall(node, text)) continue;
     const children = Array.isArray(value) ? value : [value];
-    const texts = key === 'arguments' && node.type === 'NewExpression' && isFailure(node, text);
+    const texts = key === 'arguments' && isFailure(node, text);
     for (const child of children) {
       if (!isNode(child)) continue;
-      if (texts && (child.type === 'TemplateLiteral' || child.type === 'Literal')) continue;
+      if (texts && isText(child)) continue;
       // A key is a name, unless it is computed.
       if (key === 'key' && node['computed'] !== true) continue;
       visit(child, text, edits);
@@ -101,7 +101,17 @@ function isNote(node: Node, text: string): boolean {
 }
 
 function isFailure(node: Node, text: string): boolean {
-  return isNode(node['callee']) && /(Error|Fault|Failure|Refused)$/.test(textOf(node['callee'], text));
+  return (
+    isNode(node['callee']) &&
+    /((Error|Fault|Failure|Failed|Refused)|^(unavailable|refused|timeout))$/.test(
+      textOf(node['callee'], text),
+    )
+  );
+}
+
+/** A code is one word, and is behaviour. */
+function isText({ type, value }: Node): boolean {
+  return type === 'TemplateLiteral' || (type === 'Literal' && String(value).includes(' '));
 }
 
 const textOf = ({ start, end }: Node, text: string): string => text.slice(start, end);
