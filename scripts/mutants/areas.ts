@@ -9,15 +9,7 @@ export interface Area {
   readonly stages: readonly (readonly string[])[];
 }
 
-const UNITS_OF_THE_RELAY = ['src/relay/**/*.test.ts', 'src/wire/sse.test.ts'];
 const GOLDEN = ['test/golden/golden.test.ts'];
-const STORIES: readonly (readonly string[])[] = [
-  ['test/stories/embeddings-money.test.ts', 'test/stories/left-streams.test.ts'],
-  ['test/stories/untouched.test.ts', 'test/stories/spec.test.ts'],
-  ['test/stories/ends.test.ts', 'test/stories/odd-answers.test.ts'],
-  ['test/stories/money.test.ts', 'test/stories/health.test.ts'],
-  ['test/stories/routing.test.ts'],
-];
 
 export const AREAS: readonly Area[] = [
   {
@@ -45,14 +37,26 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'relay',
-    sources: ['src/relay/**/*.ts'],
+    sources: ['src/relay/*.ts', 'src/relay/hold/*.ts'],
     except: ['src/relay/**/*.test.ts'],
-    stages: [UNITS_OF_THE_RELAY, GOLDEN, ...STORIES],
+    stages: [
+      ['src/relay/*.test.ts', 'src/relay/hold/*.test.ts'],
+      ['test/stories/embeddings-money.test.ts', 'test/stories/untouched.test.ts'],
+      GOLDEN,
+      ['test/stories/ends.test.ts', 'test/stories/health.test.ts'],
+      ['test/stories/money.test.ts', 'test/stories/routing.test.ts'],
+    ],
   },
   {
-    name: 'stream reader',
-    sources: ['src/wire/sse.ts'],
-    stages: [UNITS_OF_THE_RELAY, GOLDEN, ...STORIES],
+    name: 'streams',
+    sources: ['src/relay/stream/*.ts', 'src/wire/sse.ts'],
+    except: ['src/relay/stream/*.test.ts'],
+    stages: [
+      ['src/relay/stream/*.test.ts', 'src/wire/sse.test.ts'],
+      ['test/stories/left-streams.test.ts', 'test/stories/untouched.test.ts'],
+      GOLDEN,
+      ['test/stories/ends.test.ts', 'test/stories/odd-answers.test.ts'],
+    ],
   },
   {
     name: 'money and tokens',
