@@ -112,6 +112,8 @@ describe('who is asked', () => {
     const answers = Object.fromEntries([...'abcdef'].map((name) => [name, () => failing('server')]));
     const played = await play({ places: [...'abcdef'].map((name) => one(name)), answers });
     expect(played.asked).toEqual(['a', 'b', 'c', 'd']);
+    // For the receipt.
+    expect((played.outcome as AllAttemptsFailed).attempts).toHaveLength(4);
   });
 
   test('within a place in proportion to the weights', async () => {
@@ -120,6 +122,12 @@ describe('who is asked', () => {
     for (let call = 0; call < 3_000; call++) if ((await play({ places })).asked[0] === 'heavy') heavy++;
     expect(heavy).toBeGreaterThan(2_100);
     expect(heavy).toBeLessThan(2_400);
+  });
+
+  test('one that is listed again later is asked again, when another was asked in between', async () => {
+    const answers = { a: () => failing('server'), b: () => failing('server') };
+    const played = await play({ places: [one('a'), one('b'), one('a')], answers });
+    expect(played.asked).toEqual(['a', 'b', 'a']);
   });
 
   test('by its own name of the model, or the model’s where it has none', async () => {
@@ -154,7 +162,7 @@ describe('who is asked', () => {
   });
 
   test('nobody that rests: it is noted as skipped, and the next one is asked without a pause', async () => {
-    const played = await play({ places: [one('a'), one('b')], waits: { a: 500 } });
+    const played = await play({ places: [one('a'), one('b')], waits: { a: 1 } });
     expect(played.outcome).toMatchObject({
       answer: 'from b',
       attempts: [
@@ -211,17 +219,22 @@ describe('the pool hears of a failure', () => {
     expect(await told(new Error('strange'))).toMatchObject({ kind: 'failed', reason: 'connect' });
   });
 
-  test.each(['unauthorized', 'forbidden', 'not_found'] as const)(
+  test.each([
+    ['unauthorized', 'upstream rejected the API key'],
+    ['forbidden', 'upstream forbids what we ask of it'],
+    ['not_found', 'upstream does not know the model or the address'],
+  ] as const)(
     'and the operator of %s, as an error, even where the backend is not blamed',
-    async (kind) => {
+    async (kind, event) => {
       const { log } = await play({ places: [one('a')], answers: { a: () => failing(kind) } });
-      expect(log.map(({ level }) => level)).toEqual(['error']);
+      expect(log).toMatchObject([{ level: 'error', event, message: 'words' }]);
     },
   );
 
   test('and the operator of any other as a warning', async () => {
-    const { log } = await play({ places: [one('a')], answers: { a: () => failing('server') } });
-    expect(log.map(({ level, event }) => `${level} ${event}`)).toEqual(['warn upstream attempt failed']);
+    const { log } = await play({ places: [one('a')], answers: { a: () => new Error('strange') } });
+    const warning = { level: 'warn', event: 'upstream attempt failed', message: 'strange' };
+    expect(log).toMatchObject([warning, warning]);
   });
 });
 
@@ -255,8 +268,10 @@ describe('when nobody answered, the client hears', () => {
       message: 'no such tool',
       retryAfterMs: undefined,
     });
-    expect(await told(failing('rejected'))).toMatchObject({ code: 'invalid_field' });
-    expect((await told(failing('rejected'))).message).not.toContain('words');
+    expect(await told(failing('rejected'))).toMatchObject({
+      code: 'invalid_field',
+      message: 'The backend rejected the request.',
+    });
     expect((await told(failing('server'))).message).not.toContain('words');
   });
 

@@ -126,6 +126,35 @@ describe('what is charged', () => {
     expect(measured(told(usage(50, 900)), said(WORDS))).toMatchObject({ usage: { input: 50, output: 900 } });
   });
 
+  test('is ours as well where the text after the usage was never parsed', () => {
+    const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+    meter.observe(told(usage(50, 1)));
+    const bytes = new TextEncoder().encode(WORDS);
+    meter.observeRaw(bytes, 0, bytes.length);
+    expect(meter.measure()).toMatchObject({ usage: { input: 50, output: COUNT }, source: 'mixed' });
+  });
+
+  test('may be a single token of input', () => {
+    expect(measured(said(WORDS), told(usage(1, 60)))).toMatchObject({
+      usage: { input: 1, output: 60 },
+      source: 'upstream',
+    });
+  });
+
+  test('is counted in blocks of 8,192 characters, so that a long answer needs no more memory than one', () => {
+    const long = Array.from(
+      { length: 9_000 },
+      (_, n) => ` ${'extraordinarily'.slice(0, 1 + ((n * n) % 15))}`,
+    ).join('');
+    const blocks = Array.from({ length: Math.ceil(long.length / 8_192) }, (_, n) =>
+      countTokens(long.slice(n * 8_192, (n + 1) * 8_192)),
+    );
+    expect(measured(said(long)).usage.output).toBe(blocks.reduce((sum, count) => sum + count, 0));
+    expect(measured(said(long.slice(0, 50_000)), said(long.slice(50_000))).usage.output).toBe(
+      measured(said(long)).usage.output,
+    );
+  });
+
   test('is the last usage that could be true', () => {
     expect(measured(said(WORDS), told(usage(50, 6)), told(usage(51, 7)), told(usage(-1, 9)))).toMatchObject({
       usage: { input: 51, output: 7 },
