@@ -4,7 +4,8 @@ import { NO_USAGE } from '../../ledger/price.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
-import { ActiveRequests, type ActiveRequest } from './active-requests.ts';
+import type { ActiveRequest } from '../call.ts';
+import { ActiveRequests } from './active-hold.ts';
 
 /** What one shared tick does for all running requests. The clock is the test's; the ledger says what it was told. */
 

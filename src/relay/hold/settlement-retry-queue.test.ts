@@ -12,6 +12,8 @@ import {
 import { sqliteHarness, type SqliteHarness } from '../../ledger/testing/sqlite-harness.ts';
 import { newRequestId } from '../../std/ids.ts';
 import { makeLog, silentLog } from '../../std/log.ts';
+import type { HoldEnd } from '../call.ts';
+import { closeHold } from './active-hold.ts';
 import { SettlementRetryQueue } from './settlement-retry-queue.ts';
 
 /** A store that is away for a while, on real books. The pauses are recorded instead of waited for. */
@@ -50,19 +52,31 @@ function unreliable(isAway: (call: number) => boolean): Ledger {
   });
 }
 
+/** A hold's end as a running request closes it: what fails is left to the queue. */
+async function closeOrQueue(ledger: Ledger, queue: SettlementRetryQueue, end: HoldEnd) {
+  try {
+    return await closeHold(ledger, end);
+  } catch (thrown) {
+    queue.retryLater(end, thrown);
+    return undefined;
+  }
+}
+
 test('what the store could not take is charged once it is back, once, and voids stay voids', async () => {
   const account = await addAccount(harness, 10_000);
   const [charged, failed] = [
     await hold(harness, chatAdmission(account)),
     await hold(harness, chatAdmission(account)),
   ];
-  const queue = new SettlementRetryQueue(
-    unreliable((call) => call <= 4),
-    silentLog,
-  );
+  const ledger = unreliable((call) => call <= 4);
+  const queue = new SettlementRetryQueue(ledger, silentLog);
   const settlement = used({ input: 10, output: 50 });
-  expect(await queue.close({ kind: 'settle', requestId: charged, settlement })).toBeUndefined();
-  expect(await queue.close({ kind: 'void', requestId: failed, ending: FAILED })).toBeUndefined();
+  expect(
+    await closeOrQueue(ledger, queue, { kind: 'settle', requestId: charged, settlement }),
+  ).toBeUndefined();
+  expect(
+    await closeOrQueue(ledger, queue, { kind: 'void', requestId: failed, ending: FAILED }),
+  ).toBeUndefined();
   expect(queue.waiting).toBe(2);
   await queue.drained(NO_DEADLINE_MS);
   expect(queue.waiting).toBe(0);
@@ -75,8 +89,11 @@ test('what the store could not take is charged once it is back, once, and voids 
 test('a store that is there answers at once, and nothing waits', async () => {
   const account = await addAccount(harness, 10_000);
   const requestId = await hold(harness, chatAdmission(account));
-  const queue = new SettlementRetryQueue(harness.ledger(), silentLog);
-  expect(await queue.close({ kind: 'settle', requestId, settlement: used({ output: 1 }) })).toMatchObject({
+  const ledger = harness.ledger();
+  const queue = new SettlementRetryQueue(ledger, silentLog);
+  expect(
+    await closeOrQueue(ledger, queue, { kind: 'settle', requestId, settlement: used({ output: 1 }) }),
+  ).toMatchObject({
     state: 'posted',
     charged: 2,
   });
@@ -89,12 +106,10 @@ test('the pauses double from a tenth of a second to two seconds, and are short a
   const first = await hold(harness, chatAdmission(account));
   const second = await hold(harness, chatAdmission(account));
   // Two come; seven rounds of both fail; then one gets through, and the other only in the round after.
-  const queue = new SettlementRetryQueue(
-    unreliable((call) => call <= 16 || call === 18),
-    silentLog,
-  );
-  await queue.close({ kind: 'settle', requestId: first, settlement: used({ output: 1 }) });
-  await queue.close({ kind: 'settle', requestId: second, settlement: used({ output: 1 }) });
+  const ledger = unreliable((call) => call <= 16 || call === 18);
+  const queue = new SettlementRetryQueue(ledger, silentLog);
+  await closeOrQueue(ledger, queue, { kind: 'settle', requestId: first, settlement: used({ output: 1 }) });
+  await closeOrQueue(ledger, queue, { kind: 'settle', requestId: second, settlement: used({ output: 1 }) });
   await queue.drained(NO_DEADLINE_MS);
   expect(slept).toEqual([100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000, 100]);
   expect(queue.waiting).toBe(0);
@@ -103,14 +118,12 @@ test('the pauses double from a tenth of a second to two seconds, and are short a
 test('a second outage is retried like the first', async () => {
   const account = await addAccount(harness, 100_000);
   let away = true;
-  const queue = new SettlementRetryQueue(
-    unreliable(() => away),
-    silentLog,
-  );
+  const ledger = unreliable(() => away);
+  const queue = new SettlementRetryQueue(ledger, silentLog);
   for (const _ of [1, 2]) {
     away = true;
     const requestId = await hold(harness, chatAdmission(account));
-    await queue.close({ kind: 'settle', requestId, settlement: used({ output: 1 }) });
+    await closeOrQueue(ledger, queue, { kind: 'settle', requestId, settlement: used({ output: 1 }) });
     expect(queue.waiting).toBe(1);
     away = false;
     await queue.drained(NO_DEADLINE_MS);
@@ -120,13 +133,11 @@ test('a second outage is retried like the first', async () => {
 });
 
 test('a wait for the rest ends at its deadline though the store stays away', async () => {
-  const queue = new SettlementRetryQueue(
-    unreliable(() => true),
-    silentLog,
-  );
+  const ledger = unreliable(() => true);
+  const queue = new SettlementRetryQueue(ledger, silentLog);
   // Retries never get to the end of their pause; the deadline does.
   pauses.mockImplementation((ms) => (ms === 5 ? realSleep(0) : new Promise(() => undefined)));
-  await queue.close({ kind: 'void', requestId: newRequestId(1), ending: FAILED });
+  await closeOrQueue(ledger, queue, { kind: 'void', requestId: newRequestId(1), ending: FAILED });
   await queue.drained(5);
   expect(queue.waiting).toBe(1);
 });
@@ -134,11 +145,13 @@ test('a wait for the rest ends at its deadline though the store stays away', asy
 test('twenty thousand wait at most: what comes then is left to its lease, and the operator is told', async () => {
   pauses.mockImplementation(() => new Promise(() => undefined));
   const errors: string[] = [];
+  const ledger = unreliable(() => true);
   const queue = new SettlementRetryQueue(
-    unreliable(() => true),
+    ledger,
     makeLog((line) => void (line.includes('"level":"error"') && errors.push(line))),
   );
-  const close = () => queue.close({ kind: 'void', requestId: newRequestId(1), ending: FAILED });
+  const close = () =>
+    closeOrQueue(ledger, queue, { kind: 'void', requestId: newRequestId(1), ending: FAILED });
   for (let n = 0; n < 20_000; n++) await close();
   expect(queue.waiting).toBe(20_000);
   expect(errors).toEqual([]);
