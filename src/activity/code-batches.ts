@@ -2,7 +2,10 @@ import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
-/** Redeem codes by batch, the newest first; a batch is a thousand codes at most. */
+/**
+ * Redeem codes by batch, the newest first; a batch is a thousand codes at most. `mark` orders batches of one moment and
+ * is as long for every batch, which its name is not.
+ */
 export function batchPage(
   { db, reader }: { db: Kysely<Schema>; reader: Reader },
   page: {
@@ -21,16 +24,21 @@ export function batchPage(
       sql<string>`max(created_by)`.as('createdBy'),
       sql<number>`min(created_at)`.as('createdAt'),
       sql<number | null>`max(expires_at)`.as('expiresAt'),
+      sql<string>`min(code_hash)`.as('mark'),
     ])
     .groupBy('batch');
   if (before) {
-    const batch = Buffer.from(before.id, 'base64url').toString();
     query = query.having((having) =>
       having.or([
         having(sql`min(created_at)`, '<', before.at),
-        having.and([having(sql`min(created_at)`, '=', before.at), having('batch', '<', batch)]),
+        having.and([
+          having(sql`min(created_at)`, '=', before.at),
+          having(sql`min(code_hash)`, '<', before.id),
+        ]),
       ]),
     );
   }
-  return reader.all(query.orderBy('createdAt', 'desc').orderBy('batch', 'desc').limit(page.limit));
+  return reader.all(query.orderBy('createdAt', 'desc').orderBy('mark', 'desc').limit(page.limit));
 }
+
+export type BatchRow = Awaited<ReturnType<typeof batchPage>>[number];

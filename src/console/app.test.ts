@@ -251,6 +251,26 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(made.codes.some((one) => JSON.stringify(rows).includes(one))).toBe(false);
     });
 
+    test('pages through batches of codes, however long and unusual their names are', async () => {
+      const names = ['漢'.repeat(60), '🎫'.repeat(30), `a.b/c'd"e\\%_ \u202eü-.`, '.'.repeat(60)];
+      const make = (batch: string) =>
+        admin.call('POST', '/api/console/admin/codes', { amountUsd: '1', count: 2, batch });
+      for (const name of names) expect((await make(name)).status).toBe(200);
+      const seen: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const page: { items: { batch: string }[]; next: string | null } = await admin.must(
+          'GET',
+          `/api/console/admin/codes?limit=1&cursor=${encodeURIComponent(cursor)}`,
+        );
+        seen.push(...page.items.map(({ batch }) => batch));
+        cursor = page.next;
+      }
+      expect(seen.toSorted()).toEqual([...names, 'autumn fair'].toSorted());
+      for (const refused of ['漢'.repeat(61), 'a\0b', 'a\ud800b', ' ']) {
+        expect(await make(refused)).toMatchObject({ status: 400, body: { error: { param: 'batch' } } });
+      }
+    });
+
     test('finds accounts by part of the address, taking % and _ as they are', async () => {
       await site.user('under_score@example.com');
       await site.user('underxscore@example.com');

@@ -31,6 +31,10 @@ export class RedeemCodes {
     }
     const { store, clock } = this.#options;
     const name = batch ?? `batch-${randomPart(6)}`;
+    if (!isBatchName(name)) {
+      const rule = `A batch's name has 1 to ${MAX_BATCH_NAME} characters, and no control characters.`;
+      throw new Fault('invalid_field', rule, { param: 'batch' });
+    }
     const codes = Array.from({ length: count }, newCode);
     const shared = {
       batch: name,
@@ -104,6 +108,13 @@ export interface Redeemed {
 }
 
 const MAX_COUNT = 1_000;
+export const MAX_BATCH_NAME = 60;
+
+/** Postgres stores no NUL, and half a character is stored as another one. */
+function isBatchName(name: string): boolean {
+  return name !== '' && name.length <= MAX_BATCH_NAME && name.isWellFormed() && !/\p{Cc}/u.test(name);
+}
+
 /** Crockford's Base32: no I, L, O, U, so that a code survives being read aloud. */
 const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 

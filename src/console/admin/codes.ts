@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { batchPage } from '../../activity/code-batches.ts';
+import { batchPage, type BatchRow } from '../../activity/code-batches.ts';
+import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
-import type { AdminInvite } from '../contract.ts';
+import type { AdminCodeBatch, AdminInvite } from '../contract.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import type { RouteHandlers } from '../visit.ts';
@@ -16,7 +17,7 @@ const expiresAt = z.number().int().positive().max(8_640_000_000_000_000).nullish
 const makeSchema = z.strictObject({
   amountUsd: z.string().max(30),
   count: z.number().int().min(1).max(1_000),
-  batch: z.string().trim().min(1).max(60).optional(),
+  batch: z.string().trim().max(MAX_BATCH_NAME).optional(),
   expiresAt,
 });
 
@@ -31,8 +32,8 @@ export function codeRoutes(parts: RouteParts): Pick<RouteHandlers, CodeRoutes> {
         const page = { before: markCursor(query.cursor), limit: limit + 1 };
         const rows = await batchPage({ db: store.db, reader }, page);
         return pageOf(rows, limit, {
-          item: ({ amount, ...batch }) => ({ ...batch, amountUsd: usd(amount) }),
-          cursor: (row) => `${row.createdAt}.${Buffer.from(row.batch).toString('base64url')}`,
+          item: batchItem,
+          cursor: (row) => `${row.createdAt}.${row.mark}`,
         });
       },
     },
@@ -89,6 +90,11 @@ export function codeRoutes(parts: RouteParts): Pick<RouteHandlers, CodeRoutes> {
       },
     },
   };
+}
+
+function batchItem(row: BatchRow): AdminCodeBatch {
+  const { batch, count, redeemed, createdBy, createdAt, expiresAt } = row;
+  return { batch, amountUsd: usd(row.amount), count, redeemed, createdBy, createdAt, expiresAt };
 }
 
 function inviteItem(row: InviteRow): AdminInvite {
