@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test';
+import page from '../../docs/providers.md' with { type: 'text' };
 import { parseCatalog } from '../catalog/parse.ts';
 import { CLOSED, failed, Pool, releaseProbe, requestPermit, RetryBudget, succeeded } from './pool.ts';
+import { UpstreamFailure } from './port.ts';
+import { kindOf } from './response.ts';
 
 function poolAt(now: number): Pool {
   const yaml = `
@@ -87,4 +90,16 @@ test('retries are a tenth of the requests and a small reserve, however many fail
   }
   expect(retries).toBeGreaterThanOrEqual(1_000);
   expect(retries).toBeLessThanOrEqual(1_020);
+});
+
+test('the page about providers says which refusals are earned by a request, and how long a model rests', () => {
+  const section = /## When a backend fails\n(.*?)\n## /s.exec(page)?.[1] ?? '';
+  const earned = Array.from({ length: 200 }, (_, index) => 400 + index).filter(
+    (status) => new UpstreamFailure(kindOf(status), '').blameless,
+  );
+  expect(section).toContain(
+    `**Refusals that a request earns** (${earned.join(', ')}) say nothing about health`,
+  );
+  expect(section).toContain(`at most ${failed(CLOSED, 0, 3_600_000).openUntil / 1_000} seconds`);
+  expect(section).toContain(`rest the model there for ${broken(0).openUntil / 1_000} seconds`);
 });
