@@ -11,17 +11,21 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
-export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
+/** `toServer` may change what clients send, without changing its length. */
+export async function startFaultProxy(
+  targetPort: number,
+  toServer: (bytes: Buffer) => Buffer = (bytes) => bytes,
+): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
   let frozen = false;
   const server = createServer((client) => {
     const target = connect(targetPort, '127.0.0.1');
-    for (const [socket, other] of [
-      [client, target],
-      [target, client],
+    for (const [socket, other, changed] of [
+      [client, target, toServer],
+      [target, client, (bytes: Buffer) => bytes],
     ] as const) {
       sockets.add(socket);
-      socket.on('data', (bytes) => void other.write(bytes));
+      socket.on('data', (bytes: Buffer) => void other.write(changed(bytes)));
       socket.on('error', () => other.destroy());
       socket.on('close', () => {
         sockets.delete(socket);

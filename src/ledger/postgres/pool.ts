@@ -24,6 +24,7 @@ export class LedgerPool {
   constructor(url: string, log: Log, maxConnections: number, deadlineFactor = 1) {
     this.#log = log;
     this.#callTimeoutMs = CALL_TIMEOUT_MS * deadlineFactor;
+    const settings = connectionSettings(STATEMENT_TIMEOUT_MS * deadlineFactor);
     this.#pool = new Pool({
       connectionString: url,
       max: maxConnections,
@@ -32,13 +33,14 @@ export class LedgerPool {
       keepAlive: true,
       application_name: 'tollgate ledger',
       types: INTEGERS_AS_NUMBERS,
+      // A connection whose settings were refused (by a pooler, say) would decide by other rules, so the pool drops it.
+      verify: (client, done) => {
+        inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(() => done(), done);
+      },
     });
     // A lost connection fails the call that uses it; the events themselves would end the process if nobody listened.
     this.#pool.on('error', ignore);
-    this.#pool.on('connect', (client) => {
-      client.on('error', ignore);
-      client.query(connectionSettings(STATEMENT_TIMEOUT_MS * deadlineFactor)).catch(ignore);
-    });
+    this.#pool.on('connect', (client) => client.on('error', ignore));
   }
 
   /** A deadlock or a serialisation failure undid everything: the call is made again, a bounded number of times. */

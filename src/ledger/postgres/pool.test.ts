@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test';
+import { startFaultProxy } from '../../../test/support/fault-proxy.ts';
+import { postgresHarness } from '../../../test/support/postgres-ledger.ts';
+import { addAccount } from '../testing/contract-harness.ts';
+
+test('a connection whose settings the database refuses decides nothing, and the next one may', async () => {
+  const harness = await postgresHarness();
+  const url = new URL(harness.backend.url);
+  // The server itself refuses the setting, because there is none of that name.
+  let refusing = true;
+  const proxy = await startFaultProxy(Number(url.port), (bytes) =>
+    refusing ? Buffer.from(bytes.toString('latin1').replace('SET jit =', 'SET jjj ='), 'latin1') : bytes,
+  );
+  url.port = String(proxy.port);
+  const node = harness.anotherNode('behind a pooler', { url: url.href });
+  const { id } = await addAccount(harness);
+  const credit = { accountId: id, kind: 'credit', amount: 5_000, cause: 'test', actor: 'test' } as const;
+  const unavailable = { code: 'service_unavailable', detail: expect.stringContaining('"jjj"') as string };
+
+  await expect(node.identify({ kind: 'account', id })).rejects.toMatchObject(unavailable);
+  await expect(node.post(credit)).rejects.toMatchObject(unavailable);
+  expect(await harness.ledger().identify({ kind: 'account', id })).toMatchObject({ balance: 0 });
+
+  refusing = false;
+  const posted = await untilAvailable(() => node.post(credit));
+  expect(posted).toMatchObject({ balance: 5_000 });
+  expect(await untilAvailable(() => node.identify({ kind: 'account', id }))).toMatchObject({
+    balance: 5_000,
+  });
+  await node.close();
+  await proxy.close();
+  await harness.close();
+}, 60_000);
+
+/** After a failure to connect, calls fail at once for a moment. */
+async function untilAvailable<Answer>(call: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    try {
+      return await call();
+    } catch {
+      await Bun.sleep(10);
+    }
+  }
+}
