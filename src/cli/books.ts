@@ -85,8 +85,9 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
   const days = textFlag(input, 'days');
   if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount of dollars.`);
   if (days !== undefined && !(Number(days) > 0)) throw new UsageError('--days takes a number above 0.');
-  return await context.withServices(async ({ store, codesKey }) => {
-    const made = await new RedeemCodes({ store, key: codesKey, clock: context.clock }).make({
+  return await context.withServices(async ({ store, ledger, codesKey }) => {
+    const codes = new RedeemCodes({ store, ledger, key: codesKey, clock: context.clock });
+    const made = await codes.make({
       amount,
       count,
       batch: textFlag(input, 'batch'),

@@ -3,10 +3,10 @@ import type { Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { randomPart, type AccountId } from '../std/ids.ts';
-import { nanoUsd, type NanoUsd } from '../std/money.ts';
+import type { NanoUsd } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import { creditWithin } from './credit.ts';
+import type { Ledger, Redeemed } from './port.ts';
 
 /** Codes that are worth their amount to whoever enters them first. The store knows only their keyed hashes. */
 export class RedeemCodes {
@@ -54,32 +54,15 @@ export class RedeemCodes {
     return { batch: name, codes };
   }
 
-  /**
-   * Credits the code's worth, once: marking the code, the entry and the balance are one transaction, and the code's hash
-   * is the entry's `once`. `undefined`: there is no such code, it is too old, or somebody was faster.
-   */
+  /** Credits the code's worth, once. `undefined`: there is no such code, it is too old, or somebody was faster. */
   async redeem(code: string, accountId: AccountId): Promise<Redeemed | undefined> {
-    const { store, clock } = this.#options;
-    const hash = this.#hash(normalCode(code));
-    const now = clock.now();
-    const redeemed = await store.db.transaction().execute(async (tx) => {
-      const taken = await tx
-        .updateTable('redeem_code')
-        .set({ redeemed_by: accountId, redeemed_at: now })
-        .where('code_hash', '=', hash)
-        .where('redeemed_by', 'is', null)
-        .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
-        .returning(['amount', 'batch'])
-        .executeTakeFirst();
-      return (
-        taken && {
-          amount: nanoUsd(taken.amount),
-          balance: await credit(tx, { ...taken, hash, accountId, now }),
-        }
-      );
-    });
-    if (redeemed) await store.durable();
-    return redeemed;
+    const { ledger, clock } = this.#options;
+    try {
+      return await ledger.redeem({ codeHash: this.#hash(normalCode(code)), accountId, at: clock.now() });
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || thrown.code !== 'invalid_field') throw thrown;
+      throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'code', cause: thrown });
+    }
   }
 
   #hash(code: string): string {
@@ -89,6 +72,7 @@ export class RedeemCodes {
 
 export interface RedeemCodesOptions {
   readonly store: Store;
+  readonly ledger: Pick<Ledger, 'redeem'>;
   /** Of the installation's secret: a stolen copy of the store redeems nothing. */
   readonly key: Uint8Array;
   readonly clock: Clock;
@@ -100,11 +84,6 @@ export interface NewBatch {
   readonly batch?: string | undefined;
   readonly expiresAt?: number | undefined;
   readonly actor: string;
-}
-
-export interface Redeemed {
-  readonly amount: NanoUsd;
-  readonly balance: NanoUsd;
 }
 
 const MAX_COUNT = 1_000;
@@ -143,30 +122,4 @@ async function refuseTaken(tx: Transaction<Schema>, batch: string): Promise<void
     .limit(1)
     .executeTakeFirst();
   if (taken) throw new Fault('invalid_field', `There is a batch '${batch}' already.`, { param: 'batch' });
-}
-
-interface CodeCredit {
-  readonly amount: number;
-  readonly batch: string;
-  readonly hash: string;
-  readonly accountId: AccountId;
-  readonly now: number;
-}
-
-/** Throwing here undoes the redemption: the code stays good for an account that can take it. */
-async function credit(
-  tx: Transaction<Schema>,
-  { amount, batch, hash, accountId, now }: CodeCredit,
-): Promise<NanoUsd> {
-  const balance = await creditWithin(tx, {
-    accountId,
-    amount,
-    once: `code:${hash}`,
-    cause: `code of ${batch}`,
-    actor: `code:${hash.slice(0, 12)}`,
-    now,
-  });
-  if (balance === undefined)
-    throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'code' });
-  return balance;
 }

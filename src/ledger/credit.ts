@@ -14,8 +14,8 @@ export interface CreditWithin {
 }
 
 /**
- * The new balance, after a credit that is part of a transaction which does more: all of it happens, or nothing. Every
- * other credit goes through the ledger's `post`. `undefined`: the account cannot take so much, and nothing was changed.
+ * The new balance, after a credit that is part of a transaction which does more: all of it happens, or nothing. Only
+ * the first administrator's starting credit is: every other one goes through the ledger. `undefined`: the account cannot take so much, and nothing was changed.
  */
 export async function creditWithin(
   tx: Transaction<Schema>,

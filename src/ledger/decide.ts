@@ -233,6 +233,11 @@ export function balanceAfter(
   return nanoUsd(account.balance + amount);
 }
 
+/** The names in the entry of a redeemed code; `once` is why no code is worth anything twice. */
+export function redeemedEntry(codeHash: string, batch: string): Pick<NewEntry, 'once' | 'cause' | 'actor'> {
+  return { once: `code:${codeHash}`, cause: `code of ${batch}`, actor: `code:${codeHash.slice(0, 12)}` };
+}
+
 function refused(message: string): Fault {
   return new Fault('invalid_field', message, { param: 'amount' });
 }

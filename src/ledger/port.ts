@@ -27,6 +27,11 @@ export interface Ledger {
   identify(caller: Caller): Promise<AccountSnapshot | undefined>;
   /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */
   post(entry: NewEntry): Promise<{ readonly entryId: number; readonly balance: NanoUsd }>;
+  /**
+   * Credits a redeem code's worth as `post` does, in one transaction with marking the code as used. `undefined`: there is
+   * no such code, it is too old, or somebody was faster. Throws `invalid_field` like `post`, and the code stays good.
+   */
+  redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /** Every invariant of the books, checked in the store; returns breaches, none when all is well. */
   verify(): Promise<Verification>;
 }
@@ -173,6 +178,18 @@ export interface NewEntry {
   readonly actor: string;
   /** Posting the same key twice changes nothing the second time. */
   readonly once?: string | undefined;
+}
+
+export interface Redemption {
+  readonly codeHash: string;
+  readonly accountId: AccountId;
+  /** When the code was entered, which decides whether it is too old. */
+  readonly at: number;
+}
+
+export interface Redeemed {
+  readonly amount: NanoUsd;
+  readonly balance: NanoUsd;
 }
 
 export interface Verification {

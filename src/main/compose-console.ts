@@ -37,7 +37,7 @@ export function composeConsole(
     auth,
     setup,
     accounts,
-    codes: new RedeemCodes({ store, key: secret.key('codes'), clock }),
+    codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
     catalog,
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
     backends: pool,

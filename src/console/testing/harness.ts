@@ -127,7 +127,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     auth,
     setup: createSetup({ store, people: auth.people, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
-    codes: new RedeemCodes({ store, key: KEY, clock }),
+    codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     catalog,
     catalogEditor: catalog,
     backends: restingNever(catalog),

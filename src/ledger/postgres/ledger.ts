@@ -10,6 +10,8 @@ import type {
   Ledger,
   NewEntry,
   Progress,
+  Redeemed,
+  Redemption,
   Settled,
   Settlement,
   AccountSnapshot,
@@ -33,7 +35,7 @@ import {
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
-import { postEntry } from './posting.ts';
+import { postEntry, redeemCode } from './posting.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
@@ -131,6 +133,10 @@ export class PostgresLedger implements Ledger {
 
   post(entry: NewEntry): ReturnType<Ledger['post']> {
     return postEntry(this.#controlPool, entry, this.#offsetUs());
+  }
+
+  redeem(redemption: Redemption): Promise<Redeemed | undefined> {
+    return redeemCode(this.#controlPool, redemption, this.#offsetUs());
   }
 
   async verify(): Promise<Verification> {

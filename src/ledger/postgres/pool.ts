@@ -34,8 +34,8 @@ export class LedgerPool {
       application_name: 'tollgate ledger',
       types: INTEGERS_AS_NUMBERS,
       // A connection whose settings were refused (by a pooler, say) would decide by other rules, so the pool drops it.
-      verify: (client, done) => {
-        inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(() => done(), done);
+      verify: (client, finish) => {
+        inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(() => finish(), finish);
       },
     });
     // A lost connection fails the call that uses it; the events themselves would end the process if nobody listened.

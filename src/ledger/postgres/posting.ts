@@ -1,10 +1,10 @@
 import { Fault } from '../../std/fault.ts';
 import { randomPart } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
-import type { NewEntry } from '../port.ts';
+import type { NewEntry, Redeemed, Redemption } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
-import { balanceAfter } from '../decide.ts';
+import { balanceAfter, redeemedEntry } from '../decide.ts';
 
 /** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
 export async function postEntry(
@@ -16,10 +16,29 @@ export async function postEntry(
   const { accountId, kind, amount, cause, actor } = entry;
   const once = entry.once ?? `post:${randomPart(ONCE_LENGTH)}`;
   const row = await callAgain(session, [offsetUs, MAX_BALANCE, accountId, kind, amount, once, cause, actor]);
-  if (!row) throw new Fault('invalid_field', 'There is no such account.', { param: 'account' });
+  if (!row) throw noAccount();
   if (row.entry_id !== null) return { entryId: row.entry_id, balance: nanoUsd(row.balance) };
   balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, entry);
   throw new Error('an entry within all bounds was refused');
+}
+
+/** A lost answer is not asked for again: that code is used by now, and nobody could tell by whom it was this time. */
+export async function redeemCode(
+  session: LedgerPool,
+  { codeHash, accountId, at }: Redemption,
+  offsetUs: number,
+): Promise<Redeemed | undefined> {
+  const { once, cause, actor } = redeemedEntry(codeHash, '');
+  const values = [offsetUs, MAX_BALANCE, accountId, once, cause, actor, codeHash, at];
+  const [row] = await session.call<RedeemRow>(REDEEM, values).catch((error: unknown) => {
+    throw error instanceof CallFailed ? unavailable(error.message, error) : error;
+  });
+  if (!row) return undefined;
+  const amount = nanoUsd(row.amount);
+  if (row.balance === null || row.held === null) throw noAccount();
+  if (row.entry_id !== null) return { amount, balance: nanoUsd(row.balance) };
+  balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, { kind: 'credit', amount });
+  throw new Error('a code within all bounds was refused');
 }
 
 const ONCE_LENGTH = 22;
@@ -35,6 +54,34 @@ interface PostRow {
   readonly entry_id: number | null;
   readonly balance: number;
   readonly held: number;
+}
+
+/** Whoever comes second waits for the code's row, and then finds it used. */
+const REDEEM: Statement = {
+  name: 'ledger_redeem',
+  text: `WITH code AS (
+      SELECT c.amount, c.batch FROM redeem_code c
+        WHERE c.code_hash = $7 AND c.redeemed_by IS NULL AND (c.expires_at IS NULL OR c.expires_at > $8)
+        FOR NO KEY UPDATE
+    ), posted AS (
+      SELECT code.amount, p.* FROM code LEFT JOIN LATERAL
+        ledger_post($1, $2, $3, 'credit', code.amount, $4, $5::text || code.batch, $6) AS p ON true
+    ), marked AS (
+      UPDATE redeem_code c SET redeemed_by = $3, redeemed_at = $8 FROM posted
+        WHERE c.code_hash = $7 AND posted.entry_id IS NOT NULL
+    )
+    SELECT * FROM posted`,
+};
+
+interface RedeemRow {
+  readonly amount: number;
+  readonly entry_id: number | null;
+  readonly balance: number | null;
+  readonly held: number | null;
+}
+
+function noAccount(): Fault {
+  return new Fault('invalid_field', 'There is no such account.', { param: 'account' });
 }
 
 async function callAgain(session: LedgerPool, values: readonly unknown[]): Promise<PostRow | undefined> {

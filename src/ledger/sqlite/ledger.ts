@@ -14,6 +14,8 @@ import type {
   Ledger,
   NewEntry,
   Progress,
+  Redeemed,
+  Redemption,
   Settled,
   Settlement,
   AccountSnapshot,
@@ -21,7 +23,7 @@ import type {
 } from '../port.ts';
 import { Books, KnownAccounts } from './books.ts';
 import type { Lease } from '../lease.ts';
-import { admitRequest, expireHold, post, renew, settle, voidHold } from './operations.ts';
+import { admitRequest, expireHold, post, redeem, renew, settle, voidHold } from './operations.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { verifyBooks } from '../verify-checks.ts';
 
@@ -93,6 +95,10 @@ export class SqliteLedger implements Ledger {
 
   post(entry: NewEntry): ReturnType<Ledger['post']> {
     return this.#commits.submit((books) => post(books, entry), true);
+  }
+
+  redeem(redemption: Redemption): Promise<Redeemed | undefined> {
+    return this.#commits.submit((books) => redeem(books, redemption), true);
   }
 
   /** Reads all the books, on the side: requests are served meanwhile. */

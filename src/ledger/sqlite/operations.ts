@@ -12,6 +12,7 @@ import {
   isUsage,
   NO_CHARGE,
   OVERRUN_ACCOUNT,
+  redeemedEntry,
   REQUEST_ACTOR,
   type Charge,
 } from '../decide.ts';
@@ -23,6 +24,8 @@ import type {
   HoldState,
   NewEntry,
   Progress,
+  Redeemed,
+  Redemption,
   Settled,
   Settlement,
   UsageSource,
@@ -182,6 +185,16 @@ export function post(books: Books, entry: NewEntry): { entryId: number; balance:
   account.balance = balance;
   books.touch(account);
   return { entryId: Number(lastInsertRowid), balance };
+}
+
+export function redeem(books: Books, { codeHash, accountId, at }: Redemption): Redeemed | undefined {
+  const code = books.statements.redeemableCode.get(codeHash, at);
+  if (!code) return undefined;
+  const amount = nanoUsd(code.amount);
+  const entry = { accountId, kind: 'credit', amount, ...redeemedEntry(codeHash, code.batch) } as const;
+  const { balance } = post(books, entry);
+  books.statements.markRedeemed.run(accountId, at, codeHash);
+  return { amount, balance };
 }
 
 interface Closing {

@@ -44,6 +44,13 @@ export function prepareStatements(database: Database) {
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     entryByOnce: database.prepare<{ id: number }, [string]>('SELECT id FROM entry WHERE once = ?'),
+    redeemableCode: database.prepare<{ amount: number; batch: string }, [string, number]>(
+      `SELECT amount, batch FROM redeem_code
+       WHERE code_hash = ? AND redeemed_by IS NULL AND (expires_at IS NULL OR expires_at > ?)`,
+    ),
+    markRedeemed: database.prepare<void, [string, number, string]>(
+      'UPDATE redeem_code SET redeemed_by = ?, redeemed_at = ? WHERE code_hash = ?',
+    ),
     addUsage: database.prepare<void, Values>(
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
         output_tokens, reasoning_tokens, images, charged)

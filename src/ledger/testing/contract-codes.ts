@@ -14,6 +14,7 @@ import {
 /** What redeem codes promise, on either database. */
 export function codeCases(check: ContractCheck): void {
   batchCases(check);
+  postingCases(check);
   redeemCases(check);
 }
 
@@ -23,6 +24,7 @@ const NOW = 1_000_000;
 function codesOn(harness: LedgerHarness, now = NOW): RedeemCodes {
   return new RedeemCodes({
     store: harness.store,
+    ledger: harness.ledger(),
     key: new Uint8Array(32).fill(3),
     clock: { now: () => now },
   });
@@ -58,6 +60,42 @@ function batchCases(check: ContractCheck): void {
       { amount: AMOUNT, count: 1.5 },
     ];
     for (const batch of refused) expect(codes.make({ ...batch, actor: 'cli' })).rejects.toBeInstanceOf(Fault);
+  });
+}
+
+function postingCases(check: ContractCheck): void {
+  check('a redeemed code is posted by the ledger itself, among all else that it does', async (harness) => {
+    const ledger = harness.ledger();
+    const before = await harness.now();
+    const made = await codesOn(harness).make({ amount: AMOUNT, count: 1, actor: 'cli' });
+    const accounts = await Promise.all(Array.from({ length: 20 }, () => addAccount(harness)));
+    const redeemed = await Promise.all(
+      accounts.map(async ({ id }) => {
+        const [result] = await Promise.all([
+          codesOn(harness).redeem(nth(made.codes, 0), id),
+          ledger.post({ accountId: id, kind: 'credit', amount: 7, cause: 'test', actor: 'test' }),
+        ]);
+        return result;
+      }),
+    );
+    expect(redeemed.filter((result) => result)).toHaveLength(1);
+    const rows = await harness.store.db.selectFrom('entry').selectAll().where('amount', '=', 5_000).execute();
+    const winner = nth(accounts, redeemed.findIndex(Boolean));
+    expect(rows).toMatchObject([{ account_id: winner.id, kind: 'credit' }]);
+    // The ledger's clock, as in every entry that it posts; the codes of this test live in another year.
+    expect(nth(rows, 0).created_at).toBeGreaterThanOrEqual(before);
+    // Its key is taken: posting under it again changes nothing.
+    const once = nth(rows, 0).once ?? '';
+    const again = await ledger.post({
+      accountId: winner.id,
+      kind: 'credit',
+      amount: 9,
+      cause: '',
+      actor: '',
+      once,
+    });
+    expect(again).toEqual({ entryId: nth(rows, 0).id, balance: nanoUsd(5_007) });
+    expect((await ledger.verify()).breaches).toEqual([]);
   });
 }
 
