@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
 import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
@@ -18,7 +17,7 @@ export interface Built {
 /** Turns a file of the right shape into a catalog and checks that all it refers to is there. */
 export function buildCatalog(
   file: CatalogFile,
-  { env, rules, folder }: { env: Environment; rules: KeyRules; folder: string },
+  { env, rules }: { env: Environment; rules: KeyRules },
 ): Built {
   const references = new References(env, rules);
   const mistakes: PathMistake[] = [];
@@ -44,8 +43,6 @@ export function buildCatalog(
       imagesPerMinute: file.limits.images_per_minute,
       concurrent: file.limits.concurrent,
     },
-    tls: buildTls(file.tls, folder),
-    trustedProxies: file.trusted_proxies,
   };
   return { catalog, mistakes: [...mistakes, ...references.mistakes], withheld: references.withheld };
 }
@@ -226,12 +223,6 @@ function splitId(text: string): { endpoint: string; model: string } {
   return slash < 0
     ? { endpoint: text, model: '' }
     : { endpoint: text.slice(0, slash), model: text.slice(slash + 1) };
-}
-
-function buildTls(tls: CatalogFile['tls'], folder: string): Catalog['tls'] {
-  if (tls === undefined) return undefined;
-  if (tls === 'self-signed') return { kind: 'self-signed' };
-  return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
 }
 
 function unknown(what: string, name: string, known: Readonly<Record<string, unknown>>): string {

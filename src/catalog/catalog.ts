@@ -20,16 +20,9 @@ export interface Catalog {
     readonly imagesPerMinute: number;
     readonly concurrent: number;
   };
-  /** How Tollgate itself serves HTTPS; absent: it does not, and a proxy in front of it may. Read at start. */
-  readonly tls?: TlsConfig | undefined;
-  /** Addresses and CIDR ranges whose `x-forwarded-*` headers are believed. */
-  readonly trustedProxies?: readonly string[] | undefined;
+  /** What stands in the same file and is not about what is sold, by key, checked; whoever gave its schema reads it. */
+  readonly settings?: ReadonlyMap<string, { readonly label: string; readonly value: unknown }> | undefined;
 }
-
-/** Paths are absolute: a relative one in the file is relative to the file. */
-export type TlsConfig =
-  | { readonly kind: 'files'; readonly cert: string; readonly key: string }
-  | { readonly kind: 'self-signed' };
 
 export type EndpointType = 'chat_completion' | 'image_generation' | 'embedding';
 

@@ -60,11 +60,15 @@ function factsOf(catalog: Catalog): Map<string, Facts> {
     'images per minute': String(imagesPerMinute),
     concurrent: String(concurrent),
   });
-  facts.set('server', {
-    tls: catalog.tls?.kind ?? 'none',
-    'trusted proxies': listText(catalog.trustedProxies ?? []),
-  });
+  const settings = [...(catalog.settings?.values() ?? [])];
+  facts.set('server', Object.fromEntries(settings.map(({ label, value }) => [label, settingText(value)])));
   return facts;
+}
+
+function settingText(value: unknown): string {
+  if (value === undefined) return 'none';
+  if (Array.isArray(value)) return listText(value.map(String));
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function endpointFacts(endpoint: Endpoint): Facts {

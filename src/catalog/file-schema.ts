@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseUsd } from '../std/money.ts';
 import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
@@ -121,8 +120,7 @@ const endpoint = strict({
   unavailable: text.optional().describe('Why it cannot serve now; requests are refused with these words.'),
 });
 
-/** The catalog file: one schema for the parser, the editor's JSON Schema and the documentation. */
-export const catalogFile = strict({
+const CATALOG_KEYS = {
   upstreams: z.record(name, upstream).describe('Backends, by name.'),
   lists: z
     .record(name, z.array(model).min(1, 'must hold at least one model'))
@@ -142,26 +140,24 @@ export const catalogFile = strict({
     )
     .default({})
     .describe('Other model names for /v1 clients, each standing for `code/model`.'),
-  tls: z
-    .union([z.literal('self-signed'), strict({ cert: text, key: text })], {
-      error: 'must be self-signed, or { cert, key } with the paths of two PEM files',
-    })
-    .optional()
-    .describe('Serve HTTPS with these PEM files, or with a certificate made at start.'),
-  trusted_proxies: z
-    .array(z.string().refine(isAddressRange, 'must be an address or a range, such as 10.0.0.0/8'))
-    .max(200)
-    .default([])
-    .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.'),
-});
+};
 
-export type CatalogFile = z.output<typeof catalogFile>;
+/** Further keys of the file, of whoever reads it too. The label names a key where changes are listed. */
+export type FileSettings = Readonly<Record<string, { readonly label: string; readonly schema: z.ZodType }>>;
+
+/** The file: one schema for the parser, the editor's JSON Schema and the documentation. */
+export function catalogFile(settings: FileSettings) {
+  const more = Object.entries(settings).map(([key, { schema }]) => [key, schema] as const);
+  return strict({ ...CATALOG_KEYS, ...Object.fromEntries(more) });
+}
+
+export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type UpstreamEntry = z.output<typeof upstream>;
 
 /** Unknown keys are refused everywhere: a mistyped `cached_inptu` would otherwise be a wrong price. */
-function strict<Shape extends z.ZodRawShape>(shape: Shape) {
+export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown key; known here: ${known}` : undefined),
@@ -198,11 +194,4 @@ function priceProblem(value: string, mostText: string): string {
   if (/^\d+\.\d{10,}$/.test(value)) return 'has more than nine decimals; round it';
   if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${mostText}`;
   return 'must be an amount of US dollars such as 0.25, as a plain decimal without sign or exponent';
-}
-
-function isAddressRange(range: string): boolean {
-  const [address = '', prefix, ...rest] = range.split('/');
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { SERVER_SETTINGS, serverSettings } from '../main/server-settings.ts';
 import { catalogJsonSchema } from './json-schema.ts';
 import { parseCatalog } from './parse.ts';
 
@@ -6,12 +7,16 @@ const ROOT = new URL('../../', import.meta.url).pathname;
 
 test('the JSON Schema for editors is the one the parser uses (else run: bun scripts/write-schema.ts)', async () => {
   expect(await Bun.file(`${ROOT}schema/tollgate.schema.json`).json()).toEqual(
-    JSON.parse(catalogJsonSchema()),
+    JSON.parse(catalogJsonSchema(SERVER_SETTINGS)),
   );
 });
 
 test('the example file works as it stands, without any key', async () => {
-  const catalog = parseCatalog(await example(), { fileName: 'tollgate.example.yaml', env: {} });
+  const catalog = parseCatalog(await example(), {
+    fileName: 'tollgate.example.yaml',
+    env: {},
+    settings: SERVER_SETTINGS,
+  });
   expect([...catalog.endpoints.keys()]).toEqual(['svc_chat', 'svc_tgter']);
 });
 
@@ -21,11 +26,11 @@ test('the example file works with everything in it switched on', async () => {
   const env = Object.fromEntries(
     variables.map((name) => [name, name.endsWith('_URL') ? 'https://example.com/v1' : 'value']),
   );
-  const catalog = parseCatalog(on, { fileName: 'tollgate.example.yaml', env });
+  const catalog = parseCatalog(on, { fileName: 'tollgate.example.yaml', env, settings: SERVER_SETTINGS });
   expect(catalog.endpoints.size).toBeGreaterThan(6);
   expect(catalog.endpoints.get('partner_chat')!.places.map((place) => place.length)).toEqual([2, 1]);
   expect(catalog.upstreams.size).toBeGreaterThan(9);
-  expect(catalog.tls).toMatchObject({ kind: 'files' });
+  expect(serverSettings(catalog, '/etc').tls).toMatchObject({ kind: 'files' });
 });
 
 function example(): Promise<string> {

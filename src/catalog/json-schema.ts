@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { catalogFile } from './file-schema.ts';
+import { catalogFile, type FileSettings } from './file-schema.ts';
 
 /** The file's schema for editors, from the very schema that reads the file. Draft 7 is what editors' YAML plugins know best. */
-export function catalogJsonSchema(): string {
-  const schema = z.toJSONSchema(catalogFile, { io: 'input', target: 'draft-7' });
+export function catalogJsonSchema(settings: FileSettings): string {
+  const schema = z.toJSONSchema(catalogFile(settings), { io: 'input', target: 'draft-7' });
   const titled = { title: 'Tollgate catalog', ...schema };
   return `${JSON.stringify(titled, null, 2)}\n`;
 }

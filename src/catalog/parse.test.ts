@@ -76,8 +76,6 @@ describe('a catalog that is right', () => {
       output: 2_000_000_000,
     });
     expect(catalog.limits).toEqual({ chatPerMinute: 600, imagesPerMinute: 60, concurrent: 50 });
-    expect(catalog.trustedProxies).toEqual([]);
-    expect(catalog.tls).toBeUndefined();
   });
 
   test('a small context lowers the default of the longest answer', () => {
@@ -113,13 +111,6 @@ describe('a catalog that is right', () => {
     expect(rest!.price).toMatchObject({ kind: 'images', otherwise: 20_000_000 });
     const [gift] = image('free: true, sizes: [512x512]').endpoints.get('chat')!.models;
     expect(gift!.price).toMatchObject({ kind: 'images', otherwise: 0 });
-  });
-
-  test('paths of the certificate are relative to the file', () => {
-    const text = `${file({})}tls: { cert: certs/a.pem, key: /keys/b.pem }\n`;
-    const catalog = parseCatalog(text, { fileName: '/etc/tollgate/tollgate.yaml', env: {} });
-    expect(catalog.tls).toEqual({ kind: 'files', cert: '/etc/tollgate/certs/a.pem', key: '/keys/b.pem' });
-    expect(parse(`${file({})}tls: self-signed\n`).tls).toEqual({ kind: 'self-signed' });
   });
 
   test('the version changes with the text and with a secret it uses', () => {

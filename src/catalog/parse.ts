@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
-import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { buildCatalog } from './build.ts';
 import type { Catalog } from './catalog.ts';
-import { catalogFile } from './file-schema.ts';
+import { catalogFile, type FileSettings } from './file-schema.ts';
 import { FILE_RULES, type KeyRules, type Environment } from './key-rules.ts';
 import { CatalogError, type PathMistake } from './mistakes.ts';
 import { strayReferences } from './secrets.ts';
 import { readYaml } from './yaml-source.ts';
 
 export interface ParseOptions {
-  /** For messages; paths in the file are relative to its folder. */
+  /** For messages. */
   readonly fileName: string;
   /** Where `${NAME}` is looked up. */
   readonly env: Environment;
   /** What may be read and sent; absent: everything, as in the operator's file. */
   readonly rules?: KeyRules;
+  /** Keys of the file besides the catalog's; absent: none, and each is refused as unknown. */
+  readonly settings?: FileSettings | undefined;
   /** A saved catalog stays in force without the upstreams whose keys are for other servers; a draft is refused. */
   readonly withheld?: 'refuse' | 'block';
 }
@@ -23,7 +24,7 @@ export interface ParseOptions {
 /** Reads a catalog or throws a {@link CatalogError} that lists every mistake with its line, column and key. */
 export function parseCatalog(
   text: string,
-  { fileName, env, rules = FILE_RULES, withheld = 'refuse' }: ParseOptions,
+  { fileName, env, rules = FILE_RULES, settings = {}, withheld = 'refuse' }: ParseOptions,
 ): Catalog {
   const source = readYaml(text);
   if (source.mistakes.length > 0) throw new CatalogError(fileName, source.mistakes);
@@ -34,14 +35,21 @@ export function parseCatalog(
       placed.toSorted((a, b) => a.line - b.line || a.column - b.column),
     );
   };
-  const parsed = catalogFile.safeParse(source.value, { error: sentence });
+  const parsed = catalogFile(settings).safeParse(source.value, { error: sentence });
   const stray = strayReferences(source.value);
   if (!parsed.success)
     return refuse([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]);
-  const built = buildCatalog(parsed.data, { env, rules, folder: dirname(fileName) });
+  const built = buildCatalog(parsed.data, { env, rules });
   const mistakes = [...built.mistakes, ...stray, ...(withheld === 'refuse' ? built.withheld : [])];
   if (mistakes.length > 0) return refuse(mistakes);
-  return { version: versionOf(text, env, built.withheld), ...built.catalog };
+  const values: Readonly<Record<string, unknown>> = parsed.data;
+  return {
+    version: versionOf(text, env, built.withheld),
+    ...built.catalog,
+    settings: new Map(
+      Object.entries(settings).map(([key, { label }]) => [key, { label, value: values[key] }]),
+    ),
+  };
 }
 
 /** A changed secret is a changed catalog as well, but a version is shown to people: the hash is cut to what names it. */

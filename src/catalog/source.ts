@@ -3,7 +3,8 @@ import { dirname, resolve } from 'node:path';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
-import { type CatalogSource, LiveCatalog } from './catalog.ts';
+import { type Catalog, type CatalogSource, LiveCatalog } from './catalog.ts';
+import type { FileSettings } from './file-schema.ts';
 import { parseCatalog } from './parse.ts';
 import type { Environment } from './key-rules.ts';
 import { MAX_YAML_CHARACTERS } from './yaml-source.ts';
@@ -13,6 +14,7 @@ export interface CatalogOptions {
   readonly path?: string | undefined;
   readonly builtin: (env: Environment) => string;
   readonly env: Environment;
+  readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** A change seen by nobody (a file behind a link, a network disk) is found by looking. */
@@ -21,9 +23,9 @@ export interface CatalogOptions {
 
 /** Reads the catalog, or throws a {@link StartupError} that says why not. */
 export function openCatalog(options: CatalogOptions): CatalogSource {
-  const { path, env, log, clock } = options;
+  const { path, env, settings, log, clock } = options;
   if (path === undefined) {
-    const catalog = parseCatalog(options.builtin(env), { fileName: 'built-in catalog', env });
+    const catalog = parseCatalog(options.builtin(env), { fileName: 'built-in catalog', env, settings });
     const live = new LiveCatalog(catalog, { kind: 'store', path, log, clock });
     return sourceOf(
       live,
@@ -59,22 +61,19 @@ const SETTLE_MS = 50;
  */
 class CatalogFile {
   readonly live: LiveCatalog;
-  /** As given, for messages; and whole, for reading. */
-  readonly #name: string;
   readonly #path: string;
-  readonly #env: Environment;
+  readonly #parse: (text: string) => Catalog;
   readonly #watcher: FSWatcher | undefined;
   readonly #poll: NodeJS.Timeout;
   #settle: NodeJS.Timeout | undefined;
   /** The text last looked at, good or bad. */
   #text: string;
 
-  constructor(name: string, { env, log, clock, pollMs }: CatalogOptions) {
-    this.#name = name;
+  constructor(name: string, { env, settings, log, clock, pollMs }: CatalogOptions) {
     this.#path = resolve(name);
-    this.#env = env;
+    this.#parse = (text) => parseCatalog(text, { fileName: name, env, settings });
     this.#text = readFirst(this.#path);
-    const catalog = parseCatalog(this.#text, { fileName: name, env });
+    const catalog = this.#parse(this.#text);
     this.live = new LiveCatalog(catalog, { kind: 'file', path: this.#path, log, clock });
     this.#watcher = watchFolder(dirname(this.#path), () => this.#changed(), log);
     this.#poll = setInterval(() => this.reload(), pollMs ?? POLL_MS);
@@ -98,7 +97,7 @@ class CatalogFile {
       const text = readText(this.#path);
       if (text === this.#text && this.live.status().error === undefined) return;
       this.#text = text;
-      this.live.replace(parseCatalog(text, { fileName: this.#name, env: this.#env }));
+      this.live.replace(this.#parse(text));
     } catch (error) {
       this.live.refuse(error);
     }

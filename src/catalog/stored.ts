@@ -6,6 +6,7 @@ import type { Log } from '../std/log.ts';
 import type { Schema } from '../store/schema.ts';
 import { type Catalog, type CatalogSource, type CatalogStatus, LiveCatalog } from './catalog.ts';
 import { catalogChanges, type CatalogChange } from './diff.ts';
+import type { FileSettings } from './file-schema.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
 import { parseCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
@@ -19,6 +20,7 @@ export interface StoredCatalogOptions {
   readonly sealingKey: Uint8Array;
   readonly builtin: (env: Environment) => string;
   readonly env: Environment;
+  readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** How often to ask for a newer version. */
@@ -101,7 +103,12 @@ export class StoredCatalog implements CatalogSource {
   propose(yaml: string): Proposal {
     const { env, rules } = this.#newest;
     try {
-      const catalog = parseCatalog(yaml, { fileName: 'catalog', env, rules });
+      const catalog = parseCatalog(yaml, {
+        fileName: 'catalog',
+        env,
+        rules,
+        settings: this.#options.settings,
+      });
       return { ok: true, mistakes: [], changes: catalogChanges(this.current(), catalog) };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
@@ -210,7 +217,7 @@ interface Stored {
 
 /** The newest content; `known` itself when nothing is newer, which costs two small queries. */
 async function readStored(
-  { builtin, env, log }: StoredCatalogOptions,
+  { builtin, env, settings, log }: StoredCatalogOptions,
   versions: CatalogVersions,
   keys: ProviderKeys,
   known?: Stored,
@@ -225,7 +232,7 @@ async function readStored(
   const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;
   const rules = consoleRules(origins, env);
   const parse = (): Catalog => {
-    const catalog = parseCatalog(yaml, { fileName, env: all, rules, withheld: 'block' });
+    const catalog = parseCatalog(yaml, { fileName, env: all, rules, settings, withheld: 'block' });
     for (const { name, problem } of catalog.upstreams.values())
       if (problem !== undefined) log.warn('provider_key_withheld', { upstream: name, reason: problem });
     return catalog;

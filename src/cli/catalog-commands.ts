@@ -8,8 +8,8 @@ export const catalogCommands: readonly CliCommand[] = [
     about: 'say what a catalog file sells, or what is wrong with it, line by line',
     flags: {},
     least: 1,
-    run: async ({ arguments: [path = ''] }, { env, print }) => {
-      const { ok, lines } = checkCatalogFile(path, env);
+    run: async ({ arguments: [path = ''] }, { env, fileSettings, print }) => {
+      const { ok, lines } = checkCatalogFile(path, env, fileSettings);
       for (const line of lines) print(line);
       return ok ? 0 : 1;
     },
@@ -31,8 +31,8 @@ export const catalogCommands: readonly CliCommand[] = [
     about: 'print the JSON Schema of the file, for editors',
     flags: {},
     least: 0,
-    run: async (_, { print }) => {
-      print(catalogSchema());
+    run: async (_, { fileSettings, print }) => {
+      print(catalogSchema(fileSettings));
       return 0;
     },
   },

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SERVER_SETTINGS } from '../main/server-settings.ts';
 import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'));
@@ -10,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('a good file is summed up by endpoint and price', () => {
   const path = join(folder, 'good.yaml');
   writeFileSync(path, catalogExample());
-  const { ok, lines } = checkCatalogFile(path, {});
+  const { ok, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
   expect(ok).toBe(true);
   expect(lines[0]).toBe(`${path} is fine: endpoints 2, upstreams 1, aliases 1`);
   expect(lines).toContain('svc_chat (chat_completion) via house');
@@ -23,7 +24,7 @@ test('a bad file is told mistake by mistake, with file, line and key', () => {
     path,
     catalogExample().replace('output: 0.40', 'output: -1').replace('kind: house', 'kind: hosue'),
   );
-  const { ok, lines } = checkCatalogFile(path, {});
+  const { ok, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
   expect(ok).toBe(false);
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatch(/bad\.yaml:\d+:\d+ upstreams\.house\.kind: must be one of/);
@@ -32,11 +33,14 @@ test('a bad file is told mistake by mistake, with file, line and key', () => {
 });
 
 test('a file that is not there is told as such', () => {
-  const { ok, lines } = checkCatalogFile(join(folder, 'none.yaml'), {});
+  const { ok, lines } = checkCatalogFile(join(folder, 'none.yaml'), {}, SERVER_SETTINGS);
   expect(ok).toBe(false);
   expect(lines[0]).toMatch(/Cannot read .*none\.yaml/);
 });
 
 test('the schema is JSON', () => {
-  expect(JSON.parse(catalogSchema())).toMatchObject({ title: 'Tollgate catalog', type: 'object' });
+  expect(JSON.parse(catalogSchema(SERVER_SETTINGS))).toMatchObject({
+    title: 'Tollgate catalog',
+    type: 'object',
+  });
 });

@@ -1,6 +1,7 @@
 import type { Environment } from '../catalog/key-rules.ts';
 import { readFileSync } from 'node:fs';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
+import type { FileSettings } from '../catalog/file-schema.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
@@ -14,9 +15,9 @@ export interface CatalogCheck {
 }
 
 /** `tollgate catalog check FILE` */
-export function checkCatalogFile(path: string, env: Environment): CatalogCheck {
+export function checkCatalogFile(path: string, env: Environment, settings: FileSettings): CatalogCheck {
   try {
-    const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env });
+    const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env, settings });
     return { ok: true, lines: summaryOf(path, catalog) };
   } catch (error) {
     if (error instanceof CatalogError)
@@ -29,8 +30,8 @@ export function checkCatalogFile(path: string, env: Environment): CatalogCheck {
 }
 
 /** `tollgate catalog schema` */
-export function catalogSchema(): string {
-  return catalogJsonSchema();
+export function catalogSchema(settings: FileSettings): string {
+  return catalogJsonSchema(settings);
 }
 
 /** `tollgate catalog example` */

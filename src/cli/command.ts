@@ -1,3 +1,5 @@
+import type { Catalog } from '../catalog/catalog.ts';
+import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
@@ -11,6 +13,9 @@ export interface CliContext {
   readonly print: (line: string) => void;
   /** For the check of the catalog's backends. */
   readonly builtIn: BuiltInKinds;
+  /** Keys of the catalog's file that are the server's. */
+  readonly fileSettings: FileSettings;
+  checkTls(catalog: Catalog): { readonly ok: boolean; readonly line: string };
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 

@@ -22,10 +22,11 @@ const CHECK_TIMEOUT_MS = 10_000;
 async function doctor(context: CliContext): Promise<number> {
   const catalog = checkCatalog(context);
   const store = await checkStore(context);
-  const tls = catalog ? checkTls(catalog, context) : true;
+  const tls = catalog ? context.checkTls(catalog) : undefined;
+  if (tls) say(context, tls.ok, tls.line);
   const backends = catalog ? await checkBackends(catalog, context) : false;
   await printLocalServers(context);
-  return catalog && store && tls && backends ? 0 : 1;
+  return catalog && store && tls?.ok && backends ? 0 : 1;
 }
 
 function say(context: CliContext, ok: boolean, line: string): boolean {
@@ -41,6 +42,7 @@ function checkCatalog(context: CliContext): Catalog | undefined {
       path,
       builtin: builtinCatalog,
       env: context.env,
+      settings: context.fileSettings,
       log: silentLog,
       clock: context.clock,
     });
@@ -75,27 +77,6 @@ async function checkStore(context: CliContext): Promise<boolean> {
   } catch (thrown) {
     return say(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
-}
-
-function checkTls({ tls }: Catalog, context: CliContext): boolean {
-  if (tls === undefined) {
-    const host = context.env['TOLLGATE_HOST'] ?? '127.0.0.1';
-    const local = host === '127.0.0.1' || host === '::1' || host === 'localhost';
-    return say(
-      context,
-      true,
-      local
-        ? 'tls: off, which is right on loopback'
-        : `tls: off; on ${host} only a trusted proxy that says https is served`,
-    );
-  }
-  if (tls.kind === 'self-signed') return say(context, true, 'tls: self-signed, made at first start');
-  const missing = [tls.cert, tls.key].filter((file) => !existsSync(file));
-  return say(
-    context,
-    missing.length === 0,
-    missing.length === 0 ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}`,
-  );
 }
 
 async function checkBackends(catalog: Catalog, context: CliContext): Promise<boolean> {

@@ -8,6 +8,8 @@ async function refused(...words: string[]): Promise<[code: number, complaint: st
   const context = {
     env: {},
     builtIn: {},
+    fileSettings: {},
+    checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: () => expect.unreachable(),
     withServices: () => Promise.reject(new Error('the store was opened')),

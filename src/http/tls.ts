@@ -1,7 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TlsConfig } from '../catalog/catalog.ts';
 import { StartupError } from '../std/startup-error.ts';
+
+/** How Tollgate itself serves HTTPS. Paths are absolute. */
+export type TlsConfig =
+  | { readonly kind: 'files'; readonly cert: string; readonly key: string }
+  | { readonly kind: 'self-signed' };
 
 export interface TlsPair {
   readonly cert: string;

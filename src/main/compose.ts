@@ -24,6 +24,7 @@ import type { Ledger } from '../ledger/port.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
+import { SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -106,7 +107,7 @@ async function openAnyCatalog({
   log,
   clock,
 }: Services): Promise<CatalogSource | StoredCatalog> {
-  const shared = { builtin: builtinCatalog, env: config.env, log, clock };
+  const shared = { builtin: builtinCatalog, env: config.env, settings: SERVER_SETTINGS, log, clock };
   if (config.catalogPath !== undefined) return openCatalog({ path: config.catalogPath, ...shared });
   return await openStoredCatalog({
     db: store.db,
@@ -171,10 +172,11 @@ interface ServerParts {
 async function openServer(parts: ServerParts): Promise<RunningServer> {
   const { catalog, relay, links, consoleServices, state } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
+  const settings = serverSettings(catalog.current(), settingsFolder(config.catalogPath));
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
     hashToken: tokenHasher(pepper),
-    trustedProxies: catalog.current().trustedProxies ?? [],
+    trustedProxies: settings.trustedProxies,
     onExposed: (hash) =>
       void accounts
         .markExposed(hash)
@@ -198,7 +200,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     console: (request, meta) => consoleServices.console.fetch(request, meta),
     llmsText: llms,
   });
-  const tls = await readTls(catalog.current().tls, config.dataDir);
+  const tls = await readTls(settings.tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
   const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });

@@ -3,6 +3,7 @@ import './reflect-metadata.ts';
 import { runCli } from '../cli/cli.ts';
 import { readConfig } from './config.ts';
 import { serve } from './serve.ts';
+import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices } from './services.ts';
 import { systemClock } from '../std/clock.ts';
 import { stderrLog } from '../std/log.ts';
@@ -22,6 +23,11 @@ async function runCommand(): Promise<number> {
       clock: systemClock,
       print: (line) => console.log(line),
       builtIn: { house: houseBackend },
+      fileSettings: SERVER_SETTINGS,
+      checkTls: (catalog) => {
+        const { catalogPath, host } = readConfig(process.env);
+        return checkTls(serverSettings(catalog, settingsFolder(catalogPath)).tls, host);
+      },
       withServices: async (work) => {
         const services = await openServices(readConfig(process.env), stderrLog, systemClock);
         try {

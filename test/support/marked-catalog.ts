@@ -1,5 +1,6 @@
 import { CatalogError, type Mistake } from '../../src/catalog/mistakes.ts';
 import { parseCatalog } from '../../src/catalog/parse.ts';
+import { SERVER_SETTINGS } from '../../src/main/server-settings.ts';
 
 const ENV = { OPENAI_API_KEY: 'sk-from-the-environment', BAD: 'two\nlines', EMPTY: '' };
 
@@ -25,7 +26,7 @@ endpoints:
 
 export function catalogError(text: string): CatalogError {
   try {
-    parseCatalog(text, { fileName: 'tollgate.yaml', env: ENV });
+    parseCatalog(text, { fileName: 'tollgate.yaml', env: ENV, settings: SERVER_SETTINGS });
   } catch (error) {
     if (error instanceof CatalogError) return error;
     throw error;

@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import type { Catalog } from '../catalog/catalog.ts';
+import { strict, type FileSettings } from '../catalog/file-schema.ts';
+import type { TlsConfig } from '../http/tls.ts';
+
+/** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
+export interface ServerSettings {
+  /** Absent: plain HTTP, and a proxy in front may serve HTTPS. */
+  readonly tls: TlsConfig | undefined;
+  /** Addresses and CIDR ranges whose `x-forwarded-*` headers are believed. */
+  readonly trustedProxies: readonly string[];
+}
+
+const path = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
+const tlsSchema = z
+  .union([z.literal('self-signed'), strict({ cert: path, key: path })], {
+    error: 'must be self-signed, or { cert, key } with the paths of two PEM files',
+  })
+  .optional()
+  .describe('Serve HTTPS with these PEM files, or with a certificate made at start.');
+const proxiesSchema = z
+  .array(z.string().refine(isAddressRange, 'must be an address or a range, such as 10.0.0.0/8'))
+  .max(200)
+  .default([])
+  .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.');
+
+export const SERVER_SETTINGS = {
+  tls: { label: 'tls', schema: tlsSchema },
+  trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
+} satisfies FileSettings;
+
+/** Paths in the file are relative to the file; without one, to where the program was started. */
+export function settingsFolder(catalogPath: string | undefined): string {
+  return catalogPath === undefined ? '.' : dirname(catalogPath);
+}
+
+/** `folder`: where relative paths begin. */
+export function serverSettings({ settings }: Catalog, folder: string): ServerSettings {
+  const tls = tlsSchema.parse(settings?.get('tls')?.value);
+  return {
+    tls: tls === undefined ? undefined : tlsConfig(tls, folder),
+    trustedProxies: proxiesSchema.parse(settings?.get('trusted_proxies')?.value),
+  };
+}
+
+function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string): TlsConfig {
+  if (tls === 'self-signed') return { kind: 'self-signed' };
+  return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
+}
+
+/** For `tollgate doctor`. */
+export function checkTls(tls: TlsConfig | undefined, host: string): { ok: boolean; line: string } {
+  if (tls === undefined) {
+    const local = host === '127.0.0.1' || host === '::1' || host === 'localhost';
+    const line = local
+      ? 'tls: off, which is right on loopback'
+      : `tls: off; on ${host} only a trusted proxy that says https is served`;
+    return { ok: true, line };
+  }
+  if (tls.kind === 'self-signed') return { ok: true, line: 'tls: self-signed, made at first start' };
+  const missing = [tls.cert, tls.key].filter((file) => !existsSync(file));
+  const ok = missing.length === 0;
+  return { ok, line: ok ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}` };
+}
+
+function isAddressRange(range: string): boolean {
+  const [address = '', prefix, ...rest] = range.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}
