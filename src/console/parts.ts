@@ -22,6 +22,8 @@ export interface ConsoleParts {
   readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
   readonly codes: Codes;
   readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
+  /** Keys of the catalog's file whose new value is not in force before the next start. */
+  restartNeeded(): readonly string[];
   /** Absent when the operator's file is the catalog: then it is shown and not edited. */
   readonly catalogEditor: CatalogEditor | undefined;
   readonly backends: BackendHealth;

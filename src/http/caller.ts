@@ -35,16 +35,24 @@ export interface CallerAuthOptions {
 export class CallerAuth {
   readonly parts: RelayParts;
   readonly #options: CallerAuthOptions;
-  readonly #isTrusted: (address: string) => boolean;
+  #isTrusted: (address: string) => boolean;
+  #trustsProxies: boolean;
 
   constructor(parts: RelayParts, options: CallerAuthOptions) {
     this.parts = parts;
     this.#options = options;
     this.#isTrusted = addressMatcher(options.trustedProxies);
+    this.#trustsProxies = options.trustedProxies.length > 0;
+  }
+
+  /** From the next request on, these and no others are believed. */
+  trustProxies(ranges: readonly string[]): void {
+    this.#isTrusted = addressMatcher(ranges);
+    this.#trustsProxies = ranges.length > 0;
   }
 
   get trustsProxies(): boolean {
-    return this.#options.trustedProxies.length > 0;
+    return this.#trustsProxies;
   }
 
   /** The caller of a public request; whether the token is known is the ledger's to say. */

@@ -84,13 +84,12 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
 /** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */
 class HttpServer {
   readonly #o: ServerOptions;
-  /** Nobody but this machine can reach a loopback address, unless a proxy speaks for others. */
-  readonly #needsHttps: boolean;
+  readonly #isPublic: boolean;
   #draining = false;
 
   constructor(options: ServerOptions) {
     this.#o = options;
-    this.#needsHttps = !isLoopback(options.host) || options.callerAuth.trustsProxies;
+    this.#isPublic = !isLoopback(options.host);
   }
 
   drain(): void {
@@ -152,7 +151,8 @@ class HttpServer {
         server,
         callerAuth: this.#o.callerAuth,
       });
-      if (this.#needsHttps || this.#draining) this.#guard(incoming);
+      // Nobody but this machine can reach a loopback address, unless a proxy speaks for others.
+      if (this.#isPublic || this.#draining || this.#o.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is no idle connection; its own deadlines watch over it.
       server.timeout(request, 0);
       return await route.handle(incoming);

@@ -5,6 +5,7 @@ import type { PlaygroundRelay } from '../console/playground-relay.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
+import type { LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { Pool } from '../upstream/pool.ts';
 import { version } from '../../package.json' with { type: 'json' };
@@ -15,12 +16,17 @@ export interface ConsoleServices {
   readonly setup: Setup;
 }
 
+export interface ConsoleSources {
+  readonly catalog: CatalogSource;
+  readonly settings: LiveServerSettings;
+  readonly pool: Pool;
+  readonly playground: PlaygroundRelay;
+}
+
 /** The console with its sign-in, on the services that the API has too. */
 export function composeConsole(
   services: Services,
-  catalog: CatalogSource,
-  pool: Pool,
-  playground: PlaygroundRelay,
+  { catalog, settings, pool, playground }: ConsoleSources,
 ): ConsoleServices {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
@@ -39,6 +45,7 @@ export function composeConsole(
     accounts,
     codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
     catalog,
+    restartNeeded: () => settings.restartNeeded(),
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
     backends: pool,
     playground,

@@ -24,7 +24,7 @@ import type { Ledger } from '../ledger/port.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
-import { SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
+import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -65,19 +65,25 @@ export async function startTollgate(
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
+    const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
     const relay = makeRelay(services, catalog);
     const links = new ImageLinks(
       makeImageStore(services.store.db, clock, random),
       services.secret.key('image links'),
       clock,
     );
-    const consoleServices = composeConsole(services, catalog, relay.upstreams, makePlayground(relay, links));
+    const consoleServices = composeConsole(services, {
+      catalog,
+      settings,
+      pool: relay.upstreams,
+      playground: makePlayground(relay, links),
+    });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
     const tasks = startPeriodicTasks(services, consoleServices, relay);
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({ services, catalog, relay, links, consoleServices, state });
+    const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
     opened.defer(() => server.stop());
     // One link is enough: each new one ends those before it.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
@@ -163,6 +169,7 @@ function makeRelay(
 interface ServerParts {
   readonly services: Services;
   readonly catalog: CatalogSource;
+  readonly settings: LiveServerSettings;
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
@@ -170,18 +177,18 @@ interface ServerParts {
 }
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
-  const { catalog, relay, links, consoleServices, state } = parts;
+  const { catalog, settings, relay, links, consoleServices, state } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
-  const settings = serverSettings(catalog.current(), settingsFolder(config.catalogPath));
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
     hashToken: tokenHasher(pepper),
-    trustedProxies: settings.trustedProxies,
+    trustedProxies: settings.trustedProxies(),
     onExposed: (hash) =>
       void accounts
         .markExposed(hash)
         .catch((error: unknown) => log.error('exposed token not marked', { error })),
   });
+  catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
@@ -200,7 +207,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     console: (request, meta) => consoleServices.console.fetch(request, meta),
     llmsText: llms,
   });
-  const tls = await readTls(settings.tls, config.dataDir);
+  const tls = await readTls(settings.atStart.tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
   const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });

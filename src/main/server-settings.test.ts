@@ -32,7 +32,12 @@ test('the catalog itself knows nothing of them', () => {
 test('a change of them is listed among the changes of the file', () => {
   const [before, after] = [parse('tls: self-signed'), parse('trusted_proxies: [10.0.0.0/8, 192.168.1.7]')];
   expect(catalogChanges(before, after)).toEqual([
-    { kind: 'changed', subject: 'server: tls', before: 'self-signed', after: 'none' },
+    {
+      kind: 'changed',
+      subject: 'server: tls (from the next start on)',
+      before: 'self-signed',
+      after: 'none',
+    },
     { kind: 'changed', subject: 'server: trusted proxies', before: 'none', after: '10.0.0.0/8, 192.168.1.7' },
   ]);
 });

@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import type { Catalog } from '../catalog/catalog.ts';
+import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import { strict, type FileSettings } from '../catalog/file-schema.ts';
 import type { TlsConfig } from '../http/tls.ts';
+import type { Log } from '../std/log.ts';
 
 /** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
 export interface ServerSettings {
@@ -28,7 +29,7 @@ const proxiesSchema = z
   .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.');
 
 export const SERVER_SETTINGS = {
-  tls: { label: 'tls', schema: tlsSchema },
+  tls: { label: 'tls (from the next start on)', schema: tlsSchema },
   trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
 } satisfies FileSettings;
 
@@ -49,6 +50,30 @@ export function serverSettings({ settings }: Catalog, folder: string): ServerSet
 function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string): TlsConfig {
   if (tls === 'self-signed') return { kind: 'self-signed' };
   return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
+}
+
+/** The settings in force: proxies are those of the newest file, the certificate is that of the start. */
+export class LiveServerSettings {
+  readonly atStart: ServerSettings;
+  readonly #newest: () => ServerSettings;
+
+  constructor(catalog: Pick<CatalogSource, 'current' | 'onChange'>, folder: string, log: Log) {
+    this.#newest = () => serverSettings(catalog.current(), folder);
+    this.atStart = this.#newest();
+    catalog.onChange(() => {
+      const settings = this.restartNeeded();
+      if (settings.length > 0) log.warn('restart_needed', { settings });
+    });
+  }
+
+  trustedProxies(): readonly string[] {
+    return this.#newest().trustedProxies;
+  }
+
+  /** Keys of the file whose new value is not in force before the next start. */
+  restartNeeded(): readonly string[] {
+    return JSON.stringify(this.#newest().tls) === JSON.stringify(this.atStart.tls) ? [] : ['tls'];
+  }
 }
 
 /** For `tollgate doctor`. */

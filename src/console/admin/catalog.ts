@@ -126,6 +126,7 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
       path: status.path ?? null,
       loadedAt: status.loadedAt,
       error: status.error ?? null,
+      restartNeeded: [...parts.restartNeeded()],
       editable: parts.catalogEditor !== undefined,
     },
     version: catalog.version,

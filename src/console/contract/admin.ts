@@ -200,6 +200,8 @@ export interface AdminCatalog {
     path: string | null;
     loadedAt: Millis;
     error: string | null;
+    /** Keys whose new value is not in force before the next start. */
+    restartNeeded: string[];
     editable: boolean;
   };
   version: string;

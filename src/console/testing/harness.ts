@@ -129,6 +129,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     catalog,
+    restartNeeded: () => [],
     catalogEditor: catalog,
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),

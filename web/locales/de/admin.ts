@@ -145,6 +145,7 @@ export const admin: typeof english = {
     fileNote:
       'Der Katalog ist die Datei {{path}}. Ändern Sie ihn dort; der Server übernimmt Änderungen von selbst. Diese Seite zeigt ihn nur.',
     error: 'Der neueste Inhalt wurde abgelehnt; der Katalog unten gilt weiter.',
+    restartNeeded: 'Geändert, gilt aber erst nach einem Neustart des Servers: {{keys}}',
     overview: 'Übersicht',
     edit: 'Bearbeiten',
     history: 'Verlauf',

@@ -142,6 +142,7 @@ export const admin = {
     fileNote:
       'The catalog is the file {{path}}. Edit it there; the server takes changes over by itself. This page only shows it.',
     error: 'The newest content was refused; the catalog below is still in force.',
+    restartNeeded: 'Changed, and in force only after the server is started again: {{keys}}',
     overview: 'Overview',
     edit: 'Edit',
     history: 'History',

@@ -47,6 +47,11 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           {t('catalog.fileNote', { path: source.path ?? '' })}
         </p>
       ) : null}
+      {source.restartNeeded.length > 0 ? (
+        <p role="alert" className="rounded-md border border-line bg-sunken px-4 py-3">
+          {t('catalog.restartNeeded', { keys: source.restartNeeded.join(', ') })}
+        </p>
+      ) : null}
       {source.error ? (
         <div role="alert" className="rounded-md border border-bad-line bg-bad-soft px-4 py-3 text-bad">
           <p className="font-medium">{t('catalog.error')}</p>
