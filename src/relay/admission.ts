@@ -3,8 +3,7 @@ import { rateState } from '../ledger/decide.ts';
 import type { Admission, Caller, RateKind, RateState, AccountSnapshot } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd } from '../std/money.ts';
-import type { Call, RelayParts, Terms } from './call.ts';
-import type { Order } from './order.ts';
+import type { Call, RelayParts, Terms, Order } from './call.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;

@@ -2,8 +2,7 @@ import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/ca
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
-import type { RelayParts } from './call.ts';
-import type { Order } from './order.ts';
+import type { RelayParts, Order } from './call.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {

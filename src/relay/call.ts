@@ -1,6 +1,6 @@
-import type { Catalog, EndpointType } from '../catalog/catalog.ts';
-import type { Caller, Ending, Ledger, RateState, Settlement } from '../ledger/port.ts';
-import type { Usage } from '../ledger/price.ts';
+import type { Catalog, EndpointType, Route } from '../catalog/catalog.ts';
+import type { Caller, Ceiling, Ending, Ledger, RateState, Settlement } from '../ledger/port.ts';
+import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
@@ -47,6 +47,13 @@ export interface RouteSelector {
   readonly code: string;
   readonly model: string;
   readonly type: EndpointType;
+}
+
+/** What the client asked for, found in the catalog, with its worst case and its price. */
+export interface Order {
+  readonly route: Route;
+  readonly price: Price;
+  readonly ceiling: Ceiling;
 }
 
 /** What the client should see in place of the backend's own names. */

@@ -5,9 +5,8 @@ import { countTokens } from '../std/tokens.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
-import type { Call, RelayParts, Terms } from './call.ts';
+import type { Call, RelayParts, Terms, Order } from './call.ts';
 import { readUsage, type Measured } from './stream/meter.ts';
-import type { Order } from './order.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {

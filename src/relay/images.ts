@@ -1,8 +1,9 @@
+import { priceFor, resolve, type Route } from '../catalog/catalog.ts';
 import type { Settled } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
+import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
-import type { ImageCall, RelayParts, Terms } from './call.ts';
-import { readImageOrder, type ImageOrder } from './order.ts';
+import type { ImageCall, Order, RelayParts, Terms } from './call.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface ImageReply {
@@ -32,3 +33,28 @@ const IMAGES: Operation<ImageCall, ImageOrder, ImageAnswer, ImageReply> = {
     return { terms, answer: { ...served.answer, images }, settled };
   },
 };
+
+interface ImageOrder extends Order {
+  readonly size: string;
+  readonly count: number;
+}
+
+function readImageOrder(call: ImageCall, parts: RelayParts): ImageOrder {
+  const route = resolve(parts.catalog(), call.selector);
+  const size = imageSize(call, route);
+  const count = call.request.n ?? 1;
+  return {
+    route,
+    size,
+    count,
+    ceiling: { kind: 'images', images: count },
+    price: priceFor(route.model, size),
+  };
+}
+
+function imageSize(call: ImageCall, { model }: Route): string {
+  const wanted = call.request.size;
+  const size = wanted === undefined || wanted === 'auto' ? model.sizes[0] : wanted;
+  if (size !== undefined && model.sizes.includes(size)) return size;
+  throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
+}

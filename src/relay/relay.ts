@@ -1,9 +1,8 @@
 import type { Upstream } from '../upstream/port.ts';
 import { admit, callerRateOf, termsOf, preferTokenError } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
-import type { Call, RelayParts, Terms } from './call.ts';
+import type { Call, RelayParts, Terms, Order } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
-import type { Order } from './order.ts';
 
 /**
  * One call, from token to receipt, whatever it asks for. Read top to bottom:

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { countTokens as vocabulary } from 'gpt-tokenizer/encoding/o200k_base';
 import type { ChatRequest } from '../wire/openai/chat.ts';
-import { inputCeiling } from './order.ts';
+import { inputCeiling } from './chat.ts';
 
 function sized(request: ChatRequest) {
   const text = JSON.stringify(request);
