@@ -10,7 +10,7 @@ import {
 } from '../upstream/port.ts';
 import { AllAttemptsFailed, firstAnswer, type AttemptDeadline } from './attempts.ts';
 import type { RelayParts } from './call.ts';
-import type { Order } from './order.ts';
+import type { Order } from './call.ts';
 
 /** Which backends are asked, in which order, how often, and what the client and the pool hear of it. */
 
