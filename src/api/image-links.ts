@@ -1,12 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ImageStore } from '../activity/image-store.ts';
 import type { ImageCall } from '../relay/call.ts';
-import type { ImageReply } from '../relay/images.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
-import type { ImageResponse } from '../wire/openai/images.ts';
-import { baseHeaders, paidAnswer } from '../http/respond.ts';
+import { baseHeaders } from '../http/respond.ts';
 
 const LINK_LIFE_MS = 3_600_000;
 
@@ -57,31 +55,6 @@ export class ImageLinks {
   #sign(id: string, expires: number): string {
     return createHmac('sha256', this.#key).update(`${id}.${expires}`).digest('hex');
   }
-}
-
-/** An image answer in the public shape, as links or as base64, whatever the backend gave. */
-export async function answerImages(
-  reply: ImageReply,
-  call: ImageCall,
-  origin: string,
-  links: ImageLinks,
-): Promise<Response> {
-  const inline = call.request.response_format === 'b64_json';
-  const data = await Promise.all(
-    reply.answer.images.map(async (image) => ({
-      ...(inline
-        ? { b64_json: Buffer.from(image.bytes).toString('base64') }
-        : { url: await links.publish(image, call, origin) }),
-      ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
-    })),
-  );
-  const created = Math.floor(links.now() / 1000);
-  const body: ImageResponse = {
-    created,
-    data,
-    ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
-  };
-  return paidAnswer(body, reply.terms, reply.settled?.charged);
 }
 
 function gone(): Fault {

@@ -9,15 +9,14 @@ import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller.ts';
 import { healthRoutes } from '../http/health.ts';
 import { ImageLinks } from '../api/image-links.ts';
-import { messagesApi } from '../api/messages-api.ts';
+import { openApiDocument } from '../api/openapi.ts';
+import { apiRoutes, OPERATIONS } from '../api/operations.ts';
 import { makePlayground } from '../api/playground.ts';
-import { publicApi } from '../api/public-api.ts';
 import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { readTls } from '../http/tls.ts';
-import { v1Api } from '../api/openai-api.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
@@ -35,7 +34,6 @@ import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
 import { Pool } from '../upstream/pool.ts';
-import { openApiDocument } from '../api/openapi/document.ts';
 import llms from '../../docs/llms.txt' with { type: 'text' };
 import { version } from '../../package.json' with { type: 'json' };
 
@@ -192,9 +190,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
-    ...publicApi({ callerAuth, links, store, idempotency, openApi: openApiDocument() }),
-    ...v1Api({ callerAuth, links, idempotency }),
-    ...messagesApi(callerAuth, idempotency),
+    ...apiRoutes({ callerAuth, links, store, idempotency, openApi: () => openApiDocument(OPERATIONS) }),
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => heartbeat.beats(),

@@ -12,7 +12,8 @@ export const docs: typeof english = {
     english: 'Die Anleitungen sind auf Englisch geschrieben.',
     missing: 'Diese Seite gibt es nicht',
     noGuides: 'Diesem Build liegen keine Anleitungen bei.',
-    apiLead: 'Alles unter {{base}}. Fehler haben eine einzige Form, siehe Fehler.',
+    apiLead:
+      'Alles unter {{base}}, danach die Pfade für OpenAI- und Anthropic-Clients unter /v1. Die Codes stehen unter Fehler.',
     parameters: 'Parameter',
     headers: 'Antwort-Header',
     body: 'Inhalt',

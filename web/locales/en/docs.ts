@@ -10,7 +10,8 @@ export const docs = {
     english: 'The guides are written in English.',
     missing: 'There is no such page',
     noGuides: 'No guides were bundled with this build.',
-    apiLead: 'Everything under {{base}}. Errors have one shape, see Errors.',
+    apiLead:
+      'Everything under {{base}}, then the routes for OpenAI and Anthropic clients under /v1. For the codes, see Errors.',
     parameters: 'Parameters',
     headers: 'Response headers',
     body: 'Body',

@@ -56,6 +56,8 @@ function OperationView({ document, endpoint }: { document: ApiDocument; endpoint
   const { operation, method, path } = endpoint;
   const parameters = (operation.parameters ?? []).map((parameter) => resolve<Parameter>(document, parameter));
   const body = operation.requestBody?.content['application/json'];
+  const form = operation.requestBody?.content['multipart/form-data'];
+  const fields = (body ?? form)?.schema;
   return (
     <section id={operation.operationId} className="scroll-mt-20 border-t border-line pt-8">
       <h2 className="text-xl font-semibold tracking-tight">{operation.summary}</h2>
@@ -78,13 +80,16 @@ function OperationView({ document, endpoint }: { document: ApiDocument; endpoint
           }))}
         />
       ) : null}
-      {body?.schema ? <SchemaTable title={t('docs.body')} document={document} schema={body.schema} /> : null}
+      {fields ? <SchemaTable title={t('docs.body')} document={document} schema={fields} /> : null}
       <Answers document={document} responses={operation.responses} />
-      <TryIt
-        endpoint={endpoint}
-        parameters={parameters}
-        example={Object.values(body?.examples ?? {})[0]?.value}
-      />
+      {operation.requestBody && !body ? null : (
+        // A form with files is not written as text.
+        <TryIt
+          endpoint={endpoint}
+          parameters={parameters}
+          example={Object.values(body?.examples ?? {})[0]?.value}
+        />
+      )}
     </section>
   );
 }

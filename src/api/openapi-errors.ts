@@ -1,23 +1,28 @@
-import { FAULTS, Fault, type FaultCode, type FaultOptions } from '../../std/fault.ts';
-import { faultBody } from '../../wire/faults.ts';
+import { FAULTS, Fault, type FaultCode, type FaultOptions } from '../std/fault.ts';
+import { MAX_BODY_BYTES } from '../http/json-body.ts';
+import type { ErrorDialect } from './errors.ts';
 
-/** The error answers of the public API by status, each with an example for every code it can have. */
-export function errorResponses(): Record<string, unknown> {
-  return Object.fromEntries(ERROR_STATUSES.map((status) => [responseName(status), errorResponse(status)]));
-}
-
-export type ErrorStatus = (typeof ERROR_STATUSES)[number];
-
-const ERROR_STATUSES = [400, 401, 402, 404, 429, 500] as const;
-
-export function errorReferences(statuses: readonly ErrorStatus[]): Record<string, unknown> {
+/** The error answers of a dialect by status, each with an example for every code it can have. */
+export function errorResponses(dialect: ErrorDialect): Record<string, unknown> {
   return Object.fromEntries(
-    statuses.map((status) => [String(status), { $ref: `#/components/responses/${responseName(status)}` }]),
+    ERROR_STATUSES.map((status) => [`${dialect.prefix}${NAMES[status]}`, errorResponse(status, dialect)]),
   );
 }
 
-function responseName(status: ErrorStatus): string {
-  return NAMES[status];
+/** A wrong method is no operation's answer. */
+const ERROR_STATUSES = [400, 401, 402, 404, 429, 500] as const;
+type ErrorStatus = (typeof ERROR_STATUSES)[number];
+
+export function errorReferences(
+  statuses: ReadonlySet<number>,
+  { prefix }: ErrorDialect,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    ERROR_STATUSES.filter((status) => statuses.has(status)).map((status) => [
+      String(status),
+      { $ref: `#/components/responses/${prefix}${NAMES[status]}` },
+    ]),
+  );
 }
 
 const NAMES: Record<ErrorStatus, string> = {
@@ -38,7 +43,7 @@ const DESCRIPTIONS: Record<ErrorStatus, string> = {
   500: 'A fault on our side or at the backend. Retry later; what was not delivered was not charged.',
 };
 
-function errorResponse(status: ErrorStatus): unknown {
+function errorResponse(status: ErrorStatus, dialect: ErrorDialect): unknown {
   const codes = (Object.keys(FAULTS) as FaultCode[]).filter((code) => FAULTS[code].status === status);
   const shouldRetry = { 'x-should-retry': { $ref: '#/components/headers/ShouldRetry' } };
   const retryAfter = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } };
@@ -51,8 +56,10 @@ function errorResponse(status: ErrorStatus): unknown {
     },
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(codes.map((code) => [code, { value: faultBody(example(code)) }])),
+        schema: { $ref: `#/components/schemas/${dialect.name}` },
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { value: dialect.body(example(code), 'req_0WPlqUf4abcdefghijklmnop') }]),
+        ),
       },
     },
   };
@@ -71,7 +78,7 @@ const EXAMPLES: Record<FaultCode, readonly [message: string, more?: FaultOptions
   unknown_endpoint: ["There is no endpoint 'svc_chatt'.", { param: 'endpoint' }],
   unsupported_endpoint: ["Endpoint 'svc_tgter' does not do chat completions.", { param: 'endpoint' }],
   unsupported_model: ["Endpoint 'svc_chat' has no model 'gpt-9'.", { param: 'model' }],
-  request_too_large: ['The body is larger than 32 MB.'],
+  request_too_large: [`The body may be at most ${MAX_BODY_BYTES / 1_048_576} MB.`],
   context_length_exceeded: ["The messages do not fit into the model's 8192 tokens.", { param: 'messages' }],
   https_required: ['Use https. A token that was sent over plain HTTP should be replaced.'],
   idempotency_key_reused: [

@@ -1,0 +1,204 @@
+import { z } from 'zod';
+import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { paidAnswer } from '../http/respond.ts';
+import type { ChatCall, RelayParts } from '../relay/call.ts';
+import { relayChat } from '../relay/chat.ts';
+import { openAiEncoder } from '../wire/openai/answer.ts';
+import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
+import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import {
+  ENDPOINT_FIELDS,
+  inference,
+  routeSelector,
+  splitModel,
+  streamResponse,
+  takeEndpointCode,
+  type CallBase,
+} from './inference.ts';
+import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
+import { answerResponses, isResponsesCall, readResponses, type ResponsesCall } from './responses.ts';
+
+const usage = z.looseObject({
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+});
+
+const toolCall = z.looseObject({
+  id: z.string(),
+  type: z.literal('function'),
+  function: z.object({ name: z.string(), arguments: z.string().describe('JSON text') }),
+});
+
+const assistantMessage = z.looseObject({
+  role: z.literal('assistant'),
+  content: z.string().nullable(),
+  reasoning_content: z.string().optional(),
+  tool_calls: z.array(toolCall).optional(),
+});
+
+const finishReason = z.enum(['stop', 'length', 'tool_calls', 'content_filter']);
+
+const chatAnswer = z.looseObject({
+  id: z.string().describe('Also in x-request-id; GET /requests/{id} has the receipt.'),
+  object: z.literal('chat.completion'),
+  created: z.int().describe('Seconds since 1970'),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({ index: z.int(), message: assistantMessage, finish_reason: finishReason.nullable() }),
+  ),
+  usage,
+});
+
+const chatChunk = z.looseObject({
+  id: z.string(),
+  object: z.literal('chat.completion.chunk'),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({ index: z.int(), delta: z.looseObject({}), finish_reason: finishReason.nullish() }),
+  ),
+  usage: usage.nullish().describe('In the last chunk, when stream_options.include_usage was set'),
+});
+
+const QUESTION = [{ role: 'user', content: 'What is a hold?' }];
+
+const ANSWER: ApiAnswer = {
+  description: 'The answer, whole or as a stream',
+  headers: 'paid',
+  body: {
+    name: 'ChatAnswer',
+    schema: chatAnswer,
+    examples: {
+      answer: {
+        id: 'req_0WPlqUf4abcdefghijklmnop',
+        object: 'chat.completion',
+        created: 1_763_170_000,
+        model: 'house-guide',
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: 'Money set aside for a request.' },
+            finish_reason: 'stop',
+          },
+        ],
+        usage: { prompt_tokens: 14, completion_tokens: 8, total_tokens: 22 },
+      },
+    },
+  },
+  stream: {
+    name: 'ChatChunk',
+    chunk: chatChunk,
+    description: 'Each data line is a ChatChunk, an Error, or [DONE].',
+    hasErrorEvent: true,
+    example:
+      'data: {"id":"req_0WPlqUf4abcdefghijklmnop","object":"chat.completion.chunk","created":1763170000,' +
+      '"model":"house-guide","choices":[{"index":0,"delta":{"role":"assistant","content":"Money"},"finish_reason":null}]}\n\n' +
+      'data: [DONE]\n\n',
+  },
+};
+
+const STREAMING =
+  'With stream: true the answer is server-sent events: chunks, then [DONE], or one error event. ';
+
+export const chatCompletions: ApiOperation = {
+  id: 'createChatCompletion',
+  method: 'POST',
+  path: '/api/public/v1/chat/completions',
+  tag: 'Inference',
+  summary: 'Answer a conversation',
+  description: `${STREAMING}Unknown fields are passed on to the backend.`,
+  token: 'required',
+  idempotencyKey: true,
+  request: {
+    name: 'ChatRequest',
+    schema: chatRequestSchema.extend(ENDPOINT_FIELDS),
+    examples: {
+      simple: { endpoint: 'svc_chat', model: 'house-guide', messages: QUESTION },
+      stream: {
+        model: 'svc_chat/house-guide',
+        messages: QUESTION,
+        stream: true,
+        stream_options: { include_usage: true },
+      },
+    },
+  },
+  answer: ANSWER,
+  errors: KEYED_INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: inference({
+    rate: 'chat',
+    read: publicChatCall,
+    answer: (call, parts) => answerChat(call, parts.callerAuth.parts),
+  }),
+};
+
+export const v1ChatCompletions: ApiOperation = {
+  id: 'v1CreateChatCompletion',
+  method: 'POST',
+  path: '/v1/chat/completions',
+  tag: 'OpenAI-compatible',
+  summary: "Answer a conversation, for OpenAI's clients",
+  description:
+    `${STREAMING}The model is named as GET /v1/models lists it. A max_tokens above the model's is lowered. ` +
+    'A body with input instead of messages is taken, and answered, as one of /v1/responses.',
+  token: 'required',
+  idempotencyKey: true,
+  request: {
+    name: 'V1ChatRequest',
+    schema: chatRequestSchema,
+    examples: { simple: { model: 'svc_chat/house-guide', messages: QUESTION } },
+  },
+  answer: ANSWER,
+  errors: KEYED_INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: inference<ChatCall | ResponsesCall>({
+    rate: 'chat',
+    // Some editors post the newer shape to the older path.
+    read: (base, body, parts) =>
+      body['messages'] === undefined && body['input'] !== undefined
+        ? readResponses(base, body, parts)
+        : readV1Chat(base, body, parts),
+    answer: (call, parts) =>
+      isResponsesCall(call) ? answerResponses(call, parts) : answerChat(call, parts.callerAuth.parts),
+  }),
+};
+
+/** A chat body of the public API, checked. */
+export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
+  const body = withoutNulls(value);
+  const endpoint = takeEndpointCode(body);
+  const request = parseBody(chatRequestSchema, body) as ChatRequest;
+  const { code, model } = splitModel(endpoint, request.model);
+  return {
+    requestId: base.requestId,
+    caller: base.caller,
+    client: base.client,
+    signal: base.signal,
+    size: base.size,
+    selector: { code, model, type: 'chat_completion' },
+    label: model,
+    request,
+    cap: 'strict',
+    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
+  };
+}
+
+function readV1Chat(base: CallBase, body: Record<string, unknown>, parts: ApiParts): ChatCall {
+  const request = parseBody(chatRequestSchema, withoutNulls(body)) as ChatRequest;
+  return {
+    ...base,
+    selector: routeSelector(parts, request.model, 'chat_completion'),
+    label: request.model,
+    request,
+    cap: 'lowered',
+    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
+  };
+}
+
+/** Runs a chat call and answers in OpenAI's shape. */
+export async function answerChat(call: ChatCall, parts: RelayParts): Promise<Response> {
+  const reply = await relayChat(call, parts);
+  if (reply.kind === 'stream') return streamResponse(reply);
+  return paidAnswer(reply.shown.text, reply.terms, reply.charged);
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { Exchange } from '../http/caller.ts';
+import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
+import { json } from '../http/respond.ts';
+import { countTokens } from '../std/tokens.ts';
+import { countTokensOf } from '../wire/anthropic/count.ts';
+import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
+import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+export const countMessageTokens: ApiOperation = {
+  id: 'v1CountTokens',
+  method: 'POST',
+  path: '/v1/messages/count_tokens',
+  tag: 'Anthropic-compatible',
+  summary: 'Count the input tokens of a conversation',
+  description: 'Free of charge, and an estimate: each provider counts in its own way.',
+  token: 'required',
+  request: {
+    name: 'CountTokensRequest',
+    schema: countTokensRequestSchema,
+    examples: {
+      simple: {
+        model: 'svc_chat/house-guide',
+        messages: [{ role: 'user', content: 'What is a hold?' }],
+      },
+    },
+  },
+  answer: {
+    description: 'The number of tokens',
+    headers: 'none',
+    body: {
+      name: 'CountTokensAnswer',
+      schema: z.object({ input_tokens: z.int() }),
+      examples: { example: { input_tokens: 14 } },
+    },
+  },
+  errors: BODY_ERRORS,
+  dialect: ANTHROPIC_ERRORS,
+  handle: (parts) => (exchange) => count(exchange, parts),
+};
+
+/** Clients ask before they send, to know when a conversation grows too long. */
+async function count(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
+  await callerAuth.account(callerAuth.caller(exchange));
+  const { value } = await readJson(exchange.request);
+  const request = parseBody(countTokensRequestSchema, withoutNulls(value));
+  return json({ input_tokens: countTokensOf(request, countTokens) }, exchange.requestId);
+}

@@ -1,0 +1,24 @@
+import { json } from '../http/respond.ts';
+import { COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import type { ApiOperation } from './operation.ts';
+
+export const documentOperation: ApiOperation = {
+  id: 'getOpenApi',
+  method: 'GET',
+  path: '/api/public/v1/openapi.json',
+  tag: 'Catalog',
+  summary: 'This document',
+  token: 'none',
+  answer: {
+    description: 'OpenAPI 3.1',
+    headers: 'none',
+    untyped: { mediaType: 'application/json', schema: { type: 'object' } },
+  },
+  errors: COMMON_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: ({ openApi }) => {
+    // Made when it is first asked for: it takes longer than everything else at start.
+    let text: string | undefined;
+    return async ({ requestId }) => json((text ??= JSON.stringify(openApi())), requestId);
+  },
+};

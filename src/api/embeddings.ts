@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { Exchange } from '../http/caller.ts';
+import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
+import { paidAnswer } from '../http/respond.ts';
+import { preferTokenError } from '../relay/admission.ts';
+import { relayEmbeddings } from '../relay/embeddings.ts';
+import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
+import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import { callOf, routeSelector } from './inference.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+const embeddingAnswer = z.looseObject({
+  model: z.string(),
+  data: z.array(
+    z.looseObject({
+      index: z.int(),
+      embedding: z.union([z.array(z.number()), z.string().describe('base64, if that was asked for')]),
+    }),
+  ),
+  usage: z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() }).optional(),
+});
+
+export const embeddings: ApiOperation = {
+  id: 'v1CreateEmbedding',
+  method: 'POST',
+  path: '/v1/embeddings',
+  tag: 'OpenAI-compatible',
+  summary: 'Turn texts into vectors',
+  description: 'Unknown fields are passed on to the backend, and what it adds to its answer is passed back.',
+  token: 'required',
+  request: {
+    name: 'EmbeddingRequest',
+    schema: embeddingRequestSchema,
+    examples: { simple: { model: 'svc_embed/text-embedding-3-small', input: 'What is a hold?' } },
+  },
+  answer: {
+    description: 'One vector for each input',
+    headers: 'paid',
+    body: {
+      name: 'EmbeddingAnswer',
+      schema: embeddingAnswer,
+      examples: {
+        example: {
+          object: 'list',
+          model: 'svc_embed/text-embedding-3-small',
+          data: [{ object: 'embedding', index: 0, embedding: [0.0023, -0.0093, 0.0151] }],
+          usage: { prompt_tokens: 5, total_tokens: 5 },
+        },
+      },
+    },
+  },
+  errors: INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => embed(exchange, parts),
+};
+
+async function embed(exchange: Exchange, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(exchange);
+  const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
+    const body = await readJson(exchange.request);
+    const request = parseBody(embeddingRequestSchema, withoutNulls(body.value)) as EmbeddingRequest;
+    return {
+      ...callOf(exchange, caller, body),
+      selector: routeSelector(parts, request.model, 'embedding'),
+      label: request.model,
+      request,
+      cap: 'lowered' as const,
+    };
+  });
+  const reply = await relayEmbeddings(call, callerAuth.parts);
+  return paidAnswer(reply.text, reply.terms, reply.charged);
+}

@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
+import type { Exchange } from '../http/caller.ts';
+import { json, rateHeaders } from '../http/respond.ts';
+import { rateOf } from '../relay/admission.ts';
+import { Fault } from '../std/fault.ts';
+import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+const endpointEntry = z.object({
+  endpoint: z.string(),
+  name: z.string(),
+  endpoint_type: z.enum(['chat_completion', 'image_generation']),
+  models: z.array(z.object({ model: z.string(), display_name: z.string() })),
+});
+
+const modelEntrySchema = z.object({
+  model: z.string(),
+  display_name: z.string(),
+  source_table: z.string().describe('The list the model comes from'),
+});
+
+export const endpointList: ApiOperation = {
+  id: 'listEndpoints',
+  method: 'GET',
+  path: '/api/public/v1/models',
+  tag: 'Catalog',
+  summary: 'List the endpoints and their models',
+  description: 'Works without a token; a token that is sent must be valid.',
+  token: 'optional',
+  answer: {
+    description: 'All endpoints',
+    headers: 'rate',
+    body: {
+      name: 'EndpointList',
+      schema: z.object({ success: z.boolean(), data: z.array(endpointEntry) }),
+      examples: {
+        example: {
+          success: true,
+          data: [
+            {
+              endpoint: 'svc_chat',
+              name: 'Primary chat',
+              endpoint_type: 'chat_completion',
+              models: [{ model: 'house-guide', display_name: 'House Guide' }],
+            },
+          ],
+        },
+      },
+    },
+  },
+  errors: TOKEN_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => listEndpoints(exchange, parts),
+};
+
+export const endpointModels: ApiOperation = {
+  id: 'listModels',
+  method: 'GET',
+  path: '/api/public/v1/endpoints/{code}/models',
+  tag: 'Catalog',
+  summary: 'List the models of one endpoint',
+  token: 'required',
+  parameters: [{ name: 'code', description: 'Endpoint code', example: 'svc_chat' }],
+  answer: {
+    description: 'The models',
+    headers: 'rate',
+    body: {
+      name: 'ModelEntries',
+      schema: z.array(modelEntrySchema),
+      examples: {
+        example: [{ model: 'house-guide', display_name: 'House Guide', source_table: 'house_models' }],
+      },
+    },
+  },
+  errors: [...TOKEN_ERRORS, 'unknown_endpoint'],
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => listModels(exchange, parts),
+};
+
+async function listEndpoints(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
+  const caller = callerAuth.optionalCaller(exchange);
+  const headers = caller
+    ? rateHeaders(rateOf(await callerAuth.account(caller), 'chat', callerAuth.parts))
+    : {};
+  const data = publicEndpoints(callerAuth.parts.catalog());
+  return json({ success: true, data }, exchange.requestId, headers);
+}
+
+/** The spec knows two kinds; an endpoint of another kind is not shown as one of them. */
+function publicEndpoints(catalog: Catalog) {
+  return [...catalog.endpoints.values()].filter(isPublic).map((endpoint) => ({
+    endpoint: endpoint.code,
+    name: endpoint.name,
+    endpoint_type: endpoint.type,
+    models: endpoint.models.map(({ id, displayName }) => ({ model: id, display_name: displayName })),
+  }));
+}
+
+async function listModels(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
+  const code = exchange.parameters[0] ?? '';
+  const endpoint = callerAuth.parts.catalog().endpoints.get(code);
+  if (!endpoint || !isPublic(endpoint)) {
+    throw new Fault('unknown_endpoint', `There is no endpoint '${code.slice(0, 100)}'.`, { param: 'code' });
+  }
+  const kind = endpoint.type === 'image_generation' ? 'images' : 'chat';
+  return json(
+    endpoint.models.map(modelEntry),
+    exchange.requestId,
+    rateHeaders(rateOf(snapshot, kind, callerAuth.parts)),
+  );
+}
+
+function isPublic(endpoint: Endpoint): boolean {
+  return endpoint.type !== 'embedding';
+}
+
+function modelEntry(model: Model) {
+  return { model: model.id, display_name: model.displayName, source_table: model.list };
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { FaultShape } from '../http/respond.ts';
+import { FAULTS, type FaultCode, type FaultType } from '../std/fault.ts';
+import { messagesErrorBody } from '../wire/anthropic/answer.ts';
+import { faultBody } from '../wire/faults.ts';
+
+/** How a family of clients reads errors. */
+export interface ErrorDialect {
+  /** Put before the names of its error answers in the document. */
+  readonly prefix: string;
+  readonly name: string;
+  readonly schema: z.ZodType;
+  readonly body: FaultShape;
+}
+
+// The keys and types of the table are these and no others; Object.keys has forgotten it.
+const codes = Object.keys(FAULTS) as [FaultCode, ...FaultCode[]];
+const types = [...new Set(codes.map((code) => FAULTS[code].type))] as [FaultType, ...FaultType[]];
+
+const reason = z.enum(['insufficient_balance', 'limit_reached', 'funds_on_hold', 'request_exceeds_balance']);
+
+/** The spec's shape, which is OpenAI's too. */
+export const OPENAI_ERRORS: ErrorDialect = {
+  prefix: '',
+  name: 'Error',
+  schema: z.object({
+    error: z.looseObject({
+      code: z.enum(codes),
+      message: z.string().describe('For people'),
+      type: z.enum(types),
+      param: z.string().nullable().describe('The field that is wrong, where one is'),
+      reason: reason.optional().describe('Of a 402'),
+    }),
+  }),
+  body: faultBody,
+};
+
+/** Anthropic's shape: its clients read nothing else. */
+export const ANTHROPIC_ERRORS: ErrorDialect = {
+  prefix: 'Messages',
+  name: 'MessagesError',
+  schema: z.object({
+    type: z.literal('error'),
+    error: z.object({
+      type: z.string(),
+      message: z.string().describe('For people'),
+      details: z.looseObject({
+        error_code: z.enum([...codes, 'thread_not_found']),
+        param: z.string().optional().describe('The field that is wrong, where one is'),
+        reason: reason.optional().describe('Of a 402'),
+      }),
+    }),
+    request_id: z.string(),
+  }),
+  body: messagesErrorBody,
+};
+
+/** Before any operation is reached, and behind all of them. */
+export const COMMON_ERRORS = [
+  'invalid_field',
+  'https_required',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly FaultCode[];
+
+export const TOKEN_ERRORS = [
+  ...COMMON_ERRORS,
+  'missing_token',
+  'invalid_token',
+] as const satisfies readonly FaultCode[];
+
+export const BODY_ERRORS = [
+  ...TOKEN_ERRORS,
+  'invalid_json',
+  'missing_field',
+  'request_too_large',
+] as const satisfies readonly FaultCode[];
+
+/** Of everything that is relayed to a backend and paid for. */
+export const INFERENCE_ERRORS = [
+  ...BODY_ERRORS,
+  'unknown_endpoint',
+  'unsupported_endpoint',
+  'unsupported_model',
+  'context_length_exceeded',
+  'payment_required',
+  'rate_limit_exceeded',
+  'concurrency_limit_exceeded',
+  'upstream_error',
+  'upstream_timeout',
+] as const satisfies readonly FaultCode[];
+
+export const KEYED_INFERENCE_ERRORS = [
+  ...INFERENCE_ERRORS,
+  'idempotency_key_reused',
+] as const satisfies readonly FaultCode[];

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import type { Exchange } from '../http/caller.ts';
+import { parseBody, readBody } from '../http/json-body.ts';
+import { preferTokenError } from '../relay/admission.ts';
+import type { BodySize } from '../relay/call.ts';
+import { Fault } from '../std/fault.ts';
+import { imageRequestSchema, type ImageRequest, type UploadedImage } from '../wire/openai/images.ts';
+import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import { answerImages, IMAGE_ANSWER, v1ImageCall } from './images.ts';
+import { callOf } from './inference.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+const MAX_IMAGES = 16;
+
+const upload = z.string().meta({ contentMediaType: 'application/octet-stream' });
+
+/** As the form is written; its fields are checked by the schema of a generation. */
+const imageForm = imageRequestSchema.extend({
+  image: z
+    .union([upload, z.array(upload).min(1).max(MAX_IMAGES)])
+    .describe('The pictures to start from; image[] is the same field'),
+  mask: upload.optional(),
+});
+
+/** An edit is a generation with pictures to start from; it comes as a form. */
+export const imageEdits: ApiOperation = {
+  id: 'v1EditImage',
+  method: 'POST',
+  path: '/v1/images/edits',
+  tag: 'OpenAI-compatible',
+  summary: 'Paint images from pictures and a description',
+  description: 'The model is named as GET /v1/models lists it.',
+  token: 'required',
+  request: { name: 'ImageForm', schema: imageForm, examples: {}, mediaType: 'multipart/form-data' },
+  answer: IMAGE_ANSWER,
+  errors: INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => edit(exchange, parts),
+};
+
+async function edit(exchange: Exchange, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(exchange);
+  const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
+    const { request, size } = await readImageForm(exchange.request);
+    return v1ImageCall(callOf(exchange, caller, { size }), request, parts);
+  });
+  return await answerImages(call, exchange.origin, callerAuth.parts, parts.links);
+}
+
+async function readImageForm(request: Request): Promise<{ request: ImageRequest; size: BodySize }> {
+  const bytes = new Uint8Array(await readBody(request));
+  const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
+  const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
+  if (image.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
+  if (image.length > MAX_IMAGES)
+    throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
+  const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
+  const fields = parseBody(imageRequestSchema, textFields(form)) as ImageRequest;
+  return {
+    request: { ...fields, image, ...(mask ? { mask } : {}) },
+    size: { bytes: bytes.byteLength, characters: bytes.byteLength },
+  };
+}
+
+async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
+  try {
+    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData();
+  } catch (cause) {
+    throw new Fault('invalid_json', 'The body must be multipart/form-data.', { cause });
+  }
+}
+
+function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {
+  if (typeof value === 'string') return [];
+  return [value.arrayBuffer().then((buffer) => ({ bytes: new Uint8Array(buffer), mime: value.type }))];
+}
+
+/** Everything in a form is text; the two fields that are numbers are read as such. */
+function textFields(form: FormData): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [key, value] of form) {
+    if (typeof value !== 'string' || key.startsWith('image') || key === 'mask') continue;
+    fields[key] = key === 'n' || key === 'output_compression' ? Number(value) : value;
+  }
+  return fields;
+}

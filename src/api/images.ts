@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { paidAnswer } from '../http/respond.ts';
+import type { ImageCall, RelayParts } from '../relay/call.ts';
+import { relayImages } from '../relay/images.ts';
+import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
+import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import type { ImageLinks } from './image-links.ts';
+import {
+  ENDPOINT_FIELDS,
+  inference,
+  routeSelector,
+  splitModel,
+  takeEndpointCode,
+  type CallBase,
+} from './inference.ts';
+import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
+
+export const IMAGE_ANSWER: ApiAnswer = {
+  description: 'The images; what was delivered is what was charged',
+  headers: 'paid',
+  body: {
+    name: 'ImageAnswer',
+    schema: z.object({
+      created: z.int().describe('Seconds since 1970'),
+      data: z.array(
+        z.object({
+          url: z.string().optional().describe('A signed link that lives an hour'),
+          b64_json: z.string().optional(),
+          revised_prompt: z.string().optional(),
+        }),
+      ),
+      usage: z.unknown().optional(),
+    }),
+    examples: {
+      example: {
+        created: 1_763_170_000,
+        data: [{ url: 'https://host/api/public/v1/images/img_1?expires=1' }],
+      },
+    },
+  },
+};
+
+export const imageGenerations: ApiOperation = {
+  id: 'createImage',
+  method: 'POST',
+  path: '/api/public/v1/images/generations',
+  tag: 'Inference',
+  summary: 'Paint images from a description',
+  token: 'required',
+  idempotencyKey: true,
+  request: {
+    name: 'ImageRequest',
+    schema: imageRequestSchema.extend(ENDPOINT_FIELDS),
+    examples: {
+      simple: {
+        endpoint_code: 'svc_tgter',
+        model: 'house-paint',
+        prompt: 'a lighthouse at dusk',
+        size: '512x512',
+        n: 1,
+      },
+    },
+  },
+  answer: IMAGE_ANSWER,
+  errors: KEYED_INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: inference({
+    rate: 'images',
+    read: publicImageCall,
+    answer: (call, parts, { origin }) => answerImages(call, origin, parts.callerAuth.parts, parts.links),
+  }),
+};
+
+export const v1ImageGenerations: ApiOperation = {
+  id: 'v1CreateImage',
+  method: 'POST',
+  path: '/v1/images/generations',
+  tag: 'OpenAI-compatible',
+  summary: "Paint images from a description, for OpenAI's clients",
+  description: 'The model is named as GET /v1/models lists it.',
+  token: 'required',
+  idempotencyKey: true,
+  request: {
+    name: 'V1ImageRequest',
+    schema: imageRequestSchema,
+    examples: {
+      simple: { model: 'svc_tgter/house-paint', prompt: 'a lighthouse at dusk', size: '512x512' },
+    },
+  },
+  answer: IMAGE_ANSWER,
+  errors: KEYED_INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: inference({
+    rate: 'images',
+    read: (base, body, parts) =>
+      v1ImageCall(base, parseBody(imageRequestSchema, withoutNulls(body)) as ImageRequest, parts),
+    answer: (call, parts, { origin }) => answerImages(call, origin, parts.callerAuth.parts, parts.links),
+  }),
+};
+
+export const imageByLink: ApiOperation = {
+  id: 'getImage',
+  method: 'GET',
+  path: '/api/public/v1/images/{id}',
+  tag: 'Inference',
+  summary: 'A generated image',
+  description: 'The link is in the answer that made the image: signed, for an hour, without a token.',
+  token: 'none',
+  parameters: [{ name: 'id', description: 'With the query that the link came with', example: 'img_1' }],
+  answer: { description: 'The image', headers: 'none', untyped: { mediaType: 'image/*', schema: {} } },
+  errors: [...COMMON_ERRORS, 'not_found'],
+  dialect: OPENAI_ERRORS,
+  handle:
+    ({ links }) =>
+    ({ request, requestId, parameters }) =>
+      links.serve(request, requestId, parameters[0] ?? ''),
+};
+
+/** An image body of the public API, checked. */
+export function publicImageCall(base: CallBase, value: Record<string, unknown>): ImageCall {
+  const body = withoutNulls(value);
+  const endpoint = takeEndpointCode(body);
+  const request = parseBody(imageRequestSchema, body) as ImageRequest;
+  const { code, model } = splitModel(endpoint, request.model);
+  return {
+    ...base,
+    selector: { code, model, type: 'image_generation' },
+    label: model,
+    request,
+    cap: 'strict',
+  };
+}
+
+export function v1ImageCall(base: CallBase, request: ImageRequest, parts: ApiParts): ImageCall {
+  const selector = routeSelector(parts, request.model, 'image_generation');
+  return { ...base, selector, label: request.model, request, cap: 'lowered' };
+}
+
+/** Runs an image call and answers in the public shape: as links or as base64, whatever the backend gave. */
+export async function answerImages(
+  call: ImageCall,
+  origin: string,
+  parts: RelayParts,
+  links: ImageLinks,
+): Promise<Response> {
+  const reply = await relayImages(call, parts);
+  const inline = call.request.response_format === 'b64_json';
+  const data = await Promise.all(
+    reply.answer.images.map(async (image) => ({
+      ...(inline
+        ? { b64_json: Buffer.from(image.bytes).toString('base64') }
+        : { url: await links.publish(image, call, origin) }),
+      ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
+    })),
+  );
+  const created = Math.floor(links.now() / 1000);
+  const body: ImageResponse = {
+    created,
+    data,
+    ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
+  };
+  return paidAnswer(body, reply.terms, reply.settled?.charged);
+}

@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Exchange } from '../http/caller.ts';
+import { json, rateHeaders } from '../http/respond.ts';
+import { rateOf } from '../relay/admission.ts';
+import { Fault } from '../std/fault.ts';
+import { modelsList, oneModel, type ModelEntry } from '../wire/openai/models-list.ts';
+import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+const usd = z.string().describe('Dollars as a decimal');
+
+const modelBody = z.object({
+  id: z.string().describe('As requests name it: code/model, or an alias'),
+  object: z.literal('model'),
+  type: z.literal('model'),
+  created: z.int(),
+  created_at: z.string(),
+  owned_by: z.string().describe('Endpoint code'),
+  name: z.string(),
+  display_name: z.string(),
+  context_length: z.int(),
+  max_input_tokens: z.int(),
+  max_output_tokens: z.int(),
+  max_tokens: z.int(),
+  architecture: z.object({
+    input_modalities: z.array(z.string()),
+    output_modalities: z.array(z.string()),
+  }),
+  pricing: z
+    .object({ prompt: usd, completion: usd, input_cache_read: usd, request: usd, image: usd })
+    .describe('Of one token, one request, one image'),
+  supported_parameters: z.array(z.string()),
+});
+
+const EXAMPLE = oneModel({
+  id: 'svc_chat/house-guide',
+  name: 'House Guide',
+  owner: 'svc_chat',
+  kind: 'chat_completion',
+  contextTokens: 32_768,
+  maxOutput: 8_192,
+  price: { kind: 'tokens', input: 100_000_000, cachedInput: 100_000_000, output: 400_000_000 },
+  vision: false,
+  tools: true,
+  reasoning: false,
+});
+
+export const models: ApiOperation = {
+  id: 'v1ListModels',
+  method: 'GET',
+  path: '/v1/models',
+  tag: 'OpenAI-compatible',
+  summary: 'List every model with its price, for clients of OpenAI, Anthropic and OpenRouter',
+  token: 'required',
+  answer: {
+    description: 'Every model of every endpoint as code/model, then the aliases',
+    headers: 'rate',
+    body: {
+      name: 'V1ModelList',
+      schema: z.object({
+        object: z.literal('list'),
+        has_more: z.literal(false),
+        first_id: z.string().nullable(),
+        last_id: z.string().nullable(),
+        data: z.array(modelBody),
+      }),
+      examples: {
+        example: {
+          object: 'list',
+          has_more: false,
+          first_id: EXAMPLE.id,
+          last_id: EXAMPLE.id,
+          data: [EXAMPLE],
+        },
+      },
+    },
+  },
+  errors: TOKEN_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => list(exchange, parts),
+};
+
+export const oneModelById: ApiOperation = {
+  id: 'v1GetModel',
+  method: 'GET',
+  path: '/v1/models/{id}',
+  tag: 'OpenAI-compatible',
+  summary: 'One model',
+  token: 'required',
+  parameters: [
+    {
+      name: 'id',
+      description: 'As the list has it; its slashes may stand as they are',
+      example: EXAMPLE.id,
+      hasSlashes: true,
+    },
+  ],
+  answer: {
+    description: 'The model',
+    headers: 'none',
+    body: { name: 'V1Model', schema: modelBody, examples: { example: EXAMPLE } },
+  },
+  errors: [...TOKEN_ERRORS, 'not_found'],
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (exchange) => one(exchange, parts),
+};
+
+async function list(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
+  const headers = rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts));
+  return json(modelsList(modelEntries(callerAuth.parts.catalog())), exchange.requestId, headers);
+}
+
+async function one(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
+  await callerAuth.account(callerAuth.caller(exchange));
+  const id = exchange.parameters[0] ?? '';
+  const entry = modelEntries(callerAuth.parts.catalog()).find((candidate) => candidate.id === id);
+  if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
+  return json(oneModel(entry), exchange.requestId);
+}
+
+/** The catalog as `/v1/models` lists it: every model of every endpoint as `code/model`, then the aliases. */
+function modelEntries(catalog: Catalog): ModelEntry[] {
+  const entries = [...catalog.endpoints.values()]
+    .filter((endpoint) => endpoint.unavailable === undefined)
+    .flatMap((endpoint) =>
+      endpoint.models.map((model) => ({ id: `${endpoint.code}/${model.id}`, endpoint, model })),
+    );
+  const aliases = [...catalog.aliases].flatMap(([id, target]) => {
+    const entry = entries.find((candidate) => candidate.id === `${target.endpoint}/${target.model}`);
+    return entry ? [{ ...entry, id }] : [];
+  });
+  return [...entries, ...aliases].map(({ id, endpoint, model }) => ({
+    id,
+    name: model.displayName,
+    owner: endpoint.code,
+    kind: endpoint.type,
+    contextTokens: model.contextTokens,
+    maxOutput: model.maxOutput,
+    price:
+      model.price.kind === 'tokens'
+        ? model.price
+        : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
+    vision: model.vision,
+    tools: model.tools,
+    reasoning: model.reasoning,
+  }));
+}

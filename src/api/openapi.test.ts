@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'bun:test';
+import type { z } from 'zod';
+import { FAULTS } from '../std/fault.ts';
+import { openApiDocument } from './openapi.ts';
+import type { ApiParts } from './operation.ts';
+import { apiRoutes, OPERATIONS } from './operations.ts';
+
+// As a client gets it.
+const document = JSON.parse(JSON.stringify(openApiDocument(OPERATIONS))) as Json & {
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Record<string, Json>>;
+};
+
+interface Json {
+  [key: string]: unknown;
+}
+
+interface Operation extends Json {
+  operationId: string;
+  parameters?: { name?: string; in?: string; $ref?: string }[];
+  responses: Record<string, Json>;
+  security?: Record<string, unknown>[];
+  'x-error-codes': string[];
+}
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+);
+
+/** Every object within a value, with where it is. */
+function* walk(value: unknown, where = '#'): Generator<{ where: string; node: Json }> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield { where, node: value as Json };
+  for (const [key, inner] of Object.entries(value)) yield* walk(inner, `${where}/${key}`);
+}
+
+function resolve(reference: string): unknown {
+  let here: unknown = document;
+  for (const key of reference.replace(/^#\//, '').split('/')) here = (here as Json | undefined)?.[key];
+  return here;
+}
+
+describe('the OpenAPI document', () => {
+  test('has the paths of the public API, each operation named once', () => {
+    expect(Object.keys(document.paths).sort()).toEqual([
+      '/api/hello',
+      '/api/public/v1/account',
+      '/api/public/v1/chat/completions',
+      '/api/public/v1/endpoints/{code}/models',
+      '/api/public/v1/images/generations',
+      '/api/public/v1/images/{id}',
+      '/api/public/v1/models',
+      '/api/public/v1/openapi.json',
+      '/api/public/v1/requests/{id}',
+      '/v1/chat/completions',
+      '/v1/embeddings',
+      '/v1/images/edits',
+      '/v1/images/generations',
+      '/v1/messages',
+      '/v1/messages/count_tokens',
+      '/v1/models',
+      '/v1/models/{id}',
+      '/v1/responses',
+    ]);
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(document['openapi']).toBe('3.1.0');
+  });
+
+  test('has exactly the routes that the router is given', () => {
+    // A handler is made from these parts and not called.
+    const routes = apiRoutes({} as ApiParts).map(({ method, path }) => `${method} ${path}`);
+    const documented = operations.map(
+      ({ method, path }) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, '*')}`,
+    );
+    expect(routes.map((route) => route.replace('**', '*')).sort()).toEqual(documented.sort());
+    expect(routes).toContain('GET /v1/models/**');
+  });
+
+  test('every reference leads somewhere', () => {
+    const references = [...walk(document)].flatMap(({ node }) =>
+      typeof node['$ref'] === 'string' ? [node['$ref']] : [],
+    );
+    expect(references.length).toBeGreaterThan(50);
+    for (const reference of references) {
+      expect(reference).toStartWith('#/components/');
+      expect(resolve(reference)).toBeDefined();
+    }
+  });
+
+  test('every path parameter is declared, and every security scheme exists', () => {
+    for (const { path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      const declared = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
+      expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
+      for (const scheme of (operation.security ?? []).flatMap((one) => Object.keys(one))) {
+        expect(document.components['securitySchemes']).toHaveProperty(scheme);
+      }
+    }
+    const schemes = Object.values(document.components['securitySchemes'] ?? {});
+    expect(
+      schemes.map(({ type, in: place, name }) => [type, place ?? '', name ?? ''].join(' ').trim()),
+    ).toEqual(['http', 'apiKey header x-api-key', 'apiKey query token']);
+  });
+
+  test('requests that spend money document every status of the spec', () => {
+    const paid = operations.filter(({ operation }) =>
+      Object.hasOwn(operation.responses['200']?.['headers'] as Json, 'x-tollgate-held'),
+    );
+    expect(paid.map(({ path }) => path).sort()).toEqual(
+      operations
+        .filter(({ method, path }) => method === 'post' && !path.endsWith('/count_tokens'))
+        .map(({ path }) => path)
+        .sort(),
+    );
+    for (const { path, operation } of paid) {
+      // A thread of Anthropic's that is continued is not found.
+      const statuses = Object.keys(operation.responses).filter(
+        (status) => path !== '/v1/messages' || status !== '404',
+      );
+      expect(statuses).toEqual(['200', '400', '401', '402', '429', '500']);
+    }
+    for (const { operation } of operations) expect(operation.responses).toHaveProperty('500');
+  });
+
+  test('every answer names its request, and every answer to a token its rate limit', () => {
+    for (const { path, operation } of operations) {
+      for (const response of Object.values(operation.responses)) {
+        const whole = typeof response['$ref'] === 'string' ? resolve(response['$ref']) : response;
+        expect((whole as Json)['headers']).toHaveProperty('x-request-id');
+      }
+      if (!path.startsWith('/api/public/v1/') || isFree(operation)) continue;
+      expect(operation.responses['200']?.['headers']).toHaveProperty('x-ratelimit-remaining-requests');
+    }
+  });
+
+  test('every error code has an example under its own status, in both dialects', () => {
+    // A wrong method is no operation's answer.
+    const all = Object.keys(FAULTS).filter((code) => code !== 'method_not_allowed');
+    for (const dialect of new Set(OPERATIONS.map((operation) => operation.dialect))) {
+      const responses = Object.entries(document.components['responses'] ?? {}).filter(
+        ([name]) => name.startsWith('Messages') === (dialect.prefix === 'Messages'),
+      );
+      const shown = responses.flatMap(([, response]) => examplesIn(response));
+      for (const example of shown) dialect.schema.parse(example);
+      expect(shown.map(codeOf).sort()).toEqual(all.sort());
+    }
+  });
+
+  test('the example of a body too large names the limit that is in force', () => {
+    const { content } = document.components['responses']?.['BadRequest'] as unknown as {
+      content: { 'application/json': { examples: Record<string, { value: { error: Json } }> } };
+    };
+    const { error } = content['application/json'].examples['request_too_large']?.value ?? {};
+    expect(error?.['message']).toBe('The body may be at most 20 MB.');
+  });
+
+  test("every operation's codes are those of the statuses it documents", () => {
+    for (const { operation } of operations) {
+      const codes = operation['x-error-codes'];
+      expect(new Set(codes).size).toBe(codes.length);
+      const statuses = codes.map((code) => String(FAULTS[code as keyof typeof FAULTS].status));
+      expect([...new Set(statuses)].sort()).toEqual(
+        Object.keys(operation.responses).filter((status) => status !== '200'),
+      );
+    }
+  });
+
+  test('every example is valid by the schema it stands for', () => {
+    const schemas: Record<string, z.ZodType> = {};
+    for (const { request, answer } of OPERATIONS)
+      for (const body of [request, answer.body]) if (body) schemas[body.name] = body.schema;
+    const seen = new Set<string>();
+    for (const { node } of walk(document.paths)) {
+      const { schema } = node as { schema?: { $ref?: string } };
+      const name = schema?.$ref?.split('/').at(-1) ?? '';
+      const examples = examplesIn(node);
+      if (!Object.hasOwn(schemas, name) || examples.length === 0) continue;
+      seen.add(name);
+      for (const example of examples) schemas[name]?.parse(example);
+    }
+    // A form has no example.
+    expect([...seen, 'ImageForm'].sort()).toEqual(Object.keys(schemas).sort());
+    expect(seen.size).toBeGreaterThan(18);
+  });
+
+  test('a stream is typed by its chunk, and its example is one', () => {
+    const streamed = OPERATIONS.filter(({ answer }) => answer.stream);
+    expect(streamed.map(({ path }) => path).sort()).toEqual([
+      '/api/public/v1/chat/completions',
+      '/v1/chat/completions',
+      '/v1/messages',
+      '/v1/responses',
+    ]);
+    for (const { path, answer, dialect } of streamed) {
+      const { content } = document.paths[path]?.['post']?.responses['200'] as {
+        content: Record<string, { schema: Json; examples: { stream: { value: string } } }>;
+      };
+      const { schema, examples } = content['text/event-stream'] ?? {};
+      const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+      const chunk = reference(answer.stream?.name ?? '');
+      if (answer.stream?.hasErrorEvent) expect(schema?.['anyOf']).toEqual([chunk, reference(dialect.name)]);
+      else expect(schema).toMatchObject(chunk);
+      const lines = [...(examples?.stream.value ?? '').matchAll(/^data: (\{.*)$/gm)];
+      expect(lines.length).toBeGreaterThan(0);
+      for (const [, data = ''] of lines) answer.stream?.chunk.parse(JSON.parse(data));
+    }
+  });
+
+  test('the request schemas say what is required and what the bounds are', () => {
+    const schema = (name: string) =>
+      document.components['schemas']?.[name] as { required: string[]; properties: Record<string, Json> };
+    const chat = schema('ChatRequest');
+    expect(chat.required.sort()).toEqual(['messages', 'model']);
+    const orNull = (type: string, minimum: number, maximum: number) => ({
+      anyOf: [{ type, minimum, maximum }, { type: 'null' }],
+    });
+    expect(chat.properties).toMatchObject({
+      temperature: orNull('number', 0, 2),
+      top_p: orNull('number', 0, 1),
+      presence_penalty: orNull('number', -2, 2),
+      frequency_penalty: orNull('number', -2, 2),
+      n: orNull('integer', 1, 8),
+      max_tokens: orNull('integer', 1, 10_000_000),
+      endpoint_code: { type: 'string' },
+    });
+    const image = schema('ImageRequest');
+    expect(image.required.sort()).toEqual(['model', 'prompt']);
+    expect(image.properties).toMatchObject({
+      prompt: { type: 'string', minLength: 1, maxLength: 32_000 },
+      n: orNull('integer', 1, 10),
+    });
+  });
+});
+
+/** Answers without a token, and knows of no rate limit then. */
+function isFree({ security }: Operation): boolean {
+  return security?.length === 1;
+}
+
+function codeOf(example: unknown): string {
+  const { error } = example as { error: { code?: string; details?: { error_code: string } } };
+  return error.code ?? error.details?.error_code ?? '';
+}
+
+function examplesIn(value: unknown): unknown[] {
+  return [...walk(value)].flatMap(({ node }) => {
+    const examples = node['examples'];
+    if (typeof examples !== 'object' || examples === null || Array.isArray(examples)) return [];
+    return Object.values(examples as Record<string, { value: unknown }>).map((example) => example.value);
+  });
+}

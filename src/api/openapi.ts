@@ -1,0 +1,218 @@
+import { z } from 'zod';
+import { FAULTS } from '../std/fault.ts';
+import type { ErrorDialect } from './errors.ts';
+import { errorReferences, errorResponses } from './openapi-errors.ts';
+import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
+
+/** The public API as OpenAPI 3.1, from the declarations that the router serves. */
+export function openApiDocument(operations: readonly ApiOperation[]): OpenApiDocument {
+  const dialects = [...new Set(operations.map(({ dialect }) => dialect))];
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of operations)
+    (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describeOperation(operation);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate public API',
+      version: '1',
+      description: 'One API in front of many AI backends: chat, images, models, and what each request cost.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: SECURITY,
+    tags: TAGS.map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: componentSchemas(operations, dialects),
+      responses: Object.assign({}, ...dialects.map(errorResponses)),
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+export interface OpenApiDocument {
+  openapi: '3.1.0';
+  info: Record<string, unknown>;
+  servers: readonly { url: string }[];
+  security: readonly Record<string, readonly string[]>[];
+  tags: readonly { name: string }[];
+  paths: Record<string, unknown>;
+  components: Record<string, Record<string, unknown>>;
+}
+
+const TAGS: readonly ApiTag[] = [
+  'Inference',
+  'Catalog',
+  'Account',
+  'OpenAI-compatible',
+  'Anthropic-compatible',
+];
+
+function describeOperation(operation: ApiOperation): unknown {
+  const { id, tag, summary, description, request, answer, errors, dialect } = operation;
+  const parameters = [
+    ...(operation.parameters ?? []).map(pathParameter),
+    ...(operation.idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(operation.token === 'required' ? {} : { security: optionalSecurity(operation.token) }),
+    ...(request ? { requestBody: { required: true, content: bodyContent(request) } } : {}),
+    responses: {
+      200: {
+        description: answer.description,
+        headers: ANSWER_HEADERS[answer.headers],
+        content: answerContent(answer, dialect),
+      },
+      ...errorReferences(new Set(errors.map((code) => FAULTS[code].status)), dialect),
+    },
+    // The answers above are shared; these are the codes that this operation can give.
+    'x-error-codes': errors,
+  };
+}
+
+/** Any one of the three. */
+const SECURITY = [{ bearer: [] }, { apiKey: [] }, { queryToken: [] }];
+
+function optionalSecurity(token: 'optional' | 'none'): readonly Record<string, readonly string[]>[] {
+  return token === 'optional' ? [{}, ...SECURITY] : [{}];
+}
+
+function pathParameter({ name, description, example }: PathParameter): unknown {
+  return { name, in: 'path', required: true, description, schema: { type: 'string' }, example };
+}
+
+function answerContent({ body, stream, untyped }: ApiAnswer, dialect: ErrorDialect): unknown {
+  return {
+    ...(body ? bodyContent(body) : {}),
+    ...(stream ? { 'text/event-stream': streamContent(stream, dialect) } : {}),
+    ...(untyped ? { [untyped.mediaType]: { schema: untyped.schema } } : {}),
+  };
+}
+
+function bodyContent({ name, examples, mediaType = 'application/json' }: ApiBody): Record<string, unknown> {
+  const named = Object.entries(examples).map(([name, value]) => [name, { value }]);
+  return {
+    [mediaType]: {
+      schema: schemaReference(name),
+      ...(named.length > 0 ? { examples: Object.fromEntries(named) } : {}),
+    },
+  };
+}
+
+/** OpenAPI 3.1 has no word for a sequence of events: the schema is that of one event's data. */
+function streamContent(
+  { name, description, example, hasErrorEvent }: ApiStream,
+  { name: error }: ErrorDialect,
+) {
+  const chunk = schemaReference(name);
+  return {
+    schema: { description, ...(hasErrorEvent ? { anyOf: [chunk, schemaReference(error)] } : chunk) },
+    examples: { stream: { value: example } },
+  };
+}
+
+function schemaReference(name: string): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function componentSchemas(
+  operations: readonly ApiOperation[],
+  dialects: readonly ErrorDialect[],
+): Record<string, unknown> {
+  const schemas = new Map<string, z.ZodType>();
+  const json: Record<string, unknown> = {};
+  const add = (name: string, schema: z.ZodType, io: 'input' | 'output'): void => {
+    const known = schemas.get(name);
+    if (known && known !== schema) throw new Error(`two schemas are called ${name}`);
+    if (known) return;
+    schemas.set(name, schema);
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' });
+    json[name] = rest;
+  };
+  for (const { request, answer } of operations) {
+    if (request) add(request.name, request.schema, 'input');
+    if (answer.body) add(answer.body.name, answer.body.schema, 'output');
+    if (answer.stream) add(answer.stream.name, answer.stream.chunk, 'output');
+  }
+  for (const { name, schema } of dialects) add(name, schema, 'output');
+  return json;
+}
+
+function headerReferences(names: Record<string, keyof typeof HEADERS>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(names).map(([name, component]) => [name, { $ref: `#/components/headers/${component}` }]),
+  );
+}
+
+const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example });
+
+const HEADERS = {
+  RequestId: text('Names this request in the receipt, the log and support', 'req_0WPlqUf4abcdefghijklmnop'),
+  RetryAfter: text('Whole seconds to wait before the next try', '2'),
+  ShouldRetry: text('`false`: the same request will fail again', 'false'),
+  RateLimitLimit: text('Requests per minute', '600'),
+  RateLimitRemaining: text('Requests left at this moment', '599'),
+  RateLimitReset: text('Until the limit is whole again', '100ms'),
+  RateLimit: text('The same in the words of the IETF draft', '"requests";r=599;t=1'),
+  RateLimitPolicy: text('The policy in the words of the IETF draft', '"requests";q=600;w=60'),
+  Endpoint: text('The endpoint that served the request', 'svc_chat'),
+  Held: text('Dollars set aside for the request', '0.0066'),
+  Cost: text('Dollars charged; of a stream, the receipt tells', '0.0000046'),
+  MaxTokens: text('Set when the balance could not afford the output cap that was asked for', '2048'),
+};
+
+const REQUEST_ID = headerReferences({ 'x-request-id': 'RequestId' });
+
+const RATE_HEADERS = {
+  ...REQUEST_ID,
+  ...headerReferences({
+    'x-ratelimit-limit-requests': 'RateLimitLimit',
+    'x-ratelimit-remaining-requests': 'RateLimitRemaining',
+    'x-ratelimit-reset-requests': 'RateLimitReset',
+    RateLimit: 'RateLimit',
+    'RateLimit-Policy': 'RateLimitPolicy',
+  }),
+};
+
+const PAID_HEADERS = {
+  ...RATE_HEADERS,
+  ...headerReferences({
+    'x-tollgate-endpoint': 'Endpoint',
+    'x-tollgate-held': 'Held',
+    'x-tollgate-cost': 'Cost',
+    'x-tollgate-max-tokens': 'MaxTokens',
+  }),
+};
+
+const ANSWER_HEADERS: Record<ApiAnswer['headers'], unknown> = {
+  none: REQUEST_ID,
+  rate: RATE_HEADERS,
+  paid: PAID_HEADERS,
+};
+
+const PARAMETERS = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'The same key and body give the same answer and are charged once.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+};
+
+const SECURITY_SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer sk-…' },
+  apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+  queryToken: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'token',
+    description: 'For clients that cannot set a header. URLs end up in logs of others; prefer a header.',
+  },
+};

@@ -1,0 +1,54 @@
+import type { HttpRoute } from '../http/router.ts';
+import { account } from './account.ts';
+import { chatCompletions, v1ChatCompletions } from './chat-completions.ts';
+import { countMessageTokens } from './count-tokens.ts';
+import { documentOperation } from './document.ts';
+import { embeddings } from './embeddings.ts';
+import { endpointList, endpointModels } from './endpoints.ts';
+import { hello } from './hello.ts';
+import { imageEdits } from './image-edits.ts';
+import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
+import { messages } from './messages.ts';
+import { models, oneModelById } from './models.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+import { requestReceipt } from './requests.ts';
+import { responses } from './responses.ts';
+
+/** Every public operation, in the order of the document. The router and the document are made from this list. */
+export const OPERATIONS: readonly ApiOperation[] = [
+  chatCompletions,
+  imageGenerations,
+  imageByLink,
+  endpointList,
+  endpointModels,
+  account,
+  requestReceipt,
+  documentOperation,
+  v1ChatCompletions,
+  responses,
+  v1ImageGenerations,
+  imageEdits,
+  embeddings,
+  models,
+  oneModelById,
+  messages,
+  countMessageTokens,
+  hello,
+];
+
+export function apiRoutes(parts: ApiParts): HttpRoute[] {
+  return OPERATIONS.map((operation) => ({
+    method: operation.method,
+    path: routePath(operation),
+    handle: operation.handle(parts),
+    faults: operation.dialect.body,
+  }));
+}
+
+/** The path with the router's wildcards in place of the parameters' names. */
+function routePath({ path, parameters = [] }: ApiOperation): string {
+  return parameters.reduce(
+    (route, { name, hasSlashes }) => route.replace(`{${name}}`, hasSlashes ? '**' : '*'),
+    path,
+  );
+}
