@@ -522,6 +522,26 @@ describe('8 limits and headers', () => {
       expect(Object.keys(document.paths).some((known) => known.endsWith(path))).toBe(true);
     }
   });
+
+  test('every operation of openapi.json is served, under its method and under no other', async () => {
+    const { paths } = (await body(await gateway.fetch('/api/public/v1/openapi.json'))) as {
+      paths: Record<string, Record<string, Json>>;
+    };
+    expect(Object.keys(paths).length).toBeGreaterThan(15);
+    for (const [path, methods] of Object.entries(paths)) {
+      const address = path.replace(/\{\w+\}/g, 'none');
+      const [method = ''] = Object.keys(methods);
+      const served = await gateway.fetch(address, { method: method.toUpperCase() });
+      const isFree = methods[method]?.['security'] !== undefined;
+      // A link to an image needs no token, and this one leads nowhere.
+      const expected = path.endsWith('/images/{id}') ? 404 : isFree ? 200 : 401;
+      expect({ path, status: served.status }).toEqual({ path, status: expected });
+      await served.body?.cancel();
+      const other = await gateway.fetch(address, { method: 'DELETE' });
+      expect({ path, status: other.status }).toEqual({ path, status: 405 });
+      await other.body?.cancel();
+    }
+  });
 });
 
 describe('transport', () => {
