@@ -523,6 +523,22 @@ describe('8 limits and headers', () => {
     }
   });
 
+  test('a continued thread is not found, as openapi.json says of /v1/messages', async () => {
+    const { paths } = (await body(await gateway.fetch('/api/public/v1/openapi.json'))) as {
+      paths: Record<string, Record<string, { 'x-error-codes': string[]; responses: Json }>>;
+    };
+    const response = await gateway.post('/v1/messages', account.token, {
+      model: 'svc_chat/house-echo',
+      max_tokens: 10,
+      messages: [{ role: 'user', content: 'hello' }],
+      thread: { type: 'continue', id: 'thread_1' },
+    });
+    expect(response.status).toBe(404);
+    expect((await errorOf(response))['details']).toMatchObject({ error_code: 'thread_not_found' });
+    expect(paths['/v1/messages']?.['post']?.['x-error-codes']).toContain('not_found');
+    expect(paths['/v1/messages']?.['post']?.responses).toHaveProperty('404');
+  });
+
   test('every operation of openapi.json is served, under its method and under no other', async () => {
     const { paths } = (await body(await gateway.fetch('/api/public/v1/openapi.json'))) as {
       paths: Record<string, Record<string, Json>>;
