@@ -1,5 +1,6 @@
 import type { PlaygroundCall, PlaygroundRelay } from '../console/playground-relay.ts';
-import type { RelayParts } from '../relay/call.ts';
+import { NO_USAGE } from '../ledger/price.ts';
+import type { Call, RelayParts } from '../relay/call.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
@@ -8,9 +9,20 @@ import type { CallBase } from './inference.ts';
 /** The playground's way to the relay: the public API's calls, on a session's account. */
 export function makePlayground(parts: RelayParts, links: ImageLinks): PlaygroundRelay {
   return {
-    chat: async (asked) => await answerChat(publicChatCall(baseOf(asked), asked.body), parts),
-    images: async (asked) =>
-      await answerImages(publicImageCall(baseOf(asked), asked.body), asked.origin, parts, links),
+    chat: async (asked) =>
+      await answerChat({ ...publicChatCall(baseOf(asked), asked.body), onClosed: closedTo(asked) }, parts),
+    images: async (asked) => {
+      const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
+      return await answerImages(call, asked.origin, parts, links);
+    },
+  };
+}
+
+function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']> {
+  return (end, settled) => {
+    const usage = end.kind === 'settle' ? end.settlement.usage : NO_USAGE;
+    const { outcome, firstByteMs, durationMs } = end.kind === 'settle' ? end.settlement : end.ending;
+    asked.onClosed({ outcome, usage, settled, firstByteMs, durationMs });
   };
 }
 

@@ -120,7 +120,9 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(receipt).toMatchObject({
         state: 'posted',
         costUsd: '0.00002',
-        balanceUsd: '0.99998',
+        availableUsd: '0.99998',
+        inputTokens: 10,
+        outputTokens: 5,
         firstByteMs: 4,
       });
       const pictures = await dan.must('POST', '/api/console/playground/images', {

@@ -1,3 +1,5 @@
+import type { Outcome, Settled } from '../ledger/port.ts';
+import type { Usage } from '../ledger/price.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 
 /**
@@ -21,4 +23,16 @@ export interface PlaygroundCall {
   readonly client: string;
   /** For the links to images. */
   readonly origin: string;
+  /** Called before the answer ends, with what it cost. */
+  onClosed(closed: ClosedCall): void;
+}
+
+/** How a call ended in the books. */
+export interface ClosedCall {
+  readonly outcome: Outcome;
+  readonly usage: Usage;
+  /** `undefined`: the store is away, the charge will follow. */
+  readonly settled: Settled | undefined;
+  readonly firstByteMs: number | undefined;
+  readonly durationMs: number;
 }

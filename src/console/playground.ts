@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { requestById } from '../activity/request-log.ts';
-import type { AccountId, RequestId } from '../std/ids.ts';
+import { NO_USAGE } from '../ledger/price.ts';
+import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
 import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import type { PlaygroundCall } from './playground-relay.ts';
+import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
 import type { RouteHandlers, ConsoleCall } from './visit.ts';
 
 type PlaygroundRoutes = 'POST /api/console/playground/chat' | 'POST /api/console/playground/images';
@@ -35,36 +35,43 @@ export function playgroundRoutes(parts: RouteParts): Pick<RouteHandlers, Playgro
       body: chatSchema,
       async handle(call) {
         const forced = { ...call.body, stream: true, stream_options: { include_usage: true } };
-        const response = await parts.playground.chat(callOf(call, forced));
+        const { asked, receipt } = callOf(call, forced);
+        const response = await parts.playground.chat(asked);
         if (!response.body) return response;
-        const body = withReceipt(response.body, () => receiptLater(parts, call));
+        const body = withReceipt(response.body, receipt);
         return new Response(body, { status: response.status, headers: response.headers });
       },
     },
     'POST /api/console/playground/images': {
       body: imageSchema,
       async handle(call) {
-        const response = await parts.playground.images(
-          callOf(call, { ...call.body, response_format: 'url' }),
-        );
+        const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
+        const response = await parts.playground.images(asked);
         const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
-        return { created: given.created, data: given.data, receipt: await receiptLater(parts, call) };
+        return { created: given.created, data: given.data, receipt: receipt() };
       },
     },
   };
 }
 
-function callOf(call: ConsoleCall<PlaygroundRoutes>, body: Record<string, unknown>): PlaygroundCall {
-  const { bytes, characters } = measured(body);
-  return {
+/** The call for the relay, and its receipt once it has ended. */
+function callOf(
+  call: ConsoleCall<PlaygroundRoutes>,
+  body: Record<string, unknown>,
+): { asked: PlaygroundCall; receipt: () => PlaygroundReceipt } {
+  let closed: ClosedCall | undefined;
+  const { requestId, origin } = call.meta;
+  const asked: PlaygroundCall = {
     accountId: call.visitor.accountId,
-    requestId: call.meta.requestId,
+    requestId,
     body,
-    size: { bytes, characters },
+    size: measured(body),
     signal: call.request.signal,
     client: 'Tollgate playground',
-    origin: call.meta.origin,
+    origin,
+    onClosed: (how) => (closed = how),
   };
+  return { asked, receipt: () => receiptOf(requestId, closed) };
 }
 
 function measured(body: Record<string, unknown>): { bytes: number; characters: number } {
@@ -75,14 +82,14 @@ function measured(body: Record<string, unknown>): { bytes: number; characters: n
 /** The stream as it comes, and after its end one event more: what it cost. */
 function withReceipt(
   body: ReadableStream<Uint8Array>,
-  receipt: () => Promise<PlaygroundReceipt>,
+  receipt: () => PlaygroundReceipt,
 ): ReadableStream<Uint8Array> {
   const source = body.getReader();
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await source.read();
       if (!done) return controller.enqueue(value);
-      const event = `event: tollgate\ndata: ${JSON.stringify(await receipt())}\n\n`;
+      const event = `event: tollgate\ndata: ${JSON.stringify(receipt())}\n\n`;
       controller.enqueue(new TextEncoder().encode(event));
       controller.close();
     },
@@ -90,49 +97,22 @@ function withReceipt(
   });
 }
 
-const PATIENCE_MS = 3_000;
-const STEP_MS = 25;
-
-/** A stream's last byte and its settlement meet within milliseconds; if the store is away the receipt says `pending`. */
-async function receiptLater(
-  parts: RouteParts,
-  call: ConsoleCall<PlaygroundRoutes>,
-): Promise<PlaygroundReceipt> {
-  const { requestId } = call.meta;
-  const { accountId } = call.visitor;
-  const giveUpAt = performance.now() + PATIENCE_MS;
-  for (let waitMs = STEP_MS; ; waitMs *= 2) {
-    const row = await requestById(parts.store.db, requestId, accountId);
-    const settled = row !== undefined && row.state !== 'pending';
-    if (settled || performance.now() + waitMs > giveUpAt) return receiptOf(parts, requestId, accountId, row);
-    await Bun.sleep(waitMs);
-  }
-}
-
-async function receiptOf(
-  { store }: RouteParts,
-  requestId: RequestId,
-  accountId: AccountId,
-  row: Awaited<ReturnType<typeof requestById>>,
-): Promise<PlaygroundReceipt> {
-  const account = await store.db
-    .selectFrom('account')
-    .select('balance')
-    .where('id', '=', accountId)
-    .executeTakeFirst();
+/** The relay closes a call before its answer ends; one that it has not closed is still to be charged. */
+function receiptOf(requestId: RequestId, closed: ClosedCall | undefined): PlaygroundReceipt {
+  const { settled, usage = NO_USAGE } = closed ?? {};
   return {
     requestId,
-    state: row?.state ?? 'pending',
-    outcome: row?.outcome ?? null,
-    costUsd: usd(row?.charged ?? 0),
-    heldUsd: usd(row?.held ?? 0),
-    balanceUsd: usd(account?.balance ?? 0),
-    inputTokens: row?.input_tokens ?? 0,
-    cachedTokens: row?.cached_tokens ?? 0,
-    outputTokens: row?.output_tokens ?? 0,
-    reasoningTokens: row?.reasoning_tokens ?? 0,
-    images: row?.images ?? 0,
-    firstByteMs: row?.first_byte_ms ?? null,
-    durationMs: row?.duration_ms ?? null,
+    state: settled?.state ?? 'pending',
+    outcome: closed?.outcome ?? null,
+    costUsd: usd(settled?.charged ?? 0),
+    heldUsd: usd(settled?.held ?? 0),
+    availableUsd: settled ? usd(settled.available) : null,
+    inputTokens: usage.input,
+    cachedTokens: usage.cached,
+    outputTokens: usage.output,
+    reasoningTokens: usage.reasoning,
+    images: usage.images,
+    firstByteMs: closed?.firstByteMs ?? null,
+    durationMs: closed?.durationMs ?? null,
   };
 }

@@ -1,5 +1,5 @@
 import type { Catalog, EndpointType, Route } from '../catalog/catalog.ts';
-import type { Caller, Ceiling, Ending, Ledger, RateState, Settlement } from '../ledger/port.ts';
+import type { Caller, Ceiling, Ending, Ledger, RateState, Settled, Settlement } from '../ledger/port.ts';
 import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Fault } from '../std/fault.ts';
@@ -26,6 +26,8 @@ export interface Call<Request> {
   readonly size: BodySize;
   /** A cap above the model's is an error in the public API, and lowered for clients that always ask for more than any model has. */
   readonly cap: 'strict' | 'lowered';
+  /** Told how the call ended in the books, before the last byte of its answer. `settled` is absent when the store is away. */
+  readonly onClosed?: ((end: HoldEnd, settled: Settled | undefined) => void) | undefined;
 }
 
 export interface ChatCall extends Call<ChatRequest> {

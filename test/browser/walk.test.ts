@@ -278,5 +278,5 @@ async function expectToAddUp(receipt: Locator): Promise<void> {
   const charged = await value('Charged');
   expect(charged).toBeGreaterThan(0);
   expect(await value('Held before the call')).toBeGreaterThanOrEqual(charged);
-  expect(await value('Your balance now')).toBeCloseTo(10 - charged, 9);
+  expect(await value('Available now')).toBeCloseTo(10 - charged, 9);
 }

@@ -57,7 +57,7 @@ export async function settledReceipt(requestId: string): Promise<PlaygroundRecei
     try {
       const receipt = await call('GET /api/console/requests/{id}', { params: { id: requestId } });
       if (receipt.state !== 'pending') {
-        return { ...receipt, requestId: receipt.id, costUsd: receipt.chargedUsd, balanceUsd: '0' };
+        return { ...receipt, requestId: receipt.id, costUsd: receipt.chargedUsd, availableUsd: null };
       }
     } catch {
       return undefined; // Without a receipt the answer is shown without its price; the log has it.

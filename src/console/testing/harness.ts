@@ -308,16 +308,13 @@ function scriptedRelay(ledger: Ledger, clock: Clock): PlaygroundRelay {
     });
     if (admission.kind !== 'admitted') throw new Error(admission.reason);
   };
-  const settle = (call: PlaygroundCall, usage: Partial<Usage>) =>
-    ledger.settle(call.requestId, {
-      usage: { ...NO_USAGE, ...usage },
-      source: 'upstream',
-      outcome: 'completed',
-      attempts: [],
-      upstream: 'house',
-      durationMs: 20,
-      firstByteMs: 4,
-    });
+  const settle = async (call: PlaygroundCall, used: Partial<Usage>) => {
+    const usage = { ...NO_USAGE, ...used };
+    const ending = { outcome: 'completed', durationMs: 20, firstByteMs: 4 } as const;
+    const more = { source: 'upstream', attempts: [], upstream: 'house' } as const;
+    const settled = await ledger.settle(call.requestId, { ...ending, ...more, usage });
+    call.onClosed({ ...ending, usage, settled });
+  };
   return {
     async chat(call) {
       await admit(call, PRICE, 0);
@@ -328,9 +325,9 @@ function scriptedRelay(ledger: Ledger, clock: Clock): PlaygroundRelay {
             choices: [{ index: 0, delta: { content: 'hello' } }],
             at: clock.now(),
           };
+          await settle(call, { input: 10, output: 5 });
           controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`));
           controller.close();
-          await settle(call, { input: 10, output: 5 });
         },
       });
       return new Response(body, { headers: { 'content-type': 'text/event-stream' } });

@@ -28,6 +28,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly #parts: RelayParts;
   readonly #endpoint: string;
   readonly #client: AbortSignal;
+  readonly #onClosed: Call<unknown>['onClosed'];
   readonly #streamed: boolean;
   readonly #startedAt: number;
   #attempt: AbortController | undefined;
@@ -41,6 +42,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#parts = parts;
     this.#endpoint = call.selector.code;
     this.#client = call.signal;
+    this.#onClosed = call.onClosed;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.activeRequests.add(this);
@@ -132,6 +134,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
     if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
+    this.#onClosed?.(close, settled);
     return settled;
   }
 

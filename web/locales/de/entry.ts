@@ -83,7 +83,7 @@ export const entry: typeof english = {
     outputTokens: 'Ausgabe-Tokens',
     heldBefore: 'Vor dem Aufruf reserviert',
     charged: 'Berechnet',
-    balanceNow: 'Ihr Guthaben jetzt',
+    availableNow: 'Jetzt verfügbar',
     waiting: 'Warte auf das erste Wort …',
     doneTitle: 'Die Schranke ist offen',
     doneLead: 'Ihr Server nimmt Anfragen an. Wie geht es weiter?',

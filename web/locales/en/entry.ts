@@ -79,7 +79,7 @@ export const entry = {
     outputTokens: 'Output tokens',
     heldBefore: 'Held before the call',
     charged: 'Charged',
-    balanceNow: 'Your balance now',
+    availableNow: 'Available now',
     waiting: 'Waiting for the first word…',
     doneTitle: 'The gate is open',
     doneLead: 'Your server takes requests. What next?',

@@ -22,11 +22,13 @@ export function CallReceipt({ receipt }: { receipt: PlaygroundReceipt }) {
           value={<Money usd={receipt.costUsd} plain />}
           className="font-semibold"
         />
-        <LedgerLine
-          label={t('setup.balanceNow')}
-          value={<Money usd={receipt.balanceUsd} plain />}
-          className="border-t border-dashed border-field pt-3"
-        />
+        {receipt.availableUsd === null ? null : (
+          <LedgerLine
+            label={t('setup.availableNow')}
+            value={<Money usd={receipt.availableUsd} plain />}
+            className="border-t border-dashed border-field pt-3"
+          />
+        )}
       </dl>
     </section>
   );
