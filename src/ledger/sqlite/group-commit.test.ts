@@ -114,6 +114,13 @@ describe('operations that come together', () => {
   });
 });
 
+test('when nothing is left to do, no transaction begins', async () => {
+  const { submit, steps } = begin();
+  await submit('a');
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  expect(steps).toEqual(['begin', 'commit a']);
+});
+
 describe('a store that fails', () => {
   test('fails everybody in the transaction, with when to come back; the operator hears of it once, and of its return', async () => {
     const { submit, steps, log, state } = begin();
