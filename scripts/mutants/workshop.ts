@@ -10,6 +10,10 @@ export type Verdict = 'killed' | 'timed out' | 'survived';
 /** Far fewer histories than a whole run tells: what a mutant breaks, it breaks soon. */
 const MODEL_RUNS = '60';
 const TEST_TIMEOUT_MS = 60_000;
+/** Many times what the tests take. A mutant may fill a list without end, and with it the machine's memory. */
+const MOST_MEMORY_BYTES = 3 * 1024 ** 3;
+const LOOK_MS = 500;
+const PAGE_BYTES = 4_096;
 
 /** A copy of the tree in which mutants are tried one at a time. The working tree is never touched. */
 export class Workshop {
@@ -90,12 +94,18 @@ export class Workshop {
     const keep = (data: Buffer): void => void (output = (output + data.toString()).slice(-10_000));
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
+    running.add(child.pid);
     const timer = setTimeout(() => {
       timedOut = true;
       killGroup(child.pid);
     }, limitMs);
+    const guard = setInterval(() => {
+      if (memoryOf(child.pid) > MOST_MEMORY_BYTES) killGroup(child.pid);
+    }, LOOK_MS);
     child.on('exit', (code) => {
       clearTimeout(timer);
+      clearInterval(guard);
+      running.delete(child.pid);
       killGroup(child.pid);
       resolve({ passed: code === 0, timedOut, output });
     });
@@ -112,6 +122,20 @@ export function filesOf(root: string, pattern: string): string[] {
   const files = [...new Glob(pattern).scanSync(root)].sort();
   if (files.length === 0) throw new Error(`'${pattern}' matches no file`);
   return files;
+}
+
+/** Groups of their own outlive us unless they are ended: a mutant that loops would go on for hours. */
+const running = new Set<number | undefined>();
+process.on('exit', () => running.forEach(killGroup));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
+/** In bytes, where the system tells it; elsewhere the limit of time is the only one. */
+function memoryOf(pid: number | undefined): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
+  }
 }
 
 function killGroup(pid: number | undefined): void {

@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A tree of one source and one test, in which a mutant is tried by a process of its own. */
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'workshop-'));
+  mkdirSync(join(folder, 'root'));
+  Bun.spawnSync(['git', 'init', '-q'], { cwd: join(folder, 'root') });
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const pidFile = () => join(folder, 'pid');
+
+/** The test writes its pid down before it does what the mutant makes it do. */
+function tryMutant(work: string) {
+  const root = join(folder, 'root');
+  writeFileSync(join(root, 'a.ts'), 'export const isMutant = false;\n');
+  writeFileSync(
+    join(root, 'a.test.ts'),
+    `import { test } from 'bun:test';
+    import { writeFileSync } from 'node:fs';
+    import { isMutant } from './a.ts';
+    test('a', async () => {
+      writeFileSync(${JSON.stringify(pidFile())}, String(process.pid));
+      if (isMutant) { ${work} }
+    });\n`,
+  );
+  writeFileSync(
+    join(folder, 'run.ts'),
+    `import { Workshop } from ${JSON.stringify(join(import.meta.dir, 'workshop.ts'))};
+    const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1');
+    const start = 'export const isMutant = '.length;
+    const mutant = { file: 'a.ts', line: 1, source: '', change: '', start, end: start + 5, replacement: 'true' };
+    console.log(await workshop.try(mutant, [['a.test.ts']], [50_000]));\n`,
+  );
+  return Bun.spawn([process.execPath, join(folder, 'run.ts')], { stdout: 'pipe', stderr: 'inherit' });
+}
+
+async function testPid(): Promise<number> {
+  while (!existsSync(pidFile()) || readFileSync(pidFile(), 'utf8') === '') await Bun.sleep(5);
+  return Number(readFileSync(pidFile(), 'utf8'));
+}
+
+async function gone(pid: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return;
+    }
+    await Bun.sleep(5);
+  }
+}
+
+const verdictOf = async (run: ReturnType<typeof tryMutant>) => (await new Response(run.stdout).text()).trim();
+
+test('a mutant that no test minds survives, one that fails a test is killed', async () => {
+  expect(await verdictOf(tryMutant(''))).toBe('survived');
+  rmSync(join(folder, 'copy'), { recursive: true });
+  expect(await verdictOf(tryMutant('throw new Error();'))).toBe('killed');
+}, 60_000);
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a run that is ended by %s ends the test it runs, whatever the mutant made of it',
+  async (signal) => {
+    const run = tryMutant('for (;;);');
+    const pid = await testPid();
+    run.kill(signal);
+    await gone(pid);
+    await run.exited;
+  },
+  60_000,
+);
+
+test.if(process.platform === 'linux')(
+  'a mutant that takes all memory is killed long before the machine has none left',
+  async () => {
+    const run = tryMutant(
+      'const all = []; for (;;) { all.push(Buffer.alloc(2 ** 24, 1)); await Bun.sleep(1); }',
+    );
+    const pid = await testPid();
+    expect(await verdictOf(run)).toBe('killed');
+    await gone(pid);
+  },
+  60_000,
+);
