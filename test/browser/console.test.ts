@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
+import decodeQr from 'qr/decode.js';
+import type { Locator } from 'playwright-core';
 import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
@@ -89,8 +91,10 @@ test('the second factor is turned on with an app, asked for at sign-in, and a ba
   await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
   const enrol = page.getByRole('dialog', { name: 'Scan with your authenticator app' });
-  await enrol.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
+  const scanned = new URL(await scan(enrol.getByRole('img', { name: 'QR code for the authenticator app' })));
   const secret = ((await enrol.locator('code').first().textContent()) ?? '').replaceAll(' ', '');
+  expect(scanned.searchParams.get('secret')).toBe(secret);
+  expect(decodeURIComponent(scanned.pathname)).toEndWith(`:${EMAIL}`);
   const backup = ((await enrol.locator('li').first().textContent()) ?? '').trim();
   await enrol.getByRole('textbox', { name: 'Code' }).fill(totp(secret));
   await enrol.getByRole('button', { name: 'Verify' }).click();
@@ -222,6 +226,20 @@ async function signInAgain({ page }: Visitor): Promise<void> {
   await page.getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+}
+
+/** What a camera reads from the code as it is on the screen. */
+async function scan(code: Locator): Promise<string> {
+  const picture = (await code.screenshot()).toString('base64');
+  const { width, height, rgba } = await code.page().evaluate(async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+    const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+    canvas?.drawImage(bitmap, 0, 0);
+    const pixels = canvas?.getImageData(0, 0, bitmap.width, bitmap.height).data ?? [];
+    return { width: bitmap.width, height: bitmap.height, rgba: Array.from(pixels) };
+  }, picture);
+  return decodeQr({ width, height, data: Uint8Array.from(rgba) }, { timeLimit: 60_000 });
 }
 
 /** RFC 6238 with the usual 30 seconds and six digits. */
