@@ -25,7 +25,36 @@ test('a stream in single bytes reads the same', async () => {
 
 test('an event that never ends is refused, not kept', async () => {
   const endless = new Uint8Array(1_000_000).fill(97);
-  expect(read([endless, endless, endless, endless, endless])).rejects.toThrow('too long');
+  await expect(read([endless, endless, endless, endless, endless])).rejects.toThrow('exceeded');
+});
+
+test('an event of many lines that never ends is refused, not kept', async () => {
+  const lines = new TextEncoder().encode(`data: ${'a'.repeat(999_993)}\n`);
+  await expect(read([lines, lines, lines, lines, lines])).rejects.toThrow('exceeded');
+});
+
+test('a line may end in a carriage return alone, as the standard says', async () => {
+  const bytes = new TextEncoder().encode(STREAM.replaceAll(/\r?\n/g, '\r').concat('\n'));
+  expect(await read(Array.from(bytes, (byte) => new Uint8Array([byte])))).toEqual(EVENTS);
+});
+
+test('an event that the stream broke off in is not delivered', async () => {
+  expect(await read([new TextEncoder().encode('data: one\n\ndata: tw')])).toEqual([
+    { event: 'message', data: 'one' },
+  ]);
+});
+
+test('a reader that leaves ends the request', async () => {
+  const left = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode('data: one\n\n')),
+    cancel: () => left.resolve(),
+  });
+  for await (const event of readEvents(body)) {
+    expect(event.data).toBe('one');
+    break;
+  }
+  await left.promise;
 });
 
 async function read(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<ServerEvent[]> {
