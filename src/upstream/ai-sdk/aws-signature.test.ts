@@ -11,8 +11,8 @@ const signer: Signer = {
   now: new Date('2015-08-30T12:36:00Z'),
 };
 
-test('a request is signed as in AWS’s published example (get-vanilla)', () => {
-  const headers = signRequest(
+test('a request is signed as in AWS’s published example (get-vanilla)', async () => {
+  const headers = await signRequest(
     { method: 'GET', url: 'https://example.amazonaws.com/', headers: {}, body: '' },
     signer,
   );
@@ -23,10 +23,10 @@ test('a request is signed as in AWS’s published example (get-vanilla)', () => 
   );
 });
 
-test('path, query, body and session token are part of the signature', () => {
+test('path, query, body and session token are part of the signature', async () => {
   const url =
     'https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-3%3A0/converse?b=2&a=x%20y';
-  const headers = signRequest(
+  const headers = await signRequest(
     { method: 'POST', url, headers: {}, body: '{"a":1}' },
     { ...signer, accessKeyId: 'A', secretAccessKey: 'S', sessionToken: 'T', service: 'bedrock' },
   );
@@ -34,4 +34,17 @@ test('path, query, body and session token are part of the signature', () => {
   expect(headers['authorization']).toEndWith(
     'Signature=5e9ee61c229ee371c29ea7f05c1db0e70b32e54b0d5231152e901647286fb084',
   );
+});
+
+test.each([
+  ['get-slashes', '//example//', '9a624bd73a37c9a373b5312afbebe7a714a789de108f0bdfe846570885f57e84'],
+  [
+    'get-vanilla-query-order-key-case',
+    '/?Param2=value2&Param1=value1',
+    'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
+  ],
+])('a request is signed as in AWS’s published example (%s)', async (_, path, signature) => {
+  const url = `https://example.amazonaws.com${path}`;
+  const headers = await signRequest({ method: 'GET', url, headers: {}, body: '' }, signer);
+  expect(headers['authorization']).toEndWith(`Signature=${signature}`);
 });

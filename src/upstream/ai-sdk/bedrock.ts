@@ -91,9 +91,13 @@ function cappedEffort({ maxReasoningEffort }: JSONObject): JSONObject {
     : { maxReasoningEffort: 'medium' };
 }
 
-function authorize(request: Outgoing, config: UpstreamConfig, now: Date): Record<string, string> {
+async function authorize(
+  request: Outgoing,
+  config: UpstreamConfig,
+  now: Date,
+): Promise<Record<string, string>> {
   if (config.apiKey) return {};
-  return signRequest(request, {
+  return await signRequest(request, {
     accessKeyId: config.options.get('access_key_id') ?? '',
     secretAccessKey: config.options.get('secret_access_key') ?? '',
     sessionToken: config.options.get('session_token'),

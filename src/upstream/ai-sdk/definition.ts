@@ -38,7 +38,7 @@ export interface Provider {
    */
   fit?(body: JSONObject, limits: ProviderLimits): JSONObject;
   /** Headers that replace those of the package, for backends that sign the bytes. */
-  authorize?(request: Outgoing, config: UpstreamConfig, now: Date): Record<string, string>;
+  authorize?(request: Outgoing, config: UpstreamConfig, now: Date): Promise<Record<string, string>>;
   images?: ImageSupport;
   /** The package's own name for the length of an embedding, where it does not take the standard one. */
   readonly dimensionsOption?: string;

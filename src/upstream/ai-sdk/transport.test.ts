@@ -37,7 +37,7 @@ describe('the way to the network', () => {
     await upstream?.check(signal);
     expect(server.requests.map(({ method }) => method)).toEqual(['POST', 'GET']);
     for (const { method, path, text, headers } of server.requests) {
-      const expected = signRequest(
+      const expected = await signRequest(
         { method, url: server.url + path, headers: {}, body: text },
         {
           accessKeyId: keys.access_key_id,

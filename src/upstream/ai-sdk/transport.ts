@@ -14,7 +14,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
     if (++asked > MAX_REQUESTS)
       throw new UpstreamFailure('protocol', `more than ${MAX_REQUESTS} requests for one call`);
     const url = input instanceof Request ? input.url : String(input);
-    const prepared = prepare(provider, call, url, init);
+    const prepared = await prepare(provider, call, url, init);
     const response = await ask(
       url,
       { ...prepared, redirect: 'manual', timeout: false, signal: call.signal },
@@ -42,14 +42,19 @@ export interface TransportCall {
 /** One answer may need continuations at backends that cap a single response; an endless chain of them is a fault. */
 const MAX_REQUESTS = 8;
 
-function prepare(provider: Provider, call: TransportCall, url: string, init: RequestInit): RequestInit {
+async function prepare(
+  provider: Provider,
+  call: TransportCall,
+  url: string,
+  init: RequestInit,
+): Promise<RequestInit> {
   // Compressed events would be held back until a block is full.
   const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(new Headers(init.headers)) };
   const fitted =
     typeof init.body === 'string' && provider.fit ? fitText(provider, init.body, call.limits) : init.body;
   if (!provider.authorize) return { ...init, headers, body: fitted ?? null };
   const body = typeof fitted === 'string' ? fitted : '';
-  const signed = provider.authorize(
+  const signed = await provider.authorize(
     { method: init.method ?? 'GET', url, headers, body },
     call.config,
     new Date(call.now()),
