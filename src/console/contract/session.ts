@@ -1,3 +1,10 @@
+// What browsers and servers tell each other about passkeys has its shape from the WebAuthn standard.
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/browser';
 import type { Millis, Role, SignUpMode, Theme, Usd } from './shared.ts';
 
 /** The first call of every page; needs no session and never answers 401. */
@@ -109,51 +116,6 @@ export interface PasskeyItem {
   usedAt: Millis | null;
 }
 
-/** What the browser is to ask an authenticator for; bytes are Base64url. */
-export interface PasskeyCreation {
-  challenge: string;
-  rp: { id: string; name: string };
-  user: { id: string; name: string; displayName: string };
-  pubKeyCredParams: { type: 'public-key'; alg: number }[];
-  timeout: number;
-  excludeCredentials: PasskeyReference[];
-  authenticatorSelection: { residentKey: 'required'; userVerification: 'required' };
-}
-
-export interface PasskeyRequest {
-  challenge: string;
-  rpId: string;
-  timeout: number;
-  allowCredentials: PasskeyReference[];
-}
-
-export interface PasskeyReference {
-  id: string;
-  type: 'public-key';
-  transports?: string[];
-}
-
-interface PasskeyAnswer<Response> {
-  id: string;
-  rawId: string;
-  type: 'public-key';
-  response: Response;
-  clientExtensionResults: Record<string, never>;
-}
-
-export type PasskeyRegistration = PasskeyAnswer<{
-  clientDataJSON: string;
-  attestationObject: string;
-  transports: string[];
-}>;
-
-export type PasskeyAssertion = PasskeyAnswer<{
-  clientDataJSON: string;
-  authenticatorData: string;
-  signature: string;
-  userHandle?: string;
-}>;
-
 export interface Settings {
   name: string;
   language: string | null;
@@ -211,19 +173,19 @@ export interface AuthRoutes {
   /** Adding a passkey: ask what to create, create it, send it back within five minutes. Both need a recent confirmation. */
   'POST /api/auth/passkey/generate-register-options': {
     body: Record<string, never>;
-    response: PasskeyCreation;
+    response: PublicKeyCredentialCreationOptionsJSON;
   };
   'POST /api/auth/passkey/verify-registration': {
-    body: { name: string; response: PasskeyRegistration };
+    body: { name: string; response: RegistrationResponseJSON };
     response: { id: string };
   };
   /** Signing in with one; it stands for password and second factor together. */
   'POST /api/auth/passkey/generate-authenticate-options': {
     body: Record<string, never>;
-    response: PasskeyRequest;
+    response: PublicKeyCredentialRequestOptionsJSON;
   };
   'POST /api/auth/passkey/verify-authentication': {
-    body: { response: PasskeyAssertion };
+    body: { response: AuthenticationResponseJSON };
     response: { status: boolean };
   };
 }

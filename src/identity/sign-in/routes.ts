@@ -38,13 +38,24 @@ const bytes = (max: number) =>
     .string()
     .max(max)
     .regex(/^[\w-]*$/);
-const credential = { id: bytes(1_364), rawId: bytes(1_364), type: z.literal('public-key') };
+const credential = {
+  id: bytes(1_364),
+  rawId: bytes(1_364),
+  type: z.literal('public-key'),
+  authenticatorAttachment: z.enum(['platform', 'cross-platform']).optional(),
+  // No extension is asked for; what a browser says about one all the same is dropped.
+  clientExtensionResults: z.object({}),
+};
 const clientDataJSON = bytes(4_096);
 const registration = z.strictObject({
   ...credential,
   response: z.strictObject({
     clientDataJSON,
     attestationObject: bytes(16_384),
+    // Browsers repeat three parts of the attestation in readable form. They are taken and not used.
+    authenticatorData: bytes(16_384).optional(),
+    publicKey: bytes(4_096).optional(),
+    publicKeyAlgorithm: z.int().optional(),
     transports: z
       .array(
         z
@@ -52,9 +63,9 @@ const registration = z.strictObject({
           .max(32)
           .regex(/^[a-z-]+$/),
       )
-      .max(8),
+      .max(8)
+      .optional(),
   }),
-  clientExtensionResults: nothing,
 });
 const assertion = z.strictObject({
   ...credential,
@@ -64,7 +75,6 @@ const assertion = z.strictObject({
     signature: bytes(4_096),
     userHandle: bytes(128).optional(),
   }),
-  clientExtensionResults: nothing,
 });
 export const passkeyName = z.string().trim().min(1).max(100);
 

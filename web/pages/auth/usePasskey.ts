@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { PasskeyRequest } from '../../../src/console/contract.ts';
+import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/browser';
 import { useAction } from '../../lib/action.ts';
 import { ApiError, callAuth } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
@@ -77,11 +77,11 @@ class Turn {
   }
 }
 
-async function challenge(): Promise<PasskeyRequest> {
+async function challenge(): Promise<PublicKeyCredentialRequestOptionsJSON> {
   return await callAuth('POST /api/auth/passkey/generate-authenticate-options', {});
 }
 
-async function proveWith(options: PasskeyRequest, how: AskOptions): Promise<void> {
+async function proveWith(options: PublicKeyCredentialRequestOptionsJSON, how: AskOptions): Promise<void> {
   const response = await askForPasskey(options, how);
   await callAuth('POST /api/auth/passkey/verify-authentication', { response });
 }
