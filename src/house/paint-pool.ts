@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { BoundedQueue, type Turn } from '../std/bounded-queue.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { abortFailure } from './pacing.ts';
 import type { PaintResult } from './paint-worker.ts';
@@ -28,6 +29,8 @@ interface Job {
   readonly order: PaintOrder;
   readonly resolve: (painting: Painting) => void;
   readonly reject: (reason: Error) => void;
+  /** Lets the next order have its turn. */
+  readonly leave: Turn;
 }
 
 interface Painter {
@@ -40,11 +43,12 @@ interface Painter {
 /** Paints in worker threads, so that a picture never delays another request. Threads start with the first order. */
 export class PaintPool {
   readonly #limits: PaintPoolLimits;
-  readonly #queue: Job[] = [];
+  readonly #queue: BoundedQueue;
   readonly #painters = new Set<Painter>();
 
   constructor(limits: PaintPoolLimits = USUAL_LIMITS) {
     this.#limits = limits;
+    this.#queue = new BoundedQueue({ parallel: limits.workers, waiting: limits.queue });
   }
 
   /** Worker threads that are alive now. */
@@ -58,15 +62,14 @@ export class PaintPool {
    */
   async paint(order: PaintOrder, signal: AbortSignal): Promise<Painting> {
     if (signal.aborted) throw abortFailure(signal);
+    const turn = this.#enter(signal);
+    // An order that need not wait is with its worker at once, so that closing the pool finds it there.
+    const leave = turn instanceof Promise ? await turn.catch(asAborted(signal)) : turn;
     const { promise, resolve, reject } = Promise.withResolvers<Painting>();
-    const job: Job = { order, resolve, reject };
-    const abandon = (): void => {
-      const place = this.#queue.indexOf(job);
-      if (place >= 0) this.#queue.splice(place, 1);
-      reject(abortFailure(signal));
-    };
+    const abandon = (): void => reject(abortFailure(signal));
     signal.addEventListener('abort', abandon, { once: true });
-    this.#accept(job);
+    const idle = [...this.#painters].find((painter) => painter.job === undefined);
+    this.#start(idle ?? this.#hire(), { order, resolve, reject, leave });
     try {
       return await promise;
     } finally {
@@ -76,23 +79,18 @@ export class PaintPool {
 
   close(): void {
     const closed = new UpstreamFailure('server', 'the paint pool was closed');
-    for (const job of this.#queue.splice(0)) job.reject(closed);
+    this.#queue.rejectWaiting(closed);
     for (const painter of this.#painters) this.#dismiss(painter, closed);
   }
 
-  #accept(job: Job): void {
-    const idle = [...this.#painters].find((painter) => painter.job === undefined);
-    if (idle) this.#start(idle, job);
-    else if (this.#painters.size < this.#limits.workers) this.#start(this.#hire(), job);
-    else if (this.#queue.length < this.#limits.queue) this.#queue.push(job);
-    else
-      job.reject(
-        new UpstreamFailure('rate_limited', 'the paint queue is full', {
-          status: 429,
-          retryAfterMs: 2_000,
-          blameless: true,
-        }),
-      );
+  #enter(signal: AbortSignal): Turn | Promise<Turn> {
+    const turn = this.#queue.enter(signal);
+    if (turn) return turn;
+    throw new UpstreamFailure('rate_limited', 'the paint queue is full', {
+      status: 429,
+      retryAfterMs: 2_000,
+      blameless: true,
+    });
   }
 
   #hire(): Painter {
@@ -102,7 +100,7 @@ export class PaintPool {
       this.#rest(painter);
     });
     painter.worker.on('error', (error: Error) => {
-      this.#replace(
+      this.#dismiss(
         painter,
         new UpstreamFailure('server', `paint worker failed: ${error.message}`, { cause: error }),
       );
@@ -115,7 +113,7 @@ export class PaintPool {
     clearTimeout(painter.timer);
     painter.job = job;
     const tooLong = (): void =>
-      this.#replace(painter, new UpstreamFailure('timeout', 'the picture took too long'));
+      this.#dismiss(painter, new UpstreamFailure('timeout', 'the picture took too long'));
     painter.timer = setTimeout(tooLong, this.#limits.patienceMs);
     painter.worker.ref();
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
@@ -123,28 +121,25 @@ export class PaintPool {
   }
 
   #rest(painter: Painter): void {
-    painter.job = undefined;
     clearTimeout(painter.timer);
-    const next = this.#queue.shift();
-    if (next) return this.#start(painter, next);
     // Neither an idle worker nor the wait for its end may keep the process alive.
     painter.timer = setTimeout(() => this.#dismiss(painter), this.#limits.idleMs);
     painter.timer.unref();
     painter.worker.unref();
+    const { job } = painter;
+    painter.job = undefined;
+    job?.leave();
   }
 
-  #replace(painter: Painter, reason: Error): void {
-    this.#dismiss(painter, reason);
-    const next = this.#queue.shift();
-    if (next) this.#start(this.#hire(), next);
-  }
-
+  /** Ends the worker. The next order, if one waits, gets another. */
   #dismiss(painter: Painter, reason?: Error): void {
     clearTimeout(painter.timer);
     this.#painters.delete(painter);
     void painter.worker.terminate();
-    if (reason) painter.job?.reject(reason);
+    const { job } = painter;
     painter.job = undefined;
+    if (reason) job?.reject(reason);
+    job?.leave();
   }
 }
 
@@ -157,6 +152,12 @@ function workerUrl(): URL {
     Bun.isStandaloneExecutable ? './house/paint-worker.ts' : './paint-worker.ts',
     import.meta.url,
   );
+}
+
+function asAborted(signal: AbortSignal): (error: unknown) => never {
+  return (error) => {
+    throw signal.aborted ? abortFailure(signal) : error;
+  };
 }
 
 function deliver(job: Job | undefined, result: PaintResult): void {

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { BoundedQueue } from '../../std/bounded-queue.ts';
 import { AuthRefusal } from './refusal.ts';
 import { isCommonPassword } from './blocklist.ts';
 
@@ -64,25 +65,20 @@ function normal(password: string): string {
 
 type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 
-function makeGate(parallel: number, queue: number): Gate {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+function makeGate(parallel: number, waiting: number): Gate {
+  const queue = new BoundedQueue({ parallel, waiting });
   return async (work) => {
-    if (running >= parallel) {
-      if (waiting.length >= queue) {
-        throw new AuthRefusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
-          retryAfterMs: 2_000,
-        });
-      }
-      // Whoever leaves hands its place over, so `running` does not change in between.
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running++;
+    const turn = queue.enter();
+    if (!turn) {
+      throw new AuthRefusal('service_unavailable', 'Too many people are signing in right now. Try again.', {
+        retryAfterMs: 2_000,
+      });
+    }
+    const leave = await turn;
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
+      leave();
     }
   };
 }

@@ -1,5 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { BoundedQueue } from '../../std/bounded-queue.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
 import type { ChatAnswer, UpstreamChatCall, Upstream, UpstreamHealth } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
@@ -10,7 +11,6 @@ import { collectParts } from './collect.ts';
 import { streamEvents } from '../ai-sdk/stream-events.ts';
 import { Engine } from './engine.ts';
 import { importLlama, INSTALL_HINT, type LlamaPackage } from './llama.ts';
-import { BoundedQueue } from './bounded-queue.ts';
 
 /** `kind: gguf`: a model file run inside this process by node-llama-cpp. Options: path, context_size, threads, gpu_layers. */
 export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstream {
@@ -24,6 +24,7 @@ export interface GgufParts {
 }
 
 /** How many may wait for the model; with the usual seconds per answer, more would wait in vain. */
+/** A model in memory has one context, and two generations would take twice as long each. */
 const MAX_WAITING = 8;
 const FULL_RETRY_AFTER_MS = 5_000;
 
@@ -40,7 +41,7 @@ class GgufUpstream implements Upstream {
     this.#path = config.options.get('path') ?? '';
     this.#clock = parts.clock ?? systemClock;
     this.#load = parts.load ?? importLlama;
-    this.#queue = new BoundedQueue(MAX_WAITING);
+    this.#queue = new BoundedQueue({ parallel: 1, waiting: MAX_WAITING });
     this.#engine = new Engine({
       path: this.#path,
       contextSize: wholeNumber(config, 'context_size') || undefined,
