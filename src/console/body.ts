@@ -1,4 +1,5 @@
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { readBounded } from '../std/bounded-body.ts';
 import { requireJson } from './security.ts';
 
 const MAX_BYTES = 65_536;
@@ -12,16 +13,12 @@ export interface ConsoleBody {
 /** A JSON body of bounded size; no body at all is an empty object. */
 export async function readConsoleBody(request: Request, maxBytes: number = MAX_BYTES): Promise<ConsoleBody> {
   requireJson(request);
-  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge();
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  const text = decoded(Buffer.concat(chunks));
-  return { value: text.trim() === '' ? {} : parsed(text), size: { bytes, characters: text.length } };
+  const bytes = await readBounded(request, maxBytes, tooLarge);
+  const text = decoded(bytes);
+  return {
+    value: text.trim() === '' ? {} : parsed(text),
+    size: { bytes: bytes.byteLength, characters: text.length },
+  };
 }
 
 function decoded(bytes: Uint8Array): string {

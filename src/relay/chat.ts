@@ -83,7 +83,7 @@ async function callUpstream(
 }
 
 /** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
-async function readFirstEvent(answer: ChatAnswer, signals: OpeningSignals): Promise<StartedAnswer> {
+export async function readFirstEvent(answer: ChatAnswer, signals: OpeningSignals): Promise<StartedAnswer> {
   switch (answer.kind) {
     case 'stream':
       return { kind: 'stream', events: await EventStream.open(answer.body, signals) };

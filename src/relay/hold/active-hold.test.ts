@@ -5,9 +5,8 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { AllAttemptsFailed } from '../attempts.ts';
-import type { Call, FinishedRequest, RelayParts } from '../call.ts';
+import type { Call, FinishedRequest, HoldEnd, RelayParts } from '../call.ts';
 import { ActiveHold, type RequestResult } from './active-hold.ts';
-import type { HoldEnd } from './settlement-retry-queue.ts';
 
 /** One hold: how long its attempts may take, and that it is closed once, with the truth in its receipt. */
 

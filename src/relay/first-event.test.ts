@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import type { ChatCompletion } from '../../wire/openai/chat.ts';
-import { readFirstEvent } from './started-answer.ts';
+import type { ChatCompletion } from '../wire/openai/chat.ts';
+import { readFirstEvent } from './chat.ts';
 
 /** What counts as an answer while another backend could still be asked. */
 
