@@ -73,6 +73,24 @@ describe('signing in', () => {
     expect([huge.status, huge.body.error.code]).toEqual([400, 'invalid_field']);
   });
 
+  test('passwords that are only tried out are slowed down, because estimating them costs something', async () => {
+    const own = await testConsole();
+    try {
+      await own.admin();
+      const browser = own.browser();
+      const attempt = async () => {
+        const body = { email: 'weakling@example.com', password: 'Password123!' };
+        return (await browser.call<ErrorReply>('POST', '/api/auth/sign-up/email', body)).body.error.code;
+      };
+      const codes: string[] = [];
+      while (codes.length < 40 && codes.at(-1) !== 'rate_limit_exceeded') codes.push(await attempt());
+      expect(codes.indexOf('rate_limit_exceeded')).toBeGreaterThanOrEqual(10);
+      expect(new Set(codes.slice(0, -1))).toEqual(new Set(['weak_password']));
+    } finally {
+      await own.close();
+    }
+  });
+
   test('the same password typed with other code points is the same password', async () => {
     const browser = site.browser();
     await browser.must('POST', '/api/auth/sign-up/email', {

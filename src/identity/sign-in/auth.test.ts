@@ -1,3 +1,4 @@
+import { dictionary } from '@zxcvbn-ts/language-common';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import { testPostgres } from '../../../test/support/postgres.ts';
 import { systemClock } from '../../std/clock.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { isCommonPassword } from './blocklist.ts';
+import { isEasyToGuess } from './password-strength.ts';
 import { libraryOptions } from './library.ts';
 import { makePasswords, type Passwords } from './password.ts';
 import type { AuthRefusal } from './refusal.ts';
@@ -153,12 +154,30 @@ describe('a password that everybody tries', () => {
     'welcome2024', 'Summer2025!', 'monkey123', 'dragon99', 'letmein!', 'admin123', 'changeme', '12345678', '123456789', '87654321', 'abcdefgh',
     'abcd1234', '11111111', 'abababab', 'trustno1', 'football1', 'michael1', 'zaq12wsx', '1qaz2wsx', 'asdfghjkl', 'correcthorsebatterystaple']; // prettier-ignore
 
-  test('is refused in every usual disguise', () => {
-    expect(COMMON.filter((password) => !isCommonPassword(password, 'x@example.com'))).toEqual([]);
-    expect(isCommonPassword('josephine77', 'josephine@example.com')).toBe(true);
+  test('is refused in every usual disguise', async () => {
+    expect(await amongEasy(COMMON, 'x@example.com')).toEqual(COMMON);
+    expect(await isEasyToGuess('josephine77', 'josephine@example.com')).toBe(true);
   });
 
-  test('is not confused with a phrase or a random one', () => {
+  test('is refused when a list of stolen ones has it', async () => {
+    const stolen = dictionary['passwords-common'].filter(({ length }) => length >= 8).slice(0, 300);
+    expect(stolen).toHaveLength(300);
+    expect(await amongEasy(stolen, 'x@example.com')).toEqual(stolen);
+  });
+
+  test('is refused in other languages too, and with the name of what it opens', async () => {
+    const others = [
+      'Passwort2024!',
+      'hallo1234',
+      'Sommer2025!',
+      'contraseña1',
+      'wachtwoord1',
+      'Tollgate2025',
+    ];
+    expect(await amongEasy(others, 'x@example.com')).toEqual(others);
+  });
+
+  test('is not confused with a phrase or a random one', async () => {
     const fine = [
       'a perfectly fine phrase',
       'Tr0ub4dor&3x',
@@ -166,9 +185,49 @@ describe('a password that everybody tries', () => {
       'purple monkey dishwasher',
       'naehmaschine im flur',
       '7hRbQ0zWk3Vd',
+      'x7Kq2mVd',
+      `${'ein ganz langer satz '.repeat(6)}.`,
     ];
-    expect(fine.filter((password) => isCommonPassword(password, 'x@example.com'))).toEqual([]);
+    expect(await amongEasy(fine, 'x@example.com')).toEqual([]);
   });
+
+  test('costs no more to estimate when it is longer, however it is made', async () => {
+    const hostile = 'p4$$w0rd1!|7'.repeat(11).slice(0, 128);
+    const [short, long] = [hostile.slice(0, 32), hostile];
+    await isEasyToGuess(short, '');
+    expect(await fastestOf(() => isEasyToGuess(long, ''))).toBeLessThan(
+      10 * (await fastestOf(() => isEasyToGuess(short, ''))),
+    );
+  });
+
+  test('needs its dictionaries only once a password is chosen, not at the start', async () => {
+    const script = `
+      const loaded = () => Object.keys(require.cache).some((path) => path.includes('zxcvbn'));
+      await import('./src/main/main.ts');
+      const { isEasyToGuess } = await import('./src/identity/sign-in/password-strength.ts');
+      const before = loaded();
+      await isEasyToGuess('abcdefgh1', '');
+      console.log(JSON.stringify([before, loaded()]));`;
+    const root = join(import.meta.dir, '../../..');
+    const child = Bun.spawn([process.execPath, '-e', script, '--', '--help'], { cwd: root, stderr: 'pipe' });
+    expect((await new Response(child.stdout).text()).trim()).toEndWith('[false,true]');
+  });
+
+  async function amongEasy(passwords: readonly string[], email: string): Promise<string[]> {
+    const easy: string[] = [];
+    for (const password of passwords) if (await isEasyToGuess(password, email)) easy.push(password);
+    return easy;
+  }
+
+  async function fastestOf(work: () => Promise<unknown>): Promise<number> {
+    let fastest = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 5; round++) {
+      const startedAt = performance.now();
+      await work();
+      fastest = Math.min(fastest, performance.now() - startedAt);
+    }
+    return fastest;
+  }
 });
 
 describe('throttling', () => {

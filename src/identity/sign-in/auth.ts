@@ -118,7 +118,8 @@ async function signUp(inner: Inner, body: unknown, { headers, meta }: AuthCall):
   if (mode === 'closed')
     throw new AuthRefusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
   // Checked before it counts: a typing error does not use up an allowance.
-  checkNewPassword(password, normalEmail(email));
+  inner.throttle.act('new_password', meta.address);
+  await checkNewPassword(password, normalEmail(email));
   inner.throttle.act('sign_up_address', meta.address);
   inner.throttle.act('sign_up_everybody', '');
   const accountId = await inner.people.create({ email, password, name, role: 'user' }, async (tx) => {
@@ -144,8 +145,10 @@ async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): 
   if (route.confirmed && call.visitor) requireConfirmed(call.visitor, inner.clock);
   const fields: Record<string, unknown> = { ...route.body.parse(body), ...route.always };
   if (typeof fields['email'] === 'string') fields['email'] = normalEmail(fields['email']);
-  if (typeof fields['newPassword'] === 'string')
-    checkNewPassword(fields['newPassword'], call.visitor?.email ?? '');
+  if (typeof fields['newPassword'] === 'string') {
+    inner.throttle.act('new_password', call.meta.address);
+    await checkNewPassword(fields['newPassword'], call.visitor?.email ?? '');
+  }
   if (route.makesChallenge) {
     inner.throttle.act('challenge_address', call.meta.address);
     inner.throttle.act('challenge_everybody', '');

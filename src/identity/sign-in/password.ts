@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { BoundedQueue } from '../../std/bounded-queue.ts';
 import { AuthRefusal } from './refusal.ts';
-import { isCommonPassword } from './blocklist.ts';
+import { isEasyToGuess } from './password-strength.ts';
 
 /** Hashes and checks passwords, a few at a time. */
 export interface Passwords {
@@ -44,14 +44,14 @@ export function makePasswords(options: PasswordOptions = {}): Passwords {
 export const MIN_PASSWORD = 8;
 export const MAX_PASSWORD = 128;
 
-/** Refuses what is too short, too long or in every attacker's first list. Runs before any hashing. */
-export function checkNewPassword(password: string, email: string): void {
+/** Refuses what is too short, too long or among the first that an attacker tries. Runs before any hashing. */
+export async function checkNewPassword(password: string, email: string): Promise<void> {
   const text = password.length > 4 * MAX_PASSWORD ? password : normal(password);
   const { length } = Array.from(text);
   if (length < MIN_PASSWORD || length > MAX_PASSWORD) {
     throw weak(`A password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters.`);
   }
-  if (isCommonPassword(text, email)) throw weak('This password is too easy to guess. Choose another one.');
+  if (await isEasyToGuess(text, email)) throw weak('This password is too easy to guess. Choose another one.');
 }
 
 function weak(message: string): AuthRefusal {

@@ -49,7 +49,7 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
   return {
     async create(person, also, afterwards) {
       const email = normalEmail(person.email);
-      checkNewPassword(person.password, email);
+      await checkNewPassword(person.password, email);
       // Before the transaction: it takes long, and SQLite has one writer.
       const hash = await passwords.hash(person.password);
       const id = newAccountId(clock.now());
@@ -70,7 +70,7 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
         .where('role', '!=', 'system')
         .executeTakeFirst();
       if (!account) throw new AuthRefusal('not_found', 'There is no such account.');
-      checkNewPassword(password, account.email);
+      await checkNewPassword(password, account.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
         await tx.deleteFrom('auth_two_factor').where('userId', '=', accountId).execute();

@@ -87,7 +87,7 @@ export function makeResetLinks(parts: {
       // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
       const link = await find(store.db, token, clock.now());
       if (!link) throw notGood();
-      checkNewPassword(password, link.email);
+      await checkNewPassword(password, link.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
         const now = clock.now();

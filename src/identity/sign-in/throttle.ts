@@ -38,6 +38,8 @@ const ALLOWANCES = {
   address: { burst: 30, everyMs: 10_000 },
   /** All tries on this node. */
   everybody: { burst: 500, everyMs: 20 },
+  /** Estimating how strong a password is takes some milliseconds of the thread that serves requests. */
+  new_password: { burst: 20, everyMs: 5_000 },
   sign_up_address: { burst: 10, everyMs: 360_000 },
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
