@@ -1,8 +1,8 @@
 /**
- * What Bun reads only when a process begins. The number of calls to backends at once: with Bun's own, the 257th waits
- * for one of the others to end. And the memory its collector plans with: an open stream is counted as hundreds of
- * kilobytes that nobody uses, so with the machine's whole memory in view it lets hundreds of megabytes of garbage lie
- * about. A larger heap still works; it is only collected more often.
+ * Settings that Bun reads only when a process starts. The first is the number of concurrent calls to backends: with
+ * Bun's default, the 257th waits for another one to end. The second is the memory size that the garbage collector plans
+ * with: it counts an open stream as hundreds of kilobytes that are not used, so with the machine's whole memory it leaves
+ * hundreds of megabytes of garbage uncollected. A larger heap still works; it is only collected more often.
  */
 export const BUN_SETTINGS: Readonly<Record<string, string>> = {
   BUN_CONFIG_MAX_HTTP_REQUESTS: '65000',

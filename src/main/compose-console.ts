@@ -23,7 +23,7 @@ export interface ConsoleSources {
   readonly playground: PlaygroundRelay;
 }
 
-/** The console with its sign-in, on the services that the API has too. */
+/** The console with its sign-in, on the same services as the API. */
 export function composeConsole(
   services: Services,
   { catalog, settings, pool, playground }: ConsoleSources,

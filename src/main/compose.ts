@@ -41,15 +41,15 @@ import { version } from '../../package.json' with { type: 'json' };
 export interface Tollgate {
   readonly url: string;
   readonly services: Services;
-  /** Where the first admin is made; absent once there is one. */
+  /** The page that creates the first admin; absent once there is one. */
   readonly setupLink: string | undefined;
-  /** Reads the catalog again, and says in the log what came of it. */
+  /** Reads the catalog again and logs the result. */
   reloadCatalog(): Promise<void>;
-  /** Drains within the grace and closes everything, last opened first. */
+  /** Drains within the grace period and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The composition root: config → store → parts → server → sweepers; stopping goes the other way. */
+/** The composition root: config → store → parts → server → periodic tasks; stopping runs in reverse order. */
 export async function startTollgate(
   config: Config,
   log: Log = stderrLog,
@@ -83,7 +83,7 @@ export async function startTollgate(
     const state = { draining: false };
     const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
     opened.defer(() => server.stop());
-    // One link is enough: each new one ends those before it.
+    // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
     return {
       url: server.url,
@@ -103,7 +103,7 @@ export async function startTollgate(
   }
 }
 
-/** The operator's file, if there is one; otherwise the store's, which the console edits. */
+/** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
 async function openAnyCatalog({
   config,
   store,
@@ -121,7 +121,7 @@ async function openAnyCatalog({
   });
 }
 
-/** Whoever asked for it looks for an answer: also when nothing is new, and when the reason was logged before. */
+/** The operator who asked for a reload expects a log line, even if nothing changed or the same error was logged before. */
 async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }: Services): Promise<void> {
   try {
     await catalog.refresh();
@@ -184,7 +184,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     onExposed: (hash) =>
       void accounts
         .markExposed(hash)
-        .catch((error: unknown) => log.error('exposed token not marked', { error })),
+        .catch((error: unknown) => log.error('exposed_token_not_marked', { error })),
   });
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
@@ -207,18 +207,18 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   const { host, port } = config;
   const shared = config.worker !== undefined;
   const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });
-  // A server that cannot listen needs no pages, and would have to wait for their bundler.
+  // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
   return server;
 }
 
-/** The console's pages are bundled when a server first starts; a binary brings them along. */
+/** The console's pages are bundled when the server starts; a compiled binary contains them. */
 async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
   try {
     const { loadPages } = await import('../../web/pages.ts');
     return await loadPages();
   } catch (error) {
-    log.error('the console could not be bundled', { error });
+    log.error('console_bundling_failed', { error });
     return new Map();
   }
 }
@@ -236,20 +236,26 @@ function startPeriodicTasks(
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
-      { name: 'books', everyMs: 300_000, mostOfTime: 0.02, run: () => checkBooks(ledger, metrics, log) },
+      {
+        name: 'ledger check',
+        everyMs: 300_000,
+        maxTimeShare: 0.02,
+        run: () => checkLedger(ledger, metrics, log),
+      },
     ],
     log,
   );
 }
 
-/** The same check as `tollgate verify`, now and then, for the metric and the log. */
-async function checkBooks(ledger: Ledger, tally: Metrics, log: Log): Promise<void> {
+/** The same check as `tollgate verify`, run periodically for the metric and the log. */
+async function checkLedger(ledger: Ledger, metrics: Metrics, log: Log): Promise<void> {
   const { breaches } = await ledger.verify();
-  tally.verified(breaches.length);
-  for (const breach of breaches.slice(0, MOST_BREACHES)) log.error('ledger invariant broken', { ...breach });
+  metrics.verified(breaches.length);
+  for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
+    log.error('ledger_invariant_violated', { ...breach });
 }
 
-const MOST_BREACHES = 20;
+const MAX_LOGGED_BREACHES = 20;
 
 async function countOpenHolds(store: Store): Promise<number> {
   const { open } = await store.db
@@ -260,15 +266,15 @@ async function countOpenHolds(store: Store): Promise<number> {
   return open;
 }
 
-/** Running requests may finish within the grace; the rest get an error, are measured and closed. */
+/** Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. */
 async function drain({ activeRequests, settlements }: Relay, graceMs: number): Promise<void> {
   if (!(await activeRequests.idle(graceMs))) {
     activeRequests.cutAll(
       new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
     );
-    await activeRequests.idle(CUT_MS);
+    await activeRequests.idle(CUT_TIMEOUT_MS);
   }
-  await settlements.drained(CUT_MS);
+  await settlements.drained(CUT_TIMEOUT_MS);
 }
 
-const CUT_MS = 5_000;
+const CUT_TIMEOUT_MS = 5_000;

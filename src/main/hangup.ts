@@ -3,8 +3,8 @@ import { isatty } from 'node:tty';
 const STANDARD_STREAMS = [0, 1, 2];
 
 /**
- * SIGHUP has two meanings. From an operator or a service manager it asks for the configuration to be read again; from
- * the system it says that the terminal was closed, and whoever closed the terminal did not mean to leave a server running.
+ * SIGHUP has two meanings. From an operator or a service manager it is a request to reload the configuration; from the
+ * system it means that the terminal was closed, and then the server should stop too.
  */
 export function onHangup(reload: () => void): void {
   const terminal = STANDARD_STREAMS.find((stream) => isatty(stream));
@@ -14,7 +14,7 @@ export function onHangup(reload: () => void): void {
   });
 }
 
-/** However often it is called: one run at a time, and at most one more that waits for it. */
+/** Limits `work` to one run at a time, with at most one more waiting, however often it is called. */
 export function oneAtATime(work: () => Promise<void>): () => void {
   let last = Promise.resolve();
   let isWaiting = false;

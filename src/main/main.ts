@@ -9,7 +9,7 @@ import { systemClock } from '../std/clock.ts';
 import { stderrLog } from '../std/log.ts';
 import { houseBackend } from '../house/backend.ts';
 
-/** `tollgate serve` runs the server; everything else is a command that ends. */
+/** `tollgate serve` runs the server; every other command runs and exits. */
 const argv = process.argv.slice(2);
 const printError = (line: string): void => console.error(line);
 

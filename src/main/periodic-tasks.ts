@@ -3,30 +3,30 @@ import type { Log } from '../std/log.ts';
 export interface PeriodicTask {
   readonly name: string;
   readonly everyMs: number;
-  /** The most of all time that it may take: one that has become slow gets its turn less often. */
-  readonly mostOfTime?: number;
+  /** The largest share of time that it may use: a task that has become slow runs less often. */
+  readonly maxTimeShare?: number;
   run(): Promise<unknown>;
 }
 
-/** What must be done now and then. A chore that fails is told once per failure and tried again at its next turn. */
+/** Runs each task at its interval. A failure is logged, and the task runs again at its next interval. */
 export class PeriodicTasks {
   readonly #timers: Timer[];
   readonly #running = new Set<Promise<void>>();
 
-  constructor(chores: readonly PeriodicTask[], log: Log) {
-    this.#timers = chores.map((chore) => {
-      // A chore that takes longer than its turn is not started twice.
+  constructor(tasks: readonly PeriodicTask[], log: Log) {
+    this.#timers = tasks.map((task) => {
+      // Infinite while the task runs, so that a task that takes longer than its interval is not started twice.
       let notBefore = 0;
       return setInterval(() => {
-        const began = performance.now();
-        if (began < notBefore) return;
+        const startedAt = performance.now();
+        if (startedAt < notBefore) return;
         notBefore = Number.POSITIVE_INFINITY;
-        const run = runChore(chore, log).finally(() => {
-          notBefore = began + (performance.now() - began) / (chore.mostOfTime ?? 1);
+        const run = runTask(task, log).finally(() => {
+          notBefore = startedAt + (performance.now() - startedAt) / (task.maxTimeShare ?? 1);
           this.#running.delete(run);
         });
         this.#running.add(run);
-      }, chore.everyMs);
+      }, task.everyMs);
     });
   }
 
@@ -36,10 +36,10 @@ export class PeriodicTasks {
   }
 }
 
-async function runChore(chore: PeriodicTask, log: Log): Promise<void> {
+async function runTask(task: PeriodicTask, log: Log): Promise<void> {
   try {
-    await chore.run();
+    await task.run();
   } catch (error) {
-    log.warn('periodic task failed', { chore: chore.name, error });
+    log.warn('periodic_task_failed', { task: task.name, error });
   }
 }

@@ -8,11 +8,11 @@ import { STARTUP_ERROR_EXIT, WORKER_VARIABLE, Workers } from './workers.ts';
 
 type Env = Record<string, string | undefined>;
 
-/** Runs the server until a signal ends it; resolves with the exit code. */
+/** Runs the server until a signal stops it; resolves with the exit code. */
 export async function serve(env: Env, printError: (line: string) => void): Promise<number> {
   if (Object.keys(BUN_SETTINGS).some((name) => env[name] === undefined) && process.execve)
     process.execve(process.execPath, ownCommand(), { ...BUN_SETTINGS, ...definedOnly(env) });
-  // While it starts there is nothing to read again; the signal must not end it all the same.
+  // During startup there is nothing to reload, but SIGHUP must not terminate the process either.
   let reload = (): void => undefined;
   onHangup(() => reload());
   try {
@@ -39,13 +39,13 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
   }
 }
 
-/** Reports that it is ready; a worker whose parent is gone drains as on SIGTERM. */
+/** Tells the parent process that this worker is ready; a worker whose parent is gone drains as on SIGTERM. */
 function reportReady(): void {
   process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   process.send?.('ready');
 }
 
-/** What this process was started with. A compiled binary brings its program along and is not told about it again. */
+/** The command line of this process. A compiled binary contains its program, so the program's path is left out. */
 function ownCommand(): string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(isCompiled() ? 2 : 1)];
 }
@@ -54,19 +54,19 @@ function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/');
 }
 
-/** The first signal drains; a second one is a crash, and the books recover from it like from any other. */
+/** The first signal drains; a second one exits at once, and the ledger recovers from it as from a crash. */
 async function untilStopped(tollgate: Tollgate): Promise<number> {
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
     process.once('SIGINT', () => resolve('SIGINT'));
   });
   stderrLog.info('draining', { signal });
-  const crash = (): void => process.exit(130);
-  process.once('SIGTERM', crash);
-  process.once('SIGINT', crash);
+  const exitNow = (): void => process.exit(130);
+  process.once('SIGTERM', exitNow);
+  process.once('SIGINT', exitNow);
   await tollgate.stop();
   stderrLog.info('stopped');
-  // Idle connections of clients may keep the loop alive; everything of ours is closed.
+  // Idle client connections may keep the event loop alive; everything of ours is closed.
   process.exit(0);
 }
 

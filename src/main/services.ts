@@ -9,7 +9,7 @@ import type { Log } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
-/** What the command line and the server both need: the store, its secret, its books. */
+/** What the command line and the server both need: the store, its secret and its ledger. */
 export interface Services {
   readonly config: Config;
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 import type { Subprocess } from 'bun';
 import type { Log } from '../std/log.ts';
 
-/** Tells a process that it is one of several on the same port, and which one. */
+/** The environment variable that tells a process that it is one of several on the same port, and which one. */
 export const WORKER_VARIABLE = 'TOLLGATE_WORKER';
-/** A worker that refuses its configuration: starting it again would change nothing. */
+/** The exit code of a worker whose configuration is invalid: restarting it would not help. */
 export const STARTUP_ERROR_EXIT = 78;
 
 export interface WorkersOptions {
@@ -14,13 +14,14 @@ export interface WorkersOptions {
 }
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 /** A worker that ran this long did not fail at startup. */
 const STARTED_MS = 60_000;
 
 /**
- * One node for each core, all listening on one port: the kernel deals out the connections, the store keeps them exact.
- * This process only watches: a worker that exits is replaced, a signal is passed on, and the workers end when it ends.
+ * Several nodes that listen on one port: the kernel distributes the connections, and the shared store keeps the
+ * accounting exact. This process only supervises: it replaces a worker that exits, forwards signals, and the workers
+ * stop when it exits.
  */
 export class Workers {
   readonly #options: WorkersOptions;
@@ -34,12 +35,12 @@ export class Workers {
     this.#options = options;
   }
 
-  /** Starts them, the first one ahead of the others, and resolves with the exit code when the last has ended. */
+  /** Starts the first worker, then the others; resolves with the exit code when the last one has exited. */
   async run(): Promise<number> {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#pass(signal));
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#forward(signal));
     const firstIsReady = Promise.withResolvers<void>();
     this.#runs.push(this.#keepRunning(0, firstIsReady.resolve));
-    // Migrations and the setup link are the first one's: the others find them done.
+    // The first worker runs the migrations and makes the setup link before the others start.
     await Promise.race([firstIsReady.promise, this.#runs[0]]);
     for (let index = 1; index < this.#options.count && !this.#stopping; index++) {
       this.#runs.push(this.#keepRunning(index, () => undefined));
@@ -48,7 +49,7 @@ export class Workers {
     return this.#exitCode;
   }
 
-  /** Every worker reads the catalog again. One that is starting reads it anyway, and might not know the signal yet. */
+  /** Makes every worker reload the catalog. One that is starting reads it anyway, and may not handle the signal yet. */
   reload(): void {
     for (const child of this.#ready) child.kill('SIGHUP');
   }
@@ -63,14 +64,14 @@ export class Workers {
         onReady();
       });
       if (this.#stopping) {
-        // One that had not begun to serve has nothing to drain: the signal just ends it.
+        // A worker that was not ready yet has nothing to drain: the signal just terminates it.
         if (code !== 0 && isReady) this.#exitCode = 1;
         return;
       }
-      if (code === STARTUP_ERROR_EXIT) return this.#giveUp();
-      const steady = performance.now() - startedAt > STARTED_MS;
-      pauseMs = steady ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      this.#options.log.error('worker exited', { worker: index, code, restart_in_ms: pauseMs });
+      if (code === STARTUP_ERROR_EXIT) return this.#stopAfterStartupError();
+      const isStable = performance.now() - startedAt > STARTED_MS;
+      pauseMs = isStable ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, MAX_PAUSE_MS);
+      this.#options.log.error('worker_exited', { worker: index, code, restart_in_ms: pauseMs });
       await Bun.sleep(pauseMs);
     }
   }
@@ -80,7 +81,7 @@ export class Workers {
     const child = Bun.spawn([...command], {
       env: { ...env, [WORKER_VARIABLE]: String(index) },
       stdio: ['ignore', 'inherit', 'inherit'],
-      // The only message is that it is ready.
+      // The only message that a worker sends is that it is ready.
       ipc: (_, worker) => {
         this.#ready.add(worker);
         onReady();
@@ -93,13 +94,13 @@ export class Workers {
     return child.exitCode;
   }
 
-  #pass(signal: NodeJS.Signals): void {
+  #forward(signal: NodeJS.Signals): void {
     this.#stopping = true;
     for (const child of this.#alive) child.kill(signal);
   }
 
-  #giveUp(): void {
+  #stopAfterStartupError(): void {
     this.#exitCode = 1;
-    this.#pass('SIGTERM');
+    this.#forward('SIGTERM');
   }
 }

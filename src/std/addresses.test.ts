@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { addressMatcher, isLoopback, isPrivateAddress } from './addresses.ts';
 
-test.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s is this machine', (address) => {
+test.each(['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1'])('%s is loopback', (address) => {
   expect(isLoopback(address)).toBe(true);
 });
 
@@ -27,7 +27,7 @@ test.each([
   expect(isPrivateAddress(address)).toBe(true);
 });
 
-test.each(['8.8.8.8', '172.32.0.1', '1.1.1.1', '2606:4700::1111'])('%s is', (address) => {
+test.each(['8.8.8.8', '172.32.0.1', '1.1.1.1', '2606:4700::1111'])('%s is public', (address) => {
   expect(isPrivateAddress(address)).toBe(false);
 });
 

@@ -1,4 +1,4 @@
-/** Months and days of the books are UTC and plain numbers, so that they compare and group without a calendar. */
+/** Months (yyyymm) and days of the ledger are in UTC and plain numbers, so that SQL can compare and group them. */
 export function monthOf(ms: number): number {
   const date = new Date(ms);
   return date.getUTCFullYear() * 100 + date.getUTCMonth() + 1;

@@ -1,4 +1,4 @@
-/** Time comes in as a parameter, so that tests own it. */
+/** Time is passed in as a parameter, so that tests control it. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;

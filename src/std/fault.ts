@@ -1,6 +1,6 @@
 /**
- * The one way a request ends badly. A fault carries two texts: `message` goes to the client, `detail` and `cause`
- * go to the log only. `http/` turns a fault into a response, in one place; nothing else knows status codes.
+ * The error that every failed request ends with. A fault carries two texts: `message` goes to the client, `detail` and
+ * `cause` go to the log only. `http/` turns a fault into a response, in one place.
  */
 export class Fault extends Error {
   readonly code: FaultCode;
@@ -10,14 +10,14 @@ export class Fault extends Error {
   /** Extra public fields of the error object, e.g. `reason` and `available_usd` of a 402. */
   readonly extra: Readonly<Record<string, string | number>>;
 
-  constructor(code: FaultCode, message: string, more: FaultOptions = {}) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+  constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'Fault';
     this.code = code;
-    this.param = more.param;
-    this.retryAfterMs = more.retryAfterMs;
-    this.detail = more.detail;
-    this.extra = more.extra ?? {};
+    this.param = options.param;
+    this.retryAfterMs = options.retryAfterMs;
+    this.detail = options.detail;
+    this.extra = options.extra ?? {};
   }
 
   get status(): number {
@@ -52,7 +52,7 @@ const unauthorized = { status: 401, type: 'authentication_error' } as const;
 const tooMany = { status: 429, type: 'rate_limit_error' } as const;
 const serverError = { status: 500, type: 'server_error' } as const;
 
-/** Every code the public API can answer with. The error catalogue in the docs is generated from this table. */
+/** Every error code of the public API. The error catalogue in the docs is generated from this table. */
 export const FAULTS = {
   invalid_json: badRequest,
   invalid_field: badRequest,
@@ -86,13 +86,13 @@ export function asFault(thrown: unknown): Fault {
   });
 }
 
-const STORE_AWAY_MS = 1_000;
+const STORE_RETRY_MS = 1_000;
 
-/** The store cannot be reached, or cannot take anything right now. */
+/** The store cannot be reached, or accepts no writes at the moment. */
 export function storeUnavailable(cause: unknown, detail = String(cause)): Fault {
   return new Fault('service_unavailable', 'The service is briefly unavailable. Retry soon.', {
     cause,
     detail,
-    retryAfterMs: STORE_AWAY_MS,
+    retryAfterMs: STORE_RETRY_MS,
   });
 }

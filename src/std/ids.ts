@@ -15,7 +15,7 @@ export function newAccountId(nowMs: number, random: Random = systemRandom): Acco
   return `acc_${timePart(nowMs)}${random.text(8)}` as AccountId;
 }
 
-/** The smallest and exclusive largest request id of a time range, for paging by time over the primary key. */
+/** The smallest request id of a moment: the inclusive lower or exclusive upper bound of a time range on the primary key. */
 export function requestIdAt(nowMs: number): RequestId {
   return `req_${timePart(nowMs)}` as RequestId;
 }
@@ -35,7 +35,7 @@ function timePart(nowMs: number): string {
   return text;
 }
 
-/** Randomness comes in as a parameter, so that tests own it. */
+/** Randomness is passed in as a parameter, so that tests control it. */
 export interface Random {
   /** Base62 characters. */
   readonly text: (length: number) => string;
@@ -48,7 +48,7 @@ const POOL_BYTES = 4096;
 let pool = '';
 let used = 0;
 
-/** Random characters are made in blocks and cut off piece by piece: one call to the generator serves hundreds of ids. */
+/** Random characters are generated in blocks: one call to the generator serves hundreds of ids. */
 export function randomPart(length: number): string {
   if (used + length > pool.length) {
     for (pool = ''; pool.length < length;) pool += randomText();
@@ -61,7 +61,7 @@ export function randomPart(length: number): string {
 function randomText(): string {
   let text = '';
   for (const byte of randomBytes(POOL_BYTES)) {
-    // 248 = 4 × 62: larger values would favour the first characters.
+    // 248 = 4 × 62: accepting larger values would favour the first characters.
     if (byte < 248) text += BASE62.charAt(byte % 62);
   }
   return text;

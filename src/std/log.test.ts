@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { makeLog, redact } from './log.ts';
 
-test('no key, bearer token or query token survives, wherever it strays', () => {
+test('keys, bearer tokens and query tokens are redacted wherever they appear', () => {
   const secret = 'sk-Cf9bL0CSN15ZABXfr9VMaL4QcCfPOERMQ4CYxcnokMH4NpCU6';
   const lines: string[] = [];
   const log = makeLog((line) => lines.push(line));

@@ -1,6 +1,6 @@
 /**
- * One JSON object per line on standard error. Values are redacted by shape, so that a token that strays into a message
- * or a stack never reaches a file.
+ * One JSON object per line on standard error. Values are redacted by their format, so that a token inside a message or a
+ * stack trace never reaches a log file. Events are named in snake_case.
  */
 export interface Log {
   info(event: string, fields?: LogFields): void;
@@ -12,7 +12,7 @@ export type LogFields = Readonly<Record<string, unknown>>;
 
 export function makeLog(write: (line: string) => void, now: () => number = Date.now): Log {
   const emit = (level: string, event: string, fields: LogFields = {}): void => {
-    const entry = { time: new Date(now()).toISOString(), level, event, ...plain(fields) };
+    const entry = { time: new Date(now()).toISOString(), level, event, ...withErrorFields(fields) };
     write(redact(JSON.stringify(entry)));
   };
   return {
@@ -33,13 +33,13 @@ export function redact(text: string): string {
     .replace(/(bearer\s+)[^\s"\\]+/gi, '$1‹redacted›');
 }
 
-function plain(fields: LogFields): Record<string, unknown> {
+function withErrorFields(fields: LogFields): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? describe(value) : value]),
+    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? errorFields(value) : value]),
   );
 }
 
-function describe(error: Error): Record<string, unknown> {
-  const cause = error.cause instanceof Error ? { cause: describe(error.cause) } : {};
+function errorFields(error: Error): Record<string, unknown> {
+  const cause = error.cause instanceof Error ? { cause: errorFields(error.cause) } : {};
   return { name: error.name, message: error.message, stack: error.stack, ...cause };
 }

@@ -17,7 +17,7 @@ test('an amount survives the round trip through its text', () => {
   fc.assert(fc.property(amount, (value) => parseUsd(formatUsd(value)) === value));
 });
 
-test('a number of dollars means what it looks like', () => {
+test('a number of dollars is read as its decimal text', () => {
   expect(parseUsd(0.1)).toBe(100_000_000 as never);
   expect(parseUsd(0.000000001)).toBe(1 as never);
   expect(parseUsd('12.5')).toBe(12_500_000_000 as never);
@@ -35,7 +35,7 @@ test('a number of dollars means what it looks like', () => {
   expect(formatUsd(nanoUsd(1_234_500_000))).toBe('1.2345');
 });
 
-test('what is no amount is refused, never rounded or guessed', () => {
+test('text that is not an amount is refused, never rounded or guessed', () => {
   for (const wrong of [
     '',
     '-1',

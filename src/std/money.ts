@@ -1,6 +1,6 @@
 /**
- * Money is an integer number of nano-USD (10⁻⁹ USD), never a float of dollars. The brand keeps token counts, prices
- * and dollars from meeting by accident. One account holds at most {@link MAX_BALANCE}, so every sum stays a safe integer.
+ * Money is an integer number of nano-USD (10⁻⁹ USD), never a float of dollars. The brand prevents token counts, prices
+ * and dollars from being mixed up. One account holds at most {@link MAX_BALANCE}, so every sum stays a safe integer.
  */
 export type NanoUsd = number & { readonly __unit: 'nano-USD' };
 
@@ -9,7 +9,7 @@ export const ZERO = 0 as NanoUsd;
 /** One million dollars: far above any account, far below 2^53 nano-USD. */
 export const MAX_BALANCE = (1_000_000 * NANO_PER_USD) as NanoUsd;
 
-/** The only way in from a bare number; refuses what is not a non-negative amount in range. */
+/** The only conversion from a plain number; throws unless it is a non-negative safe integer. */
 export function nanoUsd(value: number): NanoUsd {
   if (!Number.isSafeInteger(value) || value < 0) throw new RangeError(`not an amount of nano-USD: ${value}`);
   return value as NanoUsd;
@@ -62,6 +62,6 @@ function decimalText(value: number): string {
   if (!Number.isFinite(value)) return '';
   const text = String(value);
   if (!text.includes('e')) return text;
-  // Small amounts print as 1e-9; nine decimals is all an amount can have.
+  // Small amounts print as 1e-9; an amount has at most nine decimals.
   return value >= 0 && value < 1 ? value.toFixed(9) : '';
 }

@@ -1,7 +1,7 @@
-/** Tollgate cannot start as it is configured; the message tells the operator what to change and needs no stack. */
+/** Tollgate cannot start with its configuration; the message tells the operator what to change, so no stack is printed. */
 export class StartupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'StartRefused';
+    this.name = 'StartupError';
   }
 }

@@ -42,7 +42,7 @@ test.each(SAMPLES)('%s is counted within fifteen per cent of a common vocabulary
   expect(ratio).toBeLessThan(1.15);
 });
 
-test('nothing is nothing, and no text counts more tokens than it has bytes', () => {
+test('an empty text has no tokens, and no text has more tokens than bytes', () => {
   expect(countTokens('')).toBe(0);
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => countTokens(text) <= Buffer.byteLength(text)),
@@ -57,7 +57,7 @@ test('counting in two blocks differs from counting at once by at most one token'
   }
 });
 
-/** Any counted charge can be computed again, so the count is part of the contract: each kind of piece, at its bounds. */
+/** A charge by counted tokens must be reproducible, so these counts may never change: each kind of piece, at its limits. */
 const COUNTS: [string, string, number][] = [
   ['a word of up to nine Latin letters', 'Aaaaaaaaz', 1],
   ['one of ten', 'Zaaaaaaaaa', 2],
@@ -82,6 +82,6 @@ const COUNTS: [string, string, number][] = [
   ['a sentence', 'Hello, world! 42', 5],
 ];
 
-test.each(COUNTS)('%s is counted the same for ever', (_, text, tokens) => {
+test.each(COUNTS)('the token count never changes: %s', (_, text, tokens) => {
   expect(countTokens(text)).toBe(tokens);
 });

@@ -1,7 +1,7 @@
 /**
- * Counts tokens where nobody else did: an answer that was cut, a backend that reports no usage. Real vocabularies weigh
- * a hundred megabytes in memory; this rule of thumb over word pieces stays within about ten per cent of a common one on
- * prose and code, costs nothing to load, and is deterministic, so that any counted charge can be computed again.
+ * Estimates tokens where no backend count exists: an answer that was cut off, or a backend that reports no usage. Real
+ * vocabularies need a hundred megabytes of memory; this estimate over word pieces stays within about ten per cent of a
+ * common one on prose and code, needs no data, and is deterministic, so that any such charge can be recomputed.
  */
 export function countTokens(text: string): number {
   let tokens = 0;
@@ -26,7 +26,7 @@ const FIRST_NON_ASCII = 0x80;
 const FIRST_EAST_ASIAN = 0x2e80;
 const LAST_LATIN = 0x24f;
 
-/** Line breaks and indentation are one token; a single space belongs to the word that follows it. */
+/** Line breaks and indentation are one token; a single space belongs to the word after it. */
 function signTokens(text: string): number {
   if (text.trim() === '') return text === ' ' ? 0 : 1;
   return Math.ceil(text.length / 2);

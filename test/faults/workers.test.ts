@@ -78,7 +78,7 @@ describe('two workers on one port', () => {
     });
     await node.ready();
     expect(await ask()).toBe(200);
-    expect(node.log).toContain('worker exited');
+    expect(node.log).toContain('worker_exited');
   });
 
   test('a signal drains them all, and the exit code says so', async () => {
