@@ -5,7 +5,7 @@ import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
 import {
   JSON_FLAG,
-  tell,
+  printResult,
   textFlag,
   UsageError,
   type CliContext,
@@ -19,31 +19,38 @@ export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account create',
     usage: 'EMAIL [--balance USD] [--password P] [--admin] [--json]',
-    about: 'make an account and show its token, once',
+    about: 'create an account and show its token, once',
     flags: {
       ...JSON_FLAG,
       balance: { type: 'string' },
       password: { type: 'string' },
       admin: { type: 'boolean' },
     },
-    least: 1,
+    minArguments: 1,
     run: create,
   },
   {
     name: 'account show',
     usage: 'EMAIL [--json]',
-    about: 'balance, holds, limits',
+    about: 'show balance, holds and limits',
     flags: JSON_FLAG,
-    least: 1,
+    minArguments: 1,
     run: show,
   },
-  { name: 'account list', usage: '[--json]', about: 'all accounts', flags: JSON_FLAG, least: 0, run: list },
+  {
+    name: 'account list',
+    usage: '[--json]',
+    about: 'list all accounts',
+    flags: JSON_FLAG,
+    minArguments: 0,
+    run: list,
+  },
   {
     name: 'account credit',
     usage: 'EMAIL USD [--reason TEXT] [--refund] [--json]',
     about: 'add to a balance',
     flags: { ...JSON_FLAG, reason: { type: 'string' }, refund: { type: 'boolean' } },
-    least: 2,
+    minArguments: 2,
     run: credit,
   },
   {
@@ -51,13 +58,14 @@ export const accountCommands: readonly CliCommand[] = [
     usage: 'EMAIL [--json]',
     about: 'replace the token; the old one is refused from that moment on',
     flags: JSON_FLAG,
-    least: 1,
+    minArguments: 1,
     run: replaceToken,
   },
   {
     name: 'account limit',
-    usage: 'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--json]   (`default` undoes one)',
-    about: 'limits of one account',
+    usage:
+      'EMAIL [--chat N] [--images N] [--concurrent N] [--monthly USD] [--json]   (`default` restores the default)',
+    about: 'set the limits of one account',
     flags: {
       ...JSON_FLAG,
       chat: { type: 'string' },
@@ -65,50 +73,50 @@ export const accountCommands: readonly CliCommand[] = [
       concurrent: { type: 'string' },
       monthly: { type: 'string' },
     },
-    least: 1,
+    minArguments: 1,
     run: limit,
   },
   {
     name: 'account password',
     usage: 'EMAIL PASSWORD',
-    about: 'let an account sign in to the console, or give it a new password',
+    about: 'set the password with which an account signs in to the console',
     flags: JSON_FLAG,
-    least: 2,
+    minArguments: 2,
     run: password,
   },
   resetLinkCommand,
   {
     name: 'account disable',
     usage: 'EMAIL [--json]',
-    about: 'refuse its token',
+    about: 'disable an account: its token is refused',
     flags: JSON_FLAG,
-    least: 1,
+    minArguments: 1,
     run: (input, context) => setStatus(input, context, 'disabled'),
   },
   {
     name: 'account enable',
     usage: 'EMAIL [--json]',
-    about: 'accept its token again',
+    about: 'enable an account: its token is accepted again',
     flags: JSON_FLAG,
-    least: 1,
+    minArguments: 1,
     run: (input, context) => setStatus(input, context, 'active'),
   },
 ];
 
 async function create(input: CommandInput, context: CliContext): Promise<number> {
   const [email = ''] = input.arguments;
-  const balance = amount(textFlag(input, 'balance') ?? '0');
+  const balance = readAmount(textFlag(input, 'balance') ?? '0');
   return await context.withServices(async (services) => {
     const role = input.flags['admin'] === true ? 'admin' : 'user';
     const { account, token } = await services.accounts.create(email, { balance, role, actor: 'cli' });
-    const chosen = textFlag(input, 'password');
-    if (chosen !== undefined) await peopleOf(services, context).setPassword(account.id, chosen);
+    const newPassword = textFlag(input, 'password');
+    if (newPassword !== undefined) await usersOf(services, context).setPassword(account.id, newPassword);
     const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
-    tell(input, context, result, [
+    printResult(input, context, result, [
       `account ${account.email}`,
       `balance $${formatUsd(balance)}`,
       `token   ${token}`,
-      'The token is shown only now.',
+      'This token is shown only once.',
     ]);
     return 0;
   });
@@ -118,7 +126,7 @@ async function show(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     const view = accountView(account);
-    tell(
+    printResult(
       input,
       context,
       view,
@@ -134,7 +142,7 @@ async function list(input: CommandInput, context: CliContext): Promise<number> {
       const page = await accounts.list(after);
       for (const account of page) {
         const { balance } = moneyOf(account);
-        tell(input, context, accountView(account), [
+        printResult(input, context, accountView(account), [
           `${account.email}  $${formatUsd(balance)}  ${account.status}  ${account.role}`,
         ]);
       }
@@ -147,7 +155,7 @@ async function list(input: CommandInput, context: CliContext): Promise<number> {
 
 async function credit(input: CommandInput, context: CliContext): Promise<number> {
   const [email = '', usd = ''] = input.arguments;
-  const given = amount(usd);
+  const credited = readAmount(usd);
   return await context.withServices(async ({ accounts, ledger }) => {
     const account = await accounts.require(email);
     const kind = input.flags['refund'] === true ? 'refund' : 'credit';
@@ -156,13 +164,16 @@ async function credit(input: CommandInput, context: CliContext): Promise<number>
     const { balance } = await ledger.post({
       accountId: account.id as AccountId,
       kind,
-      amount: given,
+      amount: credited,
       cause,
       actor: 'cli',
     });
-    tell(input, context, { account: account.id, email: account.email, balance_usd: toUsdNumber(balance) }, [
-      `${account.email} now has $${formatUsd(balance)}`,
-    ]);
+    printResult(
+      input,
+      context,
+      { account: account.id, email: account.email, balance_usd: toUsdNumber(balance) },
+      [`${account.email} now has $${formatUsd(balance)}.`],
+    );
     return 0;
   });
 }
@@ -171,9 +182,9 @@ async function replaceToken(input: CommandInput, context: CliContext): Promise<n
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     const token = await accounts.replaceToken(account.id as AccountId);
-    tell(input, context, { account: account.id, email: account.email, token }, [
+    printResult(input, context, { account: account.id, email: account.email, token }, [
       token,
-      'The old token is refused from now on; this one is shown only now.',
+      'The old token is no longer accepted. The new one is shown only once.',
     ]);
     return 0;
   });
@@ -194,12 +205,12 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
 }
 
 async function password(input: CommandInput, context: CliContext): Promise<number> {
-  const [email = '', chosen = ''] = input.arguments;
+  const [email = '', newPassword = ''] = input.arguments;
   return await context.withServices(async (services) => {
     const account = await services.accounts.require(email);
-    await peopleOf(services, context).setPassword(account.id, chosen);
-    tell(input, context, { account: account.id, email: account.email }, [
-      `${account.email} can sign in with the new password`,
+    await usersOf(services, context).setPassword(account.id, newPassword);
+    printResult(input, context, { account: account.id, email: account.email }, [
+      `${account.email} can now sign in with the new password.`,
     ]);
     return 0;
   });
@@ -213,14 +224,14 @@ async function setStatus(
   return await context.withServices(async ({ accounts }) => {
     const account = await accounts.require(input.arguments[0] ?? '');
     await accounts.setStatus(account.id as AccountId, status);
-    tell(input, context, { account: account.id, email: account.email, status }, [
-      `${account.email} is ${status}`,
+    printResult(input, context, { account: account.id, email: account.email, status }, [
+      `${account.email} is now ${status}.`,
     ]);
     return 0;
   });
 }
 
-function peopleOf({ store }: CliServices, { clock }: CliContext) {
+function usersOf({ store }: CliServices, { clock }: CliContext) {
   return makePeople({ store, clock, passwords: makePasswords() });
 }
 
@@ -243,13 +254,13 @@ function accountView(account: Account) {
   };
 }
 
-function amount(text: string): NanoUsd {
+function readAmount(text: string): NanoUsd {
   const value = parseUsd(text);
-  if (value === undefined) throw new UsageError(`'${text}' is not an amount of dollars, such as 5 or 0.25.`);
+  if (value === undefined) throw new UsageError(`'${text}' is not an amount in dollars, such as 5 or 0.25.`);
   return value;
 }
 
-/** A flag that is absent changes nothing; `default` goes back to the catalog's. */
+/** An absent flag changes nothing; `default` restores the catalog's limit. */
 function countFlag(input: CommandInput, name: string): number | null | undefined {
   const text = textFlag(input, name);
   if (text === undefined) return undefined;
@@ -263,5 +274,5 @@ function countFlag(input: CommandInput, name: string): number | null | undefined
 function moneyFlag(input: CommandInput, name: string): NanoUsd | null | undefined {
   const text = textFlag(input, name);
   if (text === undefined) return undefined;
-  return text === 'default' ? null : amount(text);
+  return text === 'default' ? null : readAmount(text);
 }

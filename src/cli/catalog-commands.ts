@@ -5,9 +5,9 @@ export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog check',
     usage: 'FILE',
-    about: 'say what a catalog file sells, or what is wrong with it, line by line',
+    about: 'list what a catalog file sells, or its mistakes with their lines',
     flags: {},
-    least: 1,
+    minArguments: 1,
     run: async ({ arguments: [path = ''] }, { env, fileSettings, print }) => {
       const { ok, lines } = checkCatalogFile(path, env, fileSettings);
       for (const line of lines) print(line);
@@ -19,7 +19,7 @@ export const catalogCommands: readonly CliCommand[] = [
     usage: '',
     about: 'print a catalog file to start from',
     flags: {},
-    least: 0,
+    minArguments: 0,
     run: async (_, { print }) => {
       print(catalogExample());
       return 0;
@@ -28,9 +28,9 @@ export const catalogCommands: readonly CliCommand[] = [
   {
     name: 'catalog schema',
     usage: '',
-    about: 'print the JSON Schema of the file, for editors',
+    about: 'print the JSON Schema of a catalog file, for editors',
     flags: {},
-    least: 0,
+    minArguments: 0,
     run: async (_, { fileSettings, print }) => {
       print(catalogSchema(fileSettings));
       return 0;

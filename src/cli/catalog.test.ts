@@ -8,17 +8,17 @@ import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a good file is summed up by endpoint and price', () => {
+test('a valid file is summarised by endpoint and price', () => {
   const path = join(folder, 'good.yaml');
   writeFileSync(path, catalogExample());
   const { ok, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
   expect(ok).toBe(true);
-  expect(lines[0]).toBe(`${path} is fine: endpoints 2, upstreams 1, aliases 1`);
+  expect(lines[0]).toBe(`${path} is valid: endpoints 2, upstreams 1, aliases 1`);
   expect(lines).toContain('svc_chat (chat_completion) via house');
   expect(lines).toContain('  house-guide  0.10 in, 0.10 cached, 0.40 out (USD per million tokens)');
 });
 
-test('a bad file is told mistake by mistake, with file, line and key', () => {
+test('every mistake in an invalid file is reported with file, line and key', () => {
   const path = join(folder, 'bad.yaml');
   writeFileSync(
     path,
@@ -32,7 +32,7 @@ test('a bad file is told mistake by mistake, with file, line and key', () => {
   expect(lines[2]).toBe('2 mistakes');
 });
 
-test('a file that is not there is told as such', () => {
+test('a missing file is reported', () => {
   const { ok, lines } = checkCatalogFile(join(folder, 'none.yaml'), {}, SERVER_SETTINGS);
   expect(ok).toBe(false);
   expect(lines[0]).toMatch(/Cannot read .*none\.yaml/);

@@ -10,7 +10,7 @@ import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {
   readonly ok: boolean;
-  /** To print: what is sold, or what is wrong. */
+  /** The lines to print: what is sold, or what is wrong. */
   readonly lines: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export function checkCatalogFile(path: string, env: Environment, settings: FileS
     return { ok: true, lines: summaryOf(path, catalog) };
   } catch (error) {
     if (error instanceof CatalogError)
-      return { ok: false, lines: [...error.message.split('\n'), countOf(error)] };
+      return { ok: false, lines: [...error.message.split('\n'), mistakeCount(error)] };
     return {
       ok: false,
       lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
@@ -39,20 +39,20 @@ export function catalogExample(): string {
   return example;
 }
 
-function countOf({ mistakes }: CatalogError): string {
+function mistakeCount({ mistakes }: CatalogError): string {
   return mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`;
 }
 
 function summaryOf(path: string, catalog: Catalog): string[] {
   const models = [...catalog.endpoints.values()].flatMap((endpoint) => endpointLines(endpoint));
   const counts = `endpoints ${catalog.endpoints.size}, upstreams ${catalog.upstreams.size}, aliases ${catalog.aliases.size}`;
-  return [`${path} is fine: ${counts}`, ...models];
+  return [`${path} is valid: ${counts}`, ...models];
 }
 
 function endpointLines(endpoint: Endpoint): string[] {
   const places = endpoint.places
     .map((place) => place.map(({ upstream }) => upstream).join(' + '))
     .join(', then ');
-  const head = `${endpoint.code} (${endpoint.type}) ${endpoint.unavailable ? `unavailable: ${endpoint.unavailable}` : `via ${places}`}`;
-  return [head, ...endpoint.models.map((model) => `  ${model.id}  ${priceLabel(model)}`)];
+  const title = `${endpoint.code} (${endpoint.type}) ${endpoint.unavailable ? `unavailable: ${endpoint.unavailable}` : `via ${places}`}`;
+  return [title, ...endpoint.models.map((model) => `  ${model.id}  ${priceLabel(model)}`)];
 }

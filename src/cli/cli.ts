@@ -3,7 +3,7 @@ import { Fault } from '../std/fault.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { accountCommands } from './account.ts';
-import { bookCommands } from './books.ts';
+import { ledgerCommands } from './ledger.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorCommand } from './doctor.ts';
@@ -11,16 +11,16 @@ import { version } from '../../package.json' with { type: 'json' };
 
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
-  ...bookCommands,
+  ...ledgerCommands,
   ...catalogCommands,
   doctorCommand,
 ];
 
-/** Runs one command; returns the exit code. What the user did wrong is a line on standard error, never a stack. */
+/** Runs one command; returns the exit code. A user's mistake is reported in one line on standard error, without a stack. */
 export async function runCli(
   argv: readonly string[],
   context: CliContext,
-  complain: (line: string) => void,
+  printError: (line: string) => void,
 ): Promise<number> {
   if (argv[0] === '--version') {
     context.print(version);
@@ -28,7 +28,7 @@ export async function runCli(
   }
   const command = COMMANDS.find(({ name }) => argv.slice(0, name.split(' ').length).join(' ') === name);
   if (!command) {
-    complain(
+    printError(
       argv.length === 0 || isHelp(argv[0]) ? help() : `There is no command '${argv.join(' ')}'.\n\n${help()}`,
     );
     return isHelp(argv[0]) ? 0 : 2;
@@ -40,20 +40,20 @@ export async function runCli(
       options: command.flags,
       allowPositionals: true,
     });
-    if (positionals.length < command.least) throw new UsageError('Something is missing.');
+    if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');
     return await command.run({ arguments: positionals, flags: values }, context);
   } catch (thrown) {
-    const words = wordsOf(thrown);
-    if (words === undefined) throw thrown;
-    complain(`${words}\n\nusage: tollgate ${command.name} ${command.usage}`);
+    const message = messageOf(thrown);
+    if (message === undefined) throw thrown;
+    printError(`${message}\n\nusage: tollgate ${command.name} ${command.usage}`);
     return 2;
   }
 }
 
 export function help(): string {
   const serve = { name: 'serve', usage: '', about: 'run the server' };
-  const shown = { name: '--version', usage: '', about: 'print the version' };
-  const lines = [serve, ...COMMANDS, shown].map(
+  const showVersion = { name: '--version', usage: '', about: 'print the version' };
+  const lines = [serve, ...COMMANDS, showVersion].map(
     ({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`,
   );
   return `tollgate: one API in front of many AI backends, that never spends money it does not have\n\n${lines.join('\n')}`;
@@ -63,8 +63,8 @@ function isHelp(word: string | undefined): boolean {
   return word === 'help' || word === '--help' || word === '-h';
 }
 
-/** The message of an error that was foreseen; `undefined` for one that was not. */
-function wordsOf(thrown: unknown): string | undefined {
+/** The message of an expected error; `undefined` for any other. */
+function messageOf(thrown: unknown): string | undefined {
   if (
     thrown instanceof UsageError ||
     thrown instanceof Fault ||

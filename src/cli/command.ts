@@ -6,12 +6,12 @@ import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { BuiltInKinds } from '../upstream/make-upstream.ts';
 
-/** What a command may use. The store is opened only by those that need it, and closed when they are done. */
+/** What a command may use. Only commands that need the store open it; it is closed when they are done. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly print: (line: string) => void;
-  /** For the check of the catalog's backends. */
+  /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
   /** Keys of the catalog's file that are the server's. */
   readonly fileSettings: FileSettings;
@@ -27,14 +27,13 @@ export interface CliServices {
 }
 
 export interface CliCommand {
-  /** As typed: `account create`. */
+  /** The words on the command line: `account create`. */
   readonly name: string;
   /** Arguments and flags, for the help. */
   readonly usage: string;
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
-  /** How many arguments it takes at least. */
-  readonly least: number;
+  readonly minArguments: number;
   run(input: CommandInput, context: CliContext): Promise<number>;
 }
 
@@ -43,7 +42,7 @@ export interface CommandInput {
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-/** A mistake of who typed; told in a line, without a stack. */
+/** A mistake on the command line; reported in one line, without a stack trace. */
 export class UsageError extends Error {}
 
 export function textFlag(input: CommandInput, name: string): string | undefined {
@@ -53,8 +52,8 @@ export function textFlag(input: CommandInput, name: string): string | undefined 
 
 export const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
-/** The result: one line of JSON for programs, or lines for people. */
-export function tell(
+/** Prints the result: one line of JSON with `--json`, readable lines otherwise. */
+export function printResult(
   input: CommandInput,
   context: CliContext,
   value: unknown,

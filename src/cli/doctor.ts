@@ -13,7 +13,7 @@ export const doctorCommand: CliCommand = {
   usage: '',
   about: 'check configuration, store, TLS and each backend; look for model servers on this machine',
   flags: {},
-  least: 0,
+  minArguments: 0,
   run: async (_, context) => await doctor(context),
 };
 
@@ -23,20 +23,20 @@ async function doctor(context: CliContext): Promise<number> {
   const catalog = checkCatalog(context);
   const store = await checkStore(context);
   const tls = catalog ? context.checkTls(catalog) : undefined;
-  if (tls) say(context, tls.ok, tls.line);
+  if (tls) printCheck(context, tls.ok, tls.line);
   const backends = catalog ? await checkBackends(catalog, context) : false;
   await printLocalServers(context);
   return catalog && store && tls?.ok && backends ? 0 : 1;
 }
 
-function say(context: CliContext, ok: boolean, line: string): boolean {
+function printCheck(context: CliContext, ok: boolean, line: string): boolean {
   context.print(`${ok ? '✓' : '✗'} ${line}`);
   return ok;
 }
 
 function checkCatalog(context: CliContext): Catalog | undefined {
-  const given = context.env['TOLLGATE_CONFIG'];
-  const path = given ?? (existsSync('tollgate.yaml') ? 'tollgate.yaml' : undefined);
+  const configuredPath = context.env['TOLLGATE_CONFIG'];
+  const path = configuredPath ?? (existsSync('tollgate.yaml') ? 'tollgate.yaml' : undefined);
   try {
     const source = openCatalog({
       path,
@@ -49,15 +49,15 @@ function checkCatalog(context: CliContext): Catalog | undefined {
     const catalog = source.current();
     source.close();
     const models = [...catalog.endpoints.values()].reduce((sum, endpoint) => sum + endpoint.models.length, 0);
-    say(
+    printCheck(
       context,
       true,
-      `catalog: ${path ?? 'built-in, or the console’s'}, ${catalog.endpoints.size} endpoints, ${models} models`,
+      `catalog: ${path ?? 'built in, or edited in the console'}, ${catalog.endpoints.size} endpoints, ${models} models`,
     );
     return catalog;
   } catch (thrown) {
-    const words = thrown instanceof Error ? thrown.message : String(thrown);
-    say(context, false, `catalog: ${words}`);
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    printCheck(context, false, `catalog: ${message}`);
     if (thrown instanceof CatalogError) context.print('  try: tollgate catalog check FILE');
     return undefined;
   }
@@ -68,14 +68,14 @@ async function checkStore(context: CliContext): Promise<boolean> {
     return await context.withServices(async ({ ledger, store }) => {
       const { checked, breaches } = await ledger.verify();
       const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
-      return say(
+      return printCheck(
         context,
         breaches.length === 0,
-        `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} breaches of the books`,
+        `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} violated ledger invariants`,
       );
     });
   } catch (thrown) {
-    return say(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    return printCheck(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
 }
 
@@ -88,13 +88,15 @@ async function checkBackends(catalog: Catalog, context: CliContext): Promise<boo
     })),
   );
   for (const { name, health } of results)
-    say(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
+    printCheck(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
   return results.every(({ health }) => health.ok);
 }
 
 async function printLocalServers(context: CliContext): Promise<void> {
   for (const found of await discoverLocalServers()) {
-    context.print(`• ${found.name} is running here; to sell its models, add to tollgate.yaml:`);
+    context.print(
+      `• ${found.name} is running on this machine; to sell its models, add this to tollgate.yaml:`,
+    );
     for (const line of found.yaml.split('\n')) context.print(`    ${line}`);
   }
 }

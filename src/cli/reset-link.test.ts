@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
 import { runCli } from './cli.ts';
 
-/** Runs the command up to where it would open the store, which a mistake of who types never reaches. */
-async function refused(...words: string[]): Promise<[code: number, complaint: string]> {
-  const complaints: string[] = [];
+/** Runs the command; it fails the test if it opens the store, which a mistake on the command line must prevent. */
+async function runResetLink(...words: string[]): Promise<[code: number, error: string]> {
+  const errors: string[] = [];
   const context = {
     env: {},
     builtIn: {},
@@ -14,20 +14,20 @@ async function refused(...words: string[]): Promise<[code: number, complaint: st
     print: () => expect.unreachable(),
     withServices: () => Promise.reject(new Error('the store was opened')),
   };
-  const code = await runCli(['account', 'reset-link', ...words], context, (line) => complaints.push(line));
-  return [code, complaints[0]?.split('\n')[0] ?? ''];
+  const code = await runCli(['account', 'reset-link', ...words], context, (line) => errors.push(line));
+  return [code, errors[0]?.split('\n')[0] ?? ''];
 }
 
-test('a reset link lives a whole number of hours, at most three days', async () => {
+test('a reset link is valid for a whole number of hours, at most three days', async () => {
   for (const hours of ['0', '73', '1.5', '-1', 'long'])
-    expect(await refused('a@example.com', `--hours=${hours}`)).toEqual([
+    expect(await runResetLink('a@example.com', `--hours=${hours}`)).toEqual([
       2,
       '--hours takes a whole number from 1 to 72.',
     ]);
-  await expect(refused('a@example.com', '--hours', '72')).rejects.toThrow('the store was opened');
+  await expect(runResetLink('a@example.com', '--hours', '72')).rejects.toThrow('the store was opened');
 });
 
-test('the address of the console is one, without a path or anything else that would break the link', async () => {
+test('--url takes an address without a path or anything else that would break the link', async () => {
   for (const url of [
     'gate.example',
     'ftp://gate.example',
@@ -35,12 +35,12 @@ test('the address of the console is one, without a path or anything else that wo
     'https://gate.example/?a=1',
     'https://gate.example/#a',
   ])
-    expect((await refused('a@example.com', '--url', url))[0]).toBe(2);
-  await expect(refused('a@example.com', '--url', 'https://gate.example/')).rejects.toThrow(
+    expect((await runResetLink('a@example.com', '--url', url))[0]).toBe(2);
+  await expect(runResetLink('a@example.com', '--url', 'https://gate.example/')).rejects.toThrow(
     'the store was opened',
   );
 });
 
-test('an e-mail address is needed', async () => {
-  expect((await refused())[0]).toBe(2);
+test('an e-mail address is required', async () => {
+  expect((await runResetLink())[0]).toBe(2);
 });

@@ -1,6 +1,6 @@
 /**
  * One JSON object per line on standard error. Values are redacted by their format, so that a token inside a message or a
- * stack trace never reaches a log file. Events are named in snake_case.
+ * stack trace never reaches a log file.
  */
 export interface Log {
   info(event: string, fields?: LogFields): void;

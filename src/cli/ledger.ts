@@ -5,29 +5,29 @@ import { textFlag, UsageError, type CliContext, type CliCommand, type CommandInp
 
 const JSON_FLAG = { json: { type: 'boolean' } } as const;
 
-export const bookCommands: readonly CliCommand[] = [
+export const ledgerCommands: readonly CliCommand[] = [
   {
     name: 'verify',
     usage: '[--json]',
-    about: 'check every invariant of the books; exit code 1 on a breach',
+    about: 'check every invariant of the ledger; exit code 1 if one is violated',
     flags: JSON_FLAG,
-    least: 0,
+    minArguments: 0,
     run: verify,
   },
   {
     name: 'receipt',
     usage: 'REQUEST_ID [--json]',
-    about: 'what one request cost, and why',
+    about: 'show what one request cost, and why',
     flags: JSON_FLAG,
-    least: 1,
+    minArguments: 1,
     run: receipt,
   },
   {
     name: 'codes make',
     usage: 'USD COUNT [--batch NAME] [--days N] [--json]',
-    about: 'make redeem codes, shown once',
+    about: 'create redeem codes and show them, once',
     flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
-    least: 2,
+    minArguments: 2,
     run: makeCodes,
   },
 ];
@@ -42,7 +42,7 @@ async function verify(input: CommandInput, context: CliContext): Promise<number>
       context.print(`${checked.accounts} accounts, ${checked.entries} entries, ${checked.requests} requests`);
       for (const { invariant, subject, detail } of breaches)
         context.print(`${invariant} ${subject}: ${detail}`);
-      context.print(ok ? 'The books are right.' : `${breaches.length} breaches`);
+      context.print(ok ? 'The ledger is consistent.' : `${breaches.length} violated invariants`);
     }
     return ok ? 0 : 1;
   });
@@ -61,19 +61,19 @@ async function receipt(input: CommandInput, context: CliContext): Promise<number
 }
 
 function receiptLines(view: ReturnType<typeof receiptView>): string[] {
-  const bill = view.lines.map(
+  const lines = view.lines.map(
     ({ item, quantity, unit_price_usd, per, amount_usd }) =>
       `  ${item.padEnd(13)} ${quantity} × $${unit_price_usd}${per === 1 ? '' : ` per ${per.toLocaleString('en')}`} = $${amount_usd}`,
   );
-  const tries = view.attempts.map(
+  const attempts = view.attempts.map(
     ({ backend, result, reason, duration_ms }) =>
       `  ${backend} ${result}${reason ? ` (${reason})` : ''} after ${duration_ms} ms`,
   );
   return [
     `${view.id}  ${view.endpoint}/${view.model}  ${view.state}, ${view.outcome ?? 'running'}`,
-    ...bill,
-    `  held $${view.held_usd}, charged $${view.charged_usd}, counted by ${view.usage.source ?? 'nobody yet'}`,
-    ...tries,
+    ...lines,
+    `  held $${view.held_usd}, charged $${view.charged_usd}, usage source ${view.usage.source ?? 'none yet'}`,
+    ...attempts,
   ];
 }
 
@@ -83,11 +83,12 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
   const amount = parseUsd(input.arguments[0] ?? '');
   const count = Number(input.arguments[1]);
   const days = textFlag(input, 'days');
-  if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount of dollars.`);
-  if (days !== undefined && !(Number(days) > 0)) throw new UsageError('--days takes a number above 0.');
+  if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount in dollars.`);
+  if (days !== undefined && !(Number(days) > 0))
+    throw new UsageError('--days takes a number greater than 0.');
   return await context.withServices(async ({ store, ledger, codesKey }) => {
     const codes = new RedeemCodes({ store, ledger, key: codesKey, clock: context.clock });
-    const made = await codes.make({
+    const batch = await codes.make({
       amount,
       count,
       batch: textFlag(input, 'batch'),
@@ -95,8 +96,8 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
       actor: 'cli',
     });
     if (input.flags['json'] === true)
-      context.print(JSON.stringify({ ...made, amount_usd: Number(formatUsd(amount)) }));
-    else for (const code of made.codes) context.print(code);
+      context.print(JSON.stringify({ ...batch, amount_usd: Number(formatUsd(amount)) }));
+    else for (const code of batch.codes) context.print(code);
     return 0;
   });
 }
