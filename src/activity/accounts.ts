@@ -12,16 +12,16 @@ export interface AccountFilter {
   readonly role?: 'user' | 'admin' | undefined;
 }
 
-export interface AccountMark {
+export interface AccountCursor {
   readonly at: number;
   readonly id: string;
 }
 
-/** Accounts, the newest first; the operator's own loss account is not one. */
+/** Accounts, newest first, without the system account that carries the operator's losses. */
 export function accountPage(
   { db, reader }: Parts,
   { search, status, role }: AccountFilter,
-  page: { readonly before?: AccountMark | undefined; readonly limit: number },
+  page: { readonly before?: AccountCursor | undefined; readonly limit: number },
 ): Promise<AccountRow[]> {
   const { before } = page;
   let query = db.selectFrom('account').selectAll().where('role', '!=', 'system');
@@ -39,9 +39,9 @@ export function accountPage(
   return reader.all(query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit));
 }
 
-/** The signs that LIKE gives a meaning to are taken as they are. */
+/** Characters with a meaning in LIKE are escaped. */
 function emailContains(text: string) {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
   return sql<boolean>`email LIKE ${pattern} ESCAPE '\\'`;
 }
 
@@ -54,13 +54,13 @@ export function accountById(db: Kysely<Schema>, id: string): Promise<AccountRow 
     .executeTakeFirst();
 }
 
-/** Whether money was ever put on the account, by whatever way. */
+/** Whether money was ever added to the account, in any way. */
 export async function everFunded(db: Kysely<Schema>, accountId: string): Promise<boolean> {
   const row = await db
     .selectFrom('entry')
     .select('id')
     .where('account_id', '=', accountId)
-    // As literal text: the partial index of money is found only that way, and it leaves the charges of requests out.
+    // Literal text, or the planner does not use the partial index, which leaves out the charges of requests.
     .where(sql<boolean>`kind <> 'charge'`)
     .where('amount', '>', 0)
     .limit(1)
@@ -68,7 +68,7 @@ export async function everFunded(db: Kysely<Schema>, accountId: string): Promise
   return row !== undefined;
 }
 
-/** `month_spent` belongs to the month it names; in a later one nothing has been spent yet. */
+/** `month_spent` counts for the month in `month`; in a later month nothing has been spent yet. */
 export function monthSpent(row: Pick<AccountRow, 'month' | 'month_spent'>, now: number): number {
   return row.month === monthOf(now) ? row.month_spent : 0;
 }
@@ -84,12 +84,12 @@ export async function emailsOf(db: Kysely<Schema>, ids: readonly string[]): Prom
 export interface AccountTotals {
   readonly total: number;
   readonly disabled: number;
-  /** As text: the sum over many accounts may be more than a number holds exactly. */
+  /** As text: the sum over many accounts may exceed the safe integers. */
   readonly balance: string;
   readonly held: string;
 }
 
-/** One pass over the accounts; there are far fewer of them than of anything else. */
+/** Reads all accounts, which are far fewer than the rows of other tables. */
 export async function accountTotals({ db, reader }: Parts): Promise<AccountTotals> {
   const [row] = await reader.all(
     db

@@ -13,7 +13,7 @@ export interface AuditEntry {
 
 const MAX_DETAIL = 4_000;
 
-/** Writes down who did what; the table refuses to forget. */
+/** Records who did what; the table is append-only. */
 export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, now: number): Promise<void> {
   const detail = JSON.stringify(entry.detail);
   await db

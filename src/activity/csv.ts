@@ -1,4 +1,4 @@
-/** One line of CSV. A text that a spreadsheet would take for a formula is defused: it may come from a stranger's client. */
+/** One line of CSV. Text that a spreadsheet would run as a formula is escaped: it may come from any client. */
 export function csvLine(cells: readonly (string | number | null)[]): string {
   return `${cells.map(cell).join(',')}\r\n`;
 }
@@ -10,7 +10,7 @@ function cell(value: string | number | null): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Sends chunks as the reader takes them: what is not read is not fetched, and when it leaves the rest never is. */
+/** Fetches chunks only as fast as the reader takes them, and none after it has disconnected. */
 export function csvStream(chunks: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream(

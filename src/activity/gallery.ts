@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
-/** Where a page of the gallery ends; several images of one request share a moment, so the id decides between them. */
-export interface GalleryMark {
+/** Where a page of the gallery ends; the images of one request have the same time, so the id orders them. */
+export interface GalleryCursor {
   readonly at: number;
   readonly id: string;
 }
@@ -12,7 +12,7 @@ export interface GalleryMark {
 export function galleryPage(
   { db, reader }: { db: Kysely<Schema>; reader: Reader },
   accountId: string,
-  page: { readonly before?: GalleryMark | undefined; readonly limit: number; readonly now: number },
+  page: { readonly before?: GalleryCursor | undefined; readonly limit: number; readonly now: number },
 ) {
   const { before } = page;
   let query = db
@@ -38,7 +38,7 @@ export function galleryImage(db: Kysely<Schema>, accountId: string, id: string, 
     .executeTakeFirst();
 }
 
-/** False: there is none of this account's. */
+/** False: the account has no such image. */
 export async function removeImage(db: Kysely<Schema>, accountId: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('image')

@@ -3,9 +3,9 @@ import { systemRandom, type Random } from '../std/ids.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Schema } from '../store/schema.ts';
 
-/** Generated images, kept for links and for the gallery until their time is up. */
+/** Generated images, kept for links and for the gallery until they expire. */
 export interface ImageStore {
-  /** Keeps one image of a request that is in the books; returns its id. */
+  /** Stores one image of a request that is in the ledger; returns its id. */
   save(image: NewImage): Promise<string>;
   read(id: string): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly mime: string } | undefined>;
   /** Deletes what has expired, a bounded number at a time. */
@@ -18,7 +18,7 @@ export interface NewImage {
   readonly prompt: string;
 }
 
-const KEPT_MS = 30 * 86_400_000;
+const RETENTION_MS = 30 * 86_400_000;
 const PROMPT_CHARACTERS = 2_000;
 const SWEEP_BATCH = 200;
 
@@ -43,7 +43,7 @@ export function makeImageStore(db: Kysely<Schema>, clock: Clock, random: Random 
           size: image.bytes.byteLength,
           prompt: prompt.slice(0, PROMPT_CHARACTERS).replaceAll('\0', ''),
           created_at: now,
-          expires_at: now + KEPT_MS,
+          expires_at: now + RETENTION_MS,
         })
         .execute();
       return id;

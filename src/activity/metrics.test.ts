@@ -7,7 +7,7 @@ function metrics(openHolds: () => Promise<number> = () => Promise.resolve(3)) {
   return makeMetrics({ version: '1.2.3', startedAtMs: 1_000_000, openHolds, backends: () => BACKENDS });
 }
 
-test('counts requests by endpoint and outcome, and their times in buckets that add up', async () => {
+test('counts requests by endpoint and outcome, and their durations in cumulative buckets', async () => {
   const m = metrics();
   for (const durationMs of [40, 90, 700_000])
     m.request({ endpoint: 'svc_chat', outcome: 'completed', durationMs, firstByteMs: 30 });
@@ -37,7 +37,7 @@ test('counts requests by endpoint and outcome, and their times in buckets that a
   expect(lines.some((line) => line.startsWith('tollgate_build_info{version="1.2.3"'))).toBe(true);
 });
 
-test('every line is a comment or a sample, and every metric says what it is once', async () => {
+test('every line is a comment or a sample, and every metric has its help and type once', async () => {
   const m = metrics();
   m.request({ endpoint: 'a\n"b"\\', outcome: 'x', durationMs: 1 });
   const lines = (await m.render()).trimEnd().split('\n');
@@ -47,7 +47,7 @@ test('every line is a comment or a sample, and every metric says what it is once
   expect(new Set(types).size).toBe(types.length);
 });
 
-test('a flood of names does not become a flood of series', async () => {
+test('many different names do not create unlimited series', async () => {
   const m = metrics();
   for (let n = 0; n < 5_000; n++)
     m.request({ endpoint: `endpoint-${n}`, outcome: 'completed', durationMs: n });
@@ -57,7 +57,7 @@ test('a flood of names does not become a flood of series', async () => {
   expect(lines).toContain('tollgate_request_duration_seconds_count{endpoint="other"} 4800');
 });
 
-test('a store that is away costs only its own number', async () => {
+test('an unavailable store leaves out only its own metric', async () => {
   const text = await metrics(() => Promise.reject(new Error('away'))).render();
   expect(text).not.toContain('tollgate_holds_open');
   expect(text).toContain('tollgate_build_info');

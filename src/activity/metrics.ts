@@ -1,15 +1,15 @@
 /**
- * What a monitoring system reads at /metrics, in Prometheus' text format. Counters are this process's since it started;
- * the number of series is bounded, so that no stream of new names can fill the memory.
+ * What a monitoring system reads at /metrics, in Prometheus' text format. Counters are for this process since it started;
+ * the number of series is bounded, so that new names cannot fill the memory.
  */
 export interface Metrics {
-  /** One inference request that is over. */
-  request(done: RequestSample): void;
+  /** One finished inference request. */
+  request(sample: RequestSample): void;
   /** A request that was not admitted. */
   refused(reason: string): void;
   /** What a backend used beyond a hold, in nano-USD: the operator's loss. */
   overrun(nanoUsd: number): void;
-  /** The result of the latest check of the books. */
+  /** The result of the latest check of the ledger. */
   verified(breaches: number): void;
   render(): Promise<string>;
 }
@@ -24,12 +24,12 @@ export interface RequestSample {
 export interface MetricsParts {
   readonly version: string;
   readonly startedAtMs: number;
-  /** Asked at each reading; a gauge that fails is left out, the others are still shown. */
+  /** Called at each scrape; a gauge that fails is left out, the others are still shown. */
   openHolds(): Promise<number>;
-  backends(): readonly BackendReading[];
+  backends(): readonly BackendSample[];
 }
 
-export interface BackendReading {
+export interface BackendSample {
   readonly name: string;
   readonly state: string;
   readonly requests: number;
@@ -97,7 +97,7 @@ class Counter {
   readonly #help: string;
   readonly #labels: readonly string[];
   readonly #series = new Map<string, Series>();
-  /** Most requests count where the one before them did. */
+  /** Most requests count in the same series as the one before. */
   #latest: Series | undefined;
 
   constructor(name: string, help: string, labels: readonly string[]) {
@@ -111,9 +111,9 @@ class Counter {
     this.#latest.count++;
   }
 
-  #find(wanted: readonly string[]): Series {
-    const room = roomFor(this.#series, labelText(this.#labels, wanted));
-    const values = room ? wanted : wanted.map(() => OTHER);
+  #find(requested: readonly string[]): Series {
+    const hasRoom = hasRoomFor(this.#series, labelText(this.#labels, requested));
+    const values = hasRoom ? requested : requested.map(() => OTHER);
     const key = labelText(this.#labels, values);
     const series = this.#series.get(key) ?? { values, count: 0 };
     this.#series.set(key, series);
@@ -152,15 +152,15 @@ class Histogram {
   }
 
   observe(endpoint: string, seconds: number): void {
-    const key = roomFor(this.#series, endpoint) ? endpoint : OTHER;
+    const key = hasRoomFor(this.#series, endpoint) ? endpoint : OTHER;
     let buckets = this.#series.get(key);
     if (!buckets) {
       buckets = { counts: LATENCY_SECONDS.map(() => 0), sum: 0, count: 0 };
       this.#series.set(key, buckets);
     }
-    let place = 0;
-    while (seconds > (LATENCY_SECONDS[place] ?? Infinity)) place++;
-    if (place < buckets.counts.length) buckets.counts[place] = (buckets.counts[place] ?? 0) + 1;
+    let index = 0;
+    while (seconds > (LATENCY_SECONDS[index] ?? Infinity)) index++;
+    if (index < buckets.counts.length) buckets.counts[index] = (buckets.counts[index] ?? 0) + 1;
     buckets.sum += seconds;
     buckets.count++;
   }
@@ -174,10 +174,10 @@ class Histogram {
 
   #lines(endpoint: string, { counts, sum, count }: Buckets): string[] {
     const labels = labelText(['endpoint'], [endpoint]);
-    let below = 0;
-    const buckets = LATENCY_SECONDS.map((bound, place) => {
-      below += counts[place] ?? 0;
-      return `${this.#name}_bucket{${labels},le="${bound}"} ${below}`;
+    let cumulative = 0;
+    const buckets = LATENCY_SECONDS.map((bound, index) => {
+      cumulative += counts[index] ?? 0;
+      return `${this.#name}_bucket{${labels},le="${bound}"} ${cumulative}`;
     });
     return [
       ...buckets,
@@ -188,18 +188,18 @@ class Histogram {
   }
 }
 
-function roomFor(series: ReadonlyMap<string, unknown>, key: string): boolean {
+function hasRoomFor(series: ReadonlyMap<string, unknown>, key: string): boolean {
   return series.has(key) || series.size < MAX_SERIES;
 }
 
-function backendLines(backends: readonly BackendReading[]): string[] {
+function backendLines(backends: readonly BackendSample[]): string[] {
   const states = backends.flatMap(({ name, state }) =>
     BACKEND_STATES.map(
       (one) =>
         `tollgate_backend_state{${labelText(['backend', 'state'], [name, one])}} ${one === state ? 1 : 0}`,
     ),
   );
-  const counts = (metric: string, read: (backend: BackendReading) => number): string[] =>
+  const counts = (metric: string, read: (backend: BackendSample) => number): string[] =>
     backends.map((backend) => `${metric}{${labelText(['backend'], [backend.name])}} ${read(backend)}`);
   return [
     ...head('tollgate_backend_state', 'Which state each backend is in: 1 for that one.', 'gauge'),
@@ -234,9 +234,9 @@ function head(name: string, help: string, type: 'counter' | 'gauge' | 'histogram
 }
 
 function labelText(names: readonly string[], values: readonly string[]): string {
-  return names.map((name, place) => `${name}="${escaped(values[place] ?? '')}"`).join(',');
+  return names.map((name, index) => `${name}="${escaped(values[index] ?? '')}"`).join(',');
 }
 
 function escaped(value: string): string {
-  return value.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`));
+  return value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 }

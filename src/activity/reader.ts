@@ -3,8 +3,8 @@ import { BackgroundThread } from '../store/background-thread.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * Runs the console's reading queries away from the requests that earn money: SQLite works on the thread that asks, so
- * its lists and sums run on a second one; Postgres is elsewhere anyway.
+ * Runs the console's read queries without delaying API requests: SQLite runs on the calling thread, so lists and sums run
+ * on a second one; Postgres is another process anyway.
  */
 export interface Reader {
   all<Row>(query: ReadQuery<Row>): Promise<Row[]>;
@@ -20,7 +20,7 @@ export function makeReader(store: Store): Reader {
   if (store.backend.kind === 'postgres') {
     return { all: (query) => query.execute(), close: () => Promise.resolve() };
   }
-  // Its own thread: a check of all the books or a checkpoint on the store's may take seconds.
+  // A thread of its own: on the store's thread, a ledger check or a checkpoint may take seconds.
   const thread = new BackgroundThread(store.backend.path);
   return {
     all<Row>(query: ReadQuery<Row>) {
@@ -33,5 +33,5 @@ export function makeReader(store: Store): Reader {
 
 function asBinding(value: unknown): string | number {
   if (typeof value === 'string' || typeof value === 'number') return value;
-  throw new TypeError('a reading query takes texts and numbers only');
+  throw new TypeError('a read query takes only strings and numbers');
 }

@@ -5,8 +5,8 @@ import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
 
-/** A stretch of the log between two ids, the older inclusive; without an end it goes on for ever. */
-export interface Span {
+/** A range of request ids, `from` inclusive and `to` exclusive; a missing bound is open. */
+export interface IdRange {
   readonly from?: string;
   readonly to?: string;
 }
@@ -21,33 +21,33 @@ interface DayFilter {
 }
 
 const DAY_MS = 86_400_000;
-/** A request gets its id when it arrives and its day when it is admitted, by another clock if there are several nodes. */
+/** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
 const MAX_DAYS = 400;
-/** Far more than may run at once on an installation of this kind. */
+/** Far more than can run at once on one installation. */
 export const MAX_RUNNING = 10_000;
 
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
 export const isRunning = sql<boolean>`state = 'pending'`;
 
-/** As an expression, so that SQLite does not walk all of the account's requests to find the few that run. */
-export function ownedBy(accountId: string) {
+/** As an expression, so that SQLite does not use the account's index and scan all its requests to find the running ones. */
+export function belongsTo(accountId: string) {
   return sql<boolean>`account_id || '' = ${accountId}`;
 }
 
 /**
- * Where in the log requests of an endpoint or a model can be, newest first. The daily sums know on which days there were
- * any, and an id carries its time: so a model that was used on one day of a year costs a look at that day, and one that
- * was never used costs none, without an index that every request would pay for.
+ * The id ranges that can contain requests of an endpoint or a model, newest first. The daily sums tell on which days there
+ * were any, and an id contains its time: for a model that was used on one day of a year only that day is scanned, and for
+ * one that was never used nothing, without an index that every request would have to update.
  */
-export async function spansOf(
+export async function idRangesOf(
   { db, reader }: { readonly db: Kysely<Schema>; readonly reader: Reader },
   filter: DayFilter,
   before: string | undefined,
-): Promise<readonly Span[]> {
+): Promise<readonly IdRange[]> {
   if ((filter.endpoint ?? filter.model) === undefined) return [{}];
   const latest = Math.min(filter.to ?? Infinity, before === undefined ? Infinity : timeOf(before));
-  // First what runs, which no sum has counted yet; what ends in between is then found twice, and never not at all.
+  // Running requests are read first, as no sum counts them yet: one that ends in between is found twice, but never missed.
   const running = await reader.all(runningOf(db, filter));
   let query = db
     .selectFrom('usage_day')
@@ -60,41 +60,41 @@ export async function spansOf(
   if (Number.isFinite(latest)) query = query.where('day', '<=', dayOf(latest + SLACK_MS));
   const sums = await reader.all(query.groupBy('day').orderBy('day', 'desc').limit(MAX_DAYS));
   const days = new Set([...running.map(({ id }) => dayOf(timeOf(id))), ...sums.map(({ day }) => day)]);
-  const spans = merged([...days].toSorted((a, b) => b - a).map(startOf)).filter(
-    // A search that went on in what is newer than its place would never end.
+  const ranges = mergedRanges([...days].toSorted((a, b) => b - a).map(startOf)).filter(
+    // A search that continued in newer ids than `before` would never end.
     ({ from }) => before === undefined || from < before,
   );
-  const oldest = spans.at(-1);
-  return sums.length < MAX_DAYS || !oldest ? spans : [...spans.slice(0, -1), { ...oldest, from: '' }];
+  const oldest = ranges.at(-1);
+  return sums.length < MAX_DAYS || !oldest ? ranges : [...ranges.slice(0, -1), { ...oldest, from: '' }];
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {
   let query = db.selectFrom('request').select('id').where(isRunning);
-  if (accountId !== undefined) query = query.where(ownedBy(accountId));
+  if (accountId !== undefined) query = query.where(belongsTo(accountId));
   if (endpoint !== undefined) query = query.where('endpoint', '=', endpoint);
   if (model !== undefined) query = query.where('model', '=', model);
   return query.limit(MAX_RUNNING);
 }
 
-/** Days that follow one another are one stretch. */
-function merged(starts: readonly number[]): { from: string; to: string }[] {
-  const spans: { from: string; to: string }[] = [];
+/** Consecutive days become one range. */
+function mergedRanges(starts: readonly number[]): { from: string; to: string }[] {
+  const ranges: { from: string; to: string }[] = [];
   for (const start of starts) {
     const from = requestIdAt(start - SLACK_MS);
     const to = requestIdAt(start + DAY_MS + SLACK_MS);
-    const newer = spans.at(-1);
+    const newer = ranges.at(-1);
     if (newer && to >= newer.from) newer.from = from;
-    else spans.push({ from, to });
+    else ranges.push({ from, to });
   }
-  return spans;
+  return ranges;
 }
 
-/** The first moment of a day that is written yyyymmdd. */
+/** The start of a day given as yyyymmdd, in milliseconds. */
 function startOf(day: number): number {
   return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
 }
 
-/** A request's id carries its time: eight Base62 digits of milliseconds after `req_`. */
+/** The time in a request id: eight Base62 digits of milliseconds after `req_`. */
 export function timeOf(id: string): number {
   return Array.from(id.slice(4, 12)).reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
 }

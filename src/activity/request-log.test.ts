@@ -57,14 +57,14 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  const pageThrough = async (filter: RequestFilter, patienceMs = 1_000): Promise<string[]> => {
+  const pageThrough = async (filter: RequestFilter, maxSearchMs = 1_000): Promise<string[]> => {
     const ids: string[] = [];
     let before: string | undefined;
     do {
       const page = await requestPage({ db: store.db, reader }, filter, {
         before,
         limit: 97,
-        patienceMs,
+        maxSearchMs,
       });
       ids.push(...page.rows.map(({ id }) => id));
       expect(page.rows.length).toBeLessThanOrEqual(97);
@@ -97,19 +97,19 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
   };
 
   for (const [title, filter] of Object.entries(FILTERS)) {
-    test(`gives every matching request once, newest first, ${title}`, async () => {
+    test(`returns every matching request once, newest first, ${title}`, async () => {
       for (const accountId of [undefined, busy]) {
         const expected = everything
           .filter((row) => matches(row, { ...filter, accountId }))
           .map(({ id }) => id);
         expect(await pageThrough({ ...filter, accountId })).toEqual(expected);
-        // However early a page gives up, the next goes on where it stopped.
+        // However early a page stops, the next one continues where it stopped.
         expect(await pageThrough({ ...filter, accountId }, 0)).toEqual(expected);
       }
     });
   }
 
-  test('agrees with the daily sums, which agree with the books', async () => {
+  test('agrees with the daily sums, which agree with the ledger', async () => {
     const days = { from: 20300101, to: 20301231 };
     const at = { db: store.db, reader };
     const [all, own] = [
@@ -180,7 +180,7 @@ function matches(row: LoggedRequest, filter: RequestFilter): boolean {
   );
 }
 
-test('a file is fetched only as fast as it is read, and not at all once its reader has left', async () => {
+test('a CSV file is fetched only as fast as it is read, and no further once its reader has disconnected', async () => {
   let fetched = 0;
   let ended = false;
   async function* pages(): AsyncGenerator<string> {

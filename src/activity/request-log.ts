@@ -2,9 +2,9 @@ import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
 import { requestIdAt } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { isRunning, MAX_RUNNING, ownedBy, spansOf, timeOf, type Span } from './request-days.ts';
+import { isRunning, MAX_RUNNING, belongsTo, idRangesOf, timeOf, type IdRange } from './request-days.ts';
 
-/** Which requests; every part narrows further. Without an account it is the requests of all, for admins. */
+/** Which requests; every field narrows the result. Without an account: the requests of all accounts, for admins. */
 export interface RequestFilter {
   readonly accountId?: string | undefined;
   readonly endpoint?: string | undefined;
@@ -20,15 +20,15 @@ export interface RequestFilter {
 export interface PageRequest {
   readonly before?: string | undefined;
   readonly limit: number;
-  /** How long to go on looking before giving what was found. */
-  readonly patienceMs?: number;
+  /** How long to search before returning what was found. */
+  readonly maxSearchMs?: number;
 }
 
 export interface LoggedRequestPage {
   readonly rows: readonly LoggedRequest[];
-  /** The id to go on from; `undefined`: there are no more. */
+  /** The id to continue from; `undefined`: there are no more. */
   readonly next: string | undefined;
-  /** The moment this page looked back to, when it stopped before it was full. */
+  /** How far back in time this page searched, if it stopped before it was fullPage. */
   readonly searchedTo: number | undefined;
 }
 
@@ -42,16 +42,16 @@ type Columns = (typeof COLUMNS)[number];
 export type LoggedRequest = Pick<RequestRow, Columns>;
 type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
 
-/** How many rows one look takes in, and for how long a page goes on looking unless it is told otherwise. */
+/** How many rows one query scans, and how long a page searches by default. */
 const SCAN_ROWS = 5_000;
-const PATIENCE_MS = 50;
+const DEFAULT_SEARCH_MS = 50;
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
 /**
- * One page of the request log, newest first. Each filter that an index answers is answered by it; what is left is checked
- * row by row for a bounded time, and a page that comes up short says where to go on. So no question about the log,
- * however large it is, takes long.
+ * One page of the request log, newest first. A filter that an index supports uses the index; the other filters are
+ * checked row by row for a bounded time, and a page that is not fullPage says where to continue. So no query takes long,
+ * however large the log is.
  */
 export async function requestPage(
   parts: Parts,
@@ -60,16 +60,16 @@ export async function requestPage(
 ): Promise<LoggedRequestPage> {
   const plan = planOf(filter);
   if (plan === 'running') return runningPage(parts, filter, page);
-  const search = { plan, filter, checks: restOf(plan, filter) };
-  const giveUpAt = performance.now() + (page.patienceMs ?? PATIENCE_MS);
+  const search = { plan, filter, checks: remainingChecks(plan, filter) };
+  const deadline = performance.now() + (page.maxSearchMs ?? DEFAULT_SEARCH_MS);
   const found: LoggedRequest[] = [];
-  for (const span of await spansOf(parts, { ...filter, failedOnly: plan === 'failed' }, page.before)) {
+  for (const idRange of await idRangesOf(parts, { ...filter, failedOnly: plan === 'failed' }, page.before)) {
     for (let { before } = page; ;) {
-      const { rows, end } = await look(parts, search, { ...span, before }, page.limit + 1);
+      const { rows, end } = await scanNext(parts, search, { ...idRange, before }, page.limit + 1);
       found.push(...rows);
-      if (found.length > page.limit) return full(found.slice(0, page.limit));
-      const next = end ?? span.from;
-      if (next && performance.now() > giveUpAt) return { rows: found, next, searchedTo: timeOf(next) };
+      if (found.length > page.limit) return fullPage(found.slice(0, page.limit));
+      const next = end ?? idRange.from;
+      if (next && performance.now() > deadline) return { rows: found, next, searchedTo: timeOf(next) };
       if (end === undefined) break;
       before = end;
     }
@@ -83,30 +83,30 @@ interface Search {
   readonly checks: readonly Check[];
 }
 
-interface Place extends Span {
+interface ScanRange extends IdRange {
   readonly before: string | undefined;
 }
 
-/** Looks at the next rows of every branch. `end`: where it stopped although there are more. */
-async function look(
+/** Scans the next rows of every branch. `end`: where it stopped although there are more rows. */
+async function scanNext(
   { db, reader }: Parts,
   search: Search,
-  place: Place,
-  wanted: number,
+  range: ScanRange,
+  limit: number,
 ): Promise<{ rows: LoggedRequest[]; end: string | undefined }> {
   const { checks } = search;
-  const branches = branchesOf(db, search, place);
+  const branches = branchesOf(db, search, range);
   const scan = Math.ceil(SCAN_ROWS / branches.length);
   const end = checks.length === 0 ? undefined : await scanEnd(reader, branches, scan);
-  // Beyond the place where one branch stops looking, what the others find is not the whole truth.
-  const seen = end === undefined ? branches : branchesOf(db, search, { ...place, from: end });
+  // Older than where one branch stopped, the rows of the other branches would not be all the matching rows.
+  const seen = end === undefined ? branches : branchesOf(db, search, { ...range, from: end });
   const found = await Promise.all(
-    seen.map((branch) => reader.all(sifted(branch, checks).orderBy('id', 'desc').limit(wanted))),
+    seen.map((branch) => reader.all(withChecks(branch, checks).orderBy('id', 'desc').limit(limit))),
   );
   return { rows: found.flat().toSorted(newestFirst), end };
 }
 
-function full(rows: readonly LoggedRequest[]): LoggedRequestPage {
+function fullPage(rows: readonly LoggedRequest[]): LoggedRequestPage {
   return { rows, next: rows.at(-1)?.id, searchedTo: undefined };
 }
 
@@ -117,7 +117,7 @@ function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
 
 type Plan = 'running' | 'failed' | 'all';
 
-/** Which index answers most of the question. */
+/** Which index covers most of the filter. */
 function planOf({ state, outcome }: RequestFilter): Plan {
   if (state === 'pending') return 'running';
   return failuresOf({ state, outcome }).length > 0 ? 'failed' : 'all';
@@ -125,7 +125,7 @@ function planOf({ state, outcome }: RequestFilter): Plan {
 
 const FAILURES = ['client_left', 'upstream_failed', 'cut_short', 'expired', 'shed'];
 
-/** The ways of failing that a filter asks for; none: it does not ask for failures. */
+/** The failure outcomes that a filter asks for; empty: it does not ask for failures. */
 function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly string[] {
   if (outcome === 'failed') return FAILURES;
   return FAILURES.filter((one) => one === (outcome ?? state));
@@ -133,8 +133,11 @@ function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>
 
 type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value: string];
 
-/** What the plan's index does not answer and every row has to be asked. */
-function restOf(plan: Exclude<Plan, 'running'>, { endpoint, model, state, outcome }: RequestFilter): Check[] {
+/** The filters that the plan's index does not cover; they are checked on every row. */
+function remainingChecks(
+  plan: Exclude<Plan, 'running'>,
+  { endpoint, model, state, outcome }: RequestFilter,
+): Check[] {
   const checks: Check[] = [];
   if (endpoint !== undefined) checks.push(['endpoint', endpoint]);
   if (model !== undefined) checks.push(['model', model]);
@@ -146,25 +149,25 @@ function restOf(plan: Exclude<Plan, 'running'>, { endpoint, model, state, outcom
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
 const hasFailed = sql<boolean>`outcome <> 'completed'`;
 
-/** There are never many: all are read, then sorted and cut here. */
+/** There are never many running requests: all are read, then sorted and cut here. */
 async function runningPage(
   { db, reader }: Parts,
   { accountId, endpoint, model, from, to }: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<LoggedRequestPage> {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
-  if (accountId !== undefined) query = query.where(ownedBy(accountId));
+  if (accountId !== undefined) query = query.where(belongsTo(accountId));
   const rows = (await reader.all(query.limit(MAX_RUNNING)))
     .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
     .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
     .filter((row) => before === undefined || row.id < before)
     .toSorted(newestFirst);
-  if (rows.length > limit) return full(rows.slice(0, limit));
+  if (rows.length > limit) return fullPage(rows.slice(0, limit));
   return { rows, next: undefined, searchedTo: undefined };
 }
 
-function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, place: Place): LogQuery[] {
-  const base = inRange(db, filter, place);
+function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRange): LogQuery[] {
+  const base = inRange(db, filter, range);
   switch (plan) {
     case 'failed':
       return failuresOf(filter).map((outcome) => base.where(hasFailed).where('outcome', '=', outcome));
@@ -175,12 +178,12 @@ function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, place: Place):
   }
 }
 
-/** One bound on each side, the tightest: SQLite walks by one and would check the others row by row. */
-function inRange(db: Kysely<Schema>, filter: RequestFilter, place: Place): LogQuery {
+/** Only the tightest bound on each side: SQLite uses one for the index and would check the others row by row. */
+function inRange(db: Kysely<Schema>, filter: RequestFilter, range: ScanRange): LogQuery {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS);
   if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
-  const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), place.from];
-  const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), place.to, place.before];
+  const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), range.from];
+  const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), range.to, range.before];
   const from = oldest
     .filter((id) => id !== undefined)
     .toSorted()
@@ -191,13 +194,13 @@ function inRange(db: Kysely<Schema>, filter: RequestFilter, place: Place): LogQu
   return query;
 }
 
-function sifted(branch: LogQuery, checks: readonly Check[]): LogQuery {
+function withChecks(branch: LogQuery, checks: readonly Check[]): LogQuery {
   let query = branch;
   for (const [column, value] of checks) query = query.where(column, '=', value);
   return query;
 }
 
-/** The newest of the places where the branches stopped looking: everything after it has been looked at. */
+/** The newest id at which a branch stopped: everything newer has been scanned. */
 async function scanEnd(
   reader: Reader,
   branches: readonly LogQuery[],
@@ -240,7 +243,7 @@ export function firstRequest(db: Kysely<Schema>, accountId: string) {
     .executeTakeFirst();
 }
 
-/** How many requests are running on all nodes: those that hold money right now. */
+/** How many requests are running on all nodes: those with an open hold. */
 export async function runningRequests(db: Kysely<Schema>): Promise<number> {
   const { running } = await db
     .selectFrom('request')

@@ -3,15 +3,15 @@ import { dayOf } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
-/** Daily sums, written with each settlement; nothing here reads a request. */
+/** Daily sums, written with each settlement; nothing here reads the request table. */
 export type UsageDay = Selectable<UsageDayTable>;
 
-/** The sums over all accounts are kept under this id. */
+/** The account id under which the sums over all accounts are stored. */
 export const ALL_ACCOUNTS = '';
 export const DAY_MS = 86_400_000;
 export const MAX_USAGE_ROWS = 20_000;
 
-/** Days are yyyymmdd, both inclusive, UTC; in order of day. One row more than the limit tells that there are more. */
+/** Days are yyyymmdd, both inclusive, UTC; in order of day. One row more than the limit means that there are more. */
 export function usageRows(
   { db, reader }: { db: Kysely<Schema>; reader: Reader },
   accountId: string,
@@ -67,7 +67,7 @@ export function sumUsage(rows: readonly UsageSums[]): UsageSums {
   return total;
 }
 
-/** What was charged today, in the last seven and the last thirty days, today included, from rows of those days. */
+/** What was charged today, in the last 7 and in the last 30 days (today included), from rows of those days. */
 export function spendOf(
   rows: readonly UsageDay[],
   now: number,
@@ -79,7 +79,7 @@ export function spendOf(
   return { today: since(1), days7: since(7), days30: since(30) };
 }
 
-/** Rows that share a key become one, largest charge first. */
+/** Sums the rows that have the same key; largest charge first. */
 export function groupUsage(
   rows: readonly UsageDay[],
   keyOf: (row: UsageDay) => string,

@@ -14,26 +14,26 @@ import {
 } from 'kysely';
 import { storeUnavailable } from '../std/fault.ts';
 
-/** Beyond this much WAL the side thread has failed to keep up and a commit checkpoints on its own. 64 MB. */
-const LAST_RESORT_PAGES = 16_384;
-/** What a WAL may keep of the disk once it was copied; a long read lets it grow far beyond what it usually is. */
-const KEPT_WAL_BYTES = 16_777_216;
+/** With more WAL than this (64 MB) the background thread has not kept up, and a commit checkpoints by itself. */
+const AUTO_CHECKPOINT_PAGES = 16_384;
+/** The file size to which a WAL is cut after a checkpoint; a long read lets it grow far beyond its usual size. */
+const MAX_IDLE_WAL_BYTES = 16_777_216;
 
 /**
- * A connection as all of ours are: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since
- * its wait would stop the event loop. Who meets SQLITE_BUSY waits outside and tries again.
+ * A connection with our settings: WAL, commits not synced one by one (see wal.ts), and no waiting inside SQLite, since
+ * that would block the event loop. Callers that get SQLITE_BUSY wait asynchronously and retry.
  */
 export function openSqlite(path: string): Database {
   const database = new Database(path, { create: true, readwrite: true });
   try {
-    // Switching to WAL needs a moment alone; another process may be doing the same at this moment.
+    // Switching to WAL needs exclusive access; another process may be doing the same now.
     database.run('PRAGMA busy_timeout = 2000');
     database.run('PRAGMA journal_mode = WAL');
     database.run('PRAGMA synchronous = NORMAL');
     database.run('PRAGMA foreign_keys = ON');
     database.run('PRAGMA temp_store = MEMORY');
-    database.run(`PRAGMA wal_autocheckpoint = ${LAST_RESORT_PAGES}`);
-    database.run(`PRAGMA journal_size_limit = ${KEPT_WAL_BYTES}`);
+    database.run(`PRAGMA wal_autocheckpoint = ${AUTO_CHECKPOINT_PAGES}`);
+    database.run(`PRAGMA journal_size_limit = ${MAX_IDLE_WAL_BYTES}`);
     database.run('PRAGMA busy_timeout = 0');
     return database;
   } catch (error) {
@@ -85,7 +85,7 @@ class BunSqliteDriver implements Driver {
   }
 
   async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    // A transaction that takes the write lock late can fail in its middle; ours fail at the start or not at all.
+    // A transaction that takes the write lock late can fail halfway; taking it first, it fails at the start or not at all.
     const sql = settings.accessMode === 'read only' ? 'begin' : 'begin immediate';
     await connection.executeQuery(CompiledQuery.raw(sql));
   }
@@ -95,7 +95,7 @@ class BunSqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    // A full disk rolls back by itself, and then there is nothing left to roll back.
+    // On a full disk SQLite has already rolled back.
     if (this.#database.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'));
   }
 
@@ -137,7 +137,7 @@ class BunSqliteConnection implements DatabaseConnection {
     }
   }
 
-  // eslint-disable-next-line require-yield -- the interface wants a generator; a cursor would pin the WAL while its reader is slow
+  // eslint-disable-next-line require-yield -- the interface requires a generator; a cursor would pin the WAL while its reader is slow
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('streaming is not supported: page by key instead');
   }
@@ -147,7 +147,7 @@ const BUSY = 5;
 const BUSY_PATIENCE_MS = 2_000;
 const BUSY_STEP_MS = 5;
 
-/** Another process (the CLI beside the server) holds the lock for moments; we wait for it without stopping the loop. */
+/** Another process (the CLI beside the server) holds the lock briefly; this waits for it without blocking the event loop. */
 export async function retryWhileBusy<T>(work: () => T): Promise<T> {
   const start = performance.now();
   for (;;) {
@@ -161,19 +161,19 @@ export async function retryWhileBusy<T>(work: () => T): Promise<T> {
 }
 
 /** BUSY, LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB. */
-const TROUBLE: ReadonlySet<number> = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]);
+const STORE_FAILURES: ReadonlySet<number> = new Set([BUSY, 6, 7, 8, 10, 11, 13, 14, 15, 26]);
 
-/** Whether an error speaks of the store and not of the statement. */
+/** Whether an error is about the store and not about the statement. */
 export function isStoreFailure(error: unknown): boolean {
   const code = sqliteCode(error);
-  return code !== undefined && TROUBLE.has(code);
+  return code !== undefined && STORE_FAILURES.has(code);
 }
 
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error) === BUSY;
 }
 
-/** SQLite's primary result code; the higher bits say more than anyone here needs. */
+/** SQLite's primary result code, without the extended bits. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errno' in error) || typeof error.errno !== 'number') return undefined;
   return error.errno & 0xff;

@@ -1,33 +1,33 @@
 import { Database } from 'bun:sqlite';
 import { isBusy } from './bun-sqlite.ts';
 
-/** Who serves from a data folder. The claim is a lock of the operating system, so it ends with its process, however that ends. */
+/** Marks a data folder as served by this process. It is a file lock, so the operating system releases it when the process ends. */
 export class DataDirLock {
   readonly #path: string;
-  #holder: Database | undefined;
+  #connection: Database | undefined;
 
   constructor(path: string) {
     this.#path = path;
   }
 
   take(): boolean {
-    if (this.#holder) return true;
-    const holder = new Database(this.#path, { create: true, readwrite: true });
+    if (this.#connection) return true;
+    const connection = new Database(this.#path, { create: true, readwrite: true });
     try {
       // An empty database that is never written: SQLite is used for its portable file lock only.
-      holder.run('PRAGMA journal_mode = MEMORY');
-      holder.run('BEGIN EXCLUSIVE');
-      this.#holder = holder;
+      connection.run('PRAGMA journal_mode = MEMORY');
+      connection.run('BEGIN EXCLUSIVE');
+      this.#connection = connection;
       return true;
     } catch (error) {
-      holder.close();
+      connection.close();
       if (isBusy(error)) return false;
       throw error;
     }
   }
 
   release(): void {
-    this.#holder?.close();
-    this.#holder = undefined;
+    this.#connection?.close();
+    this.#connection = undefined;
   }
 }

@@ -1,12 +1,12 @@
-/** What differs between the two databases, as data. Shared code asks for a capability, never for a database's name. */
+/** The differences between the two databases, as data. Shared code checks a capability, never a database's name. */
 export interface Dialect {
   readonly int64: string;
   readonly bytes: string;
-  /** A primary key that counts up by itself. */
+  /** An auto-incrementing primary key. */
   readonly autoId: string;
   /** Whether the database can run the ledger's decisions itself, as functions. */
   readonly storedFunctions: boolean;
-  /** A moment and a truth value as the sign-in library writes them. */
+  /** The column types of the sign-in library's timestamps and booleans. */
   readonly timestamp: string;
   readonly flag: string;
   /** Makes a text column compare byte by byte, whatever language the database was created for. */

@@ -1,13 +1,13 @@
 import type { Clock } from '../std/clock.ts';
 import type { Store } from './store.ts';
 
-const PATIENCE_MS = 1_000;
-const GOOD_FOR_MS = 500;
+const TIMEOUT_MS = 1_000;
+const VALID_MS = 500;
 const KEY = 'heartbeat';
 
 /**
- * Whether the store takes writes: one that is locked, full or a replica still reads, and serves nobody. Health checks
- * ask without a token, so however many come, one beat answers them all.
+ * Whether the store accepts writes: one that is locked, full or a replica can still be read, but no request can be served.
+ * Health checks need no token, so one write is shared by all checks within a short time.
  */
 export class Heartbeat {
   readonly #store: Store;
@@ -20,21 +20,21 @@ export class Heartbeat {
     this.#clock = clock;
   }
 
-  beats(): Promise<boolean> {
+  acceptsWrites(): Promise<boolean> {
     const now = performance.now();
-    if (!this.#latest || now - this.#startedAt > GOOD_FOR_MS) {
+    if (!this.#latest || now - this.#startedAt > VALID_MS) {
       this.#startedAt = now;
-      this.#latest = this.#beat();
+      this.#latest = this.#tryWrite();
     }
     return this.#latest;
   }
 
-  async #beat(): Promise<boolean> {
+  async #tryWrite(): Promise<boolean> {
     const written = this.#write();
-    // A late failure is one that nobody waits for any more.
+    // A failure after the timeout must not become an unhandled rejection.
     written.catch(() => undefined);
-    const late = Bun.sleep(PATIENCE_MS).then(() => false);
-    return await Promise.race([written.then(() => true), late]).catch(() => false);
+    const timedOut = Bun.sleep(TIMEOUT_MS).then(() => false);
+    return await Promise.race([written.then(() => true), timedOut]).catch(() => false);
   }
 
   async #write(): Promise<void> {

@@ -6,7 +6,7 @@ import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { MIGRATIONS, type LedgerSql, type Migration } from './migrations/index.ts';
 
-/** Brings a SQLite file to the schema of this code. Two processes that start together take turns. */
+/** Brings a SQLite file to the schema of this code. Processes that start together run one after the other. */
 export async function migrateSqlite(database: Database, clock: Clock, steps = MIGRATIONS): Promise<void> {
   try {
     await retryWhileBusy(() => database.run('BEGIN IMMEDIATE'));
@@ -18,11 +18,11 @@ export async function migrateSqlite(database: Database, clock: Clock, steps = MI
       throw error;
     }
   } catch (error) {
-    throw damagedOr(error);
+    throw asDamagedError(error);
   }
 }
 
-/** Brings a Postgres database to the schema of this code. Nodes that start together take turns. */
+/** Brings a Postgres database to the schema of this code. Nodes that start together run one after the other. */
 export async function migratePostgres(
   pool: Pool,
   clock: Clock,
@@ -38,7 +38,7 @@ export async function migratePostgres(
     await client.query('COMMIT');
     client.release();
   } catch (error) {
-    // Ending the connection rolls back whatever state it was in.
+    // Closing the connection rolls back, whatever its state.
     client.release(true);
     throw error;
   }
@@ -187,8 +187,11 @@ const HISTORY = 'SELECT number, name, compatible_from FROM schema_version ORDER 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-function damagedOr(error: unknown): unknown {
+function asDamagedError(error: unknown): unknown {
   const code = sqliteCode(error);
   if (code !== CORRUPT && code !== NOT_A_DATABASE) return error;
-  return new StartupError('The database file is damaged or is no SQLite database. Restore a backup.', error);
+  return new StartupError(
+    'The database file is damaged or is not a SQLite database. Restore a backup.',
+    error,
+  );
 }

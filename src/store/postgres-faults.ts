@@ -2,7 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { storeUnavailable } from '../std/fault.ts';
 
-/** Kysely's way to a pool on which a database that is away is a fault like any other. */
+/** A pool for Kysely that reports an unavailable database as a `Fault`. */
 export function poolWithFaults(pool: Pool): PostgresPool {
   return {
     options: pool.options,
@@ -22,7 +22,7 @@ function faultingClient(client: PoolClient): PostgresPoolClient {
     try {
       return await client.query(sql, [...parameters]);
     } catch (error) {
-      throw isTrouble(error) ? storeUnavailable(error) : error;
+      throw isUnavailable(error) ? storeUnavailable(error) : error;
     }
   };
   return {
@@ -32,12 +32,14 @@ function faultingClient(client: PoolClient): PostgresPoolClient {
   };
 }
 
-/** Connection lost, resources used up, an operator stepped in, the system failed; and a server that became a replica. */
-const TROUBLE = /^(?:08|53|57|58|25006)/;
-/** What the driver itself says of a connection: it broke, or nothing came in time. */
-const BROKEN = /^Connection terminated|^Query read timeout|not queryable|ECONNRE|EPIPE|ETIMEDOUT/;
+/** Connection exceptions, insufficient resources, operator intervention, system errors, and a server that became a replica. */
+const UNAVAILABLE_CODES = /^(?:08|53|57|58|25006)/;
+/** The driver's own messages for a connection that broke or timed out. */
+const UNAVAILABLE_MESSAGES =
+  /^Connection terminated|^Query read timeout|not queryable|ECONNRE|EPIPE|ETIMEDOUT/;
 
-function isTrouble(error: unknown): boolean {
-  if (error instanceof DatabaseError) return error.severity !== 'ERROR' || TROUBLE.test(error.code ?? '');
-  return error instanceof Error && BROKEN.test(error.message);
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseError)
+    return error.severity !== 'ERROR' || UNAVAILABLE_CODES.test(error.code ?? '');
+  return error instanceof Error && UNAVAILABLE_MESSAGES.test(error.message);
 }

@@ -3,9 +3,9 @@ import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 
 const MAX_CONNECTIONS = 10;
-/** A request must hear of a dead database within a second. */
+/** A request must fail within a second when the database is down. */
 const CONNECT_TIMEOUT_MS = 800;
-/** The server gives up on a statement first, the client a little later in case the server is gone. */
+/** The server cancels a statement first, the client a little later in case the server is gone. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const QUERY_TIMEOUT_MS = 12_000;
 const IDLE_MS = 30_000;
@@ -27,38 +27,38 @@ export function openPool(url: string, log: Log): Pool {
     application_name: 'tollgate',
     types: INTEGERS_AS_NUMBERS,
   });
-  // A server that goes away ends idle connections; without a listener that event would end the process.
+  // A server that stops closes idle connections; without a listener that event would end the process.
   pool.on('error', (error) => log.warn('postgres_connection_lost', { error }));
   return pool;
 }
 
 const START_ATTEMPTS = 15;
 const START_PAUSE_MS = 250;
-/** What Postgres says while it starts or has no connection free. */
-const NOT_YET: ReadonlySet<unknown> = new Set(['57P03', '53300']);
+/** Postgres's codes while it starts or has no free connection. */
+const RETRYABLE_CODES: ReadonlySet<unknown> = new Set(['57P03', '53300']);
 
-/** At the start nobody waits for an answer yet, so a database that is slow, busy or still starting is given time. */
+/** At startup no request is waiting yet, so a database that is slow, busy or still starting gets more time. */
 export async function waitForPostgres(pool: Pool): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       (await pool.connect()).release();
       return;
     } catch (error) {
-      if (attempt === START_ATTEMPTS || !mayCome(error)) throw error;
+      if (attempt === START_ATTEMPTS || !isRetryable(error)) throw error;
       await Bun.sleep(START_PAUSE_MS);
     }
   }
 }
 
-function mayCome(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return NOT_YET.has('code' in error ? error.code : undefined) || /timeout/i.test(error.message);
+  return RETRYABLE_CODES.has('code' in error ? error.code : undefined) || /timeout/i.test(error.message);
 }
 
 const INT8 = 20;
 const NUMERIC = 1700;
 
-/** Every integer of ours is safe, and the only numerics are sums of them. */
+/** All our integers are safe integers, and the only numerics are sums of them. */
 export const INTEGERS_AS_NUMBERS: CustomTypesConfig = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if ((oid === INT8 || oid === NUMERIC) && format !== 'binary') return Number;

@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely';
 
-/** The sign-in library's tables, whose columns are its own, and what an account prefers in the console. */
+/** The sign-in library's tables, with its column names, and an account's console preferences. */
 export interface AuthSchema {
   auth_user: AuthUserTable;
   auth_session: AuthSessionTable;
@@ -19,7 +19,7 @@ type Flag = ColumnType<number | boolean, boolean, boolean>;
 type Nullable<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
 export interface AuthUserTable {
-  /** The same as the account's. */
+  /** The same id as the account's. */
   id: string;
   name: string;
   email: string;
@@ -85,9 +85,9 @@ export interface AuthPasskeyTable {
   backedUp: Flag;
   transports: Nullable<string>;
   createdAt: ColumnType<string | Date | null, string | null | undefined, string | null>;
-  /** Which make of authenticator, as far as it says. */
+  /** The authenticator's model, if it tells. */
   aaguid: Nullable<string>;
-  /** When somebody last signed in with it, milliseconds. */
+  /** When it was last used to sign in, milliseconds. */
   usedAt: Nullable<number>;
 }
 

@@ -2,8 +2,8 @@ import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { AuthSchema } from './schema-auth.ts';
 
 /**
- * Every table as Kysely sees it, the same on both databases. Amounts are nano-USD, moments are milliseconds since 1970
- * unless the name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
+ * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
+ * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
 export interface Schema extends AuthSchema {
   account: AccountTable;
@@ -89,14 +89,14 @@ export interface RequestTable {
   overrun: Default<number>;
   node: string;
   lease_until: number;
-  /** What kind of rate limit and price it falls under: `chat` or `images`. */
+  /** Which rate limit and kind of price apply: `chat` or `images`. */
   kind: string;
   endpoint: string;
   model: string;
   /** JSON of the ledger's `Price`. */
   price: string;
   input_ceiling: number;
-  /** Per choice, after the balance may have lowered it. Images: 0. */
+  /** Per choice; may have been lowered to what the balance affords. Images: 0. */
   output_cap: number;
   /** The client's `n`; for images, how many. */
   choices: number;
@@ -106,7 +106,7 @@ export interface RequestTable {
   finished_at: Nullable<number>;
   first_byte_ms: Nullable<number>;
   duration_ms: Nullable<number>;
-  /** While pending: how far the meter has come. Afterwards: what was used. */
+  /** While pending: the meter's progress. Afterwards: what was used. */
   input_tokens: Default<number>;
   cached_tokens: Default<number>;
   output_tokens: Default<number>;
@@ -124,7 +124,7 @@ export interface RequestTable {
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestRow = Selectable<RequestTable>;
 
-/** Sums of closed requests by the UTC day they began; `account_id` '' is the sum over all accounts. */
+/** Sums of closed requests by the UTC day of their admission; `account_id` '' is the sum over all accounts. */
 export interface UsageDayTable {
   account_id: string;
   /** yyyymmdd. */

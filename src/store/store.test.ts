@@ -45,7 +45,7 @@ const extra: Migration = {
 };
 
 describe('schema', () => {
-  test('two stores that open a new folder together both find one complete schema', async () => {
+  test('two stores that open a new folder at the same time both find one complete schema', async () => {
     const dataDir = folder();
     const [a, b] = await Promise.all([open(dataDir), open(dataDir)]);
     const rows = await b.db.selectFrom('account').select(['id', 'role']).execute();
@@ -56,7 +56,7 @@ describe('schema', () => {
     ]);
   });
 
-  test('a newer schema that says it is compatible is used as it is', async () => {
+  test('a newer schema that declares itself compatible is used as it is', async () => {
     const dataDir = folder();
     const database = openSqlite(join(dataDir, 'tollgate.db'));
     await migrateSqlite(database, systemClock, [...MIGRATIONS, extra]);
@@ -65,7 +65,7 @@ describe('schema', () => {
     expect(await store.db.selectFrom('setting').selectAll().execute()).toEqual([]);
   });
 
-  test('a newer schema that is not compatible refuses to start and says so', async () => {
+  test('a newer schema that is not compatible prevents the start with a clear error', async () => {
     const dataDir = folder();
     const database = openSqlite(join(dataDir, 'tollgate.db'));
     await migrateSqlite(database, systemClock, [...MIGRATIONS, { ...extra, compatibleFrom: extra.number }]);
@@ -73,7 +73,7 @@ describe('schema', () => {
     expect(open(dataDir)).rejects.toThrow(/newer .* than this version/);
   });
 
-  test('a missing table, a foreign table and a file that is no database refuse to start', async () => {
+  test('a missing table, a foreign table and a file that is not a database prevent the start', async () => {
     const damaged = folder();
     await (
       await openStore({ dataDir: damaged, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL })
@@ -127,7 +127,7 @@ describe('the embedded database', () => {
     expect(db.deleteFrom('entry').execute()).rejects.toThrow(/append-only/);
   });
 
-  test('a transaction that throws changes nothing, and one at a time is in progress', async () => {
+  test('a transaction that throws changes nothing, and only one runs at a time', async () => {
     const { db } = await open(folder());
     const failing = db.transaction().execute(async (tx) => {
       await tx.insertInto('setting').values({ key: 'lost', value: '1', updated_at: 1 }).execute();
@@ -148,7 +148,7 @@ describe('the embedded database', () => {
     ]);
   });
 
-  test('a write waits for another process without stopping the event loop', async () => {
+  test('a write waits for another process without blocking the event loop', async () => {
     const store = await open(folder());
     const other = sqlite(store).open();
     other.run('BEGIN IMMEDIATE');
@@ -162,7 +162,7 @@ describe('the embedded database', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  test('a large WAL is copied into the database on the side and begun anew', async () => {
+  test('a large WAL is checkpointed in the background and restarted', async () => {
     const dataDir = folder();
     const store = await open(dataDir);
     const { background, wal } = sqlite(store);
@@ -184,7 +184,7 @@ describe('the embedded database', () => {
     expect(rows).toEqual([{ updated_at: 59 }]);
   });
 
-  test('a WAL that grew while somebody read gives its disk space back', async () => {
+  test('a WAL that grew during a long read frees its disk space', async () => {
     const dataDir = folder();
     const store = await open(dataDir);
     const size = (): number => statSync(join(dataDir, 'tollgate.db-wal')).size;
@@ -203,7 +203,7 @@ describe('the embedded database', () => {
     expect(size()).toBeLessThan(20_000_000);
   });
 
-  test('closing leaves one file: nothing holds the database open', async () => {
+  test('after closing, only the database file is left and nothing holds it open', async () => {
     const dataDir = folder();
     const store = await openStore({ dataDir, log: silentLog, clock: systemClock, ledgerSql: LEDGER_SQL });
     await sqlite(store).background.query('SELECT 1');
@@ -212,7 +212,7 @@ describe('the embedded database', () => {
     expect(readdirSync(dataDir)).toEqual(['tollgate.db']);
   });
 
-  test('a failing statement on the side is an error of its caller alone', async () => {
+  test('a failing statement on the background thread is an error only for its caller', async () => {
     const { background } = sqlite(await open(folder()));
     expect(background.query('SELECT nonsense')).rejects.toThrow(/nonsense/);
     expect(await background.query<{ n: number }>('SELECT 1 AS n')).toEqual([{ n: 1 }]);

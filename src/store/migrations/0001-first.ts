@@ -31,7 +31,7 @@ function money(d: Dialect): string[] {
       low_balance ${d.int64} CHECK (low_balance >= 0),
       created_at ${d.int64} NOT NULL
     )`,
-    // What backends used beyond a hold is the operator's loss; it is booked here, so that the sum of all entries is true.
+    // What backends used beyond a hold is the operator's loss; it is booked on this account, so that all entries add up.
     `INSERT INTO account (id, email, role, created_at) VALUES ('acc_overrun', 'overrun@tollgate.invalid', 'system', 0)`,
     `CREATE TABLE entry (
       id ${d.autoId},
@@ -117,7 +117,7 @@ function requests(d: Dialect): string[] {
       charged ${d.int64} NOT NULL DEFAULT 0,
       PRIMARY KEY (account_id, day, endpoint, model)
     )`,
-    // The body comes last: SQLite reads a row up to the column asked for, and a body may have thousands of pages.
+    // The body is the last column: SQLite reads a row up to the requested column, and a body may take thousands of pages.
     `CREATE TABLE answer (
       account_id TEXT NOT NULL,
       idempotency_key TEXT NOT NULL,
@@ -135,7 +135,7 @@ function requests(d: Dialect): string[] {
   ];
 }
 
-/** The tables of the sign-in library carry its column names; ours are beside them. */
+/** The sign-in library's tables have its column names; our own columns are added. */
 function identity(d: Dialect): string[] {
   return [
     `CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at ${d.int64} NOT NULL)`,

@@ -1,8 +1,8 @@
 import type { Dialect } from '../dialect.ts';
 
 /**
- * The ledger's decisions as functions of the database, where many nodes share one. A later version that needs another
- * signature makes a function of another name: nodes of the version before still call these.
+ * The ledger's decisions as database functions, for nodes that share one database. A later version that needs another
+ * signature creates a function with another name: nodes of the previous version still call these.
  */
 export function postgresFunctions(d: Dialect, functions: readonly string[]): readonly string[] {
   if (!d.storedFunctions) return [];
@@ -10,8 +10,8 @@ export function postgresFunctions(d: Dialect, functions: readonly string[]): rea
 }
 
 /**
- * The ledger has the account of every hold and entry in its hands when it writes them. A foreign key would look it up
- * and lock it again for each row, which doubles the cost of an admission.
+ * The ledger has already locked the account when it writes a hold or an entry. A foreign key would look it up and lock it
+ * again for each row, which doubles the cost of an admission.
  */
 function withoutForeignKeys(): string[] {
   return [
@@ -20,7 +20,7 @@ function withoutForeignKeys(): string[] {
   ];
 }
 
-/** Rows that are updated with every batch find room on their page: no index has to learn of the new version. */
+/** Free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
 function roomToUpdate(): string[] {
   return ['ALTER TABLE account SET (fillfactor = 50)', 'ALTER TABLE usage_day SET (fillfactor = 50)'];
 }

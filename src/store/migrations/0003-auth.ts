@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 
-/** Sign-in to the console, what an account prefers there, and the indexes that its lists and charts page by. */
+/** Sign-in to the console, an account's console preferences, and the indexes for its lists and charts. */
 export function auth(d: Dialect): readonly string[] {
   return [...signIn(d), ...preferences(), ...order(d), ...indexes()];
 }
@@ -82,7 +82,7 @@ function preferences(): string[] {
   ];
 }
 
-/** A request's id carries its time in Base62, which sorts rightly only as bytes: "a" after "B". */
+/** A request id contains its time in Base62, which sorts correctly only by bytes: "a" after "B". */
 function order(d: Dialect): string[] {
   return [
     ...d.byteOrdered('request', 'id'),
@@ -93,8 +93,8 @@ function order(d: Dialect): string[] {
 }
 
 /**
- * Every request pays for these, so there is one index that all of them enter (filter by endpoint and model) and the
- * others hold only the rare rows: requests that failed, entries that are no charges.
+ * Every request has to update these, so only one index contains all requests (filter by endpoint and model); the others
+ * contain only the rare rows: failed requests, and entries that are not charges.
  */
 function indexes(): string[] {
   return [

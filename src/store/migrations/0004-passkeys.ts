@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 
-/** Passkeys: public halves only. Columns are the sign-in library's, plus `usedAt`. */
+/** Passkeys, public keys only. Columns are the sign-in library's, plus `usedAt`. */
 export function passkeys(d: Dialect): readonly string[] {
   return [
     `CREATE TABLE auth_passkey (

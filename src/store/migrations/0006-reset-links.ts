@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 
-/** Links that let somebody choose a new password: one for an account at most, so that a newer one ends the older. */
+/** Links for setting a new password: at most one per account, so that a newer one replaces the older. */
 export function resetLinks(d: Dialect): readonly string[] {
   return [
     `CREATE TABLE reset_link (

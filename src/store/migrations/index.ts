@@ -8,14 +8,14 @@ import { resetLinks } from './0006-reset-links.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release. Expand first, contract a release later: a step
- * that only adds keeps `compatibleFrom` of the one before it, so that the previous version of Tollgate runs on beside
- * the new one; a step that takes something away raises it to the lowest number whose code can live with the result.
+ * that only adds keeps `compatibleFrom` of the one before it, so that the previous version of Tollgate keeps running beside
+ * the new one; a step that removes something raises it to the lowest number whose code works with the result.
  */
 export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly compatibleFrom: number;
-  /** `ledgerSql` is what the ledger has under this step's name. */
+  /** `ledgerSql` is the ledger's SQL for the step of this name. */
   statements(dialect: Dialect, ledgerSql: readonly string[]): readonly string[];
 }
 
