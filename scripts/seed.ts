@@ -9,7 +9,7 @@
  */
 import { parseArgs } from 'node:util';
 import { makePasswords } from '../src/identity/sign-in/password.ts';
-import { makePeople } from '../src/identity/sign-in/people.ts';
+import { makeUsers } from '../src/identity/sign-in/users.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { stderrLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
@@ -48,9 +48,9 @@ export async function seed(
 }
 
 async function letSignIn(store: Store, busyAccount: string, password: string): Promise<void> {
-  const people = makePeople({ store, passwords: makePasswords(), clock: systemClock });
-  await people.setPassword(busyAccount, password);
-  await people.create({ email: 'seed-admin@example.com', password, role: 'admin' });
+  const users = makeUsers({ store, passwords: makePasswords(), clock: systemClock });
+  await users.setPassword(busyAccount, password);
+  await users.create({ email: 'seed-admin@example.com', password, role: 'admin' });
 }
 
 if (import.meta.main) {

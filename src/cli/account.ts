@@ -1,5 +1,5 @@
 import { makePasswords } from '../identity/sign-in/password.ts';
-import { makePeople } from '../identity/sign-in/people.ts';
+import { makeUsers } from '../identity/sign-in/users.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
@@ -232,7 +232,7 @@ async function setStatus(
 }
 
 function usersOf({ store }: CliServices, { clock }: CliContext) {
-  return makePeople({ store, clock, passwords: makePasswords() });
+  return makeUsers({ store, clock, passwords: makePasswords() });
 }
 
 function accountView(account: Account) {

@@ -54,13 +54,13 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
 
     test('is not given again when the last admin was removed by hand and the setup came back', async () => {
       const site = await open();
-      const { people } = site.auth;
-      const first = createSetup({ store: site.store, people, clock: site.clock });
+      const { users } = site.auth;
+      const first = createSetup({ store: site.store, users, clock: site.clock });
       const token = (await first.issue())?.token ?? '';
       await first.consume(token, { email: 'first@example.com', password: PASSWORD });
       await site.store.db.updateTable('account').set({ role: 'user' }).where('role', '=', 'admin').execute();
 
-      const again = createSetup({ store: site.store, people, clock: site.clock });
+      const again = createSetup({ store: site.store, users, clock: site.clock });
       const next = (await again.issue())?.token ?? '';
       const id = await again.consume(next, { email: 'second@example.com', password: PASSWORD });
       const row = await site.store.db

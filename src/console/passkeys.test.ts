@@ -105,7 +105,7 @@ test('a disabled account stays shut, and a password set by the operator ends the
   expect(codeOf(await device.signIn(site.browser()))).toEqual([403, 'forbidden']);
   await status('active');
   expect((await device.signIn(site.browser())).status).toBe(200);
-  await site.auth.people.setPassword(id, 'a phrase from the operator');
+  await site.auth.users.setPassword(id, 'a phrase from the operator');
   expect(codeOf(await device.signIn(site.browser()))).toEqual([401, 'invalid_credentials']);
 });
 

@@ -89,7 +89,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
     await person.must('POST', '/api/auth/change-password', body);
     expect(codeOf(await use(newer))).toEqual(NOT_GOOD);
     const third = await makeLink(id);
-    await site.auth.people.setPassword(id, 'set by the operator');
+    await site.auth.users.setPassword(id, 'set by the operator');
     expect(codeOf(await use(third))).toEqual(NOT_GOOD);
     const late = await makeLink(id);
     site.advance(RESET_LIFE_MS);

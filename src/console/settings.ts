@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_NAME } from '../identity/sign-in/people.ts';
+import { MAX_NAME } from '../identity/sign-in/users.ts';
 import { readUsd, usd } from './amounts.ts';
 import type { Settings, SettingsPatch } from './contract.ts';
 import { requireAccount } from './overview.ts';

@@ -36,7 +36,7 @@ export function composeConsole(
     log,
     social: { github: socialLogin(config.env, 'GITHUB'), google: socialLogin(config.env, 'GOOGLE') },
   });
-  const setup = createSetup({ store, people: auth.people, clock });
+  const setup = createSetup({ store, users: auth.users, clock });
   const console = makeConsole({
     store,
     ledger: ledger.ledger,

@@ -193,7 +193,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     ...apiRoutes({ callerAuth, links, store, idempotency, openApi: () => openApiDocument(OPERATIONS) }),
     ...healthRoutes({
       draining: () => state.draining,
-      storeAnswers: () => heartbeat.beats(),
+      storeAnswers: () => heartbeat.acceptsWrites(),
       metrics: () => relay.metrics.render(),
     }),
   ]);

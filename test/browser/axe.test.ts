@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { PAGES, type Who } from './pages.ts';
-import { creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
+import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, settled, Stage } from './support.ts';
 
 /** No page may have a serious accessibility fault, in either theme, on a desk or on a phone. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import decodeQr from 'qr/decode.js';
 import type { Locator } from 'playwright-core';
-import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './people.ts';
+import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** What the walk does not touch: keys, dialogs that ask, the second factor, the catalog's editor, the other language. */

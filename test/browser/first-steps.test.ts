@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { AccountId } from '../../src/std/ids.ts';
-import { setUpAdmin, signUp } from './people.ts';
+import { setUpAdmin, signUp } from './user-steps.ts';
 import { settled, Stage, type Visitor } from './support.ts';
 
 /** What a new customer is greeted with, on a real server in a real browser. */

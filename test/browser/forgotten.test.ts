@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './people.ts';
+import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
 import { settled, Stage, type Visitor } from './support.ts';
 
 /** From a server that nobody runs yet to somebody who forgot their password. The tests are one story. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { CORPUS } from './hostile-corpus.ts';
 import { PAGES } from './pages.ts';
-import { confirmIfAsked, creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
+import { confirmIfAsked, creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** Whatever people, programs and models write is shown as text: nothing in it runs, on any page that shows it. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
-import { PASSWORD, setUpAdmin, signUp } from './people.ts';
+import { PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
 /** A passkey from its first day to its last, with an authenticator that the browser itself plays. */

@@ -10,13 +10,13 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { seed } from '../../scripts/seed.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { makePasswords } from '../../src/identity/sign-in/password.ts';
-import { makePeople } from '../../src/identity/sign-in/people.ts';
+import { makeUsers } from '../../src/identity/sign-in/users.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startTollgate } from '../../src/main/compose.ts';
 import { PAGES, type Who } from './pages.ts';
-import { PASSWORD } from './people.ts';
+import { PASSWORD } from './user-steps.ts';
 import { launchChromium } from './support.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
@@ -65,9 +65,9 @@ async function fill(): Promise<void> {
     ledgerSql: LEDGER_SQL,
   });
   const { busyAccount } = await seed(store, { requests: 20_000, accounts: 60, days: 60, now: Date.now() });
-  const people = makePeople({ store, passwords: makePasswords(), clock: systemClock });
-  await people.setPassword(busyAccount, PASSWORD);
-  await people.create({ email: EMAILS.admin, password: PASSWORD, role: 'admin' });
+  const users = makeUsers({ store, passwords: makePasswords(), clock: systemClock });
+  await users.setPassword(busyAccount, PASSWORD);
+  await users.create({ email: EMAILS.admin, password: PASSWORD, role: 'admin' });
   await store.close();
 }
 

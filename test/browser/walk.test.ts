@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator } from 'playwright-core';
-import { creditAs, setUpAdmin, signUp, takeToken } from './people.ts';
+import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, Stage, type Visitor } from './support.ts';
 
 /**

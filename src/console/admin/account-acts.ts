@@ -58,7 +58,7 @@ export function accountActRoutes(parts: RouteParts): Pick<RouteHandlers, ActRout
       body: nothing,
       async handle({ params }) {
         const password = randomPart(16);
-        await parts.auth.people.setPassword(params.id, password);
+        await parts.auth.users.setPassword(params.id, password);
         return { password };
       },
     },

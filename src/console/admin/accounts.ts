@@ -63,7 +63,7 @@ export function adminAccountRoutes(parts: RouteParts): Pick<RouteHandlers, Accou
         const made = body.password === undefined ? randomPart(16) : undefined;
         const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
         const password = body.password ?? made ?? '';
-        const id = await parts.auth.people.create({
+        const id = await parts.auth.users.create({
           email: body.email,
           name: body.name,
           password,

@@ -125,7 +125,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     store,
     ledger,
     auth,
-    setup: createSetup({ store, people: auth.people, clock }),
+    setup: createSetup({ store, users: auth.users, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     catalog,

@@ -39,7 +39,7 @@ function hashOf(token: string) {
   return { kind: 'token', hash: hashToken(token, pepper)! } as const;
 }
 
-test('a new account has its balance as an entry and a token that the store does not know', async () => {
+test('a new account has its balance as an entry, and a token that is stored only as a hash', async () => {
   const { accounts, ledger, store } = await open();
   const { account, token } = await accounts.create('ann@example.com', {
     balance: nanoUsd(500),
@@ -77,7 +77,7 @@ test('one mailbox is one account, however it is spelled and however many try at 
   }
 });
 
-test('a replaced token is nobody’s from the moment the new one is known, also when two replace it at once', async () => {
+test('a replaced token is invalid from the moment the new one is known, even when two requests replace it at once', async () => {
   const { accounts, ledger } = await open();
   const { account, token } = await accounts.create('ann@example.com', { actor: 'cli' });
   const id = account.id as AccountId;
@@ -88,7 +88,7 @@ test('a replaced token is nobody’s from the moment the new one is known, also 
   expect(await accounts.get(id)).toMatchObject({ token_exposed_at: null, token_used_at: null });
 });
 
-test('limits and status change what the ledger allows at once, and null goes back to the default', async () => {
+test('changed limits and status apply immediately, and null restores the default', async () => {
   const { accounts, ledger } = await open();
   const { account, token } = await accounts.create('ann@example.com', { actor: 'cli' });
   const id = account.id as AccountId;
@@ -104,7 +104,7 @@ test('limits and status change what the ledger allows at once, and null goes bac
   expect(await ledger.identify(hashOf(token))).toBeDefined();
 });
 
-test('a token seen in the open is marked the first time, and a new token is unmarked', async () => {
+test('a token sent over plain HTTP is marked as exposed once, and a new token is not marked', async () => {
   const { accounts } = await open();
   const { account, token } = await accounts.create('ann@example.com', { actor: 'cli' });
   await accounts.markExposed(hashOf(token).hash);
@@ -113,7 +113,7 @@ test('a token seen in the open is marked the first time, and a new token is unma
   expect((await accounts.get(account.id as AccountId)).token_exposed_at).toBeNull();
 });
 
-test('the list pages by id and leaves out the books of the house', async () => {
+test('the list pages by id and leaves out system accounts', async () => {
   const { accounts, store } = await open();
   const rows = Array.from({ length: 250 }, (_, n) => {
     const number = String(n).padStart(3, '0');

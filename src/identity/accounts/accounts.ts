@@ -23,13 +23,13 @@ export interface AccountsOptions {
   readonly ledger: Ledger;
   readonly pepper: Uint8Array;
   readonly clock: Clock;
-  /** Of account ids and tokens; the system's where absent. */
+  /** The source of account ids and tokens; the system's by default. */
   readonly random?: Random | undefined;
 }
 
 const PAGE = 100;
 
-/** Accounts and their tokens. Money is the ledger's; this only asks it. */
+/** Accounts and their tokens. Balances change only through the ledger. */
 export class Accounts {
   readonly #o: AccountsOptions;
 
@@ -37,7 +37,7 @@ export class Accounts {
     this.#o = options;
   }
 
-  /** A new account with its first token, which is shown here and never again. */
+  /** Creates an account with its first token, which is returned only here. */
   async create(
     email: string,
     opening: { balance?: NanoUsd; role?: 'user' | 'admin'; actor: string },
@@ -98,7 +98,7 @@ export class Accounts {
     return account;
   }
 
-  /** By id, which is by age; `after` is the last id of the page before. */
+  /** Ordered by id, that is by age; `after` is the last id of the previous page. */
   async list(after = ''): Promise<Account[]> {
     return await this.#o.store.db
       .selectFrom('account')
@@ -110,7 +110,7 @@ export class Accounts {
       .execute();
   }
 
-  /** One statement: there is no moment with two valid tokens, and none with no answer to which is the valid one. */
+  /** One statement, so that exactly one token is valid at any moment. */
   async replaceToken(id: AccountId): Promise<string> {
     const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
     await this.#o.store.db
@@ -128,7 +128,7 @@ export class Accounts {
     return token;
   }
 
-  /** `null` goes back to the catalog's default; what is absent stays. */
+  /** `null` restores the catalog's default; an absent field changes nothing. */
   async setLimits(id: AccountId, limits: AccountLimits): Promise<void> {
     const changes = {
       ...(limits.chatPerMinute === undefined ? {} : { chat_per_minute: limits.chatPerMinute }),
@@ -156,7 +156,7 @@ export class Accounts {
   }
 }
 
-/** The balances of a row, which the database holds as plain numbers. */
+/** The amounts of a row, which the database stores as plain numbers. */
 export function moneyOf(account: Account): { balance: NanoUsd; held: NanoUsd } {
   return { balance: nanoUsd(account.balance), held: nanoUsd(account.held) };
 }

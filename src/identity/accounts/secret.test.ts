@@ -24,7 +24,7 @@ afterEach(async () => {
   }
 });
 
-test('without one, a secret is made once, for the owner’s eyes only, and found again', async () => {
+test('without a configured secret, one is created once, readable only by its owner, and used again', async () => {
   const { store, dataDir } = await open();
   const options = { given: undefined, dataDir, shared: false, db: store.db, now: 1 };
   const [a, b] = await Promise.all([openSecret(options), openSecret(options)]);
@@ -47,7 +47,7 @@ test('each purpose has a key of its own', async () => {
   expect(secret.key('sessions')).toHaveLength(32);
 });
 
-test('a shared store needs a given secret, and another one than the store’s refuses to start', async () => {
+test('a shared store needs a configured secret, and a wrong one prevents the start', async () => {
   const { store, dataDir } = await open();
   const options = { dataDir, shared: true, db: store.db, now: 1 };
   expect(openSecret({ ...options, given: undefined })).rejects.toBeInstanceOf(StartupError);

@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely';
 import { StartupError } from '../../std/startup-error.ts';
 import type { Schema } from '../../store/schema.ts';
 
-/** The one secret of an installation; every use has a key of its own, so that none can stand in for another. */
+/** The secret of an installation; every purpose has a derived key of its own, so that no key works for another purpose. */
 export interface Secret {
   key(purpose: KeyPurpose): Uint8Array;
 }
@@ -16,26 +16,26 @@ export interface SecretOptions {
   /** `TOLLGATE_SECRET`. */
   readonly given: string | undefined;
   readonly dataDir: string;
-  /** Many nodes share one store: the secret must be given, since none of them can make it up. */
+  /** Whether several nodes share the store: then the secret must be configured, since no node can create it for the others. */
   readonly shared: boolean;
   readonly db: Kysely<Schema>;
   readonly now: number;
 }
 
-const LEAST_CHARACTERS = 16;
+const MIN_CHARACTERS = 16;
 const FINGERPRINT = 'secret.fingerprint';
 
-/** Finds or makes the secret, and refuses one that is not this store's: its tokens would all be strangers. */
+/** Reads or creates the secret, and refuses one that this store was not created with: no token would be valid. */
 export async function openSecret(options: SecretOptions): Promise<Secret> {
-  const text = options.given ?? ownSecret(options);
-  if (text.length < LEAST_CHARACTERS) {
-    throw new StartupError(`TOLLGATE_SECRET must have at least ${LEAST_CHARACTERS} characters.`);
+  const text = options.given ?? secretFromFile(options);
+  if (text.length < MIN_CHARACTERS) {
+    throw new StartupError(`TOLLGATE_SECRET must have at least ${MIN_CHARACTERS} characters.`);
   }
-  await requireSame(text, options);
+  await requireSameSecret(text, options);
   return { key: (purpose) => new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, 32)) };
 }
 
-function ownSecret({ dataDir, shared }: SecretOptions): string {
+function secretFromFile({ dataDir, shared }: SecretOptions): string {
   if (shared) {
     throw new StartupError('With DATABASE_URL set, TOLLGATE_SECRET must be given, the same on every node.');
   }
@@ -44,21 +44,21 @@ function ownSecret({ dataDir, shared }: SecretOptions): string {
   return readFileSync(path, 'utf8').trim();
 }
 
-/** Written aside and linked into place: of two processes that start at once, one makes it and both read it. */
+/** Written to a temporary file and linked: of two processes that start at once, one creates it and both read it. */
 function makeSecretFile(dataDir: string, path: string): void {
   mkdirSync(dataDir, { recursive: true });
-  const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
+  const temporaryPath = `${path}.${process.pid}`;
+  writeFileSync(temporaryPath, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
   try {
-    linkSync(draft, path);
+    linkSync(temporaryPath, path);
   } catch (error) {
     if (!existsSync(path)) throw error;
   } finally {
-    rmSync(draft, { force: true });
+    rmSync(temporaryPath, { force: true });
   }
 }
 
-async function requireSame(text: string, { db, now }: SecretOptions): Promise<void> {
+async function requireSameSecret(text: string, { db, now }: SecretOptions): Promise<void> {
   const value = createHash('sha256').update(`fingerprint:${text}`).digest('hex').slice(0, 32);
   await db
     .insertInto('setting')

@@ -6,7 +6,7 @@ import { hashToken, newToken, tokenHasher } from './token.ts';
 
 const pepper = new Uint8Array(32).fill(7);
 
-test('a token has the published shape and is known again by its hash', () => {
+test('a token has the published format and always the same hash', () => {
   for (let round = 0; round < 200; round++) {
     const { token, hash, hint } = newToken(pepper);
     expect(token).toMatch(/^sk-[0-9A-Za-z]{49}$/);
@@ -15,7 +15,7 @@ test('a token has the published shape and is known again by its hash', () => {
   }
 });
 
-test('a typo in any place is refused by the checksum alone', () => {
+test('a typo at any position is detected by the checksum alone', () => {
   const { token } = newToken(pepper);
   fc.assert(
     fc.property(
@@ -29,7 +29,7 @@ test('a typo in any place is refused by the checksum alone', () => {
   );
 });
 
-test('what is no token has no hash', () => {
+test('text that is not a token has no hash', () => {
   fc.assert(fc.property(fc.string(), (text) => hashToken(text, pepper) === undefined));
   fc.assert(
     fc.property(
@@ -48,7 +48,7 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const valueOf = (digits: string): bigint =>
   [...digits].reduce((value, digit) => value * 62n + BigInt(ALPHABET.indexOf(digit)), 0n);
 
-test('a token is all of its 256 random bits, their CRC-32, and nothing else; its hash is an HMAC', () => {
+test('a token encodes all of its 256 random bits and their CRC-32, and nothing else; its hash is an HMAC', () => {
   const bits = fc.uint8Array({ minLength: 32, maxLength: 32 });
   const extremes = fc.constantFrom(new Uint8Array(32), new Uint8Array(32).fill(255));
   fc.assert(
@@ -63,7 +63,7 @@ test('a token is all of its 256 random bits, their CRC-32, and nothing else; its
   );
 });
 
-test('a right checksum does not make a token of what has another shape', () => {
+test('text in another format is not a token, even with a correct checksum', () => {
   const { token } = newToken(pepper);
   const [body, check] = [token.slice(3, 46), token.slice(46)];
   for (const wrong of [
@@ -76,7 +76,7 @@ test('a right checksum does not make a token of what has another shape', () => {
     expect(hashToken(wrong, pepper)).toBeUndefined();
 });
 
-test('a hasher that remembers says what one that forgets says, for tokens and for typos, at every time of asking', () => {
+test('the caching hasher returns the same as the uncached one, for tokens and for typos, on every call', () => {
   const remembering = tokenHasher(pepper);
   const tokens = Array.from({ length: 20 }, () => newToken(pepper).token);
   for (let round = 0; round < 2; round++) {

@@ -3,8 +3,8 @@ import { BASE62, type TokenHash } from '../../std/ids.ts';
 
 /**
  * An API token: `sk-`, 43 Base62 characters of 256 random bits, 6 characters of checksum. The checksum lets us, and
- * secret scanners, tell a typo from a token without asking a database; the store knows only the keyed hash, so that a
- * stolen copy of it authenticates nobody. Published pattern: `sk-[0-9A-Za-z]{49}`.
+ * secret scanners, tell a typo from a token without a database lookup; the store has only the keyed hash, so that a
+ * stolen copy is useless for authentication. Published pattern: `sk-[0-9A-Za-z]{49}`.
  */
 export interface NewToken {
   readonly token: string;
@@ -25,38 +25,38 @@ export function newToken(pepper: Uint8Array, random: (bytes: number) => Uint8Arr
 }
 
 /**
- * Remembers the hashes of the tokens that were shown lately: hashing costs more than finding the account, and the same
- * few tokens are shown again and again. A hash depends on nothing but the token, so it cannot become wrong; whether it
- * is still somebody's is for the store to say.
+ * Caches the hashes of recently used tokens: hashing costs more than finding the account, and the same few tokens are used
+ * again and again. A hash depends only on the token, so it cannot become stale; whether an account still has it is checked
+ * in the store.
  */
-export function tokenHasher(pepper: Uint8Array): (shown: string) => TokenHash | undefined {
-  const known = new Map<string, TokenHash>();
-  return (shown) => {
-    const before = known.get(shown);
-    if (before !== undefined) return before;
-    const found = hashToken(shown, pepper);
+export function tokenHasher(pepper: Uint8Array): (token: string) => TokenHash | undefined {
+  const cache = new Map<string, TokenHash>();
+  return (token) => {
+    const cached = cache.get(token);
+    if (cached !== undefined) return cached;
+    const found = hashToken(token, pepper);
     if (found === undefined) return undefined;
-    if (known.size >= MAX_KNOWN) known.clear();
-    known.set(shown, found);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(token, found);
     return found;
   };
 }
 
-const MAX_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
 
-/** The hash of something shown as a token, or `undefined` when it cannot be one: no store is asked for a typo. */
-export function hashToken(shown: string, pepper: Uint8Array): TokenHash | undefined {
-  if (!PATTERN.test(shown)) return undefined;
-  const body = shown.slice(PREFIX.length, PREFIX.length + BODY);
-  return shown.endsWith(checksum(body)) ? hash(shown, pepper) : undefined;
+/** The hash of a presented token, or `undefined` when it cannot be one: a typo needs no store lookup. */
+export function hashToken(token: string, pepper: Uint8Array): TokenHash | undefined {
+  if (!PATTERN.test(token)) return undefined;
+  const body = token.slice(PREFIX.length, PREFIX.length + BODY);
+  return token.endsWith(checksum(body)) ? hash(token, pepper) : undefined;
 }
 
-/** Fast on purpose: 256 random bits cannot be guessed, and a slow hash would only slow us down. */
+/** Fast on purpose: 256 random bits cannot be guessed, so a slow hash would add nothing. */
 function hash(token: string, pepper: Uint8Array): TokenHash {
   return new Bun.CryptoHasher('sha256', pepper).update(token).digest('hex') as TokenHash;
 }
 
-/** Checked for every request, so in plain numbers: 32 bits fit into them. */
+/** Computed for every request, so with plain numbers instead of big integers: 32 bits fit. */
 function checksum(body: string): string {
   let rest = Bun.hash.crc32(body);
   let text = '';

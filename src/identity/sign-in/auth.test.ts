@@ -42,7 +42,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Counts how often the slow hash runs, and runs it. */
+/** Real password hashing that counts its calls. */
 function countedPasswords(): Passwords & { count: number } {
   const real = makePasswords();
   const counted = {
@@ -54,7 +54,7 @@ function countedPasswords(): Passwords & { count: number } {
 }
 
 describe('the sign-in library', () => {
-  test('finds every table and column that it needs, on both databases', async () => {
+  test('has every table and column that it needs, on both databases', async () => {
     const postgres = await testPostgres();
     for (const store of [await openSqlite(), await openSqlite(await postgres.freshDatabase())]) {
       const parts = {
@@ -76,7 +76,7 @@ describe('the sign-in library', () => {
     }
   }, 60_000);
 
-  test('takes as long for an unknown address as for a wrong password: one hash each', async () => {
+  test('hashes once for an unknown address as for a wrong password, so that both take equally long', async () => {
     const passwords = countedPasswords();
     const auth = makeAuth({
       store: await openSqlite(),
@@ -85,7 +85,7 @@ describe('the sign-in library', () => {
       log: silentLog,
       passwords,
     });
-    await auth.people.create({ email: 'known@example.com', password: PASSWORD, role: 'user' });
+    await auth.users.create({ email: 'known@example.com', password: PASSWORD, role: 'user' });
     for (const email of ['known@example.com', 'unknown@example.com']) {
       const before = passwords.count;
       const call = { headers: new Headers(), meta: META, visitor: undefined };
@@ -97,7 +97,7 @@ describe('the sign-in library', () => {
     }
   });
 
-  test('sends nobody to another site after a social sign-in', () => {
+  test('never redirects to another site after a social sign-in', () => {
     const { body } = AUTH_ROUTES['sign-in/social'];
     const ok = (callbackURL: string) => body.safeParse({ provider: 'github', callbackURL }).success;
     expect([ok('/app'), ok('/app?x=1#y')]).toEqual([true, true]);
@@ -135,7 +135,7 @@ describe('the sign-in library', () => {
 });
 
 describe('hashing', () => {
-  test('runs a few at a time, keeps a short queue, and tells the rest to come back', async () => {
+  test('runs a few at a time, keeps a short queue, and refuses the rest with a retry time', async () => {
     const passwords = makePasswords({ parallel: 1, queue: 3 });
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => passwords.hash(PASSWORD)));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(4);
@@ -149,12 +149,12 @@ describe('hashing', () => {
   });
 });
 
-describe('a password that everybody tries', () => {
+describe('a common password', () => {
   const COMMON = ['password', 'Password1', 'P@ssw0rd!', 'passwordpassword', '1password1', 'qwerty123', 'qwertyuiop', '1q2w3e4r5t', 'iloveyou2',
     'welcome2024', 'Summer2025!', 'monkey123', 'dragon99', 'letmein!', 'admin123', 'changeme', '12345678', '123456789', '87654321', 'abcdefgh',
     'abcd1234', '11111111', 'abababab', 'trustno1', 'football1', 'michael1', 'zaq12wsx', '1qaz2wsx', 'asdfghjkl', 'correcthorsebatterystaple']; // prettier-ignore
 
-  test('is refused in every usual disguise', async () => {
+  test('is refused in every usual variation', async () => {
     expect(await amongEasy(COMMON, 'x@example.com')).toEqual(COMMON);
     expect(await isEasyToGuess('josephine77', 'josephine@example.com')).toBe(true);
   });
@@ -177,7 +177,7 @@ describe('a password that everybody tries', () => {
     expect(await amongEasy(others, 'x@example.com')).toEqual(others);
   });
 
-  test('is not confused with a phrase or a random one', async () => {
+  test('is not confused with a passphrase or a random password', async () => {
     const fine = [
       'a perfectly fine phrase',
       'Tr0ub4dor&3x',
@@ -231,7 +231,7 @@ describe('a password that everybody tries', () => {
 });
 
 describe('throttling', () => {
-  test('allows ten tries at one account in a quarter of an hour, however patient the guesser is', () => {
+  test('allows ten attempts on one account in a quarter of an hour, however they are spread', () => {
     let now = 0;
     const throttle = makeThrottle({ now: () => now });
     let tries = 0;
@@ -246,7 +246,7 @@ describe('throttling', () => {
     expect(tries).toBe(10);
   });
 
-  test('forgets failures after a right try and after an hour of quiet', () => {
+  test('forgets failures after a success and after an hour without attempts', () => {
     let now = 0;
     const throttle = makeThrottle({ now: () => now });
     const guess = () => throttle.guess('password', 'somebody', '10.0.0.1');
@@ -259,7 +259,7 @@ describe('throttling', () => {
     expect(guess).toThrow('Too many tries');
   });
 
-  test('forgets failures at a secret that was replaced, and none that came later', () => {
+  test('forgets failures from before the secret was replaced, but not later ones', () => {
     let now = 1_000;
     const throttle = makeThrottle({ now: () => now });
     const guess = () => throttle.guess('password', 'somebody', '10.0.0.1');
@@ -284,7 +284,7 @@ describe('throttling', () => {
     expect(addressKey('::1')).toBe('0:0:0:0');
   });
 
-  test('stays small and quick when a million different ones come by', () => {
+  test('stays small and fast with a million different subjects', () => {
     const throttle = makeThrottle({ now: () => 0 });
     for (let n = 0; n < 200_000; n++) throttle.act('redeem', `warm-up-${n}`);
     Bun.gc(true);

@@ -7,7 +7,7 @@ import { normalEmail } from './email.ts';
 import { useInvite } from './invites.ts';
 import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
-import { makePeople, type People } from './people.ts';
+import { makeUsers, type Users } from './users.ts';
 import { makeResetLinks, type ResetLinks } from './reset.ts';
 import { AuthRefusal, type RefusalCode } from './refusal.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './routes.ts';
@@ -15,20 +15,20 @@ import { makeSessions, type AuthMeta, type Sessions, type Visitor } from './sess
 import { signUpMode } from './site.ts';
 import { makeThrottle, type SignInGuess, type Throttle } from './throttle.ts';
 
-/** Signing in to the console. The caller has already made sure that a request comes from our own pages. */
+/** Signing in to the console. The caller has already checked that a request comes from our own pages. */
 export interface Auth {
-  readonly people: People;
+  readonly users: Users;
   readonly resetLinks: ResetLinks;
   readonly sessions: Sessions;
   readonly throttle: Throttle;
   readonly socialProviders: readonly ('github' | 'google')[];
-  /** POST /api/auth/{name} with its parsed JSON body. Throws a `Refusal`. */
+  /** POST /api/auth/{name} with its parsed JSON body. Throws an `AuthRefusal`. */
   post(name: string, body: unknown, call: AuthCall): Promise<Response>;
   /** GET /api/auth/callback/{provider}: where a social provider sends the browser back to. */
   callback(request: Request, meta: AuthMeta): Promise<Response>;
-  /** The password of the person behind this session, entered again. */
+  /** Checks the password again for an existing session; returns until when the session counts as confirmed. */
   confirm(visitor: Visitor, password: string, meta: AuthMeta): Promise<number>;
-  /** Removes sessions and challenges that have ended; main calls it now and then. */
+  /** Removes expired sessions, challenges and reset links; called periodically. */
   sweep(): Promise<void>;
 }
 
@@ -51,26 +51,26 @@ export interface AuthParts {
 export function makeAuth(parts: AuthParts): Auth {
   const { store, secret, clock, log, social = {} } = parts;
   const passwords = parts.passwords ?? makePasswords();
-  const people = makePeople({ store, passwords, clock });
+  const users = makeUsers({ store, passwords, clock });
   const sessions = makeSessions({ store, secret, clock });
   const throttle = makeThrottle(clock);
   const libraryParts = { store, passwords, secret, social, clock, log };
-  const made = new Map<boolean, AuthLibrary>();
+  const libraries = new Map<boolean, AuthLibrary>();
   const library = (secure: boolean): AuthLibrary => {
-    const existing = made.get(secure) ?? makeLibrary(libraryParts, secure);
-    made.set(secure, existing);
+    const existing = libraries.get(secure) ?? makeLibrary(libraryParts, secure);
+    libraries.set(secure, existing);
     return existing;
   };
-  const inner = { store, people, sessions, throttle, library, clock };
+  const context = { store, users, sessions, throttle, library, clock };
 
   return {
-    people,
+    users,
     resetLinks: makeResetLinks({ store, passwords, clock }),
     sessions,
     throttle,
     socialProviders: (['github', 'google'] as const).filter((name) => social[name] !== undefined),
     post: (name, body, call) =>
-      name === 'sign-up/email' ? signUp(inner, body, call) : pass(inner, name, body, call),
+      name === 'sign-up/email' ? signUp(context, body, call) : forwardToLibrary(context, name, body, call),
     callback: (request, meta) => {
       const url = new URL(request.url);
       return library(meta.secure).handler(
@@ -80,9 +80,9 @@ export function makeAuth(parts: AuthParts): Auth {
       );
     },
     async confirm(visitor, password, meta) {
-      await forgetIfReplaced(inner, 'own-password', visitor.accountId);
+      await forgetFailuresIfReplaced(context, 'own-password', visitor.accountId);
       const guess = throttle.guess('own-password', visitor.accountId, meta.address);
-      if (!(await people.checkPassword(visitor.accountId, password))) {
+      if (!(await users.checkPassword(visitor.accountId, password))) {
         throw new AuthRefusal('invalid_credentials', 'This is not your password.', { param: 'password' });
       }
       guess.right();
@@ -97,19 +97,19 @@ export function makeAuth(parts: AuthParts): Auth {
   };
 }
 
-interface Inner {
+interface AuthContext {
   readonly store: Store;
-  readonly people: People;
+  readonly users: Users;
   readonly sessions: Sessions;
   readonly throttle: Throttle;
   readonly clock: Clock;
   library(secure: boolean): AuthLibrary;
 }
 
-/** Signing up is ours: person, account and invite in one transaction. */
-async function signUp(inner: Inner, body: unknown, { headers, meta }: AuthCall): Promise<Response> {
+/** Signing up bypasses the library: user, account and invite are written in one transaction. */
+async function signUp(context: AuthContext, body: unknown, { headers, meta }: AuthCall): Promise<Response> {
   const { email, password, name, inviteCode } = signUpSchema.parse(body);
-  const mode = await signUpMode(inner.store);
+  const mode = await signUpMode(context.store);
   if (mode === 'setup')
     throw new AuthRefusal(
       'setup_needed',
@@ -117,16 +117,16 @@ async function signUp(inner: Inner, body: unknown, { headers, meta }: AuthCall):
     );
   if (mode === 'closed')
     throw new AuthRefusal('sign_up_closed', 'Sign-up is closed. Ask the operator for an account.');
-  // Checked before it counts: a typing error does not use up an allowance.
-  inner.throttle.act('new_password', meta.address);
+  // Checked before the attempt is counted, so that a typing error does not use up the allowance.
+  context.throttle.act('new_password', meta.address);
   await checkNewPassword(password, normalEmail(email));
-  inner.throttle.act('sign_up_address', meta.address);
-  inner.throttle.act('sign_up_everybody', '');
-  const accountId = await inner.people.create({ email, password, name, role: 'user' }, async (tx) => {
+  context.throttle.act('sign_up_address', meta.address);
+  context.throttle.act('sign_up_everybody', '');
+  const accountId = await context.users.create({ email, password, name, role: 'user' }, async (tx) => {
     if (mode === 'invite')
-      await useInvite(tx, inviteCode, { by: normalEmail(email), now: inner.clock.now() });
+      await useInvite(tx, inviteCode, { by: normalEmail(email), now: context.clock.now() });
   });
-  return signedIn(inner.sessions, accountId, { headers, meta });
+  return signedIn(context.sessions, accountId, { headers, meta });
 }
 
 export async function signedIn(
@@ -138,37 +138,42 @@ export async function signedIn(
   return Response.json({ accountId }, { headers: { 'set-cookie': cookie, 'cache-control': 'no-store' } });
 }
 
-async function pass(inner: Inner, name: string, body: unknown, call: AuthCall): Promise<Response> {
+async function forwardToLibrary(
+  context: AuthContext,
+  name: string,
+  body: unknown,
+  call: AuthCall,
+): Promise<Response> {
   const route = authRoute(name);
   if (!route) throw new AuthRefusal('not_found', 'There is nothing here.');
   if (route.who === 'user' && !call.visitor) throw new AuthRefusal('unauthenticated', 'Sign in first.');
-  if (route.confirmed && call.visitor) requireConfirmed(call.visitor, inner.clock);
+  if (route.confirmed && call.visitor) requireConfirmed(call.visitor, context.clock);
   const fields: Record<string, unknown> = { ...route.body.parse(body), ...route.always };
   if (typeof fields['email'] === 'string') fields['email'] = normalEmail(fields['email']);
   if (typeof fields['newPassword'] === 'string') {
-    inner.throttle.act('new_password', call.meta.address);
+    context.throttle.act('new_password', call.meta.address);
     await checkNewPassword(fields['newPassword'], call.visitor?.email ?? '');
   }
   if (route.makesChallenge) {
-    inner.throttle.act('challenge_address', call.meta.address);
-    inner.throttle.act('challenge_everybody', '');
+    context.throttle.act('challenge_address', call.meta.address);
+    context.throttle.act('challenge_everybody', '');
   }
-  const guess = await guessAt(inner, route, fields, call);
-  const answer = await inner.library(call.meta.secure).handler(
+  const guess = await countGuess(context, route, fields, call);
+  const response = await context.library(call.meta.secure).handler(
     new Request(`${call.meta.origin}/api/auth/${name}`, {
       headers: libraryHeaders(call.headers, call.meta),
       ...(route.makesChallenge ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(fields) }),
     }),
   );
-  if (!answer.ok) throw await refusalOf(answer, route);
+  if (!response.ok) throw await refusalOf(response, route);
   guess?.right();
-  if (name === 'change-password' && call.visitor) await endOldWays(inner.store, call.visitor.accountId);
-  return answerOf(route, answer);
+  if (name === 'change-password' && call.visitor) await endOldAccess(context.store, call.visitor.accountId);
+  return clientResponse(route, response);
 }
 
-/** Whose secret is being tried: the address typed in, the account of the session, or the pending challenge's place. */
-async function guessAt(
-  inner: Inner,
+/** Counts an attempt against the e-mail address entered, the account of the session, or the client's address. */
+async function countGuess(
+  context: AuthContext,
   route: AuthRoute,
   fields: Record<string, unknown>,
   call: AuthCall,
@@ -183,25 +188,25 @@ async function guessAt(
   };
   const subject = subjects[route.guesses];
   if (route.guesses === 'password' || route.guesses === 'own-password')
-    await forgetIfReplaced(inner, route.guesses, subject);
-  return inner.throttle.guess(route.guesses, subject, address);
+    await forgetFailuresIfReplaced(context, route.guesses, subject);
+  return context.throttle.guess(route.guesses, subject, address);
 }
 
 /**
- * Failures at a password that has been replaced since count no more. The store tells, because the replacement may have
- * come from another node, and it is asked only about somebody who would have to wait.
+ * Failures with a password that has been replaced since no longer count. The store is asked, because another node may have
+ * replaced it, and only when the next attempt would have to wait.
  */
-async function forgetIfReplaced(
-  { throttle, people }: Pick<Inner, 'throttle' | 'people'>,
+async function forgetFailuresIfReplaced(
+  { throttle, users }: Pick<AuthContext, 'throttle' | 'users'>,
   kind: 'password' | 'own-password',
   subject: string,
 ): Promise<void> {
   if (!throttle.waits(kind, subject)) return;
-  const setAt = await people.passwordSetAt(kind === 'password' ? { email: subject } : { accountId: subject });
+  const setAt = await users.passwordSetAt(kind === 'password' ? { email: subject } : { accountId: subject });
   if (setAt !== undefined) throttle.forget(kind, subject, setAt);
 }
 
-/** Only what the library needs, made by us: a client cannot speak to it in headers. */
+/** Only the headers that the library needs, so that a client cannot influence it with others. */
 function libraryHeaders(headers: Headers, meta: AuthMeta): Headers {
   const clean = new Headers({
     'content-type': 'application/json',
@@ -216,41 +221,41 @@ function libraryHeaders(headers: Headers, meta: AuthMeta): Headers {
   return clean;
 }
 
-async function answerOf(route: AuthRoute, answer: Response): Promise<Response> {
-  const given = (await answer.json().catch(() => ({}))) as Record<string, unknown> | null;
-  const shown = Object.fromEntries(
-    Object.entries(route.gives).map(([field, otherwise]) => [field, given?.[field] ?? otherwise]),
+async function clientResponse(route: AuthRoute, response: Response): Promise<Response> {
+  const result = (await response.json().catch(() => ({}))) as Record<string, unknown> | null;
+  const body = Object.fromEntries(
+    Object.entries(route.gives).map(([field, fallback]) => [field, result?.[field] ?? fallback]),
   );
   const headers = new Headers({ 'cache-control': 'no-store' });
-  for (const cookie of answer.headers.getSetCookie()) headers.append('set-cookie', cookie);
-  return Response.json(shown, { headers });
+  for (const cookie of response.headers.getSetCookie()) headers.append('set-cookie', cookie);
+  return Response.json(body, { headers });
 }
 
-/** The library's words become ours; which of e-mail and password was wrong is never told. */
-async function refusalOf(answer: Response, route: AuthRoute): Promise<AuthRefusal> {
-  const { code = '', message } = (await answer.json().catch(() => ({}))) as {
+/** Translates the library's errors; a client never learns whether the e-mail or the password was wrong. */
+async function refusalOf(response: Response, route: AuthRoute): Promise<AuthRefusal> {
+  const { code = '', message } = (await response.json().catch(() => ({}))) as {
     code?: string;
     message?: string;
   };
   const known = KNOWN_ERRORS[code];
   if (known) return new AuthRefusal(known.code, known.message ?? message ?? 'Refused.');
-  if (answer.status === 401 && route.who === 'user')
+  if (response.status === 401 && route.who === 'user')
     return new AuthRefusal('unauthenticated', 'Sign in first.');
-  if (answer.status >= 500)
+  if (response.status >= 500)
     return new AuthRefusal('internal_error', 'Something went wrong on our side. Try again.');
   return new AuthRefusal('invalid_field', message ?? 'This did not work.');
 }
 
-const WRONG = {
+const WRONG_CREDENTIALS = {
   code: 'invalid_credentials',
   message: 'The e-mail address or the password is wrong.',
 } as const;
 const WRONG_CODE = { code: 'invalid_second_factor', message: 'This code is not right, or too old.' } as const;
 const WRONG_PASSKEY = { code: 'invalid_credentials', message: 'This passkey opens nothing here.' } as const;
 const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
-  INVALID_EMAIL_OR_PASSWORD: WRONG,
-  INVALID_EMAIL: WRONG,
-  PASSWORD_TOO_LONG: WRONG,
+  INVALID_EMAIL_OR_PASSWORD: WRONG_CREDENTIALS,
+  INVALID_EMAIL: WRONG_CREDENTIALS,
+  PASSWORD_TOO_LONG: WRONG_CREDENTIALS,
   PASSWORD_TOO_SHORT: { code: 'weak_password' },
   INVALID_PASSWORD: { code: 'invalid_credentials', message: 'This is not your password.' },
   CREDENTIAL_ACCOUNT_NOT_FOUND: {
@@ -282,8 +287,8 @@ const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
   service_unavailable: { code: 'service_unavailable' },
 };
 
-/** A changed password ends every way in that was granted under the old one. */
-async function endOldWays({ db }: Store, accountId: string): Promise<void> {
+/** A changed password ends trusted devices and reset links from before. */
+async function endOldAccess({ db }: Store, accountId: string): Promise<void> {
   await db
     .deleteFrom('auth_verification')
     .where('value', '=', accountId)

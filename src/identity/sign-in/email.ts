@@ -5,8 +5,8 @@ const MAX_LENGTH = 254;
 const emailSchema = z.email().max(MAX_LENGTH);
 
 /**
- * One spelling per mailbox, made before anything is checked or looked up: a full-width "＠" or "ｅ" becomes the plain
- * one first, so that it can neither slip past the check nor make a second account that looks the same.
+ * The canonical spelling of an address, made before anything is checked or looked up: a full-width "＠" or "ｅ" becomes the
+ * plain one first, so that it can neither bypass the check nor create a second account that looks the same.
  */
 export function normalEmail(text: string): string {
   const email = text.normalize('NFKC').trim().toLowerCase();

@@ -7,7 +7,7 @@ import { AuthRefusal } from './refusal.ts';
 
 export type InviteRow = Selectable<InviteTable>;
 
-/** An invitation to sign up: shown once, kept as a hash, good for one account. */
+/** An invitation to sign up: shown once, stored as a hash, valid for one account. */
 export async function makeInvite(
   store: Store,
   invite: { createdBy: string; expiresAt: number | null; now: number },
@@ -27,7 +27,7 @@ export async function makeInvite(
   return { code, row };
 }
 
-/** Marks an invite as used within the transaction that makes the account, or throws `invite_required`. */
+/** Marks an invite as used within the transaction that creates the account, or throws `invite_required`. */
 export async function useInvite(
   tx: Transaction<Schema>,
   code: string | undefined,
@@ -44,7 +44,7 @@ export async function useInvite(
   if (numUpdatedRows === 0n) throw refused('This invite is not valid, was used already, or is too old.');
 }
 
-/** Takes an unused invite back. */
+/** Revokes an unused invite. */
 export async function removeInvite(store: Store, id: string): Promise<void> {
   const { numDeletedRows } = await store.db
     .deleteFrom('invite')

@@ -8,12 +8,12 @@ import type { Store } from '../../store/store.ts';
 import { normalEmail } from './email.ts';
 import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './password.ts';
 import { passkeyPlugin } from './passkey.ts';
-import { insertAccount } from './people.ts';
+import { insertAccount } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
 import { cookiePrefix, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
 import { signUpMode } from './site.ts';
 
-/** The sign-in library behind a request and a response, configured; `auth.ts` decides what reaches it. */
+/** The configured sign-in library as a request handler; `auth.ts` decides which requests reach it. */
 export interface AuthLibrary {
   handler(request: Request): Promise<Response>;
 }
@@ -32,10 +32,10 @@ export interface SocialConfig {
   readonly google?: { readonly clientId: string; readonly clientSecret: string } | undefined;
 }
 
-/** The header in which `auth.ts` tells the library the client's address; a client's own header of that name is dropped. */
+/** The header in which `auth.ts` passes the client's address to the library; a client's own header of that name is dropped. */
 export const ADDRESS_HEADER = 'x-tollgate-address';
 
-/** Cookies differ between HTTP and HTTPS, and the library fixes them when it is made: there is one of it for each. */
+/** Cookies differ between HTTP and HTTPS, and the library fixes them at creation: there is one instance for each. */
 export function makeLibrary(parts: LibraryParts, secure: boolean): AuthLibrary {
   return betterAuth(libraryOptions(parts, secure));
 }
@@ -44,7 +44,7 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
   const { store, secret, clock, log } = parts;
   return {
     appName: 'Tollgate',
-    // The host of the request, which is where the browser is; anything else would come from the environment.
+    // From the request, as the browser sees it; otherwise the library reads it from the environment.
     baseURL: { allowedHosts: ['*'], protocol: secure ? 'https' : 'http' },
     basePath: '/api/auth',
     secret,
@@ -62,10 +62,10 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
       modelName: 'auth_session',
       expiresIn: SESSION_SECONDS,
       updateAge: SESSION_REFRESH_SECONDS,
-      // What needs a fresh session is for `auth.ts` to say, which knows about passwords entered again.
+      // `auth.ts` decides what needs a fresh session, since it knows when the password was confirmed.
       freshAge: 0,
     },
-    // Somebody who signed up with another person's address must not get hold of them when they sign in with a provider.
+    // Signing up with another person's address must not give access to their account when they later use a provider.
     account: { modelName: 'auth_account', accountLinking: { enabled: false }, encryptOAuthTokens: true },
     verification: { modelName: 'auth_verification' },
     plugins: [
@@ -78,7 +78,7 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
     onAPIError: { errorURL: '/sign-in' },
     logger: { level: 'error', log: (level, message) => log.warn('sign_in_library', { level, message }) },
     advanced: {
-      // `__Host-` is our prefix's own beginning; the library's switch would put `__Secure-` before it.
+      // Our prefix already begins with `__Host-`; the library's option would put `__Secure-` before it.
       cookiePrefix: cookiePrefix(secure),
       useSecureCookies: false,
       defaultCookieAttributes: { secure, httpOnly: true, sameSite: 'lax', path: '/' },
@@ -94,7 +94,7 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
 function passwordOptions(passwords: Passwords) {
   return {
     enabled: true,
-    // Signing up makes an account of ours in the same transaction, so it is done by `people`, not here.
+    // Signing up also creates the account in the same transaction, so it is done in `users.ts`, not here.
     disableSignUp: true,
     minPasswordLength: MIN_PASSWORD,
     maxPasswordLength: 4 * MAX_PASSWORD,
@@ -114,7 +114,7 @@ function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOption
   return {
     user: {
       create: {
-        // Only providers create people through the library.
+        // Only social providers create users through the library.
         before: (user) => Promise.resolve({ data: { ...user, email: normalEmail(user.email) } }),
       },
     },
@@ -128,7 +128,7 @@ function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOption
   };
 }
 
-/** A disabled account gets no session. Somebody new from a provider gets their account here, at the latest. */
+/** A disabled account gets no session. A new user from a provider gets the account here, if not before. */
 async function admitSession(store: Store, userId: string, now: number): Promise<void> {
   const account = await store.db
     .selectFrom('account')

@@ -5,13 +5,13 @@ import type { Store } from '../../store/store.ts';
 import { AuthRefusal } from './refusal.ts';
 import { millis } from './session.ts';
 
-/** Nobody has this many devices; without an end, the list of what to exclude would grow with every one. */
+/** More than anyone has devices; without a limit, the list of passkeys to exclude could grow indefinitely. */
 const MAX_PASSKEYS = 20;
 
 /**
- * Signing in without a password. The site a passkey belongs to is the host of the request, like the cookies are. A
- * passkey stands for password and second factor together, so the device must have checked its owner (a finger, a face,
- * a PIN): the library only prefers that, here it is required.
+ * Signing in without a password. A passkey belongs to the host of the request, as cookies do. It replaces password and
+ * second factor together, so the device must have verified its user (by fingerprint, face or PIN): the library only
+ * prefers that, here it is required.
  */
 export function passkeyPlugin(store: Store, clock: Clock) {
   return passkey({
@@ -21,7 +21,7 @@ export function passkeyPlugin(store: Store, clock: Clock) {
     schema: { passkey: { modelName: 'auth_passkey' } },
     registration: {
       afterVerification: async ({ verification, user }) => {
-        requireOwnerChecked(verification.registrationInfo?.userVerified);
+        requireUserVerified(verification.registrationInfo?.userVerified);
         if ((await passkeysOf(store, user.id)).length >= MAX_PASSKEYS)
           throw new APIError('CONFLICT', {
             code: 'conflict',
@@ -31,7 +31,7 @@ export function passkeyPlugin(store: Store, clock: Clock) {
     },
     authentication: {
       afterVerification: async ({ verification, clientData }) => {
-        requireOwnerChecked(verification.authenticationInfo.userVerified);
+        requireUserVerified(verification.authenticationInfo.userVerified);
         await store.db
           .updateTable('auth_passkey')
           .set({ usedAt: clock.now() })
@@ -45,7 +45,7 @@ export function passkeyPlugin(store: Store, clock: Clock) {
 export interface Passkey {
   readonly id: string;
   readonly name: string;
-  /** What keeps it, where that is known: a password manager, Windows Hello. */
+  /** Where it is stored, if known: a password manager, Windows Hello. */
   readonly keeper: string | null;
   readonly createdAt: number;
   readonly usedAt: number | null;
@@ -78,7 +78,7 @@ export async function renamePasskey({ db }: Store, of: PasskeyOf, name: string):
   if (numUpdatedRows === 0n) throw noSuchPasskey();
 }
 
-/** It opens nothing from now on; sessions it has opened go on, and are ended where sessions are. */
+/** It can no longer be used to sign in; its existing sessions continue and are ended separately. */
 export async function removePasskey(store: Store, of: PasskeyOf): Promise<void> {
   const { numDeletedRows } = await store.db
     .deleteFrom('auth_passkey')
@@ -98,7 +98,7 @@ function noSuchPasskey(): AuthRefusal {
   return new AuthRefusal('not_found', 'There is no such passkey.');
 }
 
-function requireOwnerChecked(checked: boolean | undefined): void {
+function requireUserVerified(checked: boolean | undefined): void {
   if (checked === true) return;
   throw new APIError('UNAUTHORIZED', {
     code: 'invalid_credentials',

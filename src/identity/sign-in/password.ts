@@ -10,43 +10,43 @@ export interface Passwords {
 }
 
 export interface PasswordOptions {
-  /** How many may be computed at once; half the cores unless told otherwise. */
+  /** How many hashes may be computed at once; by default half the cores. */
   readonly parallel?: number;
   readonly queue?: number;
 }
 
 const MEMORY_KIB = 19_456;
 const PASSES = 2;
-const QUEUE = 50;
+const MAX_WAITING = 50;
 
 /**
- * argon2id takes 19 MiB and tens of milliseconds of a core each time. A flood of sign-ins may neither starve the
- * requests that earn money nor pile up: half the cores work, a short queue waits, the rest is told to come back.
+ * argon2id takes 19 MiB and tens of milliseconds of CPU each time. Many sign-ins at once must neither starve API requests
+ * nor pile up: half the cores compute, a short queue waits, the rest is refused with a retry time.
  */
 export function makePasswords(options: PasswordOptions = {}): Passwords {
-  const gate = makeGate(
+  const limited = makeLimiter(
     options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2)),
-    options.queue ?? QUEUE,
+    options.queue ?? MAX_WAITING,
   );
   return {
     hash: (password) =>
-      gate(() =>
-        Bun.password.hash(normal(password), {
+      limited(() =>
+        Bun.password.hash(normalized(password), {
           algorithm: 'argon2id',
           memoryCost: MEMORY_KIB,
           timeCost: PASSES,
         }),
       ),
-    verify: (password, hash) => gate(() => Bun.password.verify(normal(password), hash)),
+    verify: (password, hash) => limited(() => Bun.password.verify(normalized(password), hash)),
   };
 }
 
 export const MIN_PASSWORD = 8;
 export const MAX_PASSWORD = 128;
 
-/** Refuses what is too short, too long or among the first that an attacker tries. Runs before any hashing. */
+/** Refuses a password that is too short, too long or among the first that an attacker tries. Runs before any hashing. */
 export async function checkNewPassword(password: string, email: string): Promise<void> {
-  const text = password.length > 4 * MAX_PASSWORD ? password : normal(password);
+  const text = password.length > 4 * MAX_PASSWORD ? password : normalized(password);
   const { length } = Array.from(text);
   if (length < MIN_PASSWORD || length > MAX_PASSWORD) {
     throw weak(`A password has ${MIN_PASSWORD} to ${MAX_PASSWORD} characters.`);
@@ -59,13 +59,13 @@ function weak(message: string): AuthRefusal {
 }
 
 /** The same password typed on another keyboard may arrive as other code points. */
-function normal(password: string): string {
+function normalized(password: string): string {
   return password.normalize('NFKC');
 }
 
-type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+type Limiter = <T>(work: () => Promise<T>) => Promise<T>;
 
-function makeGate(parallel: number, waiting: number): Gate {
+function makeLimiter(parallel: number, waiting: number): Limiter {
   const queue = new BoundedQueue({ parallel, waiting });
   return async (work) => {
     const turn = queue.enter();

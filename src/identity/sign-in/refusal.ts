@@ -1,6 +1,6 @@
 /**
- * Why the console said no. Like a `Fault`, but with the statuses of the console's own API: the public API's short list
- * of codes stays as documented. `console/` turns a refusal into a response, in one place.
+ * An error of the console's API. Like a `Fault`, but with the console's own codes and statuses, so that the public API's
+ * short list of codes stays as documented. `console/` turns a refusal into a response, in one place.
  */
 export class AuthRefusal extends Error {
   readonly code: RefusalCode;

@@ -5,21 +5,21 @@ import { randomPart } from '../../std/ids.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { checkNewPassword, type Passwords } from './password.ts';
-import { replacePassword } from './people.ts';
+import { replacePassword } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
 
 /**
- * Links with which somebody who forgot their password chooses a new one. An operator makes them and passes them on;
- * Tollgate sends no mail. Second factor, passkeys and API token stay as they are.
+ * Links for setting a new password when the old one is forgotten. An operator creates a link and passes it on; Tollgate
+ * sends no mail. Second factor, passkeys and API token stay as they are.
  */
 export interface ResetLinks {
-  /** A new link, which ends the one before it. `also` runs inside the transaction. Throws `not_found` or `conflict`. */
+  /** Creates a link, which replaces the previous one. `also` runs inside the transaction. Throws `not_found` or `conflict`. */
   make(link: NewResetLink, also?: (tx: Transaction<Schema>) => Promise<void>): Promise<MadeResetLink>;
-  /** Whose link it is and until when it is good; `undefined`: it is not. */
+  /** The account of a link and its expiry; `undefined`: the link is not valid. */
   check(token: string): Promise<ResetLink | undefined>;
   /**
-   * Sets the password, once: of any number of calls at once exactly one succeeds, and the others get `code_invalid`. Every
-   * session of the account ends. `also` runs inside the transaction.
+   * Sets the password, once: of any number of concurrent calls exactly one succeeds, and the others get `code_invalid`.
+   * Every session of the account ends. `also` runs inside the transaction.
    */
   use(
     given: { readonly token: string; readonly password: string },
@@ -29,13 +29,13 @@ export interface ResetLinks {
 
 export interface NewResetLink {
   readonly accountId: string;
-  /** The account of an admin, or `cli`. */
+  /** An admin's account id, or `cli`. */
   readonly createdBy: string;
   readonly lifeMs: number;
 }
 
 export interface MadeResetLink {
-  /** 256 random bits, shown once: only a hash is kept. */
+  /** 256 random bits, shown once: only a hash is stored. */
   readonly token: string;
   readonly expiresAt: number;
 }
@@ -49,7 +49,7 @@ export interface ResetLink {
 
 export const RESET_LIFE_MS = 60 * 60_000;
 
-/** Behind the `#`, which a browser sends to nobody: neither a log nor a `Referer` ever has it. */
+/** After the `#`, which a browser never sends: neither a log nor a `Referer` contains it. */
 export function resetPath(token: string): string {
   return `/reset-password#${token}`;
 }
@@ -84,9 +84,9 @@ export function makeResetLinks(parts: {
     },
     check: (token) => find(store.db, token, clock.now()),
     async use({ token, password }, also) {
-      // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
+      // Checked before the password is hashed, so that a wrong token costs nothing; the transaction decides.
       const link = await find(store.db, token, clock.now());
-      if (!link) throw notGood();
+      if (!link) throw invalidLink();
       await checkNewPassword(password, link.email);
       const hash = await passwords.hash(password);
       await store.db.transaction().execute(async (tx) => {
@@ -96,7 +96,7 @@ export function makeResetLinks(parts: {
           .where('token_hash', '=', hashOf(token))
           .where('expires_at', '>', now)
           .executeTakeFirstOrThrow();
-        if (numDeletedRows === 0n) throw notGood();
+        if (numDeletedRows === 0n) throw invalidLink();
         await replacePassword(tx, { id: link.accountId, email: link.email, hash, now });
         await also?.(tx, link);
       });
@@ -135,7 +135,7 @@ function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-function notGood(): AuthRefusal {
+function invalidLink(): AuthRefusal {
   return new AuthRefusal(
     'code_invalid',
     'This reset link is not valid any more: it was used, replaced by a newer one, or is too old.',

@@ -1,29 +1,29 @@
 import { z } from 'zod';
 
 /**
- * The library's routes that are open, and what each takes and gives. Everything else it offers stays shut: its past
- * advisories were in routes that nobody needed.
+ * The library's routes that are exposed, and what each accepts and returns. Everything else stays closed: the library's
+ * past security advisories were in routes that this console does not need.
  */
 export interface AuthRoute {
   readonly body: z.ZodType<Record<string, unknown>>;
   /** Whether it needs a session; `either`: it works with and without. */
   readonly who: 'public' | 'user' | 'either';
-  /** What the body proves by guessing, if anything: tries at it are counted and slowed down. */
+  /** The secret that the body could guess, if any: attempts are counted and slowed down. */
   readonly guesses?: 'password' | 'own-password' | 'code' | 'passkey';
-  /** It leaves a challenge in the store, so it has an allowance and is a POST here whatever the library calls it. */
+  /** It stores a challenge, so it is rate-limited and is a POST here, even where the library has a GET. */
   readonly makesChallenge?: true;
   /** The password must have been entered within the last minutes. */
   readonly confirmed?: true;
-  /** What the audit log calls it when an admin does it. */
+  /** Its name in the audit log when an admin does it. */
   readonly audit?: string;
-  /** Fields that are always sent along. */
+  /** Fields that are always added. */
   readonly always?: Readonly<Record<string, unknown>>;
-  /** Fields of the library's answer that are passed on, each with what it is when the library leaves it out. */
+  /** Fields of the library's response that are passed on, each with its default. */
   readonly gives: Readonly<Record<string, unknown>>;
 }
 
 const text = (max: number) => z.string().min(1).max(max);
-/** Longer than any password may be, so that the limit is told by our own rule; still no way to send a megabyte. */
+/** Longer than any password may be, so that our own rule reports the limit; still far less than a megabyte. */
 const password = text(1_024);
 const nothing = z.strictObject({});
 /** A path on this origin: one slash, then no other slash or backslash that a browser would take for a host. */
@@ -32,7 +32,7 @@ const localPath = z
   .max(512)
   .regex(/^\/(?![/\\])[^\\\s]*$/, { error: 'must be a path on this site' });
 
-/** What a browser's authenticator says, its bytes as Base64url. A credential's id has at most 1,023 bytes. */
+/** The authenticator's response, bytes as Base64url. A credential's id has at most 1,023 bytes. */
 const bytes = (max: number) =>
   z
     .string()

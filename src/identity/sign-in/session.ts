@@ -3,7 +3,7 @@ import type { Clock } from '../../std/clock.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Who is behind a session cookie, read afresh for every request: a changed role or a disabled account counts at once. */
+/** The user of a session cookie, read for every request, so that a changed role or a disabled account applies at once. */
 export interface Visitor {
   readonly accountId: AccountId;
   readonly email: string;
@@ -11,11 +11,11 @@ export interface Visitor {
   readonly role: 'user' | 'admin';
   readonly twoFactor: boolean;
   readonly sessionId: string;
-  /** When this person last proved who they are: by signing in, or by entering the password again. */
+  /** When the user last authenticated: by signing in, or by entering the password again. */
   readonly provedAt: number;
 }
 
-/** How a request came in; `http/` knows, because it knows the proxies that may be believed. */
+/** How a request arrived, as determined by `http/`, which knows the trusted proxies. */
 export interface AuthMeta {
   readonly address: string;
   /** Over HTTPS, directly or through a trusted proxy. */
@@ -26,18 +26,18 @@ export interface AuthMeta {
 
 export interface Sessions {
   read(headers: Headers, meta: AuthMeta): Promise<Visitor | undefined>;
-  /** Signs somebody in who has just been created; returns the `Set-Cookie` line. */
+  /** Signs in a user who has just been created; returns the `Set-Cookie` line. */
   start(accountId: AccountId, headers: Headers, meta: AuthMeta): Promise<string>;
-  /** Moves a session's end when it is more than a day old; returns a `Set-Cookie` line if it did. */
+  /** Extends a session that was last extended more than a day ago; returns a `Set-Cookie` line if it did. */
   prolong(headers: Headers, meta: AuthMeta): Promise<string | undefined>;
   confirm(sessionId: string): Promise<number>;
 }
 
 export const SESSION_SECONDS = 7 * 86_400;
 export const SESSION_REFRESH_SECONDS = 86_400;
-/** However busy, a session ends a month after it began. */
-const LONGEST_SESSION_MS = 30 * 86_400_000;
-/** For this long after a password, sensitive actions need no other one. */
+/** Even a session in constant use ends after a month. */
+const MAX_SESSION_MS = 30 * 86_400_000;
+/** How long after a password was entered sensitive actions do not ask for it again. */
 export const CONFIRMED_MS = 15 * 60_000;
 
 /** `__Host-` binds a cookie to this very host and to HTTPS; a browser refuses that name over plain HTTP. */
@@ -46,8 +46,8 @@ export function cookiePrefix(secure: boolean): string {
 }
 
 /**
- * Reads the library's session cookie with one look-up of our own: its general way takes a hundred times longer, and
- * every request of the console needs it. Ending sessions and second factors stay the library's.
+ * Reads the library's session cookie with one query of our own: the library takes a hundred times longer, and every console
+ * request needs it. The library still ends sessions and handles second factors.
  */
 export function makeSessions(parts: SessionParts): Sessions {
   return {
@@ -92,7 +92,7 @@ async function find({ store, secret, clock }: SessionParts, headers: Headers, me
   const row = await sessionQuery(store, token).executeTakeFirst();
   if (!row || row.status !== 'active' || row.role === 'system') return undefined;
   const createdAt = millis(row.createdAt);
-  const endsAt = Math.min(millis(row.expiresAt), createdAt + LONGEST_SESSION_MS);
+  const endsAt = Math.min(millis(row.expiresAt), createdAt + MAX_SESSION_MS);
   return endsAt > clock.now() ? { ...row, role: row.role, token, createdAt, endsAt } : undefined;
 }
 
@@ -115,8 +115,8 @@ async function prolong(parts: SessionParts, headers: Headers, meta: AuthMeta): P
   if (!row || readCookie(headers, `${cookiePrefix(meta.secure)}.dont_remember`) !== undefined)
     return undefined;
   const now = parts.clock.now();
-  const youngMs = (SESSION_SECONDS - SESSION_REFRESH_SECONDS) * 1000;
-  if (row.endsAt - now > youngMs) return undefined;
+  const recentMs = (SESSION_SECONDS - SESSION_REFRESH_SECONDS) * 1000;
+  if (row.endsAt - now > recentMs) return undefined;
   await parts.store.db
     .updateTable('auth_session')
     .set({
@@ -158,9 +158,9 @@ function tokenFrom(headers: Headers, meta: AuthMeta, secret: string): string | u
   const dot = value?.lastIndexOf('.') ?? -1;
   if (value === undefined || dot < 1 || value.length > 256) return undefined;
   const token = value.slice(0, dot);
-  const given = Buffer.from(value.slice(dot + 1), 'base64');
-  const right = createHmac('sha256', secret).update(token).digest();
-  return given.length === right.length && timingSafeEqual(given, right) ? token : undefined;
+  const signature = Buffer.from(value.slice(dot + 1), 'base64');
+  const expected = createHmac('sha256', secret).update(token).digest();
+  return signature.length === expected.length && timingSafeEqual(signature, expected) ? token : undefined;
 }
 
 function cookieLine(token: string, meta: AuthMeta, secret: string): string {
@@ -178,7 +178,7 @@ function readCookie(headers: Headers, name: string): string | undefined {
     try {
       return decodeURIComponent(pair.slice(equals + 1).trim());
     } catch {
-      // Not percent-encoded text, so not a cookie of ours.
+      // Not valid percent-encoding, so not one of our cookies.
       return undefined;
     }
   }

@@ -6,38 +6,38 @@ import { randomPart, type AccountId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
-import type { NewPerson, People } from './people.ts';
+import type { NewUser, Users } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
 
-/** The first run: a one-time token makes the first admin. Once there is an admin, setup does not exist any more. */
+/** The first run: a one-time token creates the first admin. Once there is an admin, setup is no longer available. */
 export interface Setup {
   needed(): Promise<boolean>;
   /**
-   * A new token, good for half an hour, for the link that the operator is shown. It is kept in the store, so that any
-   * node honours it, and only as a hash. `undefined` when there is an admin already.
+   * A new token, valid for half an hour, for the link that the operator is shown. Its hash is in the store, so that every
+   * node accepts it. `undefined` when there is an admin already.
    */
   issue(): Promise<{ readonly token: string; readonly expiresAt: number } | undefined>;
-  /** Until when a token is good; `undefined`: it is not. */
+  /** When a token expires; `undefined`: it is not valid. */
   check(token: string): Promise<number | undefined>;
-  /** Makes the first admin, with a starting credit. Of any number of calls at once exactly one succeeds; the others get `not_found`. */
-  consume(token: string, person: Omit<NewPerson, 'role'>): Promise<AccountId>;
+  /** Creates the first admin, with a starting credit. Of any number of concurrent calls exactly one succeeds; the others get `not_found`. */
+  consume(token: string, user: Omit<NewUser, 'role'>): Promise<AccountId>;
 }
 
 export const SETUP_LIFE_MS = 30 * 60_000;
 
-export function createSetup({ store, people, clock }: { store: Store; people: People; clock: Clock }): Setup {
-  // There is always an admin once there was one, so the answer needs to be looked up only until then.
+export function createSetup({ store, users, clock }: { store: Store; users: Users; clock: Clock }): Setup {
+  // Once there is an admin there always is one, so it is looked up only until then.
   let done = false;
   const isDone = async (): Promise<boolean> => {
     done ||= await hasAdmin(store.db);
     return done;
   };
-  // Within a process they take turns, so that only the first of a flood has its password hashed.
-  let turn: Promise<unknown> = Promise.resolve();
-  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work);
-    turn = mine.catch(() => undefined);
-    return mine;
+  // One at a time within a process, so that of many calls at once only the first hashes its password.
+  let queue: Promise<unknown> = Promise.resolve();
+  const inSequence = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = queue.then(work);
+    queue = result.catch(() => undefined);
+    return result;
   };
   return {
     needed: async () => !(await isDone()),
@@ -53,39 +53,39 @@ export function createSetup({ store, people, clock }: { store: Store; people: Pe
       return { token, expiresAt };
     },
     async check(token) {
-      if (await isDone()) throw gone();
+      if (await isDone()) throw notFound();
       return expiryOf(store.db, token, clock.now());
     },
-    consume: (token, person) =>
-      oneByOne(async () => {
-        if (await isDone()) throw gone();
-        // Looked at before the password is hashed, so that a wrong token costs nothing; the transaction decides.
+    consume: (token, user) =>
+      inSequence(async () => {
+        if (await isDone()) throw notFound();
+        // Checked before the password is hashed, so that a wrong token costs nothing; the transaction decides.
         if ((await expiryOf(store.db, token, clock.now())) === undefined) throw wrongToken();
-        const alone = async (tx: Transaction<Schema>): Promise<void> => {
+        const claimSetup = async (tx: Transaction<Schema>): Promise<void> => {
           await lockAdmins(tx, clock.now());
-          if (await hasAdmin(tx)) throw gone();
+          if (await hasAdmin(tx)) throw notFound();
           if ((await expiryOf(tx, token, clock.now())) === undefined) throw wrongToken();
           await tx.deleteFrom('setting').where('key', 'like', 'setup_token:%').execute();
         };
-        return people.create({ ...person, role: 'admin' }, alone, (tx, id) =>
+        return users.create({ ...user, role: 'admin' }, claimSetup, (tx, id) =>
           giveStartingCredit(tx, id, clock.now()),
         );
       }),
   };
 }
 
-/** So that the first call of a new server, in its setup, is answered: the built-in models are not free. */
+/** The setup makes a first call, and the built-in models are not free. */
 const STARTING_CREDIT = nanoUsd(10_000_000_000);
 const STARTING_CREDIT_KEY = 'setup:starting-credit';
 
-/** Once in the life of the books, even if the last admin is removed by hand and the setup comes back. */
+/** Only once per ledger, even if the last admin is removed by hand and the setup is available again. */
 async function giveStartingCredit(tx: Transaction<Schema>, accountId: AccountId, now: number): Promise<void> {
-  const given = await tx
+  const earlierCredit = await tx
     .selectFrom('entry')
     .select('id')
     .where('once', '=', STARTING_CREDIT_KEY)
     .executeTakeFirst();
-  if (given) return;
+  if (earlierCredit) return;
   await creditWithin(tx, {
     accountId,
     amount: STARTING_CREDIT,
@@ -97,8 +97,8 @@ async function giveStartingCredit(tx: Transaction<Schema>, accountId: AccountId,
 }
 
 /**
- * Everything that changes who is an admin passes here first: an upsert of one row keeps others out until the end of the
- * transaction, on both databases.
+ * Must come first in every transaction that changes who is an admin: an upsert of one row blocks the others until the end
+ * of the transaction, on both databases.
  */
 export async function lockAdmins(tx: Transaction<Schema>, now: number): Promise<void> {
   await tx
@@ -109,7 +109,7 @@ export async function lockAdmins(tx: Transaction<Schema>, now: number): Promise<
 }
 
 export async function hasAdmin(db: Kysely<Schema>): Promise<boolean> {
-  // As literal text: the partial index of admins is found only that way.
+  // Literal text, or the planner does not use the partial index of admins.
   const isAdmin = sql<boolean>`role = 'admin'`;
   const row = await db.selectFrom('account').select('id').where(isAdmin).limit(1).executeTakeFirst();
   return row !== undefined;
@@ -125,12 +125,12 @@ async function expiryOf(db: Kysely<Schema>, token: string, now: number): Promise
   return expiresAt > now ? expiresAt : undefined;
 }
 
-/** 256 random bits need no slow hash, and a look-up by hash needs no constant-time comparison. */
+/** 256 random bits need no slow hash, and a lookup by hash needs no constant-time comparison. */
 function keyOf(token: string): string {
   return `setup_token:${createHash('sha256').update(token).digest('hex')}`;
 }
 
-function gone(): AuthRefusal {
+function notFound(): AuthRefusal {
   return new AuthRefusal('not_found', 'There is nothing here.');
 }
 

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Store } from '../../store/store.ts';
 import { hasAdmin } from './setup.ts';
 
-/** What an admin decides about the console as a whole; kept in the store, so that every node agrees. */
+/** Settings of the whole console, made by an admin; in the store, so that they apply on every node. */
 export interface SiteSettings {
   readonly siteName: string;
   readonly signUp: 'open' | 'closed' | 'invite';
   readonly topUpHint: string;
-  /** Where people reach the operator; shown to everybody. */
+  /** How to reach the operator; public. */
   readonly contact: string;
   readonly currency: { readonly code: string; readonly perUsd: string };
 }
@@ -41,7 +41,7 @@ export async function readSite(store: Store): Promise<SiteSettings> {
   return siteSettingsSchema.parse({ ...DEFAULTS, ...(JSON.parse(row.value) as object) });
 }
 
-/** How to sign up now; `setup`: not at all until the setup, or the command line, has made the first administrator. */
+/** How to sign up now; `setup`: not until the setup, or the command line, has created the first administrator. */
 export async function signUpMode(store: Store): Promise<SiteSettings['signUp'] | 'setup'> {
   return (await hasAdmin(store.db)) ? (await readSite(store)).signUp : 'setup';
 }

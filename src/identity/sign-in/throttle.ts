@@ -2,41 +2,41 @@ import type { Clock } from '../../std/clock.ts';
 import { AuthRefusal } from './refusal.ts';
 
 /**
- * Slows guessing down without locking anybody out for long. Counters live in this process and are bounded in number;
- * on several nodes each counts for itself.
+ * Slows down guessing without locking anyone out for long. Counters are in this process's memory and bounded in number;
+ * each node counts separately.
  */
 export interface Throttle {
   /**
-   * Counts one try at `subject` (an e-mail address, an account) from `address` before any work is done, or throws
-   * `rate_limit_exceeded`. Because it counts first, tries that arrive together cannot slip through together.
+   * Counts one attempt on `subject` (an e-mail address, an account) from `address` before any work is done, or throws
+   * `rate_limit_exceeded`. Because it counts first, concurrent attempts cannot bypass the limit.
    */
   guess(kind: string, subject: string, address: string): SignInGuess;
-  /** Whether the next try at `subject` would be refused for the failures before it. */
+  /** Whether the next attempt on `subject` would be refused because of earlier failures. */
   waits(kind: string, subject: string): boolean;
-  /** The secret of `subject` was replaced at that moment: failures up to then count no more, later ones do. */
+  /** The secret of `subject` was replaced at that time: earlier failures no longer count, later ones do. */
   forget(kind: string, subject: string, replacedAt: number): void;
-  /** Counts one act (a sign-up, a redeemed code) against its own allowance, or throws. */
+  /** Counts one action (a sign-up, a redeemed code) against its own allowance, or throws. */
   act(kind: keyof typeof ALLOWANCES, key: string): void;
 }
 
 export interface SignInGuess {
-  /** The try was right: the subject's failures are forgotten and the address gets its try back. */
+  /** The attempt succeeded: the subject's failures are forgotten and the attempt is not counted against the address. */
   right(): void;
 }
 
-/** Five tries are free; then 15 s, 30 s, 60 s … up to 15 minutes: ten tries in a quarter of an hour. */
-const FREE_TRIES = 5;
+/** Five attempts without a wait; then 15 s, 30 s, 60 s … up to 15 minutes: ten attempts in a quarter of an hour. */
+const FREE_ATTEMPTS = 5;
 const FIRST_WAIT_MS = 15_000;
-const LONGEST_WAIT_MS = 900_000;
-/** Failures are forgotten after this much quiet. */
+const MAX_WAIT_MS = 900_000;
+/** Failures are forgotten after this time without attempts. */
 const FORGET_MS = 3_600_000;
 const MAX_SUBJECTS = 50_000;
 
-/** How many at once, and how long until one of them comes back. */
+/** How many at once, and after how long one more is allowed. */
 const ALLOWANCES = {
-  /** Tries from one address (IPv6: one /64), whoever they are at. */
+  /** Attempts from one address (IPv6: one /64), on any account. */
   address: { burst: 30, everyMs: 10_000 },
-  /** All tries on this node. */
+  /** All attempts on this node. */
   everybody: { burst: 500, everyMs: 20 },
   /** Estimating how strong a password is takes some milliseconds of the thread that serves requests. */
   new_password: { burst: 20, everyMs: 5_000 },
@@ -45,7 +45,7 @@ const ALLOWANCES = {
   redeem: { burst: 10, everyMs: 30_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
-  /** Challenges for a passkey: every look at the sign-in page takes one, and each is a row for five minutes. */
+  /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */
   challenge_address: { burst: 60, everyMs: 2_000 },
   challenge_everybody: { burst: 1_000, everyMs: 20 },
 } as const;
@@ -59,7 +59,7 @@ export function makeThrottle(clock: Clock): Throttle {
   const failures = new BoundedMap<Failures>(MAX_SUBJECTS);
   const arrivals = new BoundedMap<number>(MAX_SUBJECTS);
 
-  /** GCRA: one moment per key says how far ahead of its allowance it is. */
+  /** GCRA: one timestamp per key says how far it is ahead of its allowance. */
   const take = (kind: keyof typeof ALLOWANCES, key: string): void => {
     const { burst, everyMs } = ALLOWANCES[kind];
     const name = `${kind} ${key}`;
@@ -70,13 +70,13 @@ export function makeThrottle(clock: Clock): Throttle {
     arrivals.set(name, next);
   };
 
-  const giveBack = (kind: keyof typeof ALLOWANCES, key: string): void => {
+  const refund = (kind: keyof typeof ALLOWANCES, key: string): void => {
     const name = `${kind} ${key}`;
     const arrival = arrivals.get(name);
     if (arrival !== undefined) arrivals.set(name, arrival - ALLOWANCES[kind].everyMs);
   };
 
-  const past = (key: string) => {
+  const failuresOf = (key: string) => {
     const found = failures.get(key);
     const now = clock.now();
     const count = found && now - found.lastAt < FORGET_MS ? found.count : 0;
@@ -87,20 +87,20 @@ export function makeThrottle(clock: Clock): Throttle {
   return {
     guess(kind, subject, address) {
       const key = `${kind} ${subject}`;
-      const { count, waitMs } = past(key);
+      const { count, waitMs } = failuresOf(key);
       if (waitMs > 0) throw tooMany(waitMs);
-      const place = addressKey(address);
-      take('address', place);
+      const addressGroup = addressKey(address);
+      take('address', addressGroup);
       take('everybody', '');
       failures.set(key, { count: count + 1, lastAt: clock.now() });
       return {
         right() {
           failures.delete(key);
-          giveBack('address', place);
+          refund('address', addressGroup);
         },
       };
     },
-    waits: (kind, subject) => past(`${kind} ${subject}`).waitMs > 0,
+    waits: (kind, subject) => failuresOf(`${kind} ${subject}`).waitMs > 0,
     forget(kind, subject, replacedAt) {
       const key = `${kind} ${subject}`;
       if ((failures.get(key)?.lastAt ?? Infinity) <= replacedAt) failures.delete(key);
@@ -112,8 +112,8 @@ export function makeThrottle(clock: Clock): Throttle {
 }
 
 function waitAfter(count: number): number {
-  if (count < FREE_TRIES) return 0;
-  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(count - FREE_TRIES, 10));
+  if (count < FREE_ATTEMPTS) return 0;
+  return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(count - FREE_ATTEMPTS, 10));
 }
 
 function tooMany(retryAfterMs: number): AuthRefusal {
@@ -122,7 +122,7 @@ function tooMany(retryAfterMs: number): AuthRefusal {
   });
 }
 
-/** One person has one IPv4 address or a whole /64 of IPv6 ones. */
+/** One client has one IPv4 address or a whole /64 of IPv6 addresses. */
 export function addressKey(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   if (!plain.includes(':')) return plain;
@@ -136,31 +136,31 @@ export function addressKey(address: string): string {
 }
 
 /**
- * Remembers at least the last `max / 2` keys that were touched and never more than `max`. Two generations instead of
- * an order of use: dropping the oldest key of a large Map one by one makes each look for it pass all those dropped before.
+ * Keeps at least the `max / 2` most recently set keys and never more than `max`. Two generations instead of an order of
+ * use: deleting the oldest key of a large Map one by one makes each search for it skip all the deleted ones before.
  */
 class BoundedMap<Value> {
-  readonly #half: number;
-  #young = new Map<string, Value>();
+  readonly #maxRecent: number;
+  #recent = new Map<string, Value>();
   #old = new Map<string, Value>();
 
   constructor(max: number) {
-    this.#half = Math.ceil(max / 2);
+    this.#maxRecent = Math.ceil(max / 2);
   }
 
   get(key: string): Value | undefined {
-    return this.#young.get(key) ?? this.#old.get(key);
+    return this.#recent.get(key) ?? this.#old.get(key);
   }
 
   set(key: string, value: Value): void {
-    this.#young.set(key, value);
-    if (this.#young.size < this.#half) return;
-    this.#old = this.#young;
-    this.#young = new Map();
+    this.#recent.set(key, value);
+    if (this.#recent.size < this.#maxRecent) return;
+    this.#old = this.#recent;
+    this.#recent = new Map();
   }
 
   delete(key: string): void {
-    this.#young.delete(key);
+    this.#recent.delete(key);
     this.#old.delete(key);
   }
 }

@@ -8,16 +8,16 @@ import { checkNewPassword, type Passwords } from './password.ts';
 import { AuthRefusal } from './refusal.ts';
 
 /**
- * People who can sign in. A person and their account have the same id and are made in one transaction, so that neither
- * exists without the other however the process ends.
+ * Users who can sign in. A user and their account have the same id and are created in one transaction, so that neither
+ * exists without the other, even after a crash.
  */
-export interface People {
+export interface Users {
   /**
-   * Throws `invalid_field`, `weak_password` or `email_taken`. `also` runs inside the transaction before the account
-   * exists, `afterwards` when it does.
+   * Throws `invalid_field`, `weak_password` or `email_taken`. Both callbacks run inside the transaction, the first before
+   * the account exists, the second after it was created.
    */
-  create(person: NewPerson, also?: Within, afterwards?: Within): Promise<AccountId>;
-  /** Gives an account that exists a way to sign in, or a new password. Ends its sessions, its second factor and its passkeys. */
+  create(user: NewUser, beforeInsert?: InTransaction, afterInsert?: InTransaction): Promise<AccountId>;
+  /** Sets the first or a new password of an existing account. Ends its sessions, its second factor and its passkeys. */
   setPassword(accountId: string, password: string): Promise<void>;
   checkPassword(accountId: string, password: string): Promise<boolean>;
   endSessions(accountId: string): Promise<void>;
@@ -27,17 +27,17 @@ export interface People {
   ): Promise<number | undefined>;
 }
 
-type Within = (tx: Transaction<Schema>, id: AccountId) => Promise<void>;
+type InTransaction = (tx: Transaction<Schema>, id: AccountId) => Promise<void>;
 
-export interface NewPerson {
+export interface NewUser {
   readonly email: string;
   readonly password: string;
   readonly name?: string | undefined;
-  /** Never from a request's body: the first run and an admin's explicit act are the only sources of `admin`. */
+  /** Never from a request's body: `admin` comes only from the setup or from an admin's explicit action. */
   readonly role: 'user' | 'admin';
 }
 
-export interface PeopleParts {
+export interface UsersParts {
   readonly store: Store;
   readonly passwords: Passwords;
   readonly clock: Clock;
@@ -45,19 +45,19 @@ export interface PeopleParts {
 
 export const MAX_NAME = 100;
 
-export function makePeople({ store, passwords, clock }: PeopleParts): People {
+export function makeUsers({ store, passwords, clock }: UsersParts): Users {
   return {
-    async create(person, also, afterwards) {
-      const email = normalEmail(person.email);
-      await checkNewPassword(person.password, email);
-      // Before the transaction: it takes long, and SQLite has one writer.
-      const hash = await passwords.hash(person.password);
+    async create(user, beforeInsert, afterInsert) {
+      const email = normalEmail(user.email);
+      await checkNewPassword(user.password, email);
+      // Before the transaction: hashing is slow, and SQLite has one writer.
+      const hash = await passwords.hash(user.password);
       const id = newAccountId(clock.now());
       await store.db.transaction().execute(async (tx) => {
-        await also?.(tx, id);
-        await insertAccount(tx, { id, email, role: person.role, now: clock.now() });
-        await insertSignIn(tx, { id, email, name: nameOf(person), hash, now: clock.now() });
-        await afterwards?.(tx, id);
+        await beforeInsert?.(tx, id);
+        await insertAccount(tx, { id, email, role: user.role, now: clock.now() });
+        await insertSignIn(tx, { id, email, name: nameOf(user), hash, now: clock.now() });
+        await afterInsert?.(tx, id);
       });
       await store.durable();
       return id;
@@ -115,7 +115,7 @@ export function makePeople({ store, passwords, clock }: PeopleParts): People {
   };
 }
 
-/** The account of somebody new. Throws `email_taken`; an account that exists is never handed to who claims its address. */
+/** Inserts the account of a new user. Throws `email_taken`: an existing account is never given to a new user with its address. */
 export async function insertAccount(
   tx: Transaction<Schema>,
   account: { id: string; email: string; role: 'user' | 'admin'; now: number },
@@ -132,16 +132,16 @@ export async function insertAccount(
   }
 }
 
-/** Another password for an account, or its first. Ends its sessions, its trusted devices and half-finished sign-ins. */
-export async function replacePassword(tx: Transaction<Schema>, person: Omit<SignIn, 'name'>): Promise<void> {
-  await tx.deleteFrom('auth_session').where('userId', '=', person.id).execute();
-  await tx.deleteFrom('auth_verification').where('value', '=', person.id).execute();
+/** Sets an account's first or a new password. Ends its sessions, its trusted devices and unfinished sign-ins. */
+export async function replacePassword(tx: Transaction<Schema>, user: Omit<SignIn, 'name'>): Promise<void> {
+  await tx.deleteFrom('auth_session').where('userId', '=', user.id).execute();
+  await tx.deleteFrom('auth_verification').where('value', '=', user.id).execute();
   await tx
     .deleteFrom('auth_account')
-    .where('userId', '=', person.id)
+    .where('userId', '=', user.id)
     .where('providerId', '=', 'credential')
     .execute();
-  await insertSignIn(tx, { ...person, name: '' });
+  await insertSignIn(tx, { ...user, name: '' });
 }
 
 interface SignIn {
@@ -152,27 +152,27 @@ interface SignIn {
   readonly now: number;
 }
 
-async function insertSignIn(tx: Transaction<Schema>, person: SignIn): Promise<void> {
-  const at = new Date(person.now).toISOString();
+async function insertSignIn(tx: Transaction<Schema>, user: SignIn): Promise<void> {
+  const at = new Date(user.now).toISOString();
   const stamps = { createdAt: at, updatedAt: at };
   await tx
     .insertInto('auth_user')
-    .values({ id: person.id, email: person.email, name: person.name, emailVerified: false, ...stamps })
+    .values({ id: user.id, email: user.email, name: user.name, emailVerified: false, ...stamps })
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute();
   await tx
     .insertInto('auth_account')
     .values({
       id: randomPart(24),
-      accountId: person.id,
+      accountId: user.id,
       providerId: 'credential',
-      userId: person.id,
-      password: person.hash,
+      userId: user.id,
+      password: user.hash,
       ...stamps,
     })
     .execute();
 }
 
-function nameOf(person: NewPerson): string {
-  return (person.name ?? '').normalize('NFKC').trim().slice(0, MAX_NAME);
+function nameOf(user: NewUser): string {
+  return (user.name ?? '').normalize('NFKC').trim().slice(0, MAX_NAME);
 }
