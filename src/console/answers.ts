@@ -4,12 +4,12 @@ import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { API_HEADERS } from './security.ts';
 
-/** Every answer of the console's API leaves here: with its headers, and an error in the one shape. */
+/** A JSON response with the headers of the console's API. */
 export function answer(value: unknown, requestId: string, headers: Record<string, string> = {}): Response {
   return Response.json(value, { headers: { ...API_HEADERS, 'x-request-id': requestId, ...headers } });
 }
 
-/** Adds what every answer has to one that a handler made itself. */
+/** Adds the API's headers to a response that a handler made itself. */
 export function withApiHeaders(response: Response, requestId: string): Response {
   for (const [name, value] of Object.entries({ ...API_HEADERS, 'x-request-id': requestId })) {
     if (!response.headers.has(name)) response.headers.set(name, value);
@@ -17,8 +17,8 @@ export function withApiHeaders(response: Response, requestId: string): Response 
   return response;
 }
 
-export function refusalAnswer(thrown: unknown, requestId: string, log: Log): Response {
-  const { status, code, message, param, retryAfterMs, extra } = described(thrown);
+export function errorResponse(thrown: unknown, requestId: string, log: Log): Response {
+  const { status, code, message, param, retryAfterMs, extra } = describeError(thrown);
   if (status >= 500) log.error('console_request_failed', { request: requestId, code, error: thrown });
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
   const headers = new Headers({ ...API_HEADERS, 'x-request-id': requestId });
@@ -30,7 +30,7 @@ export function refusalAnswer(thrown: unknown, requestId: string, log: Log): Res
   );
 }
 
-interface Described {
+interface ErrorDescription {
   readonly status: number;
   readonly code: string;
   readonly message: string;
@@ -39,11 +39,11 @@ interface Described {
   readonly extra?: Readonly<Record<string, string | number>>;
 }
 
-function described(thrown: unknown): Described {
+function describeError(thrown: unknown): ErrorDescription {
   if (thrown instanceof AuthRefusal) return thrown;
-  if (thrown instanceof ZodError) return wrongShape(thrown);
+  if (thrown instanceof ZodError) return invalidField(thrown);
   if (thrown instanceof Fault) return fromFault(thrown);
-  if (isStoreAway(thrown)) {
+  if (isStoreUnavailable(thrown)) {
     return {
       status: 503,
       code: 'service_unavailable',
@@ -55,7 +55,7 @@ function described(thrown: unknown): Described {
 }
 
 /** Connection refused, lost or too slow, or a database that is starting or stopping. */
-function isStoreAway(thrown: unknown): boolean {
+function isStoreUnavailable(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const code = 'code' in thrown ? String(thrown.code) : '';
   if (/^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|57P0|53300|08)/.test(code)) return true;
@@ -65,7 +65,7 @@ function isStoreAway(thrown: unknown): boolean {
 }
 
 /** The console may say 503 where the public API's documented list has only 500. */
-function fromFault(fault: Fault): Described {
+function fromFault(fault: Fault): ErrorDescription {
   const { code, message, param, retryAfterMs, extra } = fault;
   return {
     status: code === 'service_unavailable' ? 503 : fault.status,
@@ -77,7 +77,7 @@ function fromFault(fault: Fault): Described {
   };
 }
 
-function wrongShape(error: ZodError): Described {
+function invalidField(error: ZodError): ErrorDescription {
   const [issue] = error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
   const param = [...(issue?.path ?? []).map(String), ...(unknown === undefined ? [] : [unknown])].join('.');

@@ -37,7 +37,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
         heldUsd: '0.00',
         spend: { todayUsd: '0.00018' },
       });
-      // Two of one millisecond have no order.
+      // Two requests of the same millisecond have no defined order.
       expect(overview.latest.map(({ model, outcome }) => `${model} ${outcome}`).toSorted()).toEqual([
         'house-echo completed',
         'house-guide upstream_failed',
@@ -106,7 +106,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(daily).toContain('svc_chat,house-echo,3,0,300,120,150,0,0,0.00054');
     });
 
-    test('chats in the playground on the session alone and is told what it cost', async () => {
+    test('chats in the playground with only the session and sees what it cost', async () => {
       const dan = await site.user('dan@example.com');
       await site.credit(await dan.accountId(), 1);
       const body = { endpoint: 'svc_chat', model: 'house-echo', messages: [{ role: 'user', content: 'hi' }] };
@@ -152,7 +152,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect((await eve.must<Overview>('GET', '/api/console/overview')).lowBalance).toBeNull();
     });
 
-    test('has a gallery with its own pictures, which nobody else can see or delete', async () => {
+    test('has a gallery of its own images, which no other account can see or delete', async () => {
       const [fay, gus] = [await site.user('fay@example.com'), await site.user('gus@example.com')];
       const now = Date.now();
       const row = {
@@ -188,7 +188,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
   });
 
   describe('an admin', () => {
-    test('credits, limits, refunds once, and leaves a trace of each act', async () => {
+    test('credits, limits, refunds once, and every action is in the audit log', async () => {
       const ida = await site.user('ida@example.com');
       const id = await ida.accountId();
       const path = `/api/console/admin/accounts/${id}`;
@@ -227,7 +227,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(verified).toMatchObject({ ok: true, breaches: [] });
     });
 
-    test('makes codes that are worth their amount once, to whoever is first', async () => {
+    test('makes codes that can be redeemed once, by the first account', async () => {
       const made = await admin.must<{ batch: string; codes: string[] }>('POST', '/api/console/admin/codes', {
         amountUsd: '2.50',
         count: 3,
@@ -273,7 +273,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       }
     });
 
-    test('finds accounts by part of the address, taking % and _ as they are', async () => {
+    test('finds accounts by part of the address, with % and _ taken literally', async () => {
       await site.user('under_score@example.com');
       await site.user('underxscore@example.com');
       const find = async (search: string) => {
@@ -313,7 +313,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       await again.must('POST', '/api/auth/sign-in/email', { email: 'jon@example.com', password });
     });
 
-    test('edits the catalog with a preview, and a second editor is told', async () => {
+    test('edits the catalog with a preview, and a concurrent edit is refused', async () => {
       const { yaml, revision } = await admin.must<{ yaml: string; revision: number }>(
         'GET',
         '/api/console/admin/catalog',

@@ -13,7 +13,7 @@ import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
-import { answer, withApiHeaders, refusalAnswer } from './answers.ts';
+import { answer, withApiHeaders, errorResponse } from './answers.ts';
 import { billingRoutes } from './billing.ts';
 import { readConsoleBody } from './body.ts';
 import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
@@ -26,7 +26,7 @@ import { passkeyRoutes } from './passkeys.ts';
 import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { requestRoutes } from './requests.ts';
-import { ROUTES, type Rule } from './routes.ts';
+import { ROUTES, type RouteRule } from './routes.ts';
 import { requireOwnPage } from './security.ts';
 import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
@@ -53,7 +53,7 @@ export function makeConsole(parts: ConsoleParts): Console {
   };
 }
 
-/** Built from the route table: what is not in it does not exist. */
+/** Built from the route table: a route that is not in it does not exist. */
 export function consoleApp(parts: RouteParts): Hono<Env> {
   const app = new Hono<Env>();
   const endpoints = allEndpoints(parts);
@@ -76,8 +76,8 @@ export function consoleApp(parts: RouteParts): Hono<Env> {
   app.get('/api/auth/callback/:provider', (context) =>
     serveCallback(parts, context.req.raw, context.env.meta, context.req.param('provider')),
   );
-  app.notFound((context) => refusalAnswer(nothingHere(), context.env.meta.requestId, parts.log));
-  app.onError((error, context) => refusalAnswer(error, context.env.meta.requestId, parts.log));
+  app.notFound((context) => errorResponse(notFound(), context.env.meta.requestId, parts.log));
+  app.onError((error, context) => errorResponse(error, context.env.meta.requestId, parts.log));
   return app;
 }
 
@@ -107,7 +107,7 @@ function allEndpoints(parts: RouteParts): RouteHandlers {
   };
 }
 
-interface Arrival {
+interface IncomingCall {
   readonly request: Request;
   readonly meta: ConsoleMeta;
   readonly params: Record<string, string>;
@@ -115,47 +115,51 @@ interface Arrival {
 }
 
 interface Target {
-  readonly rule: Rule;
-  readonly endpoint: AnyEndpoint;
+  readonly rule: RouteRule;
+  readonly endpoint: UntypedHandler;
 }
 
-/** An endpoint without its types: `serve` checks at run time what they say at compile time. */
-interface AnyEndpoint {
+/** A route handler without its types: `serve` checks at run time what they say at compile time. */
+interface UntypedHandler {
   readonly query?: { parse(value: unknown): unknown };
   readonly body?: { parse(value: unknown): unknown };
   handle(call: unknown): Promise<unknown>;
 }
 
-/** The order is fixed: own page, who, what, again who for what matters, then the work. */
-async function serve(parts: RouteParts, { rule, endpoint }: Target, arrival: Arrival): Promise<Response> {
-  const { request, meta, params } = arrival;
+/** In this order: own page, access, query and body, fresh confirmation for sensitive actions, then the work. */
+async function serve(
+  parts: RouteParts,
+  { rule, endpoint }: Target,
+  incoming: IncomingCall,
+): Promise<Response> {
+  const { request, meta, params } = incoming;
   requireOwnPage(request, meta.origin);
-  const visitor = await admitted(parts, rule, arrival);
-  const query = endpoint.query ? endpoint.query.parse(arrival.query) : {};
+  const visitor = await requireAccess(parts, rule, incoming);
+  const query = endpoint.query ? endpoint.query.parse(incoming.query) : {};
   const body = endpoint.body
     ? endpoint.body.parse((await readConsoleBody(request, rule.maxBytes)).value)
     : undefined;
   if (rule.confirmed && visitor) requireConfirmed(visitor, parts.clock);
   const work = () => endpoint.handle({ request, meta, visitor, params, query, body });
-  const given =
+  const result =
     rule.audit !== undefined && visitor
-      ? await audited(parts, { action: rule.audit, visitor, params, body }, work)
+      ? await runAudited(parts, { action: rule.audit, visitor, params, body }, work)
       : await work();
-  return given instanceof Response ? withApiHeaders(given, meta.requestId) : answer(given, meta.requestId);
+  return result instanceof Response ? withApiHeaders(result, meta.requestId) : answer(result, meta.requestId);
 }
 
-/** Everybody who may use a route, and nobody else. The account is always the session's, never one that was sent. */
-async function admitted(
+/** Throws unless the caller may use the route. The account is always the session's, never one from the request. */
+async function requireAccess(
   { auth, setup }: RouteParts,
-  rule: Rule,
-  { request, meta }: Arrival,
+  rule: RouteRule,
+  { request, meta }: IncomingCall,
 ): Promise<Visitor | undefined> {
   const visitor = await auth.sessions.read(request.headers, authMeta(meta));
   switch (rule.who) {
     case 'public':
       return visitor;
     case 'setup':
-      if (!(await setup.needed())) throw nothingHere();
+      if (!(await setup.needed())) throw notFound();
       return visitor;
     case 'user':
     case 'admin':
@@ -168,15 +172,19 @@ async function admitted(
   }
 }
 
-interface Act {
+interface AuditedAction {
   readonly action: string;
   readonly visitor: Visitor;
   readonly params: Record<string, string>;
   readonly body: unknown;
 }
 
-/** Written down before it is done, so that nothing is done without a trace; what was refused gets a second line. */
-async function audited(parts: RouteParts, act: Act, work: () => Promise<unknown>): Promise<unknown> {
+/** Recorded before it is done, so that nothing is done without a record; a refusal adds a second entry. */
+async function runAudited(
+  parts: RouteParts,
+  act: AuditedAction,
+  work: () => Promise<unknown>,
+): Promise<unknown> {
   const entry = {
     actor: act.visitor.accountId,
     target: act.params['id'] ?? '',
@@ -193,11 +201,11 @@ async function audited(parts: RouteParts, act: Act, work: () => Promise<unknown>
   }
 }
 
-const NOT_WRITTEN_DOWN = new Set(['password', 'value', 'yaml', 'once']);
+const SECRET_FIELDS = new Set(['password', 'value', 'yaml', 'once']);
 
 function withoutSecrets(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !NOT_WRITTEN_DOWN.has(name)));
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !SECRET_FIELDS.has(name)));
 }
 
 async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
@@ -205,7 +213,7 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
   const { value } = await readConsoleBody(request);
   const visitor = await parts.auth.sessions.read(request.headers, authMeta(meta));
   const name = new URL(request.url).pathname.slice('/api/auth/'.length);
-  const given = await parts.auth.post(name, value, {
+  const result = await parts.auth.post(name, value, {
     headers: request.headers,
     meta: authMeta(meta),
     visitor,
@@ -215,20 +223,20 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
     const entry = { actor: visitor.accountId, action: audit, target: visitor.accountId, detail: {} };
     await writeAudit(parts.store, entry, parts.clock.now());
   }
-  return withApiHeaders(given, meta.requestId);
+  return withApiHeaders(result, meta.requestId);
 }
 
-/** Where a social provider sends the browser back to; the library checks that it was we who sent it there. */
+/** Where a social provider sends the browser back to; the library checks that the sign-in began here. */
 async function serveCallback(
   { auth }: RouteParts,
   request: Request,
   meta: ConsoleMeta,
   provider: string,
 ): Promise<Response> {
-  if (!auth.socialProviders.some((name) => name === provider)) throw nothingHere();
+  if (!auth.socialProviders.some((name) => name === provider)) throw notFound();
   return withApiHeaders(await auth.callback(request, authMeta(meta)), meta.requestId);
 }
 
-function nothingHere(): AuthRefusal {
+function notFound(): AuthRefusal {
   return new AuthRefusal('not_found', 'There is nothing here.');
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AUTH_ROUTES } from '../identity/sign-in/routes.ts';
 import type { ConsoleRoute } from './contract.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
-import { ROUTES, type Rule, type Who } from './routes.ts';
+import { ROUTES, type RouteRule, type RouteAccess } from './routes.ts';
 
 let site: TestConsole;
 let who: Record<'nobody' | 'user' | 'other' | 'disabled' | 'admin', Browser>;
@@ -26,21 +26,21 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-const routes = Object.entries(ROUTES) as [ConsoleRoute, Rule][];
-/** An id that nobody has: whoever may ask is told 404, whoever may not never gets that far. */
+const routes = Object.entries(ROUTES) as [ConsoleRoute, RouteRule][];
+/** An id that does not exist: callers with access get 404, the others are refused before that. */
 const pathOf = (route: string): string =>
   (route.split(' ')[1] ?? '').replaceAll(/\{\w+\}/g, 'nobody-has-this');
 const methodOf = (route: string): string => route.split(' ')[0] ?? '';
 
-/** What each kind of visitor must get from each kind of route; `in`: past the door, whatever is behind it. */
-const MATRIX: Record<Who, Record<keyof typeof who, 'in' | 401 | 403 | 404>> = {
+/** What each kind of caller must get from each kind of route; `in`: access is granted, whatever the result. */
+const MATRIX: Record<RouteAccess, Record<keyof typeof who, 'in' | 401 | 403 | 404>> = {
   public: { nobody: 'in', user: 'in', other: 'in', disabled: 'in', admin: 'in' },
   setup: { nobody: 404, user: 404, other: 404, disabled: 404, admin: 404 },
   user: { nobody: 401, user: 'in', other: 'in', disabled: 401, admin: 'in' },
   admin: { nobody: 401, user: 403, other: 403, disabled: 401, admin: 'in' },
 };
 
-describe('every route lets in whom the table says, and nobody else', () => {
+describe('every route grants access exactly as the table says', () => {
   for (const [route, rule] of routes) {
     test(route, async () => {
       for (const [name, visitor] of Object.entries(who) as [keyof typeof who, Browser][]) {
@@ -61,7 +61,7 @@ describe('every route lets in whom the table says, and nobody else', () => {
     });
   }
 
-  test('an API token is no session', async () => {
+  test('an API token is not a session', async () => {
     const { token } = await who.user.must<{ token: string }>('POST', '/api/console/token');
     const stranger = site.browser();
     for (const headers of [
@@ -87,7 +87,7 @@ describe('the table is complete', () => {
     expect(served).toHaveLength(listed.size);
   });
 
-  test('nothing of the sign-in library is open but what is listed', async () => {
+  test('only the listed routes of the sign-in library are exposed', async () => {
     const hidden = ['sign-up/email/x', 'update-user', 'delete-user', 'change-email', 'get-session', 'list-sessions', 'reset-password',
       'request-password-reset', 'set-password', 'link-social', 'unlink-account', 'refresh-token', 'get-access-token', 'verify-password',
       'two-factor/get-totp-uri', 'two-factor/send-otp', 'two-factor/verify-otp', 'two-factor/view-backup-codes',
@@ -109,7 +109,7 @@ describe('the table is complete', () => {
     expect(silent.map(([route]) => route)).toEqual(PREVIEW_ONLY);
   });
 
-  test('every answer says not to keep it, and where it may be used', async () => {
+  test('every response forbids caching and use by other origins', async () => {
     for (const path of [
       '/api/console/session',
       '/api/console/overview',
@@ -202,7 +202,7 @@ describe('a field that is not part of a form', () => {
     expect(after).toEqual(before);
   });
 
-  test('makes nobody an admin at sign-up', async () => {
+  test('does not make a new user an admin at sign-up', async () => {
     const smuggler = site.browser();
     const body = { email: 'smuggler@example.com', password: 'a perfectly fine phrase' };
     expect((await smuggler.call('POST', '/api/auth/sign-up/email', { ...body, role: 'admin' })).status).toBe(

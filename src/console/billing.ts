@@ -9,7 +9,7 @@ import type { RouteHandlers } from './visit.ts';
 
 export const entryFields = { ...pagingFields, kind: z.enum(['all', 'money']).optional() };
 
-/** What went in and out of the account, and codes that put something in. */
+/** The account's ledger entries, and redeeming codes. */
 export function billingRoutes(
   parts: RouteParts,
 ): Pick<RouteHandlers, 'GET /api/console/entries' | 'POST /api/console/redeem'> {
@@ -27,7 +27,7 @@ export function billingRoutes(
     'POST /api/console/redeem': {
       body: z.strictObject({ code: z.string().min(1).max(100) }),
       async handle({ visitor, body }) {
-        // A code is money: guessing is slowed down for each account, and a code is far too long to be guessed.
+        // A code is money: attempts are limited per account, and a code is far too long to be guessed.
         parts.auth.throttle.act('redeem', visitor.accountId);
         const redeemed = await parts.codes.redeem(body.code, visitor.accountId);
         if (!redeemed) {

@@ -33,7 +33,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Its own words would repeat what was sent, and that may be a password.
+    // The parser's message would repeat the input, which may be a password.
     throw new AuthRefusal('invalid_json', 'The body is not valid JSON.');
   }
 }

@@ -21,7 +21,7 @@ const changing = [
   .filter((route) => !route.startsWith('GET '))
   .map((route) => route.replaceAll(/\{\w+\}/g, 'x').split(' ') as [string, string]);
 
-/** Sent with the admin's cookies, as a browser would for any other site. */
+/** Sent with the admin's cookies, as a browser does for requests from other sites. */
 function send(method: string, path: string, headers: Record<string, string>): Promise<Response> {
   const cookie = [...admin.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   return fetch(`${site.url}${path}`, {

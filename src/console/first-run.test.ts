@@ -24,7 +24,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
   };
 
   describe('the first run', () => {
-    test('makes exactly one admin, however many try at once, and is gone afterwards', async () => {
+    test('creates exactly one admin, however many requests try at once, and is unavailable afterwards', async () => {
       const site = await open();
       const issued = await site.setup.issue();
       const token = issued?.token ?? '';

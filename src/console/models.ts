@@ -4,7 +4,7 @@ import type { EndpointItem, ModelItem, ListedPrice } from './contract.ts';
 import type { BackendHealth, RouteParts } from './parts.ts';
 import type { RouteHandlers } from './visit.ts';
 
-/** What is sold, for everybody to see. */
+/** The endpoints and models that are sold; public. */
 export function modelRoutes({
   catalog,
   backends,
@@ -32,7 +32,7 @@ function endpointItem(endpoint: Endpoint, backends: BackendHealth): EndpointItem
   };
 }
 
-/** Down when nobody can serve it, degraded when somebody who should cannot. */
+/** Down when no backend can serve it, degraded when some of its backends cannot. */
 function statusOf(endpoint: Endpoint, backends: BackendHealth): EndpointItem['status'] {
   const states = new Map(backends.list().map(({ name, state }) => [name, state]));
   const used = endpoint.places.flat().map(({ upstream }) => states.get(upstream) ?? 'ok');

@@ -37,7 +37,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
       expect((await site.ledger.verify()).breaches).toEqual([]);
     });
 
-    test('is given once, however many set up at once', async () => {
+    test('is given once, however many setups run at once', async () => {
       const site = await open();
       const token = (await site.setup.issue())?.token;
       const tries = Array.from({ length: 20 }, (_, n) =>

@@ -20,9 +20,9 @@ const codeOf = ({ status, body }: { status: number; body: object }) => [
 const isIn = async (browser: Browser) =>
   (await browser.must<{ user: unknown }>('GET', '/api/console/session')).user !== null;
 
-test('a passkey that was added signs its owner in, and nobody once it is removed', () => wholeLife(site));
+test('a passkey signs its owner in until it is removed', () => wholeLife(site));
 
-test('so it does on Postgres', async () => {
+test('a passkey signs its owner in until it is removed, on Postgres', async () => {
   const postgres = await testPostgres();
   const onPostgres = await testConsole({ databaseUrl: await postgres.freshDatabase() });
   try {
@@ -33,7 +33,7 @@ test('so it does on Postgres', async () => {
   }
 }, 60_000);
 
-test('a passkey stands for the second factor too, so the device must have checked its owner', async () => {
+test('a passkey replaces the second factor too, so the device must have verified its owner', async () => {
   const careless = await site.user('careless@example.com');
   const unchecked = new Device(site.url, { ownerChecked: false });
   expect(codeOf(await unchecked.register(careless, 'touch only'))).toEqual([401, 'invalid_credentials']);
@@ -43,7 +43,7 @@ test('a passkey stands for the second factor too, so the device must have checke
   expect(codeOf(await device.signIn(site.browser()))).toEqual([401, 'invalid_credentials']);
 });
 
-test('an answer made for another site, another challenge or by another key opens nothing', async () => {
+test('a response for another site, for another challenge or by another key does not sign in', async () => {
   const owner = await site.user('target@example.com');
   const device = new Device(site.url);
   await device.register(owner, 'key');
@@ -61,7 +61,7 @@ test('an answer made for another site, another challenge or by another key opens
   }
 });
 
-test('an answer counts once', async () => {
+test('a response can be used once', async () => {
   const owner = await site.user('once@example.com');
   const device = new Device(site.url);
   await device.register(owner, 'key');
@@ -74,7 +74,7 @@ test('an answer counts once', async () => {
   expect(codeOf(await device.answer(again, asked))).toEqual([401, 'invalid_credentials']);
 });
 
-test('adding and removing want a fresh confirmation, and only the owner can', async () => {
+test('adding and removing need a fresh confirmation, and only the owner can', async () => {
   const owner = await site.user('sudo-key@example.com');
   const device = new Device(site.url);
   await device.register(owner, 'first');
@@ -94,7 +94,7 @@ test('adding and removing want a fresh confirmation, and only the owner can', as
   await owner.must('DELETE', path);
 });
 
-test('a disabled account stays shut, and a password set by the operator ends the passkeys', async () => {
+test('a disabled account cannot sign in, and a password set by the operator removes the passkeys', async () => {
   const owner = await site.user('ended@example.com');
   const id = await owner.accountId();
   const device = new Device(site.url);
@@ -168,7 +168,7 @@ function newKey() {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
-/** An authenticator in software, with switches for what an honest one would not do. */
+/** A software authenticator with options for what a correct one would not do. */
 class Device {
   readonly origin: string;
   ownerChecked: boolean;

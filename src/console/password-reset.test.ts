@@ -111,7 +111,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
     expect((await use(token)).status).toBe(200);
   });
 
-  test('lets in who had to wait after wrong passwords, on every node', async () => {
+  test('ends the wait after wrong passwords, on every node', async () => {
     const id = await (await site.user('guessed@example.com')).accountId();
     const { store, clock } = site;
     const node = makeAuth({ store, clock, secret: 'another node', log: silentLog });
@@ -134,7 +134,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
-  test('does not stand for the second factor, and ends the trust in devices', async () => {
+  test('does not replace the second factor, and ends trusted devices', async () => {
     const person = await site.user('factor@example.com');
     const id = await person.accountId();
     const { totpURI } = await person.must<{ totpURI: string }>('POST', '/api/auth/two-factor/enable', {
@@ -201,7 +201,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
     expect(codeOf(await admin.call<ErrorReply>('POST', linkPath('acc_nobody')))).toEqual([404, 'not_found']);
   });
 
-  test('is guarded: guesses from one address are slowed down', async () => {
+  test('guesses from one address are slowed down', async () => {
     const guesser = site.browser();
     const body = { token: 'x'.repeat(43), password: NEW_PASSWORD };
     const statuses: number[] = [];
@@ -219,7 +219,7 @@ describe.each(Object.entries(DATABASES))('a reset link on %s', (_name, start) =>
     expect((await signIn('api-only@example.com', NEW_PASSWORD)).status).toBe(200);
   });
 
-  test('is asked for where the site settings say whom to ask', async () => {
+  test('the sign-in page shows the contact from the site settings', async () => {
     const contact = async () =>
       (await site.browser().must<{ site: { contact: string } }>('GET', '/api/console/session')).site.contact;
     expect(await contact()).toBe('');

@@ -7,7 +7,7 @@ type ResetRoutes = `POST /api/console/password-reset${'' | '/check'}`;
 
 const token = z.string().max(100);
 
-/** Somebody with a reset link, who is not signed in: whether it is good, and the new password. */
+/** For a user with a reset link who is not signed in: whether the link is valid, and setting the new password. */
 export function passwordResetRoutes({ auth, clock }: RouteParts): Pick<RouteHandlers, ResetRoutes> {
   return {
     'POST /api/console/password-reset/check': {

@@ -48,7 +48,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
     expect(await signUp(site, 'early@example.com')).toEqual([200, undefined]);
   });
 
-  test('refused tries before the first administrator use up nobody’s allowance', async () => {
+  test('attempts refused before there is an administrator do not use up the allowance', async () => {
     const site = await open();
     const visitor = site.browser();
     const body = { email: 'eager@example.com', password: PASSWORD };
@@ -87,7 +87,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, start) => {
     expect(await signUp(site, 'late@example.com')).toEqual([200, undefined]);
   });
 
-  test('or it takes an invite, which is good once, until its end, and until it is taken back', async () => {
+  test('or it takes an invite, which is valid once, until it expires or is revoked', async () => {
     const site = await open();
     const admin = await site.admin();
     await admin.must('PATCH', '/api/console/admin/settings', { signUp: 'invite' });

@@ -11,7 +11,7 @@ export function requestItem(row: LoggedRequest): RequestItem {
     model: row.model,
     kind: row.kind === 'images' ? 'images' : 'chat',
     state: row.state,
-    // Written by the ledger, which knows no other words.
+    // Written by the ledger, which uses no other values.
     outcome: row.outcome as RequestOutcome | null,
     errorCode: row.error_code,
     stream: row.stream === 1,

@@ -1,13 +1,13 @@
 import type { ConsoleRoute } from './contract.ts';
 
-/** Who may call a route. `setup`: anybody, but only until the first admin exists. */
-export type Who = 'public' | 'setup' | 'user' | 'admin';
+/** Who may call a route. `setup`: anyone, but only until the first admin exists. */
+export type RouteAccess = 'public' | 'setup' | 'user' | 'admin';
 
-export interface Rule {
-  readonly who: Who;
+export interface RouteRule {
+  readonly who: RouteAccess;
   /** The password must have been entered within the last minutes. */
   readonly confirmed?: true;
-  /** What the audit log calls it. Every admin route that changes something has one. */
+  /** Its name in the audit log. Every admin route that changes something has one. */
   readonly audit?: string;
   readonly maxBytes?: number;
 }
@@ -29,7 +29,7 @@ export const ROUTES = {
   'GET /api/console/setup': { who: 'setup' },
   'POST /api/console/setup': { who: 'setup' },
   'POST /api/console/password-reset/check': { who: 'public' },
-  // The account itself is written down as the one who did it: the handler knows which it is.
+  // The audit entry names the account itself as the actor, so the handler writes it.
   'POST /api/console/password-reset': { who: 'public' },
 
   'POST /api/console/confirm': user,
@@ -37,7 +37,7 @@ export const ROUTES = {
   'DELETE /api/console/sessions/{id}': user,
   'GET /api/console/overview': user,
   'GET /api/console/token': user,
-  // Replacing needs a confirmation, creating the first one does not: the handler knows which it is.
+  // Replacing needs a confirmation, creating the first one does not: the handler decides.
   'POST /api/console/token': user,
   'DELETE /api/console/token': { who: 'user', confirmed: true },
   'GET /api/console/quickstart': user,
@@ -84,9 +84,9 @@ export const ROUTES = {
   'POST /api/console/admin/invites': act('invite.make'),
   'DELETE /api/console/admin/invites/{id}': act('invite.remove'),
   'GET /api/console/admin/catalog': admin,
-  // A preview keeps nothing, so there is nothing to write down.
+  // A preview stores nothing, so there is nothing to record.
   'POST /api/console/admin/catalog/propose': { who: 'admin', maxBytes: 4 * MEGABYTE },
-  // Whoever says where the backends are says where the keys go.
+  // Changing a backend's address changes where its key is sent.
   'POST /api/console/admin/catalog': { ...actConfirmed('catalog.save'), maxBytes: 4 * MEGABYTE },
   'GET /api/console/admin/catalog/history': admin,
   'GET /api/console/admin/catalog/history/{id}': admin,
@@ -99,4 +99,4 @@ export const ROUTES = {
   'GET /api/console/admin/audit': admin,
   'GET /api/console/admin/settings': admin,
   'PATCH /api/console/admin/settings': act('settings.change'),
-} as const satisfies Record<ConsoleRoute, Rule>;
+} as const satisfies Record<ConsoleRoute, RouteRule>;

@@ -1,8 +1,8 @@
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 
 /**
- * What a page of the console may load and do: its own files, nothing else. What models write is hostile, so no inline
- * script runs and no string becomes markup.
+ * What a page of the console may load: its own files, nothing else. The output of models is untrusted, so no inline script
+ * runs and no string becomes markup.
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -45,8 +45,8 @@ export const STRICT_TRANSPORT = 'max-age=31536000; includeSubDomains';
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Refuses what another site made the browser send. A browser says where a request comes from in `Sec-Fetch-Site`; an old
- * one at least in `Origin`. Whoever says neither is no page of ours.
+ * Refuses requests that another site made the browser send. A browser sends a request's origin in `Sec-Fetch-Site`, an old
+ * one at least in `Origin`. A request with neither does not come from our pages.
  */
 export function requireOwnPage(request: Request, origin: string): void {
   if (SAFE_METHODS.has(request.method)) return;
@@ -57,13 +57,13 @@ export function requireOwnPage(request: Request, origin: string): void {
   if (!own) throw new AuthRefusal('cross_site', 'This request did not come from a page of this site.');
 }
 
-/** A form of another site can send text or form fields without asking, but not this type. */
+/** A form of another site can send text or form fields without a CORS preflight, but not this type. */
 export function requireJson(request: Request): void {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') throw new AuthRefusal('unsupported_media_type', 'Send application/json.');
 }
 
-/** Hosts are compared, not schemes: a proxy that ends TLS may not tell us which one the browser used. */
+/** Hosts are compared, not schemes: a proxy that terminates TLS may not tell which scheme the browser used. */
 function sameHost(from: string, origin: string): boolean {
   return URL.canParse(from) && new URL(from).host === new URL(origin).host;
 }

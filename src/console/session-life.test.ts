@@ -3,7 +3,7 @@ import { testConsole } from './testing/harness.ts';
 
 const DAY = 86_400_000;
 
-test('a session lives a week without use, and a month at the very most', async () => {
+test('a session lasts a week without use, and a month at most', async () => {
   const site = await testConsole();
   try {
     await site.admin();

@@ -25,14 +25,14 @@ const setupSchema = z.strictObject({
   name: z.string().max(100).optional(),
 });
 
-/** Who is here, what they may do next, and the first run. */
+/** The current session, its confirmation, the list of sessions, and the first run. */
 export function sessionRoutes(parts: RouteParts): Pick<RouteHandlers, SessionRoutes> {
   const { auth, setup } = parts;
   return {
     'GET /api/console/session': {
       async handle({ request, meta, visitor }) {
         const state = await sessionState(parts, visitor);
-        // Every page begins with this call, so this is where a session in use is kept from ending.
+        // Every page begins with this call, so a session in use is extended here.
         const cookie = visitor && (await auth.sessions.prolong(request.headers, authMeta(meta)));
         return cookie === undefined ? state : answer(state, meta.requestId, { 'set-cookie': cookie });
       },

@@ -16,7 +16,7 @@ const patchSchema = z.strictObject({
   lowBalanceUsd: z.string().max(30).nullish(),
 });
 
-/** How somebody wants their console. */
+/** A user's console preferences. */
 export function settingsRoutes(
   parts: RouteParts,
 ): Pick<RouteHandlers, 'GET /api/console/settings' | 'PATCH /api/console/settings'> {

@@ -23,7 +23,7 @@ const signUp = (body: Record<string, unknown>) =>
   site.browser().call<ErrorReply>('POST', '/api/auth/sign-up/email', { password: PASSWORD, ...body });
 
 describe('signing in', () => {
-  test('tells nobody whether an address is known', async () => {
+  test('does not reveal whether an address has an account', async () => {
     await site.user('known@example.com');
     const wrong = await signIn(site.browser(), 'known@example.com', 'not the password');
     const unknown = await signIn(site.browser(), 'unknown@example.com', 'not the password');
@@ -33,7 +33,7 @@ describe('signing in', () => {
     expect(names(unknown.headers)).toEqual(names(wrong.headers));
   });
 
-  test('one mailbox is one account, however it is written', async () => {
+  test('one mailbox has one account, however its address is written', async () => {
     await site.user('Straße@example.com'.replace('ß', 'ss'));
     for (const email of [
       'STRASSE@example.com',
@@ -49,7 +49,7 @@ describe('signing in', () => {
     }
   });
 
-  test('a password is refused before it is hashed when it is short, long or everybody’s', async () => {
+  test('a password that is too short, too long or too common is refused before it is hashed', async () => {
     for (const password of [
       'short',
       'x'.repeat(129),
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect(line).not.toContain('Domain');
   });
 
-  test('a session token read from the database opens nothing', async () => {
+  test('a session token read from the database cannot be used', async () => {
     const thief = site.browser();
     const rows = await site.store.db.selectFrom('auth_session').select('token').execute();
     for (const { token } of rows.slice(0, 5)) {
@@ -131,7 +131,7 @@ describe('signing in', () => {
 });
 
 describe('guessing', () => {
-  test('is slowed down for an account from any number of addresses, and then lets its owner in again', async () => {
+  test('is slowed down for an account from any number of addresses, and its owner can sign in again afterwards', async () => {
     await site.user('target@example.com');
     const statuses: number[] = [];
     for (let n = 0; n < 8; n++)
@@ -159,7 +159,7 @@ describe('guessing', () => {
     expect((await signIn(site.browser('2001:db8:1:3::1'), 'known@example.com')).status).toBe(200);
   });
 
-  test('cannot slip through by arriving all at once', async () => {
+  test('cannot bypass the limit with concurrent requests', async () => {
     await site.user('burst@example.com');
     const replies = await Promise.all(
       Array.from({ length: 30 }, (_, n) => signIn(site.browser(), 'burst@example.com', `wrong ${n} wrong`)),
@@ -168,7 +168,7 @@ describe('guessing', () => {
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(25);
   });
 
-  test('a flood of sign-ups from one address ends', async () => {
+  test('sign-ups from one address are limited', async () => {
     const statuses = new Set<number>();
     for (let n = 0; n < 12; n++) {
       const browser = site.browser('203.0.113.9');
@@ -216,7 +216,7 @@ describe('a session ends', () => {
     expect(await alive(old)).toBe(false);
   });
 
-  test('when one of its siblings ends it', async () => {
+  test('when another session of the account ends it', async () => {
     const first = await site.user('siblings@example.com');
     const second = site.browser();
     await signIn(second, 'siblings@example.com');
@@ -230,7 +230,7 @@ describe('a session ends', () => {
     expect([await alive(first), await alive(second)]).toEqual([true, false]);
   });
 
-  test('when the account is disabled or gains or loses power', async () => {
+  test('when the account is disabled or its role changes', async () => {
     const person = await site.user('power@example.com');
     const path = `/api/console/admin/accounts/${await person.accountId()}`;
     for (const act of ['promote', 'demote', 'disable']) {

@@ -5,9 +5,9 @@ import type { Exchange } from '../http/caller.ts';
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly mime: string;
-  /** The name carries a hash of the content: it may be cached for ever. */
+  /** The name contains a hash of the content, so it may be cached indefinitely. */
   readonly immutable: boolean;
-  /** The same bytes compressed, where that is worth it. */
+  /** The same bytes compressed, where that saves enough. */
   readonly gzip?: Uint8Array<ArrayBuffer> | undefined;
 }
 

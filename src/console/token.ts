@@ -8,7 +8,7 @@ import type { RouteHandlers } from './visit.ts';
 
 type TokenRoutes = 'GET /api/console/token' | 'POST /api/console/token' | 'DELETE /api/console/token';
 
-/** The account's one API token: made, shown once, replaced, taken back. */
+/** The account's API token: created, shown once, replaced, revoked. */
 export function tokenRoutes(parts: RouteParts): Pick<RouteHandlers, TokenRoutes> {
   const { store, accounts, clock } = parts;
   const tokenRow = (accountId: string) =>

@@ -20,7 +20,7 @@ const querySchema = z.strictObject({ from: day, to: day });
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
-/** What was used, by day, model and endpoint: a table, and the same as a file. */
+/** Usage by day, model and endpoint, as a table and as a CSV file. */
 export function usageRoutes(
   parts: RouteParts,
 ): Pick<RouteHandlers, 'GET /api/console/usage' | 'GET /api/console/usage.csv'> {

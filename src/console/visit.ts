@@ -4,10 +4,10 @@ import type { RequestId } from '../std/ids.ts';
 import type { Answer, BodyOf, ConsoleRoute, ParamsOf, QueryOf } from './contract.ts';
 import type { ROUTES } from './routes.ts';
 
-/** How a request reached the console; `http/` knows. */
+/** How a request arrived, as determined by `http/`. */
 export interface ConsoleMeta {
   readonly requestId: RequestId;
-  /** Scheme and host as the browser sees them, believed proxies included. */
+  /** Scheme and host as the browser sees them, also through trusted proxies. */
   readonly origin: string;
   readonly address: string;
 }
@@ -16,7 +16,7 @@ export function authMeta({ origin, address }: ConsoleMeta): AuthMeta {
   return { origin, address, secure: origin.startsWith('https:') };
 }
 
-/** One call of one route, checked: what a handler gets. */
+/** One checked call of one route, as a handler gets it. */
 export interface ConsoleCall<Key extends ConsoleRoute> {
   readonly request: Request;
   readonly meta: ConsoleMeta;
@@ -26,7 +26,7 @@ export interface ConsoleCall<Key extends ConsoleRoute> {
   readonly body: Loose<BodyOf<Key>>;
 }
 
-/** A route's shape check and its work. Both schemas refuse fields that the contract does not have. */
+/** A route's schemas and its handler. Both schemas refuse fields that the contract does not have. */
 export interface RouteHandler<Key extends ConsoleRoute> {
   readonly query?: z.ZodType<Loose<QueryOf<Key>>>;
   readonly body?: z.ZodType<Loose<BodyOf<Key>>>;
@@ -35,5 +35,5 @@ export interface RouteHandler<Key extends ConsoleRoute> {
 
 export type RouteHandlers = { readonly [Key in ConsoleRoute]: RouteHandler<Key> };
 
-/** What a schema yields: an optional field may be there with `undefined`. */
+/** The output type of a schema: an optional field may be present with `undefined`. */
 export type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };

@@ -15,7 +15,7 @@ import { tokenCount } from './tokens.ts';
 /** How a reply is delivered: at what pace, and whether it breaks half-way. */
 export interface ReplyPacing {
   readonly pauseMs: number;
-  /** `event`: an error event; `cut`: the connection ends without a word; `stall`: silence until `idleMs` is over. */
+  /** `event`: an error event; `cut`: the connection ends without an error; `stall`: nothing is sent until `idleMs` is over. */
   readonly breaks?: 'event' | 'cut' | 'stall' | undefined;
 }
 
@@ -37,8 +37,8 @@ export async function produceAnswer(production: Production): Promise<ChatAnswer>
 }
 
 const DEFAULT_MAX_TOKENS = 16_384;
-/** However slowly an answer was asked for, a whole one is not held back longer than this. */
-const LONGEST_WAIT_MS = 120_000;
+/** The longest delay of a non-streamed answer, however slow it was requested. */
+const MAX_WAIT_MS = 120_000;
 
 function usageOf({ call, reply }: Pick<Production, 'call' | 'reply'>): ChatUsage {
   const prompt = tokenCount(promptText(call.request));
@@ -55,7 +55,7 @@ function usageOf({ call, reply }: Pick<Production, 'call' | 'reply'>): ChatUsage
 
 async function whole(production: Production): Promise<ChatAnswer> {
   const { call, reply, delivery, createdS } = production;
-  const waitMs = Math.min(LONGEST_WAIT_MS, delivery.pauseMs * replyDeltas(reply).length);
+  const waitMs = Math.min(MAX_WAIT_MS, delivery.pauseMs * replyDeltas(reply).length);
   await pause(waitMs, call.signal);
   if (delivery.breaks)
     throw new UpstreamFailure('server', 'house-echo was told to break off', { status: 500, blameless: true });
@@ -133,7 +133,7 @@ function* eventsOf(production: Production): Generator<StreamEvent> {
   yield { kind: 'done' };
 }
 
-/** Half of the events, and then what the delivery asks for. */
+/** Half of the events, then the requested failure. */
 function breaking({ delivery }: Production, events: readonly StreamEvent[]): readonly StreamEvent[] {
   if (!delivery.breaks) return events;
   const half = events.slice(0, Math.ceil(events.length / 2));

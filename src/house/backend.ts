@@ -2,7 +2,7 @@ import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Upstream } from '../upstream/port.ts';
 
-/** The built-in backend. Guides, index and painter are loaded by the first call: most installations sell others. */
+/** The built-in backend. Guides, index and painter are loaded by the first call: most installations sell other models. */
 export function houseBackend(config: UpstreamConfig, parts: { readonly clock: Clock }): Upstream {
   let loaded: Promise<Upstream> | undefined;
   const house = (): Promise<Upstream> =>

@@ -1,6 +1,6 @@
 import type { ChatMessage, ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 
-/** What the house models read of a request. */
+/** What the house models use of a request. */
 
 /** The words of a message, whatever form its content has. */
 export function messageText(message: ChatMessage): string {

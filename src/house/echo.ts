@@ -31,7 +31,7 @@ export function echo(request: ChatRequest): { readonly reply: HouseReply; readon
 
 function replyTo(request: ChatRequest, commands: Commands): HouseReply {
   const results = trailingToolResults(request);
-  // Results end a round trip: asking for the tool again would loop for ever.
+  // Tool results end the round trip: calling the tool again would loop endlessly.
   if (results.length > 0) return textReply(resultSentence(results));
   const calls = toolCalls(request, commands);
   if (calls) return calls;
@@ -124,7 +124,7 @@ function breakOf(code: string): ReplyPacing['breaks'] {
   }
 }
 
-/** What a caller asked for must not count against the backend, or one account could close it for all. */
+/** A requested failure must not count against the backend, or one account could make it unavailable for all. */
 function failureFor(code: string): UpstreamFailure {
   const told = 'house-echo was told to fail';
   const blameless = true;

@@ -6,7 +6,7 @@ export function excerptOf(section: Section, question: string, characters: number
   if (section.body.length <= characters) return section.body;
   const wanted = new Set(searchTermsOf(question));
   const blocks = blocksOf(section.body).map((text, place) => ({ text, place, worth: worthOf(text, wanted) }));
-  // The first block says what the section is about; without it the others hang in the air.
+  // The first block says what the section is about; without it the others lack context.
   const [lead, ...others] = blocks;
   if (!lead) return '';
   const chosen = [lead];

@@ -15,7 +15,7 @@ export function guide(request: ChatRequest): HouseReply {
   return textReply(answerFormatOf(request).kind === 'json' ? JSON.stringify({ answer: text }) : text);
 }
 
-/** Longer questions are read from their end, where the asking usually is. */
+/** Of longer questions only the end is read, where the actual question usually is. */
 const MAX_QUESTION = 2_000;
 const MAX_EARLIER = 4;
 /** Below this share of the question a section is not an answer, below the other not even a hint. */

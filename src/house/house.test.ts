@@ -192,7 +192,7 @@ describe('every house chat model', () => {
     expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'one' } });
   });
 
-  test('a model that the house does not have is rejected in words for the client', async () => {
+  test('an unknown model is rejected with a message for the client', async () => {
     const failure = await failureOf(house.chat(call(ask('hi'), 'gpt-9')));
     expect(failure).toMatchObject({ kind: 'rejected', retryable: false });
     expect(failure.publicMessage).toContain('gpt-9');
@@ -273,7 +273,7 @@ describe('house-echo', () => {
     expect(events).not.toContain('[DONE]');
   });
 
-  test('/error cut ends without a finish, /error stall falls silent and fails', async () => {
+  test('/error cut ends without a finish, /error stall stops sending and fails', async () => {
     const events = await streamed(ask('/error cut\none two three four five six'));
     expect(assemble(events).finish).toBeUndefined();
     expect(await failureOf(streamed(ask('/error stall\none two three')))).toMatchObject({ kind: 'timeout' });
@@ -305,7 +305,7 @@ describe('house-echo and tools', () => {
     }
   });
 
-  test('tool_choice none is obeyed, an unknown tool and bad JSON are told in words', async () => {
+  test('tool_choice none is respected, an unknown tool and invalid JSON get a clear message', async () => {
     expect(
       (await whole(ask('/tool weather', { tools, tool_choice: 'none' }))).choices[0]?.finish_reason,
     ).toBe('stop');
@@ -383,7 +383,7 @@ describe('an abort', () => {
     await failureOf(next);
   });
 
-  test('ends a stream that nobody reads, a whole answer that waits, and an attempt that has not begun', async () => {
+  test('ends a stream that is not read, a delayed whole answer, and an attempt that has not begun', async () => {
     const stop = new AbortController();
     const idle = await house.chat(call(ask('one two', { stream: true }), 'house-echo', stop.signal));
     const waiting = house.chat(call(ask('/slow 10000\none two'), 'house-echo', stop.signal));

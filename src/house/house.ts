@@ -71,7 +71,7 @@ async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAn
       })),
     };
   } catch (thrown) {
-    // One picture that failed fails the request: the others must not go on being painted for nobody.
+    // One failed picture fails the request, so the others need not be painted.
     stop.abort();
     throw thrown;
   }

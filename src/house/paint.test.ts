@@ -206,7 +206,7 @@ describe('the paint pool', () => {
     own.close();
   });
 
-  test('a full queue refuses at once, with a time to come back, and is not held against the backend', async () => {
+  test('a full queue refuses at once with a retry time, and does not count against the backend', async () => {
     const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, patienceMs: 30_000 });
     const accepted = [own.paint(order, never), own.paint(order, never)];
     expect(await failureOf(own.paint(order, never))).toMatchObject({
@@ -218,7 +218,7 @@ describe('the paint pool', () => {
     own.close();
   });
 
-  test('an abort rejects at once and gives its place in the queue away', async () => {
+  test('an abort rejects at once and frees its place in the queue', async () => {
     const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, patienceMs: 30_000 });
     const first = own.paint(order, never);
     const stop = new AbortController();
@@ -231,7 +231,7 @@ describe('the paint pool', () => {
     own.close();
   });
 
-  test('a picture that takes too long is given up, and the next one is painted by another thread', async () => {
+  test('a picture that takes too long is abandoned, and the next one is painted by another thread', async () => {
     const own = new PaintPool({ workers: 1, queue: 2, idleMs: 1_000, patienceMs: 1 });
     expect(await failureOf(own.paint({ ...order, width: 1024, height: 1024 }, never))).toMatchObject({
       kind: 'timeout',

@@ -3,7 +3,12 @@ import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
 import { chatAdmission, FREE, IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { availableOf, decide, type AccountState, type Decision } from './decide.ts';
-import { paperAvailable, paperBacklogAfter, paperBacklogUs, paperDecision } from './testing/model-rules.ts';
+import {
+  expectedAvailable,
+  expectedBacklogAfter,
+  expectedBacklogUs,
+  expectedDecision,
+} from './testing/model-rules.ts';
 import type { AdmissionRequest } from './port.ts';
 import { MAX_COUNT, MAX_TOKEN_PRICE, type Price } from './price.ts';
 
@@ -67,7 +72,7 @@ test('every decision is the one that the rules on paper make, with its amounts, 
     fc.property(state, request, (account, wanted) => {
       const decision = decide(account, wanted, NOW_US);
       expect(decision).toEqual(onPaper(account, wanted));
-      expect(BigInt(availableOf(account))).toBe(paperAvailable(inBigInts(account)));
+      expect(BigInt(availableOf(account))).toBe(expectedAvailable(inBigInts(account)));
       const name = decision.kind === 'admit' ? loweredOrNot(decision.output, wanted) : decision.reason;
       seen.set(name, (seen.get(name) ?? 0) + 1);
     }),
@@ -102,14 +107,14 @@ function loweredOrNot(output: number, { ceiling }: AdmissionRequest): string {
 function onPaper(account: AccountState, wanted: AdmissionRequest): Decision {
   const { perMinute, arrivalUs, concurrent } = account;
   // A clock that jumped back blocks for no longer than the whole limit.
-  const backlogUs = paperBacklogUs(perMinute, BigInt(arrivalUs - NOW_US), 0n);
-  const decision = paperDecision(inBigInts(account), { perMinute, backlogUs }, concurrent, wanted);
+  const backlogUs = expectedBacklogUs(perMinute, BigInt(arrivalUs - NOW_US), 0n);
+  const decision = expectedDecision(inBigInts(account), { perMinute, backlogUs }, concurrent, wanted);
   return decision.kind === 'refuse'
     ? { ...decision, required: nanoUsd(Number(decision.required)) }
     : {
         ...decision,
         hold: nanoUsd(Number(decision.hold)),
-        arrivalUs: NOW_US + Number(paperBacklogAfter({ perMinute, backlogUs })),
+        arrivalUs: NOW_US + Number(expectedBacklogAfter({ perMinute, backlogUs })),
       };
 }
 

@@ -17,7 +17,7 @@ type ActRoutes =
 
 const nothing = z.strictObject({});
 
-/** What an admin can do to an account besides money. Whoever gains or loses power signs in again. */
+/** What an admin can do to an account besides money. A user whose role changes has to sign in again. */
 export function accountActRoutes(parts: RouteParts): Pick<RouteHandlers, ActRoutes> {
   const change = (id: string, changes: Change): Promise<AdminAccount> => changeAccount(parts, id, changes);
   return {
@@ -80,7 +80,7 @@ async function changeAccount(parts: RouteParts, id: string, changes: Change): Pr
   return adminAccount(await requireAccount(parts, id), clock.now());
 }
 
-/** Looked at after the change and under the lock: two admins who demote each other at once cannot both succeed. */
+/** Checked after the change and under the lock: two admins who demote each other at once cannot both succeed. */
 async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
   const left = await tx
     .selectFrom('account')

@@ -41,7 +41,7 @@ const limitsSchema = z.strictObject({
   monthlyUsd: z.string().max(30).nullish(),
 });
 
-/** Accounts: found, looked into, made, limited. */
+/** Accounts: search, details, creation, limits. */
 export function adminAccountRoutes(parts: RouteParts): Pick<RouteHandlers, AccountRoutes> {
   const { clock, accounts, store, reader } = parts;
   return {

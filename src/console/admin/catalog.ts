@@ -19,7 +19,7 @@ type CatalogRoutes =
 
 const yaml = z.string().max(2_000_000);
 
-/** What is sold: shown always, edited where it lives in the store. */
+/** The catalog: always shown, and editable where it is in the store. */
 export function catalogRoutes(parts: RouteParts): Pick<RouteHandlers, CatalogRoutes> {
   const editor = (): CatalogEditor => {
     if (parts.catalogEditor) return parts.catalogEditor;
@@ -144,7 +144,7 @@ async function currentCatalog(parts: RouteParts): Promise<AdminCatalog> {
   };
 }
 
-/** The file as it is now; it may be gone, while the catalog that was read from it is still in force. */
+/** The file as it is now; it may be missing, while the catalog that was read from it is still in use. */
 async function fileText(path: string | undefined): Promise<string> {
   if (path === undefined) return '';
   return await readFile(path, 'utf8').catch(() => '');

@@ -24,7 +24,7 @@ const bodySchema = z.strictObject({
   once: z.string().min(8).max(64),
 });
 
-/** Money that people move by hand. Every movement has a cause and a name, and a form sent twice counts once. */
+/** Credits, refunds and adjustments by an admin. Each has a cause and an actor, and a form sent twice counts once. */
 export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes> {
   const at = { db: parts.store.db, reader: parts.reader };
   const post = async (
@@ -109,7 +109,7 @@ function signed(body: Loose<AdminMoneyBody>): number {
   return negative ? -amount : amount;
 }
 
-/** A request is given back once, and never more than it took. */
+/** A request is refunded once, and never more than it was charged. */
 async function refundOf(parts: RouteParts, accountId: string, requestId: string, amount: number) {
   const request = await requestById(parts.store.db, requestId, accountId);
   if (!request) throw new AuthRefusal('not_found', 'This account has no such request.');

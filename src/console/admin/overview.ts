@@ -20,7 +20,7 @@ import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
 const TOP = 5;
-/** Several admins looking at once, or one page that refreshes, ask the store once. */
+/** Several admins at once, or one page that refreshes, query the store once. */
 const KEPT_MS = 3_000;
 
 /** All traffic at a glance. */

@@ -11,7 +11,7 @@ type SiteRoutes =
   | 'GET /api/console/admin/audit'
   | `${'GET' | 'PATCH'} /api/console/admin/settings`;
 
-/** The house itself: are the books right, who did what, and what the rules are. */
+/** The installation itself: the ledger check, the audit log and the settings. */
 export function siteRoutes(parts: RouteParts): Pick<RouteHandlers, SiteRoutes> {
   const { store, reader, clock } = parts;
   return {

@@ -22,7 +22,7 @@ export type SocialProvider = 'github' | 'google';
 export interface Site {
   name: string;
   version: string;
-  /** What to tell somebody who wants to top up; plain text, may be empty. */
+  /** How to top up an account; plain text, may be empty. */
   topUpHint: string;
   /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
   contact: string;
@@ -43,7 +43,7 @@ export interface SignedInUser {
   name: string;
   role: Role;
   twoFactor: boolean;
-  /** False for somebody who only ever signed in through a social provider. */
+  /** False for a user who has only signed in through a social provider. */
   hasPassword: boolean;
   /** Until when sensitive actions need no password; in the past: POST /api/console/confirm first. */
   confirmedUntil: Millis;
@@ -82,7 +82,7 @@ export interface PasswordResetBody extends PasswordResetCheckBody {
   password: string;
 }
 
-/** There is no session yet: who has a second factor is asked for it when they sign in. */
+/** There is no session yet: a second factor is asked for at sign-in. */
 export interface PasswordResetDone {
   email: string;
 }
@@ -110,7 +110,7 @@ export interface SessionItem {
 export interface PasskeyItem {
   id: string;
   name: string;
-  /** What keeps it, where that is known: a password manager, Windows Hello. */
+  /** Where it is stored, if known: a password manager, Windows Hello. */
   keeper: string | null;
   createdAt: Millis;
   usedAt: Millis | null;

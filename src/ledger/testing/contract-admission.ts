@@ -24,7 +24,7 @@ export function admissionCases(check: ContractCheck): void {
 }
 
 function whoCases(check: ContractCheck): void {
-  check('a token nobody has is refused, and nothing is said about limits', async (harness) => {
+  check('an unknown token is refused without any limits', async (harness) => {
     const stranger = { id: 'acc_nobody', hash: 'nobody' } as Awaited<ReturnType<typeof addAccount>>;
     const refused = refusal(await harness.ledger().admit(chatAdmission(stranger)));
     expect(refused).toMatchObject({
@@ -42,7 +42,7 @@ function whoCases(check: ContractCheck): void {
     ).toBe('invalid_token');
   });
 
-  check('a disabled account and a system account are refused like strangers', async (harness) => {
+  check('a disabled account and a system account are refused like an unknown token', async (harness) => {
     const account = await addAccount(harness, 5_000);
     for (const change of [{ status: 'disabled' }, { status: 'active', role: 'system' }] as const) {
       await harness.store.db.updateTable('account').set(change).where('id', '=', account.id).execute();

@@ -22,7 +22,7 @@ const ACCOUNT = 'acc_answers' as AccountId;
 const BODY = new Uint8Array([0, 1, 2, 250, 255, 10, 13, 0]);
 const DAY_MS = 86_400_000;
 
-/** An answer book whose time the case moves. */
+/** An idempotency store whose clock the case controls. */
 class KeyHarness {
   now = 1_000_000_000;
   readonly book: IdempotencyStore;
@@ -142,7 +142,7 @@ function leaseCases(check: ContractCheck): void {
     expect(await keyHarness.kindOf('c')).toBe('running');
     await harness.ledger().settle(open.requestId, used({ output: 0 }));
     expect(await keyHarness.kindOf('c')).toBe('started');
-    // An owner that was only slow still answers.
+    // An owner that was only slow can still store its answer.
     await keyHarness.finish(charged);
     expect(await keyHarness.kindOf('a')).toBe('replay');
   });

@@ -14,7 +14,7 @@ import {
 } from './contract-harness.ts';
 import type { Breach, NewEntry } from '../port.ts';
 
-/** Money from outside, what an account looks like, and whether the books are right. */
+/** Credits and other postings, account snapshots, and the ledger check. */
 export function bookCases(check: ContractCheck): void {
   postCases(check);
   onceCases(check);
@@ -106,41 +106,44 @@ function onceCases(check: ContractCheck): void {
 }
 
 function standingCases(check: ContractCheck): void {
-  check('who is behind a token, and what they may still do, without using anything up', async (harness) => {
-    const account = await addAccount(harness, 10_000);
-    await harness.store.db
-      .updateTable('account')
-      .set({ chat_per_minute: 7, monthly_limit: 9_000 })
-      .where('id', '=', account.id)
-      .execute();
-    const id = await hold(harness, chatAdmission(account));
-    await harness.ledger().settle(id, used({ output: 50 }));
-    await hold(harness, chatAdmission(account));
-    const before = await accountRow(harness, account);
-    const snapshot = await harness.ledger().identify({ kind: 'token', hash: account.hash });
-    expect(snapshot).toMatchObject({
-      accountId: account.id,
-      email: before.email,
-      balance: nanoUsd(9_900),
-      held: nanoUsd(2_100),
-      openHolds: 1,
-      monthSpent: nanoUsd(100),
-      monthlyLimit: nanoUsd(9_000),
-      limits: { chatPerMinute: 7, imagesPerMinute: undefined, concurrent: undefined },
-      arrivals: { chat: before.chat_arrival_us, images: 0 },
-    });
-    expect(Math.abs((snapshot?.now ?? 0) - (await harness.now()))).toBeLessThan(60_000);
-    expect(await harness.ledger().identify({ kind: 'account', id: account.id })).toMatchObject({
-      accountId: account.id,
-    });
-    expect(
-      await harness.ledger().identify({ kind: 'account', id: 'acc_nobody' as AccountId }),
-    ).toBeUndefined();
-    expect(await accountRow(harness, account)).toEqual(before);
-  });
+  check(
+    'a snapshot shows the account of a token and its remaining limits without consuming any',
+    async (harness) => {
+      const account = await addAccount(harness, 10_000);
+      await harness.store.db
+        .updateTable('account')
+        .set({ chat_per_minute: 7, monthly_limit: 9_000 })
+        .where('id', '=', account.id)
+        .execute();
+      const id = await hold(harness, chatAdmission(account));
+      await harness.ledger().settle(id, used({ output: 50 }));
+      await hold(harness, chatAdmission(account));
+      const before = await accountRow(harness, account);
+      const snapshot = await harness.ledger().identify({ kind: 'token', hash: account.hash });
+      expect(snapshot).toMatchObject({
+        accountId: account.id,
+        email: before.email,
+        balance: nanoUsd(9_900),
+        held: nanoUsd(2_100),
+        openHolds: 1,
+        monthSpent: nanoUsd(100),
+        monthlyLimit: nanoUsd(9_000),
+        limits: { chatPerMinute: 7, imagesPerMinute: undefined, concurrent: undefined },
+        arrivals: { chat: before.chat_arrival_us, images: 0 },
+      });
+      expect(Math.abs((snapshot?.now ?? 0) - (await harness.now()))).toBeLessThan(60_000);
+      expect(await harness.ledger().identify({ kind: 'account', id: account.id })).toMatchObject({
+        accountId: account.id,
+      });
+      expect(
+        await harness.ledger().identify({ kind: 'account', id: 'acc_nobody' as AccountId }),
+      ).toBeUndefined();
+      expect(await accountRow(harness, account)).toEqual(before);
+    },
+  );
 }
 
-/** Each breaks one thing in otherwise true books; `{posted}`, `{pending}`, `{account}` are filled in. */
+/** Each breaks one thing in an otherwise consistent ledger; `{posted}`, `{pending}`, `{account}` are filled in. */
 const BREAKS: readonly {
   readonly what: string;
   readonly invariant: Breach['invariant'];
@@ -218,7 +221,7 @@ const BREAKS: readonly {
 ];
 
 function verifyCases(check: ContractCheck): void {
-  check('true books have no breach, and the check says how much it read', async (harness) => {
+  check('a consistent ledger has no breach, and the check says how much it read', async (harness) => {
     const books = await fillBooks(harness);
     const { breaches, checked } = await harness.ledger().verify();
     expect(breaches).toEqual([]);

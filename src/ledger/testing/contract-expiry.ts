@@ -24,7 +24,7 @@ export function expiryCases(check: ContractCheck): void {
 
 function leaseCases(check: ContractCheck): void {
   check(
-    'a hold nobody renews is charged for what was delivered, or void if that is nothing',
+    'a hold that is not renewed is charged for what was delivered, or voided if that is nothing',
     async (harness) => {
       const account = await addAccount(harness, 10_000);
       const [silent, metered, alive] = [

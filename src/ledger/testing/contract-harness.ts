@@ -7,7 +7,7 @@ import { NO_USAGE, type Price, type Usage } from '../price.ts';
 
 export type MakeHarness = () => Promise<LedgerHarness>;
 
-/** A ledger on an empty database of its own, in the hands of a test. */
+/** A ledger on an empty database of its own, controlled by a test. */
 export interface LedgerHarness {
   readonly store: Store;
   readonly leaseMs: number;
@@ -17,9 +17,9 @@ export interface LedgerHarness {
   advance(ms: number): Promise<void>;
   /** The ledger's clock. */
   now(): Promise<number>;
-  /** Ends the ledger without a farewell and opens another on the same database, with what a start does about old holds. */
+  /** Drops the ledger without closing it and opens another on the same database, with the recovery of a normal start. */
   crash(): Promise<void>;
-  /** Runs a statement with checks, append-only triggers and unique indexes out of the way, to break the books. */
+  /** Runs a statement with checks, append-only triggers and unique indexes disabled, to corrupt the ledger. */
   corrupt(statement: string): Promise<void>;
   /** Back to an empty database. */
   reset(): Promise<void>;

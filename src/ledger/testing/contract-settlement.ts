@@ -157,7 +157,7 @@ function onceCases(check: ContractCheck): void {
     expect(await accountRow(harness, account)).toMatchObject({ balance: 9_980, held: 0, open_holds: 0 });
   });
 
-  check('of many that close one hold at once, one wins and all hear the same', async (harness) => {
+  check('of many concurrent closings of one hold, one wins and all get the same result', async (harness) => {
     const account = await addAccount(harness, 10_000);
     const id = await hold(harness, chatAdmission(account));
     const results = await Promise.all(

@@ -1,4 +1,4 @@
-/** The victim of crash.test.ts: keeps many requests in flight and tells each charge it was promised, until it is killed. */
+/** The process that crash.test.ts kills: keeps many requests in flight and prints each confirmed charge. */
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../std/clock.ts';
 import { newRequestId, type TokenHash } from '../../std/ids.ts';

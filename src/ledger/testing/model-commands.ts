@@ -14,7 +14,7 @@ import {
   type LedgerHarness,
 } from './contract-harness.ts';
 import type { Reference, ReferenceAccount, ReferenceHold } from './model-reference.ts';
-import { LARGEST_BALANCE, paperAvailable, type PaperDecision } from './model-rules.ts';
+import { LARGEST_BALANCE, expectedAvailable, type ExpectedDecision } from './model-rules.ts';
 import type { Admission, AdmissionRequest, RateState, Settled } from '../port.ts';
 import type { Usage } from '../price.ts';
 
@@ -152,10 +152,10 @@ async function admitOne(
   const request = requestOf(account, wanted);
   const admission = await harness.ledger().admit(request);
   expectDecided(admission, model.admit(account, request));
-  expect(BigInt(admission.available)).toBe(paperAvailable(account));
+  expect(BigInt(admission.available)).toBe(expectedAvailable(account));
 }
 
-function expectDecided(admission: Admission, decision: PaperDecision): void {
+function expectDecided(admission: Admission, decision: ExpectedDecision): void {
   if (decision.kind === 'admit') {
     const { hold, output } = decision;
     expect(admission).toMatchObject({ kind: 'admitted', held: Number(hold), output });
@@ -181,7 +181,7 @@ function expectAbout(actualMs: number | undefined, dueMs: number | undefined): v
   expect(actualMs).toBeGreaterThan(dueMs - REAL_TIME_MS);
 }
 
-/** Equal requests at once: who gets in does not matter, how many and with what does. */
+/** Equal requests at once: which ones are admitted does not matter, how many and with which holds does. */
 async function admitMany(
   model: Reference,
   harness: LedgerHarness,
@@ -213,7 +213,7 @@ async function settle(model: Reference, harness: LedgerHarness, index: number, s
   const settled = await harness.ledger().settle(hold.id, used(spent));
   model.close(hold, 'posted', spent);
   expectSettled(settled, hold);
-  expect(BigInt(settled.available)).toBe(paperAvailable(hold.account));
+  expect(BigInt(settled.available)).toBe(expectedAvailable(hold.account));
 }
 
 async function voidOne(model: Reference, harness: LedgerHarness, index: number): Promise<void> {
@@ -222,10 +222,10 @@ async function voidOne(model: Reference, harness: LedgerHarness, index: number):
   const settled = await harness.ledger().void(hold.id, FAILED);
   model.close(hold, 'void', hold.delivered);
   expectSettled(settled, hold);
-  expect(BigInt(settled.available)).toBe(paperAvailable(hold.account));
+  expect(BigInt(settled.available)).toBe(expectedAvailable(hold.account));
 }
 
-/** Whoever comes first decides; the reference follows, and everyone must have heard the same. */
+/** The first closing decides; the reference follows it, and all callers must get the same result. */
 async function closeAtOnce(
   model: Reference,
   harness: LedgerHarness,
@@ -311,7 +311,7 @@ async function storm(
   account: ReferenceAccount,
   wanted: Shape,
 ): Promise<void> {
-  // Whether an overdue hold is charged as settled or as expired is a matter of who comes first.
+  // Whether an overdue hold is charged as settled or as expired depends on which comes first.
   await expireOverdue(model, harness);
   const ledger = harness.ledger();
   const open = model.pending().filter((hold) => hold.account === account);
@@ -345,7 +345,7 @@ async function storm(
   }
 }
 
-/** Nobody waits twice without a sweep: a hold that is left open for a minute after its lease is a breach of its own. */
+/** Never two waits without a sweep: a hold that stays open for a minute after its lease is itself a breach. */
 async function wait(model: Reference, harness: LedgerHarness, ms: number): Promise<void> {
   if (model.overdue().length > 0) await expireOverdue(model, harness);
   await harness.advance(ms);

@@ -1,19 +1,19 @@
 import type { TestAccount } from './contract-harness.ts';
 import {
   LARGEST_BALANCE,
-  paperBacklogAfter,
-  paperBacklogUs,
-  paperCost,
-  paperDecision,
-  type PaperAccount,
-  type PaperDecision,
+  expectedBacklogAfter,
+  expectedBacklogUs,
+  expectedCost,
+  expectedDecision,
+  type ExpectedAccount,
+  type ExpectedDecision,
 } from './model-rules.ts';
 import type { AdmissionRequest, HoldState, RateKind } from '../port.ts';
 import type { Price, Usage } from '../price.ts';
 
 /**
- * The books as anyone would keep them on paper: no database, no batches, one thing after another, and no code of the
- * ledger's.
+ * The ledger as a simple in-memory model: no database, no batches, one operation after another, and no code shared with
+ * the ledger.
  */
 export class Reference {
   readonly accounts: ReferenceAccount[] = [];
@@ -42,7 +42,7 @@ export class Reference {
     return [...this.holds.values()].filter((hold) => hold.state === 'pending');
   }
 
-  /** Pending, and nobody renewed its lease in time. */
+  /** Pending, and its lease was not renewed in time. */
   overdue(): ReferenceHold[] {
     return this.pending().filter((hold) => hold.leaseUntilMs < this.nowMs);
   }
@@ -51,16 +51,16 @@ export class Reference {
     this.nowMs += ms;
   }
 
-  admit(account: ReferenceAccount, request: AdmissionRequest): PaperDecision {
+  admit(account: ReferenceAccount, request: AdmissionRequest): ExpectedDecision {
     const rate = this.#rateOf(account, request);
-    const decision = paperDecision(account, rate, request.limits.concurrent, request);
+    const decision = expectedDecision(account, rate, request.limits.concurrent, request);
     if (decision.kind === 'admit') this.openAs(account, request, decision.hold);
     return decision;
   }
 
-  /** Whoever decided, this request was admitted with this hold. */
+  /** Records that the ledger admitted this request with this hold. */
   openAs(account: ReferenceAccount, request: AdmissionRequest, held: bigint): void {
-    const backlogUs = paperBacklogAfter(this.#rateOf(account, request));
+    const backlogUs = expectedBacklogAfter(this.#rateOf(account, request));
     account.held += held;
     account.openHolds++;
     account.rates[request.rate] = { backlogUs, atMs: this.nowMs };
@@ -86,11 +86,11 @@ export class Reference {
     hold.leaseUntilMs = this.nowMs + this.leaseMs;
   }
 
-  /** Closes a hold the first time and leaves it alone ever after. */
+  /** Closes a hold the first time and ignores later closings. */
   close(hold: ReferenceHold, state: 'posted' | 'void' | 'expired', usage: Usage): void {
     if (hold.state !== 'pending') return;
     const { account } = hold;
-    const cost = state === 'void' ? 0n : paperCost(hold.price, usage);
+    const cost = state === 'void' ? 0n : expectedCost(hold.price, usage);
     hold.charged = cost > hold.held ? hold.held : cost;
     hold.state = state;
     account.balance -= hold.charged;
@@ -116,7 +116,10 @@ export class Reference {
   #rateOf(account: ReferenceAccount, { rate, limits }: AdmissionRequest) {
     const perMinute = rate === 'images' ? limits.imagesPerMinute : limits.chatPerMinute;
     const { backlogUs, atMs } = account.rates[rate];
-    return { perMinute, backlogUs: paperBacklogUs(perMinute, backlogUs, BigInt(this.nowMs - atMs) * 1_000n) };
+    return {
+      perMinute,
+      backlogUs: expectedBacklogUs(perMinute, backlogUs, BigInt(this.nowMs - atMs) * 1_000n),
+    };
   }
 }
 
@@ -124,7 +127,7 @@ const NOTHING: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-export interface ReferenceAccount extends Writable<PaperAccount> {
+export interface ReferenceAccount extends Writable<ExpectedAccount> {
   readonly id: TestAccount['id'];
   hash: TestAccount['hash'];
   replaced: TestAccount['hash'] | undefined;

@@ -15,7 +15,7 @@ const SMALLEST_CAP = 256;
 const HELD_RETRY_MS = 1_000;
 const MINUTE_US = 60_000_000n;
 
-export interface PaperAccount {
+export interface ExpectedAccount {
   readonly balance: bigint;
   readonly held: bigint;
   readonly openHolds: number;
@@ -23,91 +23,91 @@ export interface PaperAccount {
   readonly monthlyLimit: bigint | undefined;
 }
 
-export interface PaperRate {
+export interface ExpectedRate {
   readonly perMinute: number;
   /** How much of the limit is used up, in microseconds until it is whole again. */
   readonly backlogUs: bigint;
 }
 
-export interface PaperRateState {
+export interface ExpectedRateState {
   readonly limit: number;
   readonly remaining: number;
   readonly resetMs: number;
 }
 
-export type PaperDecision =
+export type ExpectedDecision =
   | {
       readonly kind: 'admit';
       readonly hold: bigint;
       readonly output: number;
-      readonly rate: PaperRateState;
+      readonly rate: ExpectedRateState;
     }
   | {
       readonly kind: 'refuse';
       readonly reason: RefusalReason;
       readonly retryAfterMs: number | undefined;
       readonly required: bigint;
-      readonly rate: PaperRateState;
+      readonly rate: ExpectedRateState;
     };
 
 /** In this order: rate, concurrency, money. A refusal changes nothing. */
-export function paperDecision(
-  account: PaperAccount,
-  rate: PaperRate,
+export function expectedDecision(
+  account: ExpectedAccount,
+  rate: ExpectedRate,
   concurrent: number,
   request: Pick<AdmissionRequest, 'price' | 'ceiling'>,
-): PaperDecision {
+): ExpectedDecision {
   const { price, ceiling } = request;
   const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
   const least = Math.min(SMALLEST_CAP, asked);
-  const required = paperWorstCase(price, ceiling, least);
-  const refuse = (reason: RefusalReason, retryAfterMs?: number): PaperDecision => ({
+  const required = expectedWorstCase(price, ceiling, least);
+  const refuse = (reason: RefusalReason, retryAfterMs?: number): ExpectedDecision => ({
     kind: 'refuse',
     reason,
     retryAfterMs,
     required,
-    rate: paperRateState(rate),
+    rate: expectedRateState(rate),
   });
 
-  const waitUs = paperWaitUs(rate);
+  const waitUs = expectedWaitUs(rate);
   if (waitUs > 0n) return refuse('rate_limit_exceeded', Number(roundedUp(waitUs, 1_000n)));
   if (account.openHolds >= concurrent) return refuse('concurrency_limit_exceeded', HELD_RETRY_MS);
 
-  const monthLeft = paperMonthLeft(account);
+  const monthLeft = expectedMonthLeft(account);
   const owned = monthLeft < account.balance ? monthLeft : account.balance;
   if (required > owned) {
     if (monthLeft < account.balance) return refuse('limit_reached');
     return refuse(account.balance === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
   }
-  const free = paperAvailable(account);
+  const free = expectedAvailable(account);
   if (required > free) return refuse('funds_on_hold', HELD_RETRY_MS);
 
-  const output = largest(least, asked, (cap) => paperWorstCase(price, ceiling, cap) <= free);
+  const output = largest(least, asked, (cap) => expectedWorstCase(price, ceiling, cap) <= free);
   return {
     kind: 'admit',
-    hold: paperWorstCase(price, ceiling, output),
+    hold: expectedWorstCase(price, ceiling, output),
     output,
-    rate: paperRateState({ ...rate, backlogUs: paperBacklogAfter(rate) }),
+    rate: expectedRateState({ ...rate, backlogUs: expectedBacklogAfter(rate) }),
   };
 }
 
 /** What may be spent at this moment. */
-export function paperAvailable(account: Omit<PaperAccount, 'openHolds'>): bigint {
-  const monthLeft = paperMonthLeft(account);
+export function expectedAvailable(account: Omit<ExpectedAccount, 'openHolds'>): bigint {
+  const monthLeft = expectedMonthLeft(account);
   const owned = monthLeft < account.balance ? monthLeft : account.balance;
   return owned > account.held ? owned - account.held : 0n;
 }
 
-function paperMonthLeft({
+function expectedMonthLeft({
   monthSpent,
   monthlyLimit,
-}: Pick<PaperAccount, 'monthSpent' | 'monthlyLimit'>): bigint {
+}: Pick<ExpectedAccount, 'monthSpent' | 'monthlyLimit'>): bigint {
   const limit = monthlyLimit ?? LARGEST_BALANCE;
   return limit > monthSpent ? limit - monthSpent : 0n;
 }
 
 /** The price of what was used, rounded up once. */
-export function paperCost(price: Price, usage: Usage): bigint {
+export function expectedCost(price: Price, usage: Usage): bigint {
   if (price.kind === 'images') return shown(BigInt(price.image) * BigInt(usage.images));
   const fresh = BigInt(usage.input) - BigInt(usage.cached);
   const total =
@@ -118,7 +118,7 @@ export function paperCost(price: Price, usage: Usage): bigint {
 }
 
 /** All of the ceiling, whichever of the two input prices is the higher one. */
-function paperWorstCase(price: Price, ceiling: Ceiling, cap: number): bigint {
+function expectedWorstCase(price: Price, ceiling: Ceiling, cap: number): bigint {
   if (price.kind === 'images')
     return shown(BigInt(price.image) * BigInt(ceiling.kind === 'images' ? ceiling.images : 0));
   if (ceiling.kind === 'images') return 0n;
@@ -139,17 +139,17 @@ function burstUs(perMinute: number): bigint {
 }
 
 /** How long until one more request fits. */
-function paperWaitUs({ perMinute, backlogUs }: PaperRate): bigint {
+function expectedWaitUs({ perMinute, backlogUs }: ExpectedRate): bigint {
   const over = backlogUs + stepUs(perMinute) - burstUs(perMinute);
   return over > 0n ? over : 0n;
 }
 
 /** The backlog once a request was admitted. */
-export function paperBacklogAfter({ perMinute, backlogUs }: PaperRate): bigint {
+export function expectedBacklogAfter({ perMinute, backlogUs }: ExpectedRate): bigint {
   return backlogUs + stepUs(perMinute);
 }
 
-function paperRateState({ perMinute, backlogUs }: PaperRate): PaperRateState {
+function expectedRateState({ perMinute, backlogUs }: ExpectedRate): ExpectedRateState {
   const fits = (count: number): boolean =>
     backlogUs + BigInt(count) * stepUs(perMinute) <= burstUs(perMinute);
   return {
@@ -160,7 +160,7 @@ function paperRateState({ perMinute, backlogUs }: PaperRate): PaperRateState {
 }
 
 /** What is left of a backlog after some time. It can be no more than the whole limit. */
-export function paperBacklogUs(perMinute: number, backlogUs: bigint, elapsedUs: bigint): bigint {
+export function expectedBacklogUs(perMinute: number, backlogUs: bigint, elapsedUs: bigint): bigint {
   const left = backlogUs - elapsedUs;
   if (left < 0n) return 0n;
   return left > burstUs(perMinute) ? burstUs(perMinute) : left;

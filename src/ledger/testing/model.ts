@@ -11,7 +11,7 @@ const OVERRUN_ACCOUNT = 'acc_overrun';
 
 /**
  * Random histories on a real database against a reference model; a failure prints its seed and its shortest history.
- * A database that can do several things at once tells several histories at once, each on books of its own.
+ * A database that allows concurrency runs several histories at once, each on a ledger of its own.
  */
 export function ledgerModel(name: string, makeHarness: MakeHarness, atOnce = 1): void {
   describe(`${name} agrees with the reference`, () => {
@@ -26,15 +26,17 @@ export function ledgerModel(name: string, makeHarness: MakeHarness, atOnce = 1):
     test(
       `in ${RUNS} random histories, invariants checked after every step`,
       async () => {
-        await Promise.all(harnesses.map((harness, index) => tell(harness, Math.ceil(RUNS / atOnce), index)));
+        await Promise.all(
+          harnesses.map((harness, index) => runHistories(harness, Math.ceil(RUNS / atOnce), index)),
+        );
       },
       TIMEOUT_MS,
     );
   });
 }
 
-/** Each teller has a seed of its own, or all would tell the same histories. */
-async function tell(harness: LedgerHarness, histories: number, teller: number): Promise<void> {
+/** Each runner has a seed of its own, or all would run the same histories. */
+async function runHistories(harness: LedgerHarness, histories: number, runner: number): Promise<void> {
   const { seed = 0 } = fc.readConfigureGlobal();
   const replayPath = process.env['FAST_CHECK_REPLAY_PATH'];
   await fc.assert(
@@ -46,16 +48,16 @@ async function tell(harness: LedgerHarness, histories: number, teller: number): 
       }),
       async (commands) => {
         await harness.reset();
-        const model = await startingBooks(harness);
+        const model = await startingLedger(harness);
         await fc.asyncModelRun(() => ({ model, real: harness }), commands);
         await expectOverrun(model, harness);
       },
     ),
-    { numRuns: histories, seed: seed + teller },
+    { numRuns: histories, seed: seed + runner },
   );
 }
 
-async function startingBooks(harness: LedgerHarness): Promise<Reference> {
+async function startingLedger(harness: LedgerHarness): Promise<Reference> {
   const model = new Reference(harness.leaseMs);
   for (const balance of [0, 5_000, 40_000]) {
     const account = await addAccount(harness, balance);
