@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CASES, MOST_ACCOUNTS, SMALL_CHAT } from './cases.ts';
 import { startBenchPostgres, startTollgate } from './contenders/tollgate.ts';
-import { openField } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/field.ts';
 import { saturate } from './harness/measure.ts';
 import { readProfile } from './harness/profile-reader.ts';
 import { table } from './harness/table.ts';
@@ -22,7 +22,7 @@ const { values: flags } = parseArgs({
   },
 });
 const one = CASES.find(({ name }) => name === flags.case) ?? SMALL_CHAT;
-const field = await openField();
+const field = await openBenchEnvironment();
 const postgres = flags.postgres ? await startBenchPostgres() : undefined;
 const { wrk } = findTools();
 const tollgate = await startTollgate({

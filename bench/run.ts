@@ -9,11 +9,11 @@
  */
 import { parseArgs } from 'node:util';
 import { CASES, MOST_ACCOUNTS, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
-import type { Contender, Ground } from './contenders/contender.ts';
+import type { Contender, ContenderContext } from './contenders/contender.ts';
 import { startBunForwarder, startNodeForwarder, startPortkey } from './contenders/forwarders.ts';
 import { startNginx } from './contenders/nginx.ts';
 import { startBenchPostgres, startTollgate, type BenchPostgres } from './contenders/tollgate.ts';
-import { openField, type Field } from './harness/field.ts';
+import { openBenchEnvironment, type BenchEnvironment } from './harness/field.ts';
 import { delayAt, saturate, warmUp, type Delay, type LoadTools, type Sample } from './harness/measure.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
@@ -45,7 +45,7 @@ const delaySeconds = flags.quick ? 2 : 4;
 
 const startedAt = new Date();
 const loadBefore = loadLine();
-const field = await openField();
+const field = await openBenchEnvironment();
 const tools = findTools();
 const notes = [...tools.notes];
 let postgres: BenchPostgres | undefined;
@@ -61,7 +61,7 @@ try {
 }
 process.exit(0);
 
-async function startAll(ground: Ground): Promise<void> {
+async function startAll(ground: ContenderContext): Promise<void> {
   const tollgate = { backend: ground.backend, folder: ground.folder, accounts: MOST_ACCOUNTS };
   await enter(NAMES.bun, () => startBunForwarder(ground), true);
   await enter('nginx proxy_pass', () => startNginx(ground));
@@ -96,7 +96,7 @@ async function enter(
   }
 }
 
-async function measureAll({ backend, backendPid, folder }: Field): Promise<Measurements> {
+async function measureAll({ backend, backendPid, folder }: BenchEnvironment): Promise<Measurements> {
   const loadTools: LoadTools = { wrk: tools.wrk, folder };
   const cases = CASES.filter(wantedCase);
   const samples = new Map<string, Map<string, Sample[]>>();

@@ -11,11 +11,11 @@
  */
 import { parseArgs } from 'node:util';
 import { startBunForwarder } from './contenders/forwarders.ts';
-import { openField } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/field.ts';
 import { machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
 import { findTools } from './harness/tools.ts';
-import { publishCurve, type ScaleGround } from './scale/curve.ts';
+import { publishCurve, type ScaleContext } from './scale/curve.ts';
 import { memoryOver } from './scale/memory.ts';
 import { accountsCurve, catalogCurve, requestsCurve } from './scale/stored.ts';
 import { streamsCurve } from './scale/streams.ts';
@@ -33,21 +33,21 @@ const { values: flags } = parseArgs({
 });
 
 const PARTS = {
-  streams: async (ground: ScaleGround) => {
+  streams: async (ground: ScaleContext) => {
     const { curve, bytesPerStream, streams } = await streamsCurve(ground, most('most-streams', 5_000, 1_000));
     const each = `Memory of one open stream at ${streams.toLocaleString('en')} of them: ${(bytesPerStream / 1024).toFixed(1)} KB.`;
     return `${publishCurve(curve, 'chunk')}\n${each}\n`;
   },
-  accounts: async (ground: ScaleGround) =>
+  accounts: async (ground: ScaleContext) =>
     publishCurve(await accountsCurve(ground, most('most-accounts', 1_000_000, 10_000))),
-  requests: async (ground: ScaleGround) =>
+  requests: async (ground: ScaleContext) =>
     publishCurve(await requestsCurve(ground, most('most-requests', 10_000_000, 50_000))),
-  catalog: async (ground: ScaleGround) =>
+  catalog: async (ground: ScaleContext) =>
     publishCurve(await catalogCurve(ground, most('most-models', 5_000, 500))),
-  memory: (ground: ScaleGround) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
+  memory: (ground: ScaleContext) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
 };
 
-const field = await openField();
+const field = await openBenchEnvironment();
 const { wrk } = findTools();
 const forwarder = await startBunForwarder(field);
 const NAMES = ['streams', 'accounts', 'requests', 'catalog', 'memory'] as const;

@@ -1,5 +1,5 @@
 /**
- * The least a gateway on Bun can do: read the request, look into its JSON, send it on, give the answer back.
+ * The least a gateway on Bun can do: read the request, look into its JSON, forward it, return the answer.
  * Usage: bun bench/contenders/bun-forwarder.ts PORT BACKEND_URL
  */
 const [, , port, backend] = process.argv;

@@ -16,7 +16,7 @@ export interface Contender {
 }
 
 /** What every contender may use to start. */
-export interface Ground {
+export interface ContenderContext {
   readonly tools: Tools;
   /** Base URL of the mock backend. */
   readonly backend: string;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { freePort, launch } from '../harness/process.ts';
 import { PORTKEY_VERSION } from '../harness/tools.ts';
-import type { Contender, Ground } from './contender.ts';
+import type { Contender, ContenderContext } from './contender.ts';
 
 /** Bun allows 256 calls at once unless told otherwise; a gateway that waits for itself would not be a fair measure. */
 const MANY_CALLS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65000' };
@@ -11,7 +11,7 @@ const MANY_CALLS = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65000' };
 export async function startBunForwarder({
   backend,
   folder,
-}: Pick<Ground, 'backend' | 'folder'>): Promise<Contender> {
+}: Pick<ContenderContext, 'backend' | 'folder'>): Promise<Contender> {
   const script = join(import.meta.dir, 'bun-forwarder.ts');
   return await forwarder({
     name: 'bare Bun forwarder',
@@ -22,7 +22,11 @@ export async function startBunForwarder({
   });
 }
 
-export async function startNodeForwarder({ tools, backend, folder }: Ground): Promise<Contender | undefined> {
+export async function startNodeForwarder({
+  tools,
+  backend,
+  folder,
+}: ContenderContext): Promise<Contender | undefined> {
   const { node } = tools;
   if (node === undefined) return undefined;
   const script = join(import.meta.dir, 'node-forwarder.ts');
@@ -36,7 +40,11 @@ export async function startNodeForwarder({ tools, backend, folder }: Ground): Pr
   });
 }
 
-export async function startPortkey({ tools, backend, folder }: Ground): Promise<Contender | undefined> {
+export async function startPortkey({
+  tools,
+  backend,
+  folder,
+}: ContenderContext): Promise<Contender | undefined> {
   const { node, portkey } = tools;
   if (node === undefined || portkey === undefined) return undefined;
   return await forwarder({

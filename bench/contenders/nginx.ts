@@ -3,10 +3,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, launch } from '../harness/process.ts';
 import { libraryPath } from '../harness/tools.ts';
-import type { Contender, Ground } from './contender.ts';
+import type { Contender, ContenderContext } from './contender.ts';
 
-/** nginx as a plain reverse proxy with one worker: what forwarding costs when nobody looks at what is forwarded. */
-export async function startNginx({ tools, backend, folder }: Ground): Promise<Contender | undefined> {
+/** nginx as a plain reverse proxy with one worker: what forwarding costs without looking at the content. */
+export async function startNginx({
+  tools,
+  backend,
+  folder,
+}: ContenderContext): Promise<Contender | undefined> {
   if (tools.nginx === undefined) return undefined;
   const port = await freePort();
   const home = join(folder, 'nginx');

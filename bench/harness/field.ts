@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, launch } from './process.ts';
 
-export interface Field {
+export interface BenchEnvironment {
   readonly folder: string;
   /** Base URL of the mock backend. */
   readonly backend: string;
@@ -14,7 +14,7 @@ export interface Field {
 const UPSTREAM = join(import.meta.dir, '../upstream/server.ts');
 
 /** A folder that goes away at the end, and the mock backend in a process of its own. */
-export async function openField(): Promise<Field> {
+export async function openBenchEnvironment(): Promise<BenchEnvironment> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-run-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   process.on('exit', remove);

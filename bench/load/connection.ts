@@ -1,7 +1,7 @@
 import type { Socket } from 'bun';
 import { ResponseReader } from './response-reader.ts';
 
-export interface Exchanged {
+export interface ExchangeResult {
   readonly status: number;
   readonly events: number;
   readonly bytes: number;
@@ -17,7 +17,7 @@ export class Connection {
   #unsent: Uint8Array | undefined;
   #sentAt = 0;
   #firstByteAt = 0;
-  #waiting: PromiseWithResolvers<Exchanged> | undefined;
+  #waiting: PromiseWithResolvers<ExchangeResult> | undefined;
   /** Called for each arrival of bytes, for clients that measure or misbehave in the middle of an answer. */
   onBytes: ((events: number) => void) | undefined;
 
@@ -26,9 +26,9 @@ export class Connection {
     this.#host = { hostname, port: Number(port) };
   }
 
-  async send(request: Uint8Array): Promise<Exchanged> {
+  async send(request: Uint8Array): Promise<ExchangeResult> {
     const socket = this.#socket ?? (await this.#connect());
-    const waiting = Promise.withResolvers<Exchanged>();
+    const waiting = Promise.withResolvers<ExchangeResult>();
     this.#waiting = waiting;
     this.#reader.begin();
     this.#firstByteAt = 0;
@@ -46,7 +46,7 @@ export class Connection {
     this.#socket?.resume();
   }
 
-  /** Leaves without a word, as a client does whose process ends. */
+  /** Closes the connection abruptly, as a client does whose process ends. */
   abort(): void {
     this.#socket?.terminate();
     this.#lost(new Error('aborted by the client'));

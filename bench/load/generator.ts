@@ -3,7 +3,7 @@
  * Usage: bun bench/load/generator.ts < plan.json
  */
 import { percentile } from '../harness/statistics.ts';
-import { Connection, type Exchanged } from './connection.ts';
+import { Connection, type ExchangeResult } from './connection.ts';
 import { encodeRequest, type LoadPlan, type LoadResult } from './plan.ts';
 
 /** More connections than this waiting for an answer is a server that does not keep up. */
@@ -84,7 +84,7 @@ async function exchangeOnce(connection: Connection): Promise<void> {
   events += exchanged?.events ?? 0;
 }
 
-async function exchange(connection: Connection): Promise<Exchanged | undefined> {
+async function exchange(connection: Connection): Promise<ExchangeResult | undefined> {
   const request = requests[next++ % requests.length]!;
   try {
     const exchanged = await connection.send(request);

@@ -4,7 +4,7 @@ import { writePlot } from '../harness/plot.ts';
 import { table } from '../harness/table.ts';
 import type { Cost } from './cost.ts';
 
-export interface ScaleGround {
+export interface ScaleContext {
   readonly backend: string;
   readonly folder: string;
   readonly forwarder: Contender;

@@ -3,13 +3,13 @@ import { startTollgate } from '../contenders/tollgate.ts';
 import { saturate } from '../harness/measure.ts';
 import { writePlot, type Point } from '../harness/plot.ts';
 import { slope } from '../harness/statistics.ts';
-import type { ScaleGround } from './curve.ts';
+import type { ScaleContext } from './curve.ts';
 
 const SLICE_SECONDS = 4;
 const MB = 2 ** 20;
 
 /** What the gateway's memory does over very many requests. */
-export async function memoryOver(ground: ScaleGround, requests: number): Promise<string> {
+export async function memoryOver(ground: ScaleContext, requests: number): Promise<string> {
   const { backend, folder, tools } = ground;
   const tollgate = await startTollgate({
     name: 'scale-memory',
@@ -23,7 +23,7 @@ export async function memoryOver(ground: ScaleGround, requests: number): Promise
     for (let served = 0; served < requests;) {
       const sample = await saturate(SMALL_CHAT, tollgate, SLICE_SECONDS, tools);
       errors += sample.errors;
-      // A gateway that answers nothing would keep us here for ever.
+      // A gateway that answers nothing would keep this loop running indefinitely.
       served += Math.max(1_000, Math.round(sample.unitsPerSecond * SLICE_SECONDS));
       points.push({ x: served, y: sample.rssBytes / MB });
       console.log(`${served} requests: ${(sample.rssBytes / MB).toFixed(0)} MB`);

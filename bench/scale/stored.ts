@@ -2,13 +2,13 @@ import { CASES, SMALL_CHAT, type Case } from '../cases.ts';
 import { startTollgate, type TollgateOptions } from '../contenders/tollgate.ts';
 import { seedAccounts, seedRequests } from '../harness/seed.ts';
 import { costOf, type Cost } from './cost.ts';
-import type { Curve, ScaleGround } from './curve.ts';
-import { tenfold } from './sizes.ts';
+import type { Curve, ScaleContext } from './curve.ts';
+import { tenfoldSteps } from './sizes.ts';
 
 /** Cost per request against the number of accounts, all of them called in turn as far as tokens were kept. */
-export async function accountsCurve(ground: ScaleGround, most: number): Promise<Curve> {
+export async function accountsCurve(ground: ScaleContext, most: number): Promise<Curve> {
   const one: Case = { ...SMALL_CHAT, accounts: Number.POSITIVE_INFINITY };
-  const points = await curve(tenfold(10, most), async (count) => {
+  const points = await curve(tenfoldSteps(10, most), async (count) => {
     let tokens: string[] = [];
     return await costWith(ground, one, {
       accounts: 0,
@@ -20,8 +20,8 @@ export async function accountsCurve(ground: ScaleGround, most: number): Promise<
 }
 
 /** Cost per request against what is in the books already. */
-export async function requestsCurve(ground: ScaleGround, most: number): Promise<Curve> {
-  const points = await curve([0, ...tenfold(10_000, most)], (count) =>
+export async function requestsCurve(ground: ScaleContext, most: number): Promise<Curve> {
+  const points = await curve([0, ...tenfoldSteps(10_000, most)], (count) =>
     costWith(ground, SMALL_CHAT, {
       accounts: SMALL_CHAT.accounts,
       prepare: async (services) => {
@@ -38,8 +38,8 @@ export async function requestsCurve(ground: ScaleGround, most: number): Promise<
 }
 
 /** Cost per request against the size of the catalog; the model asked for is its last. */
-export async function catalogCurve(ground: ScaleGround, most: number): Promise<Curve> {
-  const points = await curve(tenfold(10, most), (count) => {
+export async function catalogCurve(ground: ScaleContext, most: number): Promise<Curve> {
+  const points = await curve(tenfoldSteps(10, most), (count) => {
     const last = `m${count - 1}`;
     const one: Case = { ...CASES[0]!, body: SMALL_CHAT.body.replace('"model":"m"', `"model":"${last}"`) };
     const moreModels = Array.from({ length: count - 1 }, (_, index) => modelLine(`m${index + 1}`)).join('\n');
@@ -57,7 +57,7 @@ type Setup = Pick<TollgateOptions, 'accounts' | 'prepare' | 'moreModels'> & {
   readonly tokens?: () => string[];
 };
 
-async function costWith(ground: ScaleGround, one: Case, { tokens, ...setup }: Setup): Promise<Cost> {
+async function costWith(ground: ScaleContext, one: Case, { tokens, ...setup }: Setup): Promise<Cost> {
   const { backend, folder, forwarder, tools } = ground;
   const started = await startTollgate({ name: `scale-${++runs}`, backend, folder, ...setup });
   try {

@@ -5,8 +5,8 @@ import { usageOf } from '../harness/usage.ts';
 import { Connection } from '../load/connection.ts';
 import { encodeRequest } from '../load/plan.ts';
 import type { Cost } from './cost.ts';
-import type { Curve, ScaleGround } from './curve.ts';
-import { tenfold } from './sizes.ts';
+import type { Curve, ScaleContext } from './curve.ts';
+import { tenfoldSteps } from './sizes.ts';
 
 /** All streams together, so that what is compared is the number of streams and not the number of chunks. */
 const CHUNKS_PER_SECOND = 2_000;
@@ -23,7 +23,7 @@ export interface StreamsResult {
 }
 
 /** Cost per chunk against the number of open streams, at the same number of chunks a second over all of them. */
-export async function streamsCurve(ground: ScaleGround, most: number): Promise<StreamsResult> {
+export async function streamsCurve(ground: ScaleContext, most: number): Promise<StreamsResult> {
   const { backend, folder, forwarder } = ground;
   const tollgate = await startTollgate({
     name: 'scale-streams',
@@ -35,7 +35,7 @@ export async function streamsCurve(ground: ScaleGround, most: number): Promise<S
     await held(tollgate, 100);
     const points: { x: number; cost: Cost }[] = [];
     let bytesPerStream = Number.NaN;
-    for (const x of tenfold(10, most)) {
+    for (const x of tenfoldSteps(10, most)) {
       const own = await held(tollgate, x);
       const bare = await held(forwarder, x);
       bytesPerStream = own.bytesPerStream;

@@ -20,7 +20,7 @@ interface Stream {
   left: number;
 }
 
-interface Wish {
+interface Behaviour {
   readonly fault: string | undefined;
   readonly chunks: number;
   readonly paceMs: number;
@@ -31,7 +31,7 @@ const answers = makeAnswers();
 const EMPTY = Buffer.alloc(0);
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
 const USER = /"user":"([^"]*)"/;
-const DEFAULT_WISH: Wish = { fault: undefined, chunks: 100, paceMs: 5 };
+const DEFAULT_BEHAVIOUR: Behaviour = { fault: undefined, chunks: 100, paceMs: 5 };
 /** One timer for each pace, not one for each stream. */
 const paced = new Map<number, Set<Stream>>();
 
@@ -81,31 +81,31 @@ function serveReceived(socket: Socket<Connection>): void {
 }
 
 function answer(socket: Socket<Connection>, body: string): void {
-  const wish = wishOf(body);
-  if (wish.fault === 'reset') {
+  const behaviour = behaviourOf(body);
+  if (behaviour.fault === 'reset') {
     socket.terminate();
     return;
   }
-  if (wish.fault === 'error') {
+  if (behaviour.fault === 'error') {
     send(socket, answers.failure);
     return;
   }
-  if (body.includes('"stream":true')) startStream(socket, wish);
+  if (body.includes('"stream":true')) startStream(socket, behaviour);
   else send(socket, answers.whole);
 }
 
-function wishOf(body: string): Wish {
+function behaviourOf(body: string): Behaviour {
   const text = USER.exec(body)?.[1];
-  if (text === undefined || text === '') return DEFAULT_WISH;
+  if (text === undefined || text === '') return DEFAULT_BEHAVIOUR;
   const fields = new Map(text.split(';').map((pair) => pair.split('=') as [string, string]));
   return {
     fault: fields.get('fault'),
-    chunks: Number(fields.get('chunks') ?? DEFAULT_WISH.chunks),
-    paceMs: Number(fields.get('paceMs') ?? DEFAULT_WISH.paceMs),
+    chunks: Number(fields.get('chunks') ?? DEFAULT_BEHAVIOUR.chunks),
+    paceMs: Number(fields.get('paceMs') ?? DEFAULT_BEHAVIOUR.paceMs),
   };
 }
 
-function startStream(socket: Socket<Connection>, { fault, chunks, paceMs }: Wish): void {
+function startStream(socket: Socket<Connection>, { fault, chunks, paceMs }: Behaviour): void {
   const cutAt = fault === 'cut' ? Math.floor(chunks / 2) : -1;
   const stream: Stream = { socket, paceMs, cutAt, left: chunks };
   socket.data.stream = stream;
