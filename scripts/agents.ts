@@ -7,9 +7,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { CAST, type Agent } from './agents/cast.ts';
+import { AGENTS, type Agent } from './agents/cast.ts';
 import { install } from './agents/install.ts';
-import { basics, complaintsAbout, complaintsAboutPoor, play } from './agents/play.ts';
+import { basics, problemsWith, problemsWithoutMoney, runTask } from './agents/task-run.ts';
 import { runProgram } from './agents/program.ts';
 import { transcript, type Run } from './agents/transcript.ts';
 
@@ -17,7 +17,7 @@ const VERSION_MS = 60_000;
 const TRANSCRIPT = join(import.meta.dir, '..', 'docs', 'clients', 'agents-transcript.md');
 
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const cast = CAST.filter(({ name }) => names.length === 0 || names.includes(name));
+const cast = AGENTS.filter(({ name }) => names.length === 0 || names.includes(name));
 const root = mkdtempSync(join(tmpdir(), 'tollgate-agents-'));
 const runs: Run[] = [];
 try {
@@ -28,8 +28,8 @@ try {
 const text = transcript(runs);
 console.log(text);
 if (process.argv.includes('--write')) writeFileSync(TRANSCRIPT, text);
-const failed = runs.filter(({ complaints }) => complaints.length > 0);
-for (const { agent, complaints } of failed) console.error(`✗ ${agent.name}: ${complaints.join('; ')}`);
+const failed = runs.filter(({ problems }) => problems.length > 0);
+for (const { agent, problems } of failed) console.error(`✗ ${agent.name}: ${problems.join('; ')}`);
 console.log(`${runs.length - failed.length} of ${runs.length} agents did their task`);
 process.exit(failed.length === 0 && runs.length > 0 ? 0 : 1);
 
@@ -46,12 +46,12 @@ async function perform(agent: Agent): Promise<Run> {
       environment: basics(home),
       timeoutMs: VERSION_MS,
     });
-    const rich = await play(agent, { program, folder }, '1');
-    const poor = await play(agent, { program, folder }, '0');
-    const complaints = [...complaintsAbout(rich), ...complaintsAboutPoor(poor)];
-    return { agent, version: version.output, note, rich, poor, complaints };
+    const rich = await runTask(agent, { program, folder }, '1');
+    const poor = await runTask(agent, { program, folder }, '0');
+    const problems = [...problemsWith(rich), ...problemsWithoutMoney(poor)];
+    return { agent, version: version.output, note, rich, poor, problems };
   } catch (error) {
     const nothing = { note: undefined, rich: undefined, poor: undefined };
-    return { agent, version: 'not installed', ...nothing, complaints: [String(error)] };
+    return { agent, version: 'not installed', ...nothing, problems: [String(error)] };
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Glob } from 'bun';
 
-/** What the runner promises to whoever reads its last line. */
+/** What the test runner guarantees to a program that reads its last line. */
 
 const ROOT = resolve(import.meta.dir, '..');
 let folder: string;

@@ -33,7 +33,7 @@ export interface ToolCall {
 export const MODEL = 'svc_chat/m';
 export const TASK = 'Create a file hello.txt that says: hello from tollgate';
 
-export const CAST: readonly Agent[] = [
+export const AGENTS: readonly Agent[] = [
   {
     name: 'Claude Code',
     npmPackage: '@anthropic-ai/claude-code',

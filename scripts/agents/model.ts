@@ -11,10 +11,10 @@ import type { ToolCall } from './cast.ts';
 
 /** What every answer of the model claims to have used: a round price at 1 and 2 USD per million. */
 export const USED = { input: 1_000, output: 50 };
-export const FINAL_WORDS = 'hello.txt is written.';
+export const FINAL_TEXT = 'hello.txt is written.';
 
 /** A model that knows one task: it calls the tool, reads its result, and says that it is done. */
-export function playModel({ body }: RecordedCall, call: ToolCall): Response {
+export function scriptedModelResponse({ body }: RecordedCall, call: ToolCall): Response {
   const words = wordsFor(body, call);
   const streamed = body['stream'] === true;
   if (words !== undefined)
@@ -32,7 +32,7 @@ export function playModel({ body }: RecordedCall, call: ToolCall): Response {
 function wordsFor(body: Record<string, unknown>, call: ToolCall): string | undefined {
   const tools = listOf(body['tools']);
   const messages = listOf(body['messages']);
-  if (messages.some(({ role }) => role === 'tool')) return FINAL_WORDS;
+  if (messages.some(({ role }) => role === 'tool')) return FINAL_TEXT;
   return tools.some((tool) => nameOf(tool) === call.name) ? undefined : 'A greeting in a file';
 }
 

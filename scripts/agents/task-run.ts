@@ -4,7 +4,7 @@ import { Wiretap } from '../../test/clients/wiretap.ts';
 import { catalogFor, Gateway } from '../../test/support/gateway.ts';
 import { ScriptedBackend } from '../../test/support/scripted-backend.ts';
 import { putFiles, type Agent, type Place } from './cast.ts';
-import { FINAL_WORDS, playModel, USED } from './model.ts';
+import { FINAL_TEXT, scriptedModelResponse, USED } from './model.ts';
 import { runProgram, type Finished } from './program.ts';
 
 const RUN_MS = 180_000;
@@ -19,7 +19,7 @@ export interface Installed {
 }
 
 /** What happened in one run, at both ends of Tollgate and in its books. */
-export interface Played extends Finished {
+export interface TaskRun extends Finished {
   readonly place: Place;
   readonly file: string | undefined;
   readonly exchanges: Wiretap['exchanges'];
@@ -30,7 +30,7 @@ export interface Played extends Finished {
 }
 
 /** Lets an agent do the task through a Tollgate of its own, with so many dollars on the account. */
-export async function play(agent: Agent, installed: Installed, usd: string): Promise<Played> {
+export async function runTask(agent: Agent, installed: Installed, usd: string): Promise<TaskRun> {
   const backend = new ScriptedBackend();
   const gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
   const tap = new Wiretap(gateway.url);
@@ -38,7 +38,7 @@ export async function play(agent: Agent, installed: Installed, usd: string): Pro
     const account = await gateway.account(usd);
     const place = makePlace(installed.folder, tap.url, account.token);
     const file = join(place.project, 'hello.txt');
-    backend.script((call) => playModel(call, agent.writeFile(file, CONTENT)));
+    backend.script((call) => scriptedModelResponse(call, agent.writeFile(file, CONTENT)));
     await putFiles(agent.files(place));
     const command = [installed.program, ...agent.arguments];
     const environment = { ...basics(place.home), ...agent.environment(place) };
@@ -75,36 +75,33 @@ export function basics(home: string): Record<string, string> {
 }
 
 /** What is wrong with a run that had money; nothing, if all went well. */
-export function complaintsAbout(played: Played): string[] {
-  const { receipts } = played;
+export function problemsWith(run: TaskRun): string[] {
+  const { receipts } = run;
   const charged = receipts.reduce((sum, receipt) => sum + receipt.charged, 0);
   const rules: [boolean, string][] = [
-    [
-      !played.timedOut && played.exitCode === 0,
-      `it ended with ${played.timedOut ? 'a timeout' : played.exitCode}`,
-    ],
-    [played.file === CONTENT, 'the file is not what was asked for'],
-    [played.output.includes(FINAL_WORDS), 'it did not print the answer'],
-    [receipts.length === played.backendCalls && receipts.length >= 2, 'receipts and backend calls differ'],
+    [!run.timedOut && run.exitCode === 0, `it ended with ${run.timedOut ? 'a timeout' : run.exitCode}`],
+    [run.file === CONTENT, 'the file is not what was asked for'],
+    [run.output.includes(FINAL_TEXT), 'it did not print the answer'],
+    [receipts.length === run.backendCalls && receipts.length >= 2, 'receipts and backend calls differ'],
     [
       receipts.every(({ state, outcome }) => state === 'posted' && outcome === 'completed'),
       'a receipt is not settled',
     ],
     [receipts.every((receipt) => receipt.charged === NANO_PER_ANSWER), 'a charge is wrong'],
-    [played.balanceNanoUsd === 1_000_000_000 - charged, 'the balance is wrong'],
-    [played.breaches.length === 0, 'the books do not balance'],
+    [run.balanceNanoUsd === 1_000_000_000 - charged, 'the balance is wrong'],
+    [run.breaches.length === 0, 'the books do not balance'],
   ];
   return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
 }
 
 /** The same for a run without money: it must cost nothing, do nothing and say why. */
-export function complaintsAboutPoor(played: Played): string[] {
-  const answers = played.exchanges.filter(({ method }) => method === 'POST');
+export function problemsWithoutMoney(run: TaskRun): string[] {
+  const answers = run.exchanges.filter(({ method }) => method === 'POST');
   const rules: [boolean, string][] = [
-    [!played.timedOut && played.exitCode !== 0, 'without money it did not end in an error'],
-    [played.output.includes('The balance is used up'), 'without money it did not say so'],
+    [!run.timedOut && run.exitCode !== 0, 'without money it did not end in an error'],
+    [run.output.includes('The balance is used up'), 'without money it did not say so'],
     [answers.length > 0 && answers.every(({ status }) => status === 402), 'without money it was answered'],
-    [played.backendCalls === 0 && played.file === undefined, 'without money work was done'],
+    [run.backendCalls === 0 && run.file === undefined, 'without money work was done'],
   ];
   return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
 }

@@ -1,15 +1,15 @@
 import { formatUsd, nanoUsd } from '../../src/std/money.ts';
 import { TASK, type Agent, type Place } from './cast.ts';
-import type { Played } from './play.ts';
+import type { TaskRun } from './task-run.ts';
 
 export interface Run {
   readonly agent: Agent;
   readonly version: string;
   readonly note: string | undefined;
   /** With money on the account, and without. */
-  readonly rich: Played | undefined;
-  readonly poor: Played | undefined;
-  readonly complaints: readonly string[];
+  readonly rich: TaskRun | undefined;
+  readonly poor: TaskRun | undefined;
+  readonly problems: readonly string[];
 }
 
 /** The runs as a page of the documentation: nothing of the machine they took place on. */
@@ -29,10 +29,10 @@ answer claims 1,000 input and 50 output tokens at $1 and $2 per million, so each
 receipt, the balance and the books, and then runs the task again on an empty account.
 `;
 
-function section({ agent, version, note, rich, poor, complaints }: Run): string {
+function section({ agent, version, note, rich, poor, problems }: Run): string {
   const remark = note === undefined ? '' : `\n${note}.\n`;
   const head = `## ${agent.name} (\`${agent.npmPackage}\` ${bareVersion(version)})\n${remark}`;
-  const verdict = complaints.length > 0 ? `\n**It failed:** ${complaints.join('; ')}\n` : '';
+  const verdict = problems.length > 0 ? `\n**It failed:** ${problems.join('; ')}\n` : '';
   if (!rich || !poor) return head + verdict;
   return `${head}${verdict}
 \`\`\`console
@@ -52,7 +52,7 @@ ${printed(poor)}
 `;
 }
 
-function requests({ exchanges, receipts }: Played): string {
+function requests({ exchanges, receipts }: TaskRun): string {
   const rows = exchanges.map(({ method, path, search, status, requestId }) => {
     const receipt = receipts.find(({ id }) => id === requestId);
     const money = receipt
@@ -67,7 +67,7 @@ function requests({ exchanges, receipts }: Played): string {
 
 const MOST_LINES = 40;
 
-function printed({ output, place }: Played): string {
+function printed({ output, place }: TaskRun): string {
   const lines = anonymous(output, place)
     .trim()
     .split('\n')
