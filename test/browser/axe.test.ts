@@ -108,7 +108,7 @@ async function faultsOfAll(
     faults.push(...found.map((fault) => `${path}: ${fault}`));
   }
   await context.close();
-  // A page that broke shows a tidy apology, in which there is nothing to find.
+  // A page that crashed shows an error page, which has no accessibility faults.
   return [...faults, ...complaints];
 }
 

@@ -3,7 +3,7 @@ import type { AccountId } from '../../src/std/ids.ts';
 import { setUpAdmin, signUp } from './user-steps.ts';
 import { settled, Stage, type Visitor } from './support.ts';
 
-/** What a new customer is greeted with, on a real server in a real browser. */
+/** What a new customer sees first, on a real server in a real browser. */
 let stage: Stage;
 let customer: Visitor;
 const EMAIL = 'new@example.com';

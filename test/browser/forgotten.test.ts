@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
 import { settled, Stage, type Visitor } from './support.ts';
 
-/** From a server that nobody runs yet to somebody who forgot their password. The tests are one story. */
+/** From a new server to a user who forgot their password. The tests build on each other. */
 let stage: Stage;
 let admin: Visitor;
 let user: Visitor;

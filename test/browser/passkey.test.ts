@@ -3,7 +3,7 @@ import type { CDPSession, Page } from 'playwright-core';
 import { PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
 import { follow, settled, Stage, type Visitor } from './support.ts';
 
-/** A passkey from its first day to its last, with an authenticator that the browser itself plays. */
+/** A passkey from creation to removal, with the browser's virtual authenticator. */
 let stage: Stage;
 let user: Visitor;
 const EMAIL = 'pia@example.com';

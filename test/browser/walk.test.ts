@@ -4,8 +4,7 @@ import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, Stage, type Visitor } from './support.ts';
 
 /**
- * The whole way of a new user through the console, on a real server in a real browser. The tests are one story and build
- * on each other.
+ * A new user's complete use of the console, on a real server in a real browser. The tests build on each other.
  */
 let stage: Stage;
 let admin: Visitor;

@@ -48,7 +48,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
       expect(reply.text).toBe('The tool get_weather answered: Rain in Oslo');
     });
 
-    test('a picture arrives whole', async () => {
+    test('an image arrives unchanged', async () => {
       const reply = await client()[how]({ prompt: '/see', image: PIXEL });
       expect(reply.text).toContain(`image/png, 1x1, ${PIXEL.length} bytes`);
     });
@@ -59,7 +59,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
       expect(schema.safeParse(JSON.parse(reply.text)).success).toBe(true);
     });
 
-    test('thoughts come apart from the answer', async () => {
+    test('reasoning is separate from the answer', async () => {
       const reply = await client()[how]({ prompt: '/think What is it?' });
       expect(reply.text).toBe('What is it?');
       // OpenAI's own chat API has no place for them, so this provider does not look.

@@ -19,7 +19,7 @@ import {
   type MakeClient,
   type Question,
   type Reply,
-  type Surfaced,
+  type ReportedError,
   type Target,
 } from './client.ts';
 
@@ -83,7 +83,7 @@ function aiClient(name: string, path: Client['path'], model: LanguageModel, { re
 }
 
 /** After the last retry the reason is inside; before, it is the error itself. */
-export function surfaceAi(thrown: unknown): Surfaced {
+export function surfaceAi(thrown: unknown): ReportedError {
   const error = RetryError.isInstance(thrown) ? thrown.lastError : thrown;
   const call = APICallError.isInstance(error) ? error : undefined;
   const body = call?.data ?? error;

@@ -5,8 +5,8 @@ import { Gateway } from '../support/gateway.ts';
 import { Wiretap } from './wiretap.ts';
 
 /**
- * A key that was mistyped or replaced is told at once. The Claude Agent SDK tries a 401 again for minutes, unless
- * `x-should-retry` says that it is of no use.
+ * A mistyped or replaced key fails at once. The Claude Agent SDK retries a 401 for minutes, unless `x-should-retry` says
+ * not to.
  */
 
 let gateway: Gateway;
@@ -53,7 +53,7 @@ describe.each(ROUTES.map((route) => ({ body: undefined, open: false, ...route })
         ? gateway.fetch(path, token === undefined ? {} : { token })
         : gateway.post(path, token, body);
 
-    test('a 401 says that trying again is of no use', async () => {
+    test('a 401 tells clients not to retry', async () => {
       for (const token of ['sk-mistyped', replaced, ...(open ? [] : [undefined])]) {
         const response = await send(token);
         const shouldRetry = response.headers.get('x-should-retry');
@@ -102,7 +102,7 @@ describe('a mistyped key in an SDK', () => {
   });
 });
 
-test('a mistake in the request carries no such header: the SDKs do not try it again anyway', async () => {
+test('an invalid request gets no such header: the SDKs do not retry it anyway', async () => {
   const { token } = await gateway.account('1');
   const response = await gateway.post('/v1/messages', token, { model: 7 });
   expect(response.status).toBe(400);

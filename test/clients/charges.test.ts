@@ -3,7 +3,7 @@ import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { chunk, completion, DONE, eventStream, ScriptedBackend } from '../support/scripted-backend.ts';
 import { ALL_CLIENTS } from './all-clients.ts';
 
-/** The same work costs the same, whoever asks for it and in whatever dialect, to the nano-dollar. */
+/** The same work costs the same from every client and in every dialect, to the nano-dollar. */
 
 let backend: ScriptedBackend;
 let gateway: Gateway;
@@ -132,7 +132,7 @@ describe('the backend counts', () => {
   });
 });
 
-test('the backend counts nothing: we count, and come to the same in every dialect', async () => {
+test('if the backend reports no usage, Tollgate counts the same in every dialect', async () => {
   answerWith(undefined);
   const receipts = await receiptsOfAll();
   const [first] = receipts;

@@ -11,7 +11,7 @@ export interface Client {
   ask(question: Question): Promise<Reply>;
   stream(question: Question): Promise<Reply>;
   /** What a program that uses the SDK can see of an error. */
-  surface(thrown: unknown): Surfaced;
+  surface(thrown: unknown): ReportedError;
 }
 
 export interface Question {
@@ -40,7 +40,7 @@ export interface Reply {
   readonly pieces: number;
 }
 
-export interface Surfaced {
+export interface ReportedError {
   /** The name of the error's class. */
   readonly kind: string;
   readonly status: number | undefined;

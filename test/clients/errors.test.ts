@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { ALL_CLIENTS } from './all-clients.ts';
 import type { Target } from './client.ts';
-import { tappedCall, type How } from './tapped-call.ts';
+import { tappedCall, type CallMode } from './tapped-call.ts';
 
 /** What a program sees when a request fails, in every SDK. */
 
-const HOW: readonly How[] = ['ask', 'stream'];
+const HOW: readonly CallMode[] = ['ask', 'stream'];
 
 let gateway: Gateway;
 let rich: TestAccount;
@@ -74,7 +74,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
       },
     );
 
-    test('402 is never tried again, and says what is there and what is needed', async () => {
+    test('402 is never retried, and reports the available and the required amount', async () => {
       const { error, statuses, requestIds } = await tappedCall(make, {
         target: targetWith({ token: poor.token }),
         how,

@@ -11,7 +11,7 @@ import {
   type MakeClient,
   type Question,
   type Reply,
-  type Surfaced,
+  type ReportedError,
   type Target,
   type Tool,
 } from './client.ts';
@@ -118,7 +118,7 @@ export const openAiResponses: MakeClient = (target) => {
   } satisfies Client;
 };
 
-export function surfaceOpenAi(thrown: unknown): Surfaced {
+export function surfaceOpenAi(thrown: unknown): ReportedError {
   const error = thrown instanceof APIError ? thrown : undefined;
   return {
     kind: kindOf(thrown),

@@ -173,7 +173,7 @@ describe('responses', () => {
     expect(response.incomplete_details).toEqual({ reason: 'max_output_tokens' });
   });
 
-  test('what would need memory is refused by name', async () => {
+  test('fields that need stored state are refused by name', async () => {
     const error = await refusal(
       client.responses.create({ model: MODEL, input: 'hi', previous_response_id: 'resp_1' }),
     );
@@ -184,7 +184,7 @@ describe('responses', () => {
 });
 
 describe('images', () => {
-  test('a link that anybody can open for an hour', async () => {
+  test('a link that works without a token for an hour', async () => {
     const { data } = await client.images.generate({
       model: 'svc_tgter/house-paint',
       prompt: 'a red gate',

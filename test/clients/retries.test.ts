@@ -4,7 +4,7 @@ import { chunk, completion, DONE, openStream, ScriptedBackend, usage } from '../
 import { ALL_CLIENTS } from './all-clients.ts';
 import { tappedCall } from './tapped-call.ts';
 
-/** Which failures an SDK tries again by itself, with its own settings. All at once, since most of it is waiting. */
+/** Which failures an SDK retries with its default settings. All at once, since most of it is waiting. */
 
 let backend: ScriptedBackend;
 let gateway: Gateway;

@@ -1,23 +1,23 @@
-import type { Client, MakeClient, Surfaced, Target } from './client.ts';
+import type { Client, MakeClient, ReportedError, Target } from './client.ts';
 import { Wiretap } from './wiretap.ts';
 
-export type How = 'ask' | 'stream';
+export type CallMode = 'ask' | 'stream';
 
 export interface Outcome {
-  readonly error: Surfaced | undefined;
+  readonly error: ReportedError | undefined;
   readonly text: string | undefined;
-  /** Of every answer that went over the wire, in order. */
+  /** Of every response that passed the proxy, in order. */
   readonly statuses: readonly number[];
   readonly requestIds: readonly (string | null)[];
 }
 
 export interface TappedCall {
   readonly target: Target;
-  readonly how: How;
+  readonly how: CallMode;
   readonly prompt: string;
 }
 
-/** One call through a wiretap: what the program got, and what went over the wire for it. */
+/** One call through a recording proxy: what the program got, and what was sent for it. */
 export async function tappedCall(
   make: MakeClient,
   { target, how, prompt }: TappedCall,
@@ -33,7 +33,11 @@ export async function tappedCall(
   }
 }
 
-async function attempt(client: Client, how: How, prompt: string): Promise<Pick<Outcome, 'error' | 'text'>> {
+async function attempt(
+  client: Client,
+  how: CallMode,
+  prompt: string,
+): Promise<Pick<Outcome, 'error' | 'text'>> {
   try {
     return { text: (await client[how]({ prompt })).text, error: undefined };
   } catch (thrown) {

@@ -106,7 +106,7 @@ describe.each(DIALECTS)('$name', ({ name, path, body }) => {
     expect(Number(response.headers.get('retry-after'))).toBe(Math.ceil(ms / 1000));
   });
 
-  test('unknown fields, headers and query are no mistake', async () => {
+  test('unknown fields, headers and query parameters are accepted', async () => {
     const headers = {
       'x-stainless-lang': 'js',
       'openai-beta': 'responses=v2',
@@ -133,11 +133,11 @@ describe.each(DIALECTS)('$name', ({ name, path, body }) => {
     expect(response.status).toBe(200);
   });
 
-  test('slashes too many are collapsed', async () => {
+  test('repeated slashes are collapsed', async () => {
     expect((await gateway.post(`/${path.replace('/v1/', '//v1//')}`, account.token, body)).status).toBe(200);
   });
 
-  test('a browser may ask, from anywhere, and read every header', async () => {
+  test('a browser may call from any origin and read every header', async () => {
     const headers = {
       origin: 'https://app.example',
       'access-control-request-method': 'POST',
@@ -201,7 +201,7 @@ describe('models', () => {
   });
 });
 
-test('a client that only wants to know whether somebody is there hears yes', async () => {
+test('a client that only probes the server gets a success', async () => {
   for (const method of ['HEAD', 'GET'])
     expect((await gateway.fetch('/api/hello', { method })).status).toBe(200);
 });

@@ -1,6 +1,6 @@
 /**
- * A door in front of a server that passes everything through and remembers it: what an SDK really sends, how often, and
- * what it got for it. The SDK knows nothing of it but another port.
+ * A proxy in front of a server that forwards everything and records it: what an SDK really sends, how often, and what it
+ * gets back. To the SDK it is just another port.
  */
 export class Wiretap {
   readonly exchanges: Exchange[] = [];

@@ -4,7 +4,7 @@ import { BackendProcess, eventually, NodeProcess } from '../support/node-process
 import { Operator } from '../support/operator.ts';
 import { testPostgres } from '../support/postgres.ts';
 
-/** A node that dies over requests with an Idempotency-Key: whoever comes back with the key pays once at most. */
+/** A node that crashes during requests with an Idempotency-Key: a retry with the same key is charged at most once. */
 
 const CALLS = 40;
 const PATIENCE_MS = 170_000;

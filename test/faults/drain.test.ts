@@ -5,7 +5,7 @@ import { BackendProcess, eventually, NodeProcess } from '../support/node-process
 import { Operator } from '../support/operator.ts';
 import type { BackendScript } from '../support/raw-backend.ts';
 
-/** SIGTERM: what runs may finish, what is new goes elsewhere, nothing is lost, and the process says 0. */
+/** SIGTERM: running requests may finish, new ones are refused, nothing is lost, and the process exits with 0. */
 
 const STREAMS = 40;
 const WHOLE = 20;
@@ -22,7 +22,7 @@ afterAll(async () => {
   await backend.stop();
 });
 
-interface Scene {
+interface DrainSetup {
   readonly node: NodeProcess;
   readonly operator: Operator;
   readonly account: TestAccount;
@@ -30,8 +30,8 @@ interface Scene {
   underWay(script: { whole: BackendScript; stream: BackendScript }): Promise<Traffic>;
 }
 
-/** A node of its own for each test; whatever happens to it, its books are right afterwards. */
-function drainTest(promise: string, graceSeconds: number, run: (scene: Scene) => Promise<void>): void {
+/** A node of its own for each test; whatever happens to it, its ledger is consistent afterwards. */
+function drainTest(promise: string, graceSeconds: number, run: (scene: DrainSetup) => Promise<void>): void {
   test.concurrent(
     promise,
     async () => {
@@ -39,7 +39,7 @@ function drainTest(promise: string, graceSeconds: number, run: (scene: Scene) =>
       const node = await NodeProcess.start({ yaml, env });
       const operator = await Operator.open(node.env);
       const account = await operator.account('10');
-      const underWay: Scene['underWay'] = async (script) => {
+      const underWay: DrainSetup['underWay'] = async (script) => {
         const clients = { whole: WHOLE, streams: STREAMS, script };
         const traffic = new Traffic({ url: node.url, token: account.token, ...clients });
         await allAdmitted(operator);
@@ -140,7 +140,7 @@ drainTest(
 );
 
 drainTest(
-  'under load nothing falls between the chairs: each request is answered and charged, or refused and free',
+  'under load no request is lost: each is answered and charged, or refused and free',
   30,
   async ({ node, operator, account }) => {
     const traffic = new Traffic({

@@ -134,7 +134,7 @@ describe('bytes that are no request: closed or refused, never served', () => {
     ],
   ])('%s', async (_, bytes) => {
     const { statuses } = await exchange([bytes]);
-    // 505 is the protocol's own word for a version it does not speak.
+    // 505 is the protocol's status for an unsupported version.
     expect(statuses.filter((status) => status < 400 || (status >= 500 && status !== 505))).toEqual([]);
   });
 });
@@ -239,7 +239,7 @@ test('an upload without end is refused at the limit and not read to its end', as
   const over = new Promise<void>((resolve) => {
     socket.on('data', (bytes) => received.push(bytes.toString('latin1')));
     socket.on('close', () => resolve());
-    // The server hangs up on us in the middle of a word, as it should.
+    // The server closes the connection in the middle of the upload, as it should.
     socket.on('error', () => resolve());
   });
   socket.write(`${POST}${auth()}transfer-encoding: chunked\r\n\r\n`);
@@ -252,7 +252,7 @@ test('an upload without end is refused at the limit and not read to its end', as
   socket.on('drain', push);
   push();
   await over;
-  // Who is still sending when the line goes dead may never see the words.
+  // A client that is still sending when the connection closes may never see the response.
   if (received.length > 0) expect(received.join('')).toContain('"request_too_large"');
   expect(sent).toBeLessThan(60 * 1_048_576);
 });

@@ -114,7 +114,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     });
   });
 
-  test('Retry-After is true: who waits so long and no longer is answered', async () => {
+  test('Retry-After is exact: a client that waits exactly that long is answered', async () => {
     // One grows back every 300 ms.
     const account = await gateway.account('1', { chat: 200 });
     backend.script(() => completion('x', usage(0, 1)));

@@ -105,7 +105,7 @@ async function survive(
   expect(Object.keys(report.codes)).toEqual(['service_unavailable']);
   expect(report.refusedWithoutRetryAfter).toBe(0);
   expect(report.slowestRefusalMs).toBeLessThan(SOON_MS);
-  // Whoever was answered while the store was away is charged once it is back.
+  // Requests answered while the store was unavailable are charged once it is back.
   const charges = async () => [...(await operator.charges(account)).values()].flat();
   await eventually(
     'all who were answered are charged',

@@ -3,13 +3,13 @@ import { CONNECTIONS, SMALL_CHAT } from '../../bench/cases.ts';
 import type { Contender } from '../../bench/contenders/contender.ts';
 import { startBunForwarder } from '../../bench/contenders/forwarders.ts';
 import { startTollgate } from '../../bench/contenders/tollgate.ts';
-import { openField, type Field } from '../../bench/harness/field.ts';
+import { openBenchEnvironment, type BenchEnvironment } from '../../bench/harness/field.ts';
 import { saturate, type LoadTools } from '../../bench/harness/measure.ts';
 import { shareOfOthers } from '../../bench/harness/usage.ts';
 
 /**
- * The target is 1.8 and the bench says where we stand. This catches only a change that makes every request dearer by
- * half or more: a ratio of CPU times measured in the same seconds, so that a slow machine fails nothing.
+ * The target is 1.8, and the bench measures it. This only catches a change that makes every request more expensive by half
+ * or more: a ratio of CPU times measured in the same seconds, so that a slow machine does not fail it.
  */
 const MOST_TIMES_BARE = 3.5;
 const ROUNDS = 4;
@@ -23,13 +23,13 @@ const others = await shareOfOthers(() => Bun.sleep(LOOK_MS));
 const tooBusy = others > MOST_FOR_OTHERS;
 if (tooBusy) console.log(`speed not measured: ${words(others)}`);
 
-let field: Field;
+let field: BenchEnvironment;
 let forwarder: Contender;
 let tollgate: Contender;
 
 beforeAll(async () => {
   if (tooBusy) return;
-  field = await openField();
+  field = await openBenchEnvironment();
   forwarder = await startBunForwarder(field);
   const { backend, folder } = field;
   tollgate = await startTollgate({ name: 'guard', backend, folder, accounts: SMALL_CHAT.accounts });

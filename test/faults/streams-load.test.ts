@@ -111,12 +111,12 @@ test(`${STALLED} readers that read nothing of fast streams: memory is bounded an
   await eventually('all of them are served', async () => (await operator.money(account)).open === STALLED);
   let most = 0;
   const watch = setInterval(() => (most = Math.max(most, node.rssMegabytes())), 250);
-  // Who kept what nobody takes would let the backend send on and on.
+  // If unread output were buffered without limit, the backend could keep sending.
   if (LONG) await Bun.sleep(240_000);
   else await eventually('nothing moves any more', nothingSentFor(500), 60_000);
   clearInterval(watch);
   const { megabytesSent } = await backend.stats();
-  // Others are served as if nothing were.
+  // Other clients are served normally meanwhile.
   const others = await operator.account('1');
   const report = await runLoad({
     urls: [node.url],

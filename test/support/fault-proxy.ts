@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to a database that a test can freeze: bytes are taken and go nowhere, as behind a router that lost its mind. */
+/** A proxy to a database that a test can freeze: bytes are accepted and not forwarded, as with a broken router. */
 export interface FaultProxy {
   readonly port: number;
-  /** Nothing gets through any more, and nobody is told. */
+  /** Stops forwarding without closing any connection. */
   freeze(): void;
-  /** What was held back goes on. */
+  /** Forwards what was held back. */
   thaw(): void;
   close(): Promise<void>;
 }

@@ -47,7 +47,7 @@ export class Traffic {
       const end = await this.#ask(stream).catch(() => 'broken');
       this.#running--;
       this.ends[end] = (this.ends[end] ?? 0) + 1;
-      // Whoever is refused or cut off does not come back at once.
+      // A client that was refused or cut off pauses before its next request.
       if (end !== 'answered') await Bun.sleep(20);
     }
   }

@@ -91,7 +91,7 @@ export class NodeProcess {
     return this.#running().pid;
   }
 
-  /** Everything it wrote to standard error, in all its lives. */
+  /** Everything it wrote to standard error, across all restarts. */
   get log(): string {
     return this.#log;
   }

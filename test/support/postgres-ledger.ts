@@ -60,7 +60,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
     },
     now: () => Promise.resolve(Date.now() + offsetMs),
     async crash() {
-      // Nobody waits for the dead.
+      // A crashed ledger is not closed in order.
       endings.push(ledger.close());
       ledger = nextLife();
       await ledger.expire();

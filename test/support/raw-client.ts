@@ -1,4 +1,4 @@
-/** A client without manners: sends bytes as they are and tells what came back, until the server closes or falls silent. */
+/** A raw client: sends bytes as they are and returns what came back, until the server closes or stops sending. */
 export interface RawAnswer {
   readonly text: string;
   /** The status codes of all answers on the connection, in order. */
@@ -46,7 +46,7 @@ export async function rawExchange(
     },
   });
   for (const part of parts) {
-    // Where the server closes while we send, the rest has nobody to go to.
+    // If the server closes while we send, the rest cannot be delivered.
     if (isClosed) break;
     await sendAll(socket, typeof part === 'string' ? Buffer.from(part, 'latin1') : part, () => isClosed);
     if (pauseMs > 0) await Bun.sleep(pauseMs);

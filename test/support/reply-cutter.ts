@@ -1,12 +1,12 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 
-/** A way to the database on which a test can lose its replies: the database has acted, and nobody hears of it. */
+/** A proxy to the database that can drop replies: the database has acted, but the client does not learn of it. */
 export interface ReplyCutter {
   readonly port: number;
   /** The next reply to arrive is thrown away; its connection is cut, or falls silent. Resolves when that has happened. */
   loseNextReply(how?: 'cut' | 'silent'): Promise<void>;
-  /** While closed, nobody gets through: connections are cut and new ones refused. */
+  /** While closed, connections are cut and new ones refused. */
   setClosed(closed: boolean): void;
   close(): Promise<void>;
 }
