@@ -13,7 +13,7 @@ import { CASES, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
 import type { Contender } from './contenders/contender.ts';
 import { checkOut, startRevision } from './contenders/revision.ts';
 import { startBenchPostgres, type BenchPostgres } from './contenders/tollgate.ts';
-import { openField } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/environment.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { saturate, warmUp, type LoadTools, type Sample } from './harness/measure.ts';
 import { median, percentile } from './harness/statistics.ts';
@@ -39,19 +39,19 @@ if (revision === undefined) {
 }
 
 console.log(`${machineLine()}\n${loadLine()}`);
-const field = await openField();
-const tools: LoadTools = { wrk: findTools().wrk, folder: field.folder };
+const environment = await openBenchEnvironment();
+const tools: LoadTools = { wrk: findTools().wrk, folder: environment.folder };
 let postgres: BenchPostgres | undefined;
 const contenders: Contender[] = [];
 try {
   if (flags.postgres) postgres = await startBenchPostgres();
-  const before = await start(`before ${revision}`, checkOut(revision, field.folder));
+  const before = await start(`before ${revision}`, checkOut(revision, environment.folder));
   const after = await start('after', resolve(import.meta.dir, '..'));
   for (const one of CASES.filter(isChosen)) await compare(one, before, after);
 } finally {
   for (const contender of contenders.toReversed()) await contender.stop();
   await postgres?.stop();
-  await field.close();
+  await environment.close();
 }
 process.exit(0);
 
@@ -59,8 +59,8 @@ async function start(name: string, root: string): Promise<Contender> {
   const contender = await startRevision({
     name,
     root,
-    backend: field.backend,
-    folder: field.folder,
+    backend: environment.backend,
+    folder: environment.folder,
     accounts: ACCOUNTS,
     databaseUrl: await postgres?.freshDatabase(),
     databasePids: postgres && [postgres.pid],

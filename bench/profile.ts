@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CASES, MOST_ACCOUNTS, SMALL_CHAT } from './cases.ts';
 import { startBenchPostgres, startTollgate } from './contenders/tollgate.ts';
-import { openBenchEnvironment } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/environment.ts';
 import { saturate } from './harness/measure.ts';
 import { readProfile } from './harness/profile-reader.ts';
 import { table } from './harness/table.ts';

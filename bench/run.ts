@@ -13,7 +13,7 @@ import type { Contender, ContenderContext } from './contenders/contender.ts';
 import { startBunForwarder, startNodeForwarder, startPortkey } from './contenders/forwarders.ts';
 import { startNginx } from './contenders/nginx.ts';
 import { startBenchPostgres, startTollgate, type BenchPostgres } from './contenders/tollgate.ts';
-import { openBenchEnvironment, type BenchEnvironment } from './harness/field.ts';
+import { openBenchEnvironment, type BenchEnvironment } from './harness/environment.ts';
 import { delayAt, saturate, warmUp, type Delay, type LoadTools, type Sample } from './harness/measure.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';

@@ -11,7 +11,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startBunForwarder } from './contenders/forwarders.ts';
-import { openBenchEnvironment } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/environment.ts';
 import { machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
 import { findTools } from './harness/tools.ts';

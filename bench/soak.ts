@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startBenchPostgres, startTollgate, type TollgateContender } from './contenders/tollgate.ts';
-import { openBenchEnvironment } from './harness/field.ts';
+import { openBenchEnvironment } from './harness/environment.ts';
 import { machineLine } from './harness/machine.ts';
 import { writePlot } from './harness/plot.ts';
 import { writeSection } from './harness/results-file.ts';

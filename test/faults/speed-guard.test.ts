@@ -3,7 +3,7 @@ import { CONNECTIONS, SMALL_CHAT } from '../../bench/cases.ts';
 import type { Contender } from '../../bench/contenders/contender.ts';
 import { startBunForwarder } from '../../bench/contenders/forwarders.ts';
 import { startTollgate } from '../../bench/contenders/tollgate.ts';
-import { openBenchEnvironment, type BenchEnvironment } from '../../bench/harness/field.ts';
+import { openBenchEnvironment, type BenchEnvironment } from '../../bench/harness/environment.ts';
 import { saturate, type LoadTools } from '../../bench/harness/measure.ts';
 import { shareOfOthers } from '../../bench/harness/usage.ts';
 
