@@ -32,7 +32,7 @@ test('a test that fails once and would pass the second time has failed', () => {
     join(folder, 'flaky.test.ts'),
     `import { expect, test } from 'bun:test';
      import { existsSync, writeFileSync } from 'node:fs';
-     test('fails the first time', () => {
+     test('fails the first time, with <what> & why', () => {
        const again = existsSync('tried');
        writeFileSync('tried', '');
        expect(again).toBe(true);
@@ -41,12 +41,40 @@ test('a test that fails once and would pass the second time has failed', () => {
   const runner = join(ROOT, 'scripts/test.ts');
   const first = run([runner, 'flaky.test.ts'], folder);
   expect(first.text.trimEnd()).toEndWith('\n0 passed, 1 failed');
+  expect(first.text).toMatch(
+    /\n✗ fails the first time, with <what> & why \(\S*flaky\.test\.ts:\d+\)\n.*expect\(received\)/,
+  );
   expect(first.code).toBe(1);
   const second = run([runner, 'flaky.test.ts'], folder);
+  expect(second.text).not.toContain('✗');
   expect(second.text.trimEnd()).toEndWith('\n1 passed, 0 failed');
   expect(second.code).toBe(0);
   expect(seedIn(first.text)).not.toBe('');
   expect(seedIn(second.text)).not.toBe(seedIn(first.text));
+});
+
+test('a process that dies on the way has failed, and is named at the end', () => {
+  writeFileSync(
+    join(folder, 'dies.test.ts'),
+    `import { test } from 'bun:test'; test('dies', () => process.exit(7));`,
+  );
+  const { code, text } = run([join(ROOT, 'scripts/test.ts'), 'dies.test.ts'], folder);
+  expect(text.trimEnd()).toEndWith('✗ chosen ended with 7\n0 passed, 1 failed');
+  expect(code).toBe(1);
+});
+
+test('what is thrown while no test runs has failed, and is told at the end', () => {
+  writeFileSync(
+    join(folder, 'late.test.ts'),
+    `import { test } from 'bun:test';
+     test('leaves something behind', () => {});
+     await Promise.resolve();
+     void Promise.reject(new Error('too late'));`,
+  );
+  const { code, text } = run([join(ROOT, 'scripts/test.ts'), 'late.test.ts'], folder);
+  expect(text).toMatch(/\n✗ chosen ended with 1\n[^✗]*too late/);
+  expect(text.trimEnd()).toMatch(/ passed, 1 failed$/);
+  expect(code).toBe(1);
 });
 
 describe('a property that fails', () => {

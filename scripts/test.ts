@@ -27,6 +27,10 @@ const GROUPS: readonly Group[] = [
 /** A test that hangs is a failure; none needs a tenth of this. */
 const TEST_TIMEOUT_MS = 180_000;
 const GROUP_TIMEOUT_MS = 15 * 60_000;
+const MAX_FAILURES_TOLD = 20;
+const MAX_FAILURE_CHARACTERS = 2_000;
+const MAX_ERROR_LINES = 25;
+const XML_ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
 const SYSTEM_BROWSERS = [
   '/usr/bin/chromium',
@@ -36,26 +40,32 @@ const SYSTEM_BROWSERS = [
 ];
 
 interface Count {
-  passed: number;
-  failed: number;
-  skipped: number;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** The tests that failed, as they are told at the end. */
+  readonly failures: readonly string[];
 }
 
 const seed = process.env['FAST_CHECK_SEED'] || String(crypto.getRandomValues(new Int32Array(1))[0]);
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
 const only = process.argv.slice(2);
 const groups: readonly Group[] = only.length > 0 ? [{ name: 'chosen', paths: only }] : GROUPS;
-const total: Count = { passed: 0, failed: 0, skipped: 0 };
+const total = { passed: 0, failed: 0, skipped: 0 };
+const failures: string[] = [];
 for (const group of groups) {
   const paths = group.paths.filter((path) => existsSync(path));
   if (paths.length === 0) continue;
   if (group.name === 'browser' && !hasBrowser()) continue;
-  const count = runGroup({ ...group, paths });
+  const count = await runGroup({ ...group, paths });
   total.passed += count.passed;
   total.failed += count.failed;
   total.skipped += count.skipped;
+  failures.push(...count.failures);
 }
 rmSync(folder, { recursive: true, force: true });
+// Once more at the end: whoever keeps only the last part of a long log still learns what failed.
+for (const failure of failures.slice(0, MAX_FAILURES_TOLD)) console.log(failure);
 if (total.skipped > 0) console.log(`${total.skipped} skipped`);
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
@@ -78,18 +88,18 @@ function hasBrowser(): boolean {
   return false;
 }
 
-function runGroup({ name, paths }: Group): Count {
+async function runGroup({ name, paths }: Group): Promise<Count> {
   const startedAt = performance.now();
   console.log(`${name}: FAST_CHECK_SEED=${seed}`);
-  const count = runTests(name, paths);
+  const count = await runTests(name, paths);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
   console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
   return count;
 }
 
-function runTests(name: string, paths: readonly string[]): Count {
+async function runTests(name: string, paths: readonly string[]): Promise<Count> {
   const report = join(folder, `${name}.xml`);
-  const child = Bun.spawnSync(
+  const child = Bun.spawn(
     [
       process.execPath,
       'test',
@@ -99,21 +109,62 @@ function runTests(name: string, paths: readonly string[]): Count {
       ...paths.map((path) => `./${path}`),
     ],
     {
-      stdio: ['ignore', 'inherit', 'inherit'],
+      stdio: ['ignore', 'inherit', 'pipe'],
       timeout: GROUP_TIMEOUT_MS,
       env: { ...process.env, NODE_ENV: 'test', FAST_CHECK_SEED: seed, TOLLGATE_TEST_GROUP: name },
     },
   );
+  const outside = await errorsOutsideTests(child.stderr);
+  await child.exited;
   const result = readReport(report);
   // A process that died, or failed outside a test, must not pass for a quiet success.
-  return child.exitCode !== 0 && result.failed === 0 ? { ...result, failed: 1 } : result;
+  if (child.exitCode === 0 || result.failed > 0) return result;
+  const ended = `✗ ${name} ended with ${child.signalCode ?? child.exitCode}`;
+  return { ...result, failed: 1, failures: [[ended, ...outside].join('\n')] };
+}
+
+/** Passes the test process's messages on, and keeps what was thrown while no test was running: no report has it. */
+async function errorsOutsideTests(messages: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string[]> {
+  const errors: string[] = [];
+  let linesLeft = 0;
+  let unfinished = '';
+  const decoder = new TextDecoder();
+  for await (const bytes of messages) {
+    process.stderr.write(bytes);
+    const lines = (unfinished + decoder.decode(bytes, { stream: true })).split('\n');
+    unfinished = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line.startsWith('# Unhandled error')) linesLeft = MAX_ERROR_LINES;
+      if (linesLeft-- > 0 && errors.length < MAX_FAILURES_TOLD * MAX_ERROR_LINES)
+        errors.push(line.slice(0, 200));
+    }
+  }
+  return errors;
 }
 
 function readReport(path: string): Count {
-  if (!existsSync(path)) return { passed: 0, failed: 1, skipped: 0 };
-  const head = /<testsuites[^>]*>/.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
+  if (!existsSync(path)) return { passed: 0, failed: 0, skipped: 0, failures: [] };
+  const text = readFileSync(path, 'utf8');
+  const head = /<testsuites[^>]*>/.exec(text)?.[0] ?? '';
   const number = (name: string): number => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
   const failed = number('failures') + number('errors');
   const skipped = number('skipped');
-  return { passed: number('tests') - failed - skipped, failed, skipped };
+  return { passed: number('tests') - failed - skipped, failed, skipped, failures: failuresIn(text) };
+}
+
+function failuresIn(report: string): string[] {
+  const cases = report.matchAll(/<testcase ([^>]*[^/])>\s*<(?:failure|error)\b[^>]*?(?:\/>|>([^<]*)<)/g);
+  return Array.from(cases, ([, attributes = '', message = '']) => {
+    const value = (name: string): string =>
+      new RegExp(`(?:^| )${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
+    const title = [value('classname'), value('name')].filter((part) => part !== '').join(' > ');
+    const place = `${value('file')}:${value('line')}`;
+    return plainText(`✗ ${title} (${place})\n${message}`).slice(0, MAX_FAILURE_CHARACTERS);
+  });
+}
+
+function plainText(xml: string): string {
+  return xml.replaceAll(/&(?:#(\d+)|(\w+));/g, (whole, code: string | undefined, name = '') =>
+    code === undefined ? (XML_ENTITIES[name] ?? whole) : String.fromCodePoint(Number(code)),
+  );
 }
