@@ -7,6 +7,7 @@ import {
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
 import { readBounded } from '../std/bounded-body.ts';
+import { remembered } from '../std/remembered.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 import { answerTooLarge, failureOf } from './response.ts';
 import { collectImages } from './image-response.ts';
@@ -202,26 +203,19 @@ const MAX_REMEMBERED = 10_000;
 
 /** How requests to one upstream are written: what the model's entry says, then the upstream's options, then the name. */
 export class RequestForms {
-  readonly #options: RequestForm;
-  readonly #byModel = new Map<string, RequestForm>();
+  readonly #usual: (model: string) => RequestForm;
 
   constructor(options: ReadonlyMap<string, string>) {
-    this.#options = {
+    const ofUpstream: RequestForm = {
       capField: oneOf<CapField>(CAP_FIELDS, options.get('cap_field')),
       imageFormat: oneOf<ImageFormat>(IMAGE_FORMATS, options.get('image_format')),
     };
+    this.#usual = remembered((model) => over(ofUpstream, formOfName(model)), MAX_REMEMBERED);
   }
 
   of({ model, form }: { readonly model: string; readonly form?: RequestForm | undefined }): RequestForm {
-    const usual = this.#byModel.get(model) ?? this.#remember(model);
+    const usual = this.#usual(model);
     return form ? over(form, usual) : usual;
-  }
-
-  #remember(model: string): RequestForm {
-    if (this.#byModel.size >= MAX_REMEMBERED) this.#byModel.clear();
-    const form = over(this.#options, formOfName(model));
-    this.#byModel.set(model, form);
-    return form;
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { BASE62, type TokenHash } from '../../std/ids.ts';
+import { remembered } from '../../std/remembered.ts';
 
 /**
  * An API token: `sk-`, 43 Base62 characters of 256 random bits, 6 characters of checksum. The checksum lets us, and
@@ -30,16 +31,7 @@ export function newToken(pepper: Uint8Array, random: (bytes: number) => Uint8Arr
  * in the store.
  */
 export function tokenHasher(pepper: Uint8Array): (token: string) => TokenHash | undefined {
-  const cache = new Map<string, TokenHash>();
-  return (token) => {
-    const cached = cache.get(token);
-    if (cached !== undefined) return cached;
-    const found = hashToken(token, pepper);
-    if (found === undefined) return undefined;
-    if (cache.size >= MAX_CACHED) cache.clear();
-    cache.set(token, found);
-    return found;
-  };
+  return remembered((token) => hashToken(token, pepper), MAX_CACHED);
 }
 
 const MAX_CACHED = 10_000;
