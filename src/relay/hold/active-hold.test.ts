@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { Settled } from '../../ledger/port.ts';
+import type { Ending, Settled, Settlement } from '../../ledger/port.ts';
 import { NO_USAGE } from '../../ledger/price.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
@@ -24,14 +24,19 @@ function begin({ streamed = false, overrun = 0, isStoreAway = false } = {}) {
     overrun: nanoUsd(overrun),
     available: nanoUsd(1),
   };
+  const close = (end: HoldEnd): Promise<Settled> => {
+    if (isStoreAway) return Promise.reject(new Fault('service_unavailable', 'Retry soon.'));
+    closes.push(end);
+    return Promise.resolve(settled);
+  };
   const parts = {
     clock: { now: () => nowMs },
-    settlements: {
-      close(end: HoldEnd) {
-        closes.push(end);
-        return Promise.resolve(isStoreAway ? undefined : settled);
-      },
+    ledger: {
+      settle: (requestId: RequestId, settlement: Settlement) =>
+        close({ kind: 'settle', requestId, settlement }),
+      void: (requestId: RequestId, ending: Ending) => close({ kind: 'void', requestId, ending }),
     },
+    settlements: { retryLater: (end: HoldEnd) => void closes.push(end) },
     activeRequests: {
       add: ({ requestId }: ActiveHold) => void active.add(requestId),
       remove: (requestId: string) => void active.delete(requestId),
