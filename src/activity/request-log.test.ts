@@ -43,7 +43,12 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     });
     busy = (await seed(store, { requests: REQUESTS, accounts: 5, days: 30, now: NOW })).busyAccount;
     reader = makeReader(store);
-    books = openLedger(store, { node: 'test', clock: { now: () => NOW }, log: silentLog });
+    books = openLedger(store, {
+      node: 'test',
+      clock: { now: () => NOW },
+      log: silentLog,
+      deadlineMs: 30_000,
+    });
     for (const model of ['house-guide', 'brand-new']) await admit(books.ledger, busy as AccountId, model);
     everything = (await store.db.selectFrom('request').selectAll().execute()).toSorted((a, b) =>
       a.id < b.id ? 1 : -1,

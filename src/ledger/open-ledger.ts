@@ -2,6 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Ledger } from './port.ts';
+import { LEDGER_DEADLINE_MS } from './postgres/batch-queue.ts';
 import { openPostgresLedger } from './postgres/ledger.ts';
 import { SqliteLedger } from './sqlite/ledger.ts';
 
@@ -18,6 +19,8 @@ export interface LedgerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly leaseMs?: number | undefined;
+  /** How long an operation may wait for a database on the network. */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** The books of a store, whichever database it is. */
@@ -27,7 +30,8 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
     const ledger = new SqliteLedger({ backend, ...options });
     return { ledger, recover: () => ledger.recover(), close: () => ledger.close() };
   }
-  const ledger = openPostgresLedger(backend, options);
+  const { deadlineMs = LEDGER_DEADLINE_MS, ...rest } = options;
+  const ledger = openPostgresLedger(backend, { ...rest, deadlineFactor: deadlineMs / LEDGER_DEADLINE_MS });
   // Other nodes may be alive: only leases tell which holds are orphans, and the sweeper looks at those all the time.
   return { ledger, recover: () => Promise.resolve(0), close: () => ledger.close() };
 }

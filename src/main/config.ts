@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { WORKER_VARIABLE } from './workers.ts';
 
@@ -15,6 +16,8 @@ export interface Config {
   readonly graceMs: number;
   /** How long a hold outlives the node that made it; a running node renews it several times in that time. */
   readonly leaseMs: number;
+  /** How long a request waits for Postgres before it is refused. */
+  readonly databaseDeadlineMs: number;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
@@ -36,6 +39,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     secret: nonEmpty(env['TOLLGATE_SECRET']),
     graceMs: readInteger(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
     leaseMs: readInteger(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
+    databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),
     workers: readWorkers(env),
     worker:
       nonEmpty(env[WORKER_VARIABLE]) === undefined

@@ -43,6 +43,7 @@ export async function openServices(
       clock,
       log,
       leaseMs: config.leaseMs,
+      deadlineMs: config.databaseDeadlineMs,
     });
     const accounts = new Accounts({
       store,

@@ -140,11 +140,17 @@ async function ask(node: NodeProcess, { token }: TestAccount, { path, init }: (t
   return { status: response.status, code, retry, tookMs: performance.now() - begun };
 }
 
+const USUAL_DEADLINE = { TOLLGATE_DATABASE_DEADLINE_MS: '900' };
+
 test.concurrent(
   `Postgres stopped for ${OUTAGE_MS / 1_000} s and started again`,
   async () => {
     const postgres = await startPostgres({ fsync: false });
-    const node = await NodeProcess.start({ yaml, databaseUrl: await postgres.freshDatabase() });
+    const node = await NodeProcess.start({
+      yaml,
+      databaseUrl: await postgres.freshDatabase(),
+      env: USUAL_DEADLINE,
+    });
     const operator = await Operator.open(node.env);
     const outage = { begin: () => postgres.stopServer('immediate'), end: () => postgres.startServer() };
     await survive(node, operator, outage, WAYS_IN);
@@ -162,7 +168,7 @@ test.concurrent(
     const direct = await postgres.freshDatabase();
     const proxy = await startFaultProxy(postgres.port);
     const databaseUrl = direct.replace(`:${postgres.port}/`, `:${proxy.port}/`);
-    const node = await NodeProcess.start({ yaml, databaseUrl });
+    const node = await NodeProcess.start({ yaml, databaseUrl, env: USUAL_DEADLINE });
     const operator = await Operator.open({ ...node.env, DATABASE_URL: direct });
     await survive(node, operator, { begin: () => proxy.freeze(), end: () => proxy.thaw() }, WAYS_IN);
     await operator.close();

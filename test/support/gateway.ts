@@ -169,7 +169,12 @@ function configFor(folder: string, options: GatewayOptions) {
     TOLLGATE_PORT: '0',
     ...(options.databaseUrl === undefined
       ? {}
-      : { DATABASE_URL: options.databaseUrl, TOLLGATE_SECRET: 'a secret for tests only' }),
+      : {
+          DATABASE_URL: options.databaseUrl,
+          TOLLGATE_SECRET: 'a secret for tests only',
+          // A busy machine is no reason for a request to fail where the test is about something else.
+          TOLLGATE_DATABASE_DEADLINE_MS: '30000',
+        }),
     ...options.env,
   };
   if (options.yaml !== undefined) {

@@ -70,7 +70,7 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     clock,
     ledgerSql: LEDGER_SQL,
   });
-  const books = openLedger(store, { node: 'test', clock, log: silentLog });
+  const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const parts = partsOf(store, books.ledger, catalog, clock);
   const app = makeConsole(parts);

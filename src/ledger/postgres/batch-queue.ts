@@ -5,14 +5,14 @@ export interface BatchQueueOptions<Item, Answer extends object> {
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
   /** Hears of answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
-  /** Multiplies {@link DEADLINE_MS}; 1 where a client waits for an answer. */
+  /** Multiplies {@link LEDGER_DEADLINE_MS}; 1 where a client waits for an answer. */
   readonly deadlineFactor?: number;
 }
 
 /**
  * While one batch is on its way the next one gathers: under load a round trip serves hundreds, alone an item goes at
  * once. A database that takes long over a batch gets smaller ones, since one that takes too long would fail as a whole
- * and come back as large. Whatever happens, each item is answered within {@link DEADLINE_MS} or fails as unavailable.
+ * and come back as large. Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
  */
 export class BatchQueue<Item, Answer extends object> {
   readonly #options: BatchQueueOptions<Item, Answer>;
@@ -26,7 +26,7 @@ export class BatchQueue<Item, Answer extends object> {
 
   constructor(options: BatchQueueOptions<Item, Answer>) {
     this.#options = options;
-    this.#deadlineMs = DEADLINE_MS * (options.deadlineFactor ?? 1);
+    this.#deadlineMs = LEDGER_DEADLINE_MS * (options.deadlineFactor ?? 1);
   }
 
   submit(item: Item): Promise<Answer> {
@@ -107,7 +107,7 @@ export class BatchQueue<Item, Answer extends object> {
 }
 
 /** Clients must hear within a second that the database is not there. */
-const DEADLINE_MS = 900;
+export const LEDGER_DEADLINE_MS = 900;
 const MOST_WAITING = 10_000;
 const MOST_TOGETHER = 500;
 const LEAST_TOGETHER = 16;
