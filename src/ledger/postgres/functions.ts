@@ -1,4 +1,4 @@
-import type { LedgerSql } from '../../store/migrations/index.ts';
+import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
 import {
   LEDGER_CLOSE,
@@ -9,15 +9,13 @@ import {
   LEDGER_RESTORE,
 } from './settlement-sql.ts';
 
-/** What the ledger adds to the schema, by migration step. A released step is never edited. */
-export const LEDGER_SQL: LedgerSql = {
-  'postgres-functions': [
-    LEDGER_ADMIT,
-    LEDGER_CLOSE_HOLDS,
-    LEDGER_CLOSE,
-    LEDGER_EXPIRE,
-    LEDGER_RENEW,
-    LEDGER_POST,
-    LEDGER_RESTORE,
-  ],
-};
+/** All functions that this version calls. */
+export const LEDGER_SQL: LedgerSql = [
+  LEDGER_ADMIT,
+  LEDGER_CLOSE_HOLDS,
+  LEDGER_CLOSE,
+  LEDGER_EXPIRE,
+  LEDGER_RENEW,
+  LEDGER_POST,
+  LEDGER_RESTORE,
+];
