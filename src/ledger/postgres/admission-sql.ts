@@ -1,4 +1,5 @@
 import { storedFunction } from '../../store/stored-functions.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
@@ -39,7 +40,7 @@ CREATE FUNCTION ledger_admit(
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := ${nowUsSql('p_offset_us')};

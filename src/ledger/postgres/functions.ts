@@ -1,5 +1,6 @@
 import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
+import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries-sql.ts';
 import {
   LEDGER_CLOSE,
   LEDGER_CLOSE_HOLDS,
@@ -18,4 +19,6 @@ export const LEDGER_SQL: LedgerSql = [
   LEDGER_RENEW,
   LEDGER_POST,
   LEDGER_RESTORE,
+  LEDGER_IDENTIFY,
+  LEDGER_LOOK_UP,
 ];

@@ -1,5 +1,6 @@
 import { storedFunction } from '../../store/stored-functions.ts';
 import { monthSql, nowUsSql } from './admission-sql.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
@@ -21,7 +22,7 @@ const PARAMETERS = `
  * beyond the hold, before it was booked.
  */
 export const LEDGER_CLOSE_HOLDS = storedFunction(`
-CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -131,7 +132,8 @@ END $$`);
 /**
  * Closes holds, and answers when that is safe on disk. The commit itself does not wait for the disk: all nodes wait for
  * each other's locks on the sums of the day, and would wait for each other's disk writes. A second, empty transaction
- * does; the log is written in order, so when its commit is on disk, the first one is.
+ * does; the log is written in order, so when its commit is on disk, the first one is. A procedure with settings of its own
+ * could not commit, so it has none; what needs them is the function that it calls.
  */
 export const LEDGER_CLOSE = storedFunction(`
 CREATE PROCEDURE ledger_close(${PARAMETERS}, OUT closed json) LANGUAGE plpgsql AS $$
@@ -147,7 +149,7 @@ export const LEDGER_EXPIRE = storedFunction(`
 CREATE FUNCTION ledger_expire(
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
   p_most bigint
-) RETURNS json LANGUAGE plpgsql AS $$
+) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -176,7 +178,7 @@ export const LEDGER_RENEW = storedFunction(`
 CREATE FUNCTION ledger_renew(
   p_offset_us bigint, p_lease_ms bigint, q_id text[], q_believed boolean[], q_input bigint[], q_cached bigint[],
   q_output bigint[], q_reasoning bigint[], q_images bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
 BEGIN
@@ -200,7 +202,7 @@ CREATE FUNCTION ledger_restore(
   p_node text, p_lease_ms bigint, q_id text[], q_account text[], q_held bigint[], q_kind text[], q_endpoint text[],
   q_model text[], q_price text[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
   q_client text[], q_created bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_held bigint; n bigint;
 BEGIN
@@ -225,7 +227,7 @@ export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
   p_actor text
-) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
   SELECT a.balance, a.held INTO balance, held FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
