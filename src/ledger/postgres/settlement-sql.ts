@@ -1,4 +1,6 @@
+import { storedFunction } from '../../store/stored-functions.ts';
 import { monthSql, nowUsSql } from './admission-sql.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
@@ -19,8 +21,8 @@ const PARAMETERS = `
  * The result is a list of lists: id, state, charged, held, overrun, available, model, and what this call found used
  * beyond the hold, before it was booked.
  */
-export const LEDGER_CLOSE_HOLDS = `
-CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql AS $$
+export const LEDGER_CLOSE_HOLDS = storedFunction(`
+CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -125,28 +127,29 @@ BEGIN
         WHERE q.held IS NULL AND r.id = q.id AND a.id = r.account_id) AS every;
   END IF;
   RETURN coalesce(v_closed, '[]');
-END $$`;
+END $$`);
 
 /**
  * Closes holds, and answers when that is safe on disk. The commit itself does not wait for the disk: all nodes wait for
  * each other's locks on the sums of the day, and would wait for each other's disk writes. A second, empty transaction
- * does; the log is written in order, so when its commit is on disk, the first one is.
+ * does; the log is written in order, so when its commit is on disk, the first one is. A procedure with settings of its own
+ * could not commit, so it has none; what needs them is the function that it calls.
  */
-export const LEDGER_CLOSE = `
+export const LEDGER_CLOSE = storedFunction(`
 CREATE PROCEDURE ledger_close(${PARAMETERS}, OUT closed json) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  closed := ledger_close_holds(${PARAMETERS.replaceAll(/ (text|bigint|boolean)(\[\])?/g, '')});
+  closed := ${LEDGER_CLOSE_HOLDS.name}(${PARAMETERS.replaceAll(/ (text|bigint|boolean)(\[\])?/g, '')});
   COMMIT;
   PERFORM pg_logical_emit_message(true, 'tollgate', '');
-END $$`;
+END $$`);
 
 /** Closes holds whose lease ran out. One that is being renewed or closed at this moment is somebody's: it is skipped. */
-export const LEDGER_EXPIRE = `
+export const LEDGER_EXPIRE = storedFunction(`
 CREATE FUNCTION ledger_expire(
   p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
   p_most bigint
-) RETURNS json LANGUAGE plpgsql AS $$
+) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -164,18 +167,18 @@ BEGIN
       array_agg(CASE WHEN delivered THEN 'counted' END) AS sources, array_agg('expired'::text) AS outcomes,
       array_agg(greatest(0, v_now - created_at)) AS durations
     FROM (SELECT * FROM overdue ORDER BY id) AS ordered)
-  SELECT ledger_close_holds(p_offset_us, p_max_balance, p_max_cost, p_overrun_account, p_overrun_ceiling, ids, states,
+  SELECT ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_max_cost, p_overrun_account, p_overrun_ceiling, ids, states,
       failed, input, cached, output, reasoning, images, sources, outcomes, '{}', '{}', '{}', '{}', '{}', durations)
     INTO v_closed FROM batch WHERE ids IS NOT NULL;
   RETURN coalesce(v_closed, '[]');
-END $$`;
+END $$`);
 
 /** Longer leases for running requests, and how far their meters have come; a meter that makes no sense is not believed. */
-export const LEDGER_RENEW = `
+export const LEDGER_RENEW = storedFunction(`
 CREATE FUNCTION ledger_renew(
   p_offset_us bigint, p_lease_ms bigint, q_id text[], q_believed boolean[], q_input bigint[], q_cached bigint[],
   q_output bigint[], q_reasoning bigint[], q_images bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
 BEGIN
@@ -188,18 +191,18 @@ BEGIN
       images = CASE WHEN q_believed[n] THEN q_images[n] ELSE r.images END
     FROM generate_subscripts(q_id, 1) AS n
     WHERE r.id = q_id[n] AND r.state = 'pending';
-END $$`;
+END $$`);
 
 /**
  * Writes holds again that a crash of the database lost while their requests ran on. They hold what they did, or as much
  * of it as the account has left by now: the rest of what they cost is then the operator's loss, and booked as such.
  */
-export const LEDGER_RESTORE = `
+export const LEDGER_RESTORE = storedFunction(`
 CREATE FUNCTION ledger_restore(
   p_node text, p_lease_ms bigint, q_id text[], q_account text[], q_held bigint[], q_kind text[], q_endpoint text[],
   q_model text[], q_price text[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
   q_client text[], q_created bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_held bigint; n bigint;
 BEGIN
@@ -214,17 +217,17 @@ BEGIN
     CONTINUE WHEN NOT FOUND;
     UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
   END LOOP;
-END $$`;
+END $$`);
 
 /**
  * Changes a balance from outside a request. Every entry comes with a key, so that a caller who lost the connection can
  * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum; the caller says why.
  */
-export const LEDGER_POST = `
+export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
   p_actor text
-) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
   SELECT a.balance, a.held INTO balance, held FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
@@ -237,7 +240,7 @@ BEGIN
     UPDATE account SET balance = balance + p_amount WHERE id = p_account RETURNING account.balance INTO balance;
   END IF;
   RETURN NEXT;
-END $$`;
+END $$`);
 
 /** `availableOf` of src/ledger/decide.ts for a row of accounts. */
 function available(row: string, month: string, maxBalance: string): string {

@@ -4,6 +4,7 @@ import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
+import { LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 import { MAX_COST, NO_USAGE, type Usage } from '../price.ts';
 import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
 
@@ -42,13 +43,13 @@ const PARAMETERS = 21;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
-  name: 'ledger_close',
-  text: `CALL ledger_close(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')}, NULL)`,
+  name: LEDGER_CLOSE.name,
+  text: `CALL ${LEDGER_CLOSE.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')}, NULL)`,
 };
 
 export const EXPIRE: Statement = {
-  name: 'ledger_expire',
-  text: 'SELECT ledger_expire($1, $2, $3, $4, $5, $6) AS closed',
+  name: LEDGER_EXPIRE.name,
+  text: `SELECT ${LEDGER_EXPIRE.name}($1, $2, $3, $4, $5, $6) AS closed`,
 };
 
 /** What both of them answer. */
