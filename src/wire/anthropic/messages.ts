@@ -9,7 +9,7 @@ import {
   type ToolUseBlock,
 } from './request.ts';
 import type { ChatMessage, ContentPart } from '../openai/chat.ts';
-import { isAbsent } from '../absent.ts';
+import { isAbsent } from '../without-absent.ts';
 import type { UnknownVariant } from '../tagged-union.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */

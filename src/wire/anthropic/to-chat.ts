@@ -2,7 +2,7 @@ import { Fault } from '../../std/fault.ts';
 import { isInnerBlock, isKnownBlock, type MessagesRequest } from './request.ts';
 import { messagesToChatMessages } from './messages.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { isAbsent, withoutAbsent } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../without-absent.ts';
 
 /**
  * A Messages request in the canonical form. What the canonical form cannot say is dropped (docs/clients/differences.md

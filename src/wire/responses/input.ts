@@ -9,7 +9,7 @@ import {
   type ResponsesRequest,
 } from './request.ts';
 import { chatName, customArguments } from './tools.ts';
-import { withoutAbsent } from '../absent.ts';
+import { withoutAbsent } from '../without-absent.ts';
 
 /** Instructions and input items as canonical messages. */
 export function inputToChatMessages(

@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest } from '../openai/chat.ts';
-import { isAbsent, withoutAbsent } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../without-absent.ts';
 import { inputToChatMessages } from './input.ts';
 import type { ResponsesRequest } from './request.ts';
 import { toolFields } from './tools.ts';
