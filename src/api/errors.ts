@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FaultShape } from '../http/response.ts';
 import { FAULTS, type FaultCode, type FaultType } from '../std/fault.ts';
 import { messagesErrorBody } from '../wire/anthropic/answer.ts';
-import { faultBody } from '../wire/faults.ts';
+import { faultBody } from '../wire/fault-body.ts';
 
 /** The error format of a family of clients. */
 export interface ErrorDialect {
