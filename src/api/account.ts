@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Exchange } from '../http/caller.ts';
-import { json, rateHeaders } from '../http/respond.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot } from '../ledger/port.ts';
 import { rateOf } from '../relay/admission.ts';
 import { subtractNano, toUsdNumber } from '../std/money.ts';
@@ -49,16 +49,16 @@ export const account: ApiOperation = {
   },
   errors: TOKEN_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => answerAccount(exchange, parts),
+  handle: (parts) => (incoming) => answerAccount(incoming, parts),
 };
 
-async function answerAccount(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
+async function answerAccount(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const headers = rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts));
-  return json(accountView(snapshot, callerAuth.parts.catalog()), exchange.requestId, headers);
+  return json(accountView(snapshot, callerAuth.parts.catalog()), incoming.requestId, headers);
 }
 
-/** What the owner of the token has, may and did. */
+/** The token owner's balance, limits and usage. */
 function accountView(snapshot: AccountSnapshot, catalog: Catalog) {
   const { limits, balance, held, monthSpent, monthlyLimit } = snapshot;
   return {

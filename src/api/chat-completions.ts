@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseBody, withoutNulls } from '../http/json-body.ts';
-import { paidAnswer } from '../http/respond.ts';
+import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder } from '../wire/openai/answer.ts';
@@ -154,7 +154,7 @@ export const v1ChatCompletions: ApiOperation = {
   dialect: OPENAI_ERRORS,
   handle: inference<ChatCall | ResponsesCall>({
     rate: 'chat',
-    // Some editors post the newer shape to the older path.
+    // Some editors send a Responses body to the chat path.
     read: (base, body, parts) =>
       body['messages'] === undefined && body['input'] !== undefined
         ? readResponses(base, body, parts)
@@ -164,7 +164,7 @@ export const v1ChatCompletions: ApiOperation = {
   }),
 };
 
-/** A chat body of the public API, checked. */
+/** A checked chat request of the public API. */
 export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
   const body = withoutNulls(value);
   const endpoint = takeEndpointCode(body);
@@ -200,5 +200,5 @@ function readV1Chat(base: CallBase, body: Record<string, unknown>, parts: ApiPar
 export async function answerChat(call: ChatCall, parts: RelayParts): Promise<Response> {
   const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
-  return paidAnswer(reply.shown.text, reply.terms, reply.charged);
+  return paidAnswer(reply.shown.text, reply.summary, reply.charged);
 }

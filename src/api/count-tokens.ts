@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Exchange } from '../http/caller.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
-import { json } from '../http/respond.ts';
+import { json } from '../http/response.ts';
 import { countTokens } from '../std/tokens.ts';
 import { countTokensOf } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
@@ -37,13 +37,13 @@ export const countMessageTokens: ApiOperation = {
   },
   errors: BODY_ERRORS,
   dialect: ANTHROPIC_ERRORS,
-  handle: (parts) => (exchange) => count(exchange, parts),
+  handle: (parts) => (incoming) => count(incoming, parts),
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
-async function count(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(exchange));
-  const { value } = await readJson(exchange.request);
+async function count(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  await callerAuth.account(callerAuth.caller(incoming));
+  const { value } = await readJson(incoming.request);
   const request = parseBody(countTokensRequestSchema, withoutNulls(value));
-  return json({ input_tokens: countTokensOf(request, countTokens) }, exchange.requestId);
+  return json({ input_tokens: countTokensOf(request, countTokens) }, incoming.requestId);
 }

@@ -1,4 +1,4 @@
-import { json } from '../http/respond.ts';
+import { json } from '../http/response.ts';
 import { COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import type { ApiOperation } from './operation.ts';
 
@@ -17,7 +17,7 @@ export const documentOperation: ApiOperation = {
   errors: COMMON_ERRORS,
   dialect: OPENAI_ERRORS,
   handle: ({ openApi }) => {
-    // Made when it is first asked for: it takes longer than everything else at start.
+    // Made on first request, because it takes longer than the rest of the startup.
     let text: string | undefined;
     return async ({ requestId }) => json((text ??= JSON.stringify(openApi())), requestId);
   },

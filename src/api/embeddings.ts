@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Exchange } from '../http/caller.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
-import { paidAnswer } from '../http/respond.ts';
+import { paidAnswer } from '../http/response.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
@@ -51,17 +51,17 @@ export const embeddings: ApiOperation = {
   },
   errors: INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => embed(exchange, parts),
+  handle: (parts) => (incoming) => embed(incoming, parts),
 };
 
-async function embed(exchange: Exchange, parts: ApiParts): Promise<Response> {
+async function embed(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(exchange);
+  const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
-    const body = await readJson(exchange.request);
+    const body = await readJson(incoming.request);
     const request = parseBody(embeddingRequestSchema, withoutNulls(body.value)) as EmbeddingRequest;
     return {
-      ...callOf(exchange, caller, body),
+      ...callOf(incoming, caller, body),
       selector: routeSelector(parts, request.model, 'embedding'),
       label: request.model,
       request,
@@ -69,5 +69,5 @@ async function embed(exchange: Exchange, parts: ApiParts): Promise<Response> {
     };
   });
   const reply = await relayEmbeddings(call, callerAuth.parts);
-  return paidAnswer(reply.text, reply.terms, reply.charged);
+  return paidAnswer(reply.text, reply.summary, reply.charged);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
-import type { Exchange } from '../http/caller.ts';
-import { json, rateHeaders } from '../http/respond.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
@@ -51,7 +51,7 @@ export const endpointList: ApiOperation = {
   },
   errors: TOKEN_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => listEndpoints(exchange, parts),
+  handle: (parts) => (incoming) => listEndpoints(incoming, parts),
 };
 
 export const endpointModels: ApiOperation = {
@@ -75,19 +75,19 @@ export const endpointModels: ApiOperation = {
   },
   errors: [...TOKEN_ERRORS, 'unknown_endpoint'],
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => listModels(exchange, parts),
+  handle: (parts) => (incoming) => listModels(incoming, parts),
 };
 
-async function listEndpoints(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  const caller = callerAuth.optionalCaller(exchange);
+async function listEndpoints(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  const caller = callerAuth.optionalCaller(incoming);
   const headers = caller
     ? rateHeaders(rateOf(await callerAuth.account(caller), 'chat', callerAuth.parts))
     : {};
   const data = publicEndpoints(callerAuth.parts.catalog());
-  return json({ success: true, data }, exchange.requestId, headers);
+  return json({ success: true, data }, incoming.requestId, headers);
 }
 
-/** The spec knows two kinds; an endpoint of another kind is not shown as one of them. */
+/** The spec has two kinds; endpoints of other kinds are left out. */
 function publicEndpoints(catalog: Catalog) {
   return [...catalog.endpoints.values()].filter(isPublic).map((endpoint) => ({
     endpoint: endpoint.code,
@@ -97,9 +97,9 @@ function publicEndpoints(catalog: Catalog) {
   }));
 }
 
-async function listModels(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
-  const code = exchange.parameters[0] ?? '';
+async function listModels(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
+  const code = incoming.parameters[0] ?? '';
   const endpoint = callerAuth.parts.catalog().endpoints.get(code);
   if (!endpoint || !isPublic(endpoint)) {
     throw new Fault('unknown_endpoint', `There is no endpoint '${code.slice(0, 100)}'.`, { param: 'code' });
@@ -107,7 +107,7 @@ async function listModels(exchange: Exchange, { callerAuth }: ApiParts): Promise
   const kind = endpoint.type === 'image_generation' ? 'images' : 'chat';
   return json(
     endpoint.models.map(modelEntry),
-    exchange.requestId,
+    incoming.requestId,
     rateHeaders(rateOf(snapshot, kind, callerAuth.parts)),
   );
 }

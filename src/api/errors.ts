@@ -1,25 +1,25 @@
 import { z } from 'zod';
-import type { FaultShape } from '../http/respond.ts';
+import type { FaultShape } from '../http/response.ts';
 import { FAULTS, type FaultCode, type FaultType } from '../std/fault.ts';
 import { messagesErrorBody } from '../wire/anthropic/answer.ts';
-import { faultBody } from '../wire/faults.ts';
+import { faultBody } from '../wire/fault-body.ts';
 
-/** How a family of clients reads errors. */
+/** The error format of a family of clients. */
 export interface ErrorDialect {
-  /** Put before the names of its error answers in the document. */
+  /** Prefix of its error responses' names in the document. */
   readonly prefix: string;
   readonly name: string;
   readonly schema: z.ZodType;
   readonly body: FaultShape;
 }
 
-// The keys and types of the table are these and no others; Object.keys has forgotten it.
+// `Object.keys` loses the type of the table's keys.
 const codes = Object.keys(FAULTS) as [FaultCode, ...FaultCode[]];
 const types = [...new Set(codes.map((code) => FAULTS[code].type))] as [FaultType, ...FaultType[]];
 
 const reason = z.enum(['insufficient_balance', 'limit_reached', 'funds_on_hold', 'request_exceeds_balance']);
 
-/** The spec's shape, which is OpenAI's too. */
+/** The spec's shape, which is also OpenAI's. */
 export const OPENAI_ERRORS: ErrorDialect = {
   prefix: '',
   name: 'Error',
@@ -35,7 +35,7 @@ export const OPENAI_ERRORS: ErrorDialect = {
   body: faultBody,
 };
 
-/** Anthropic's shape: its clients read nothing else. */
+/** Anthropic's shape: its clients read no other. */
 export const ANTHROPIC_ERRORS: ErrorDialect = {
   prefix: 'Messages',
   name: 'MessagesError',
@@ -55,7 +55,7 @@ export const ANTHROPIC_ERRORS: ErrorDialect = {
   body: messagesErrorBody,
 };
 
-/** Before any operation is reached, and behind all of them. */
+/** Errors from before an operation is reached, and from behind all of them. */
 export const COMMON_ERRORS = [
   'invalid_field',
   'https_required',
@@ -76,7 +76,7 @@ export const BODY_ERRORS = [
   'request_too_large',
 ] as const satisfies readonly FaultCode[];
 
-/** Of everything that is relayed to a backend and paid for. */
+/** Errors of operations that are relayed to a backend and charged. */
 export const INFERENCE_ERRORS = [
   ...BODY_ERRORS,
   'unknown_endpoint',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { json } from '../http/respond.ts';
+import { json } from '../http/response.ts';
 import { COMMON_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import type { ApiOperation } from './operation.ts';
 
@@ -18,5 +18,5 @@ export const hello: ApiOperation = {
   },
   errors: COMMON_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: () => async (exchange) => json({ ok: true }, exchange.requestId),
+  handle: () => async (incoming) => json({ ok: true }, incoming.requestId),
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Exchange } from '../http/caller.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readBody } from '../http/json-body.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { BodySize } from '../relay/call.ts';
@@ -14,7 +14,7 @@ const MAX_IMAGES = 16;
 
 const upload = z.string().meta({ contentMediaType: 'application/octet-stream' });
 
-/** As the form is written; its fields are checked by the schema of a generation. */
+/** The fields as sent in the form; they are then checked by the schema of a generation. */
 const imageForm = imageRequestSchema.extend({
   image: z
     .union([upload, z.array(upload).min(1).max(MAX_IMAGES)])
@@ -22,7 +22,7 @@ const imageForm = imageRequestSchema.extend({
   mask: upload.optional(),
 });
 
-/** An edit is a generation with pictures to start from; it comes as a form. */
+/** An edit is a generation with input images, sent as a form. */
 export const imageEdits: ApiOperation = {
   id: 'v1EditImage',
   method: 'POST',
@@ -35,17 +35,17 @@ export const imageEdits: ApiOperation = {
   answer: IMAGE_ANSWER,
   errors: INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => edit(exchange, parts),
+  handle: (parts) => (incoming) => edit(incoming, parts),
 };
 
-async function edit(exchange: Exchange, parts: ApiParts): Promise<Response> {
+async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(exchange);
+  const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { request, size } = await readImageForm(exchange.request);
-    return v1ImageCall(callOf(exchange, caller, { size }), request, parts);
+    const { request, size } = await readImageForm(incoming.request);
+    return v1ImageCall(callOf(incoming, caller, { size }), request, parts);
   });
-  return await answerImages(call, exchange.origin, callerAuth.parts, parts.links);
+  return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
 }
 
 async function readImageForm(request: Request): Promise<{ request: ImageRequest; size: BodySize }> {
@@ -76,7 +76,7 @@ function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {
   return [value.arrayBuffer().then((buffer) => ({ bytes: new Uint8Array(buffer), mime: value.type }))];
 }
 
-/** Everything in a form is text; the two fields that are numbers are read as such. */
+/** Everything in a form is text; the two numeric fields are converted. */
 function textFields(form: FormData): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [key, value] of form) {

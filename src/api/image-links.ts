@@ -4,11 +4,14 @@ import type { ImageCall } from '../relay/call.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
-import { baseHeaders } from '../http/respond.ts';
+import { baseHeaders } from '../http/response.ts';
 
 const LINK_LIFE_MS = 3_600_000;
 
-/** Links to generated images: signed, an hour long, good without a token, so that they can be put into a page. */
+/**
+ * Links to generated images: signed, valid for an hour, and usable without a token, so that they can be embedded in a
+ * page.
+ */
 export class ImageLinks {
   readonly #store: ImageStore;
   readonly #key: Uint8Array;
@@ -20,7 +23,7 @@ export class ImageLinks {
     this.#clock = clock;
   }
 
-  /** Keeps the image and returns where it can be had. */
+  /** Stores the image and returns its URL. */
   async publish(image: GeneratedImage, call: ImageCall, origin: string): Promise<string> {
     const id = await this.#store.save({ image, requestId: call.requestId, prompt: call.request.prompt });
     return this.link(id, origin);

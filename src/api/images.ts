@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseBody, withoutNulls } from '../http/json-body.ts';
-import { paidAnswer } from '../http/respond.ts';
+import { paidAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages } from '../relay/images.ts';
 import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
@@ -117,7 +117,7 @@ export const imageByLink: ApiOperation = {
       links.serve(request, requestId, parameters[0] ?? ''),
 };
 
-/** An image body of the public API, checked. */
+/** A checked image request of the public API. */
 export function publicImageCall(base: CallBase, value: Record<string, unknown>): ImageCall {
   const body = withoutNulls(value);
   const endpoint = takeEndpointCode(body);
@@ -137,7 +137,7 @@ export function v1ImageCall(base: CallBase, request: ImageRequest, parts: ApiPar
   return { ...base, selector, label: request.model, request, cap: 'lowered' };
 }
 
-/** Runs an image call and answers in the public shape: as links or as base64, whatever the backend gave. */
+/** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */
 export async function answerImages(
   call: ImageCall,
   origin: string,
@@ -160,5 +160,5 @@ export async function answerImages(
     data,
     ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
   };
-  return paidAnswer(body, reply.terms, reply.settled?.charged);
+  return paidAnswer(body, reply.summary, reply.settled?.charged);
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Exchange } from '../http/caller.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, withoutNulls } from '../http/json-body.ts';
-import { paidAnswer } from '../http/respond.ts';
+import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, NativeRequest } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { countTokens } from '../std/tokens.ts';
@@ -15,7 +15,7 @@ import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
 import { inference, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
-/** What an Anthropic backend sends is passed on as it is, with kinds that are newer than this list. */
+/** An Anthropic backend's answer is passed on unchanged, including kinds that are newer than this list. */
 function otherThan(...known: string[]): z.ZodType {
   return z.looseObject({ type: z.string().regex(new RegExp(`^(?!(?:${known.join('|')})$)`)) });
 }
@@ -141,7 +141,12 @@ export const messages: ApiOperation = {
   handle: inference({ rate: 'chat', read, answer }),
 };
 
-function read(base: CallBase, value: Record<string, unknown>, parts: ApiParts, exchange: Exchange): ChatCall {
+function read(
+  base: CallBase,
+  value: Record<string, unknown>,
+  parts: ApiParts,
+  incoming: IncomingRequest,
+): ChatCall {
   const own = withoutThread(value);
   const asked = parseBody(messagesRequestSchema, withoutNulls(own));
   return {
@@ -151,11 +156,11 @@ function read(base: CallBase, value: Record<string, unknown>, parts: ApiParts, e
     request: messagesToChat(asked),
     cap: 'lowered',
     encoder: (labels) => messagesEncoder(labels, countTokensOf(asked, countTokens)),
-    nativeRequest: nativeRequestOf(exchange.request.headers, own),
+    nativeRequest: nativeRequestOf(incoming.request.headers, own),
   };
 }
 
-/** The request as it came, with the two headers that say which edition of the dialect it is. */
+/** The request as received, with the two headers that select the version and the beta features of the dialect. */
 function nativeRequestOf(headers: Headers, body: Record<string, unknown>): NativeRequest {
   return {
     body,
@@ -168,7 +173,7 @@ async function answer(call: ChatCall, { callerAuth }: ApiParts): Promise<Respons
   const reply = await relayChat(call, callerAuth.parts);
   if (reply.kind === 'stream') return streamResponse(reply);
   const { shown } = reply;
-  if (shown.passThrough) return paidAnswer(shown.text, reply.terms, reply.charged);
+  if (shown.passThrough) return paidAnswer(shown.text, reply.summary, reply.charged);
   const message = chatToMessages(shown.completion, { id: call.requestId, model: call.label });
-  return paidAnswer(message, reply.terms, reply.charged);
+  return paidAnswer(message, reply.summary, reply.charged);
 }

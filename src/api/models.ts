@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Exchange } from '../http/caller.ts';
-import { json, rateHeaders } from '../http/respond.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { modelsList, oneModel, type ModelEntry } from '../wire/openai/models-list.ts';
@@ -78,7 +78,7 @@ export const models: ApiOperation = {
   },
   errors: TOKEN_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => list(exchange, parts),
+  handle: (parts) => (incoming) => list(incoming, parts),
 };
 
 export const oneModelById: ApiOperation = {
@@ -103,21 +103,21 @@ export const oneModelById: ApiOperation = {
   },
   errors: [...TOKEN_ERRORS, 'not_found'],
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => one(exchange, parts),
+  handle: (parts) => (incoming) => one(incoming, parts),
 };
 
-async function list(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
+async function list(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const headers = rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts));
-  return json(modelsList(modelEntries(callerAuth.parts.catalog())), exchange.requestId, headers);
+  return json(modelsList(modelEntries(callerAuth.parts.catalog())), incoming.requestId, headers);
 }
 
-async function one(exchange: Exchange, { callerAuth }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(exchange));
-  const id = exchange.parameters[0] ?? '';
+async function one(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
+  await callerAuth.account(callerAuth.caller(incoming));
+  const id = incoming.parameters[0] ?? '';
   const entry = modelEntries(callerAuth.parts.catalog()).find((candidate) => candidate.id === id);
   if (!entry) throw new Fault('not_found', `There is no model '${id.slice(0, 100)}'.`, { param: 'model' });
-  return json(oneModel(entry), exchange.requestId);
+  return json(oneModel(entry), incoming.requestId);
 }
 
 /** The catalog as `/v1/models` lists it: every model of every endpoint as `code/model`, then the aliases. */

@@ -2,14 +2,14 @@ import { FAULTS, Fault, type FaultCode, type FaultOptions } from '../std/fault.t
 import { MAX_BODY_BYTES } from '../http/json-body.ts';
 import type { ErrorDialect } from './errors.ts';
 
-/** The error answers of a dialect by status, each with an example for every code it can have. */
+/** The error responses of a dialect by status, each with an example for every code. */
 export function errorResponses(dialect: ErrorDialect): Record<string, unknown> {
   return Object.fromEntries(
     ERROR_STATUSES.map((status) => [`${dialect.prefix}${NAMES[status]}`, errorResponse(status, dialect)]),
   );
 }
 
-/** A wrong method is no operation's answer. */
+/** 405 is not listed: no operation answers with it. */
 const ERROR_STATUSES = [400, 401, 402, 404, 429, 500] as const;
 type ErrorStatus = (typeof ERROR_STATUSES)[number];
 
@@ -65,7 +65,7 @@ function errorResponse(status: ErrorStatus, dialect: ErrorDialect): unknown {
   };
 }
 
-/** Made by the class that makes the real ones, so that an example cannot drift from them. */
+/** Made by the class that makes the real errors, so that the examples stay true. */
 function example(code: FaultCode): Fault {
   const [message, more] = EXAMPLES[code];
   return new Fault(code, message, more);

@@ -27,7 +27,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
 
-/** Every object within a value, with where it is. */
+/** Every object within a value, with its path. */
 function* walk(value: unknown, where = '#'): Generator<{ where: string; node: Json }> {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) yield { where, node: value as Json };
@@ -77,7 +77,7 @@ describe('the OpenAPI document', () => {
     expect(routes).toContain('GET /v1/models/**');
   });
 
-  test('every reference leads somewhere', () => {
+  test('every reference has a target', () => {
     const references = [...walk(document)].flatMap(({ node }) =>
       typeof node['$ref'] === 'string' ? [node['$ref']] : [],
     );
@@ -135,7 +135,7 @@ describe('the OpenAPI document', () => {
   });
 
   test('every error code has an example under its own status, in both dialects', () => {
-    // A wrong method is no operation's answer.
+    // 405 is not an answer of any operation.
     const all = Object.keys(FAULTS).filter((code) => code !== 'method_not_allowed');
     for (const dialect of new Set(OPERATIONS.map((operation) => operation.dialect))) {
       const responses = Object.entries(document.components['responses'] ?? {}).filter(
@@ -166,7 +166,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('every example is valid by the schema it stands for', () => {
+  test('every example is valid by its schema', () => {
     const schemas: Record<string, z.ZodType> = {};
     for (const { request, answer } of OPERATIONS)
       for (const body of [request, answer.body]) if (body) schemas[body.name] = body.schema;
@@ -184,7 +184,7 @@ describe('the OpenAPI document', () => {
     expect(seen.size).toBeGreaterThan(18);
   });
 
-  test('a stream is typed by its chunk, and its example is one', () => {
+  test('a stream has the schema of its chunk, and its example is valid', () => {
     const streamed = OPERATIONS.filter(({ answer }) => answer.stream);
     expect(streamed.map(({ path }) => path).sort()).toEqual([
       '/api/public/v1/chat/completions',

@@ -4,7 +4,7 @@ import type { ErrorDialect } from './errors.ts';
 import { errorReferences, errorResponses } from './openapi-errors.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
 
-/** The public API as OpenAPI 3.1, from the declarations that the router serves. */
+/** The public API as OpenAPI 3.1, generated from the declarations that the router serves. */
 export function openApiDocument(operations: readonly ApiOperation[]): OpenApiDocument {
   const dialects = [...new Set(operations.map(({ dialect }) => dialect))];
   const paths: Record<string, Record<string, unknown>> = {};
@@ -72,12 +72,12 @@ function describeOperation(operation: ApiOperation): unknown {
       },
       ...errorReferences(new Set(errors.map((code) => FAULTS[code].status)), dialect),
     },
-    // The answers above are shared; these are the codes that this operation can give.
+    // The responses above are shared between operations; these are the codes of this one.
     'x-error-codes': errors,
   };
 }
 
-/** Any one of the three. */
+/** One of the three is enough. */
 const SECURITY = [{ bearer: [] }, { apiKey: [] }, { queryToken: [] }];
 
 function optionalSecurity(token: 'optional' | 'none'): readonly Record<string, readonly string[]>[] {
@@ -106,7 +106,7 @@ function bodyContent({ name, examples, mediaType = 'application/json' }: ApiBody
   };
 }
 
-/** OpenAPI 3.1 has no word for a sequence of events: the schema is that of one event's data. */
+/** OpenAPI 3.1 cannot describe a sequence of events: the schema is that of one event's data. */
 function streamContent(
   { name, description, example, hasErrorEvent }: ApiStream,
   { name: error }: ErrorDialect,
@@ -160,8 +160,8 @@ const HEADERS = {
   RateLimitLimit: text('Requests per minute', '600'),
   RateLimitRemaining: text('Requests left at this moment', '599'),
   RateLimitReset: text('Until the limit is whole again', '100ms'),
-  RateLimit: text('The same in the words of the IETF draft', '"requests";r=599;t=1'),
-  RateLimitPolicy: text('The policy in the words of the IETF draft', '"requests";q=600;w=60'),
+  RateLimit: text('The same in the format of the IETF draft', '"requests";r=599;t=1'),
+  RateLimitPolicy: text('The policy in the format of the IETF draft', '"requests";q=600;w=60'),
   Endpoint: text('The endpoint that served the request', 'svc_chat'),
   Held: text('Dollars set aside for the request', '0.0066'),
   Cost: text('Dollars charged; of a stream, the receipt tells', '0.0000046'),

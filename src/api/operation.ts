@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { CallerAuth } from '../http/caller.ts';
+import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { FaultCode } from '../std/fault.ts';
@@ -7,40 +7,40 @@ import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
 import type { ImageLinks } from './image-links.ts';
 
-/** A public operation, declared once: the router serves it and the OpenAPI document describes it from this. */
+/** A public operation, declared once: the router and the OpenAPI document are both made from it. */
 export interface ApiOperation {
   /** `operationId` in the document. */
   readonly id: string;
   readonly method: Method;
-  /** As OpenAPI writes it. */
+  /** In OpenAPI's notation. */
   readonly path: string;
   readonly tag: ApiTag;
   readonly summary: string;
   readonly description?: string;
   readonly token: 'required' | 'optional' | 'none';
-  /** The parameters of the path, in its order. */
+  /** The path's parameters, in order. */
   readonly parameters?: readonly PathParameter[];
   /** Takes an `Idempotency-Key`. */
   readonly idempotencyKey?: true;
   readonly request?: ApiBody;
   readonly answer: ApiAnswer;
-  /** Every code that it can answer with. */
+  /** Every error code that it can answer with. */
   readonly errors: readonly FaultCode[];
-  /** How its errors are worded. */
+  /** The format of its errors. */
   readonly dialect: ErrorDialect;
-  /** Called once, when the router is made; what it returns is called for each request. */
+  /** Called once, when the router is made; the result is called for each request. */
   handle(parts: ApiParts): HttpRoute['handle'];
 }
 
 export type ApiTag = 'Inference' | 'Catalog' | 'Account' | 'OpenAI-compatible' | 'Anthropic-compatible';
 
-/** What operations work with. */
+/** The services that operations use. */
 export interface ApiParts {
   readonly callerAuth: CallerAuth;
   readonly links: ImageLinks;
   readonly store: Store;
   readonly idempotency: Idempotency;
-  /** The OpenAPI document, made anew each time. */
+  /** Generates the OpenAPI document. */
   readonly openApi: () => unknown;
 }
 
@@ -48,39 +48,39 @@ export interface PathParameter {
   readonly name: string;
   readonly description: string;
   readonly example: string;
-  /** Takes the rest of the path, with its slashes. */
+  /** Matches the rest of the path, slashes included. */
   readonly hasSlashes?: true;
 }
 
 export interface ApiBody {
-  /** Of the schema in the document; two bodies of one name have one schema. */
+  /** The schema's name in the document; bodies with the same name share one schema. */
   readonly name: string;
   readonly schema: z.ZodType;
   readonly examples: Readonly<Record<string, unknown>>;
-  /** JSON where absent. A form has no examples. */
+  /** Default: JSON. A form has no examples. */
   readonly mediaType?: 'application/json' | 'multipart/form-data';
 }
 
-/** An answer with 200. */
+/** The answer with status 200. */
 export interface ApiAnswer {
   readonly description: string;
-  /** Beside the request's id: where the rate limit stands, and also what the request cost. */
+  /** Beside the request id: `rate` adds the state of the rate limit, `paid` also the cost. */
   readonly headers: 'none' | 'rate' | 'paid';
   readonly body?: ApiBody;
   readonly stream?: ApiStream;
-  /** What no schema of ours describes. */
+  /** A body that has no schema of ours. */
   readonly untyped?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> };
 }
 
 /** Server-sent events. */
 export interface ApiStream {
-  /** Of the chunk's schema in the document. */
+  /** The chunk schema's name in the document. */
   readonly name: string;
-  /** What a data line holds. */
+  /** The content of a `data:` line. */
   readonly chunk: z.ZodType;
   readonly description: string;
-  /** An error is an event of its own beside the chunks, in the shape of other errors. */
+  /** Errors are events of their own beside the chunks, in the usual error shape. */
   readonly hasErrorEvent?: true;
-  /** The text of a stream. */
+  /** The text of an example stream. */
   readonly example: string;
 }

@@ -6,7 +6,7 @@ import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
 import type { CallBase } from './inference.ts';
 
-/** The playground's way to the relay: the public API's calls, on a session's account. */
+/** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(parts: RelayParts, links: ImageLinks): PlaygroundRelay {
   return {
     chat: async (asked) =>

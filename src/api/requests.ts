@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Exchange } from '../http/caller.ts';
-import { json, rateHeaders } from '../http/respond.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
@@ -100,22 +100,22 @@ export const requestReceipt: ApiOperation = {
   },
   errors: [...TOKEN_ERRORS, 'not_found'],
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (exchange) => answerReceipt(exchange, parts),
+  handle: (parts) => (incoming) => answerReceipt(incoming, parts),
 };
 
-/** Another account's request is as absent as one that never was. */
-async function answerReceipt(exchange: Exchange, { callerAuth, store }: ApiParts): Promise<Response> {
-  const snapshot = await callerAuth.account(callerAuth.caller(exchange));
+/** A request of another account gets the same answer as one that does not exist. */
+async function answerReceipt(incoming: IncomingRequest, { callerAuth, store }: ApiParts): Promise<Response> {
+  const snapshot = await callerAuth.account(callerAuth.caller(incoming));
   const row = await store.db
     .selectFrom('request')
     .selectAll()
-    .where('id', '=', exchange.parameters[0] ?? '')
+    .where('id', '=', incoming.parameters[0] ?? '')
     .where('account_id', '=', snapshot.accountId)
     .executeTakeFirst();
   if (!row) throw new Fault('not_found', 'There is no such request on this account.');
   return json(
     receiptView(receiptOf(row)),
-    exchange.requestId,
+    incoming.requestId,
     rateHeaders(rateOf(snapshot, 'chat', callerAuth.parts)),
   );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseBody, withoutNulls } from '../http/json-body.ts';
-import { paidAnswer } from '../http/respond.ts';
+import { paidAnswer } from '../http/response.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import type { Clock } from '../std/clock.ts';
@@ -237,7 +237,7 @@ export async function answerResponses(call: ResponsesCall, { callerAuth }: ApiPa
   if (reply.kind === 'stream') return streamResponse(reply);
   const labels = { id: call.requestId, model: call.label };
   const context = contextOf(labels, call.responses, callerAuth.parts.clock);
-  return paidAnswer(chatToResponse(reply.shown.completion, context), reply.terms, reply.charged);
+  return paidAnswer(chatToResponse(reply.shown.completion, context), reply.summary, reply.charged);
 }
 
 function contextOf(

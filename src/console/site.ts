@@ -1,6 +1,6 @@
 import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
 import type { ConsoleMeta } from './visit.ts';
-import type { Exchange } from '../http/caller.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -25,9 +25,9 @@ const PAGE_PATHS = /^\/(?:$|(?:sign-in|sign-up|reset-password|setup|app|admin|do
 const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n';
 
 /** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
-export function makeSite(parts: SiteParts): (exchange: Exchange) => Promise<Response | undefined> {
-  return async (exchange) => {
-    const { path, request, requestId, origin, address } = exchange;
+export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promise<Response | undefined> {
+  return async (incoming) => {
+    const { path, request, requestId, origin, address } = incoming;
     if (/^\/api\/(?:console|auth)\//.test(path))
       return await parts.console(request, { requestId, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;

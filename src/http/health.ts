@@ -1,13 +1,13 @@
 import type { HttpRoute } from './router.ts';
 
 export interface Health {
-  /** Asks the store something small. */
+  /** Runs a small query. */
   storeAnswers(): Promise<boolean>;
   draining(): boolean;
   metrics(): Promise<string>;
 }
 
-/** For whoever keeps the process alive, sends it traffic, or watches it. No token, no secrets. */
+/** For process supervisors, load balancers and monitoring. No token, no secrets. */
 export function healthRoutes(health: Health): HttpRoute[] {
   return [
     { method: 'GET', path: '/healthz', handle: async () => plain('ok') },

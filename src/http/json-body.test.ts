@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { silentLog } from '../std/log.ts';
 import { readBody } from './json-body.ts';
-import { faultResponse } from './respond.ts';
+import { faultResponse } from './response.ts';
 
 const server = Bun.serve({
   port: 0,
@@ -17,7 +17,7 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-/** The answer to these bytes, after which the client goes on saying nothing. */
+/** The answer to these bytes from a client that then stays silent. */
 async function answerTo(text: string): Promise<string> {
   const socket = connect(server.port ?? 0, '127.0.0.1');
   socket.write(text);
@@ -28,14 +28,14 @@ async function answerTo(text: string): Promise<string> {
   return answer;
 }
 
-test('a body that arrives is read, declared or in chunks', async () => {
+test('a body is read, with a declared length or in chunks', async () => {
   expect(await answerTo('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc')).toEndWith('\r\n\r\n3');
   expect(
     await answerTo('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'),
   ).toEndWith('\r\n\r\n3');
 });
 
-test('a body that never arrives is given up, so that nobody can hold a request open for ever', async () => {
+test('a body that never arrives is refused, so that no client can keep a request open forever', async () => {
   for (const text of [
     'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nabc',
     'POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab',

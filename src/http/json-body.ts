@@ -11,8 +11,8 @@ import {
 } from '../std/json-text.ts';
 import type { BodySize } from '../relay/call.ts';
 
-/** Enough for the largest body on a slow line; who needs longer holds a connection and nothing else. */
-const BODY_PATIENCE_MS = 120_000;
+/** Enough for the largest body on a slow connection. A slower client only holds a connection. */
+const BODY_TIMEOUT_MS = 120_000;
 export const MAX_BODY_BYTES = 20 * 1_048_576;
 const MAX_DEPTH = 64;
 
@@ -22,7 +22,7 @@ export interface JsonBody {
   readonly text: string;
 }
 
-/** Reads a JSON object: bounded, valid UTF-8, not nested into absurdity. Everything else is a 400 that says why. */
+/** Reads a JSON object: limited in size and depth, valid UTF-8. Anything else is a 400 that says why. */
 export async function readJson(request: Request): Promise<JsonBody> {
   refuseEncoding(request.headers);
   const bytes = await readBody(request);
@@ -39,44 +39,47 @@ export async function readJson(request: Request): Promise<JsonBody> {
   };
 }
 
-/** The whole body, or a refusal as soon as it is known to be too large, or not to come. */
-export function readBody(request: Request, patienceMs = BODY_PATIENCE_MS): Promise<Uint8Array<ArrayBuffer>> {
-  return arriving.inTime(readBounded(request, MAX_BODY_BYTES, tooLarge), patienceMs);
+/** The whole body. Refused as soon as it is known to be too large, or when it does not arrive in time. */
+export function readBody(request: Request, timeoutMs = BODY_TIMEOUT_MS): Promise<Uint8Array<ArrayBuffer>> {
+  return pendingBodies.withDeadline(readBounded(request, MAX_BODY_BYTES, tooLarge), timeoutMs);
 }
 
-interface Arrival {
-  readonly until: number;
-  readonly refuse: (fault: Fault) => void;
+interface PendingBody {
+  readonly deadline: number;
+  readonly reject: (fault: Fault) => void;
 }
 
-/** Bodies on their way. One look at all of them now and then: a timer for each would cost more than reading it. */
-class Arriving {
-  readonly #bodies = new Set<Arrival>();
+/**
+ * Bodies that are being received. One shared timer checks all of them: a timer for each would cost more than reading
+ * the body.
+ */
+class PendingBodies {
+  readonly #bodies = new Set<PendingBody>();
   #timer: Timer | undefined;
 
-  inTime<T>(read: Promise<T>, patienceMs: number): Promise<T> {
+  withDeadline<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const body: Arrival = { until: performance.now() + patienceMs, refuse: reject };
+      const body: PendingBody = { deadline: performance.now() + timeoutMs, reject };
       this.#bodies.add(body);
-      this.#timer ??= setInterval(() => this.#look(), Math.min(LOOK_MS, patienceMs));
-      const came = (bytes: T): void => {
+      this.#timer ??= setInterval(() => this.#rejectLate(), Math.min(CHECK_INTERVAL_MS, timeoutMs));
+      const onRead = (bytes: T): void => {
         this.#bodies.delete(body);
         resolve(bytes);
       };
-      const broke = (error: unknown): void => {
+      const onError = (error: unknown): void => {
         this.#bodies.delete(body);
         reject(error instanceof Fault ? error : unreadable(error));
       };
-      read.then(came, broke);
+      read.then(onRead, onError);
     });
   }
 
-  #look(): void {
+  #rejectLate(): void {
     const now = performance.now();
     for (const body of this.#bodies) {
-      if (body.until > now) continue;
+      if (body.deadline > now) continue;
       this.#bodies.delete(body);
-      body.refuse(tooSlow());
+      body.reject(tooSlow());
     }
     if (this.#bodies.size > 0) return;
     clearInterval(this.#timer);
@@ -84,8 +87,8 @@ class Arriving {
   }
 }
 
-const LOOK_MS = 1_000;
-const arriving = new Arriving();
+const CHECK_INTERVAL_MS = 1_000;
+const pendingBodies = new PendingBodies();
 
 function unreadable(cause: unknown): Fault {
   return new Fault('invalid_json', 'The body could not be read.', { cause });
@@ -126,7 +129,7 @@ function parse(text: string): unknown {
 }
 
 /**
- * Counts brackets before anything recursive sees the text. Strings are jumped over by a native search, so that ten
+ * Counts brackets before anything recursive sees the text. Strings are skipped by a native search, so that ten
  * megabytes of base64 cost no more than finding their end.
  */
 function refuseDepth(text: string): void {
@@ -141,7 +144,7 @@ function refuseDepth(text: string): void {
   }
 }
 
-/** Checks a body against its schema; the first mistake is told with the path of its field. */
+/** Checks a body against its schema; the first error is reported with the path of its field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -153,7 +156,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unkno
   throw new Fault('invalid_field', `${param}: ${issue?.message ?? 'is not valid'}`, { param });
 }
 
-/** `null` means absent, at the top level of a request: what is absent is not sent on. */
+/** `null` at the top level of a request means absent, and absent fields are not sent on. */
 export function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
   for (const key of Object.keys(value)) {
@@ -165,9 +168,11 @@ export function withoutNulls(value: Record<string, unknown>): Record<string, unk
 }
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {
-  let here: unknown = value;
+  let current: unknown = value;
   for (const key of path)
-    here =
-      typeof here === 'object' && here !== null ? (here as Record<PropertyKey, unknown>)[key] : undefined;
-  return here;
+    current =
+      typeof current === 'object' && current !== null
+        ? (current as Record<PropertyKey, unknown>)[key]
+        : undefined;
+  return current;
 }

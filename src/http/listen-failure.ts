@@ -1,6 +1,8 @@
 import { StartupError } from '../std/startup-error.ts';
 
-/** Why the server cannot listen, in a sentence for who started it; what is not about the address stays as it is. */
+/**
+ * Explains to the operator why the server cannot listen; an error that is not about the address is returned unchanged.
+ */
 export function listenFailure(error: unknown, { host, port }: { host: string; port: number }): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {

@@ -1,21 +1,21 @@
-import type { Exchange } from './caller.ts';
-import type { FaultShape } from './respond.ts';
+import type { IncomingRequest } from './incoming-request.ts';
+import type { FaultShape } from './response.ts';
 
 export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
 
 export interface HttpRoute {
   readonly method: Method;
-  /** Segments by name; `*` is one segment, a last `**` is the rest with its slashes. */
+  /** Literal segments; `*` matches one segment, a final `**` the rest, slashes included. */
   readonly path: string;
-  handle(exchange: Exchange): Promise<Response>;
-  /** How errors are worded here; the public API's way where absent. */
+  handle(incoming: IncomingRequest): Promise<Response>;
+  /** The shape of errors here; by default the public API's. */
   readonly faults?: FaultShape;
 }
 
-export type Found =
+export type RouteMatch =
   | { readonly kind: 'route'; readonly route: HttpRoute; readonly parameters: readonly string[] }
-  | { readonly kind: 'wrong method'; readonly allowed: readonly string[] }
-  | { readonly kind: 'nothing' };
+  | { readonly kind: 'wrong_method'; readonly allowed: readonly string[] }
+  | { readonly kind: 'not_found' };
 
 /** Finds routes by path. Paths without parameters are one map lookup; the few others are tried in order. */
 export class Router {
@@ -31,13 +31,13 @@ export class Router {
     }
   }
 
-  find(method: string, path: string): Found {
+  find(method: string, path: string): RouteMatch {
     const wanted = method === 'HEAD' ? 'GET' : method;
     const candidates = this.#candidates(path);
-    if (candidates.length === 0) return { kind: 'nothing' };
+    if (candidates.length === 0) return { kind: 'not_found' };
     const hit = candidates.find(({ route }) => route.method === wanted || route.method === method);
     if (hit) return { kind: 'route', ...hit };
-    return { kind: 'wrong method', allowed: [...new Set(candidates.map(({ route }) => route.method))] };
+    return { kind: 'wrong_method', allowed: [...new Set(candidates.map(({ route }) => route.method))] };
   }
 
   #candidates(path: string): { route: HttpRoute; parameters: readonly string[] }[] {
@@ -50,9 +50,11 @@ export class Router {
   }
 }
 
-/** The path of a request: query cut off, `//` collapsed, so that clients with a slash too many are at home. */
+/**
+ * The path of a request: without the query, `//` collapsed, so that a client with an extra slash still finds its route.
+ */
 export function pathOf(url: string): string {
-  // Without a usable Host header the URL is the path alone.
+  // Without a usable Host header the URL is only the path.
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3);
   if (start === -1) return '/';
   const query = url.indexOf('?', start);
@@ -74,10 +76,10 @@ function patternOf(path: string): RegExp {
 function decodeSegment(segment: string): string {
   try {
     const decoded = decodeURIComponent(segment);
-    // No name of ours has a NUL, and Postgres refuses to look for one.
+    // None of our names contains a NUL, and Postgres rejects it in a query.
     return decoded.includes('\0') ? segment : decoded;
   } catch {
-    // A stray % is taken as it stands; nothing of ours has one.
+    // A malformed escape is left as it is; none of our names contains one.
     return segment;
   }
 }

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
 import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
-import { CallerAuth } from './caller.ts';
+import { CallerAuth } from './caller-auth.ts';
 import { healthRoutes } from './health.ts';
-import { json } from './respond.ts';
+import { json } from './response.ts';
 import { Router } from './router.ts';
 import { startServer, type RunningServer } from './server.ts';
 
-/** A door on all addresses, behind a proxy on loopback that the operator trusts. */
+/** A server on all addresses, behind a trusted proxy on loopback. */
 let server: RunningServer;
 let callerAuth: CallerAuth;
 const exposed: string[] = [];
@@ -22,8 +22,8 @@ beforeAll(() => {
   const echo = {
     method: 'GET',
     path: '/echo',
-    handle: async (exchange) =>
-      json({ origin: exchange.origin, address: exchange.address }, exchange.requestId),
+    handle: async (incoming) =>
+      json({ origin: incoming.origin, address: incoming.address }, incoming.requestId),
   } as const satisfies Parameters<typeof routed>[0][number];
   server = startServer({
     host: '0.0.0.0',
@@ -70,13 +70,13 @@ test('a trusted proxy that says http is refused, without a redirect, and the tok
   expect(exposed).toEqual(['sk-exposed']);
 });
 
-test('a stranger’s word about its scheme is worth nothing: plain HTTP from outside loopback is refused', () => {
+test('the forwarded scheme of an untrusted peer is ignored: plain HTTP from outside loopback is refused', () => {
   const request = new Request('http://gate.example/echo', { headers: { 'x-forwarded-proto': 'https' } });
   expect(() => callerAuth.requireSecure('203.0.113.5', request)).toThrow('Use https');
   expect(callerAuth.clientAddress('203.0.113.5', request)).toBe('203.0.113.5');
 });
 
-test('while draining, probes are answered and everything else is sent elsewhere', async () => {
+test('while draining, probes are answered and everything else is refused', async () => {
   const secure = { 'x-forwarded-proto': 'https' };
   server.drain();
   const refused = await at('127.0.0.1', '/echo', secure);

@@ -4,9 +4,10 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
-import type { CallerAuth, Exchange } from './caller.ts';
+import type { CallerAuth } from './caller-auth.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import { listenFailure } from './listen-failure.ts';
-import { baseHeaders, faultResponse } from './respond.ts';
+import { baseHeaders, faultResponse } from './response.ts';
 import { pathOf, type HttpRoute, type Router } from './router.ts';
 
 export interface ServerOptions {
@@ -16,11 +17,11 @@ export interface ServerOptions {
   readonly shared: boolean;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly router: Router;
-  /** Everything that is not an API path: the console and its own API. `undefined`: not its business either. */
-  readonly site: (exchange: Exchange) => Promise<Response | undefined>;
+  /** Everything that is not an API path: the console and its API. `undefined` if it has no such path either. */
+  readonly site: (incoming: IncomingRequest) => Promise<Response | undefined>;
   readonly callerAuth: CallerAuth;
   readonly clock: Clock;
-  /** Of request ids. */
+  /** For request ids. */
   readonly random: Random;
   readonly log: Log;
 }
@@ -28,33 +29,33 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** From now on new requests are told to go elsewhere. */
+  /** From now on new requests are refused, so that clients retry on another node. */
   drain(): void;
   stop(): Promise<void>;
 }
 
-/** Seconds without a byte after which a connection that never finished its request is dropped. */
+/** A connection that has not finished its request is dropped after this many seconds without a byte. */
 const IDLE_SECONDS = 30;
 /**
- * Seconds without a byte after which a connection is dropped once its request is answered, or being answered: longer
- * than a stream is ever silent and than a reader may stall. It would otherwise stay for as long as its client likes.
+ * The same once the request is answered or being answered: longer than any stream is silent and than a reader may
+ * stall. Without it, such a connection would stay open as long as its client likes.
  */
-const SILENCE_SECONDS = 90;
+const ANSWER_IDLE_SECONDS = 90;
 const LAST_BYTES_MS = 1_000;
-/** Above our own limit, so that it is we who say in our words that a body is too large. */
+/** Above our own limit, so that our own error says that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
-/** Paths that answer while everything else is told to go away. */
-const ALWAYS = new Set(['/healthz', '/readyz', '/metrics']);
+/** Paths that are served even while everything else is refused. */
+const ALWAYS_SERVED = new Set(['/healthz', '/readyz', '/metrics']);
 
 export function startServer(options: ServerOptions): RunningServer {
   const http = new HttpServer(options);
   const server = listen(options, http);
   return {
-    url: `${options.tls ? 'https' : 'http'}://${shownHost(options.host)}:${server.port}`,
+    url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
     drain: () => http.drain(),
     stop: async () => {
-      // Last bytes may still be on their way; idle connections would keep us waiting for ever.
+      // The last bytes may still be in flight, but idle connections would never end.
       await Promise.race([server.stop(), Bun.sleep(LAST_BYTES_MS)]);
       await server.stop(true);
     },
@@ -71,7 +72,7 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
       idleTimeout: IDLE_SECONDS,
       maxRequestBodySize: TRANSPORT_BODY_BYTES,
       development: false,
-      routes: http.hotRoutes(),
+      routes: http.exactRoutes(),
       fetch: (request, bun) => http.serve(request, bun),
       error: (thrown) =>
         faultResponse(thrown, newRequestId(options.clock.now(), options.random), options.log),
@@ -81,14 +82,16 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
   }
 }
 
-/** Bun's own router knows the paths without parameters; everything else, slashes too many included, is found by ours. */
+/**
+ * Bun's own router serves paths without parameters; all others, including those with extra slashes, are found by ours.
+ */
 class HttpServer {
-  readonly #o: ServerOptions;
+  readonly #options: ServerOptions;
   readonly #isPublic: boolean;
   #draining = false;
 
   constructor(options: ServerOptions) {
-    this.#o = options;
+    this.#options = options;
     this.#isPublic = !isLoopback(options.host);
   }
 
@@ -96,12 +99,12 @@ class HttpServer {
     this.#draining = true;
   }
 
-  hotRoutes(): Record<
+  exactRoutes(): Record<
     string,
     Record<string, (request: Request, server: Server<unknown>) => Promise<Response>>
   > {
-    const table: ReturnType<HttpServer['hotRoutes']> = {};
-    for (const route of this.#o.router.routes) {
+    const table: ReturnType<HttpServer['exactRoutes']> = {};
+    for (const route of this.#options.router.routes) {
       if (route.path.includes('*')) continue;
       (table[route.path] ??= {})[route.method] = (request, server) =>
         this.#handle(route, [], request, server);
@@ -112,11 +115,11 @@ class HttpServer {
   async serve(request: Request, server: Server<unknown>): Promise<Response> {
     if (!URL.canParse(request.url)) return await this.#handle(INVALID_HOST, [], request, server);
     const path = pathOf(request.url);
-    const found = this.#o.router.find(request.method, path);
+    const found = this.#options.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
-    if (found.kind === 'wrong method' && request.method === 'OPTIONS') return preflight(found.allowed);
+    if (found.kind === 'wrong_method' && request.method === 'OPTIONS') return preflight(found.allowed);
     return await this.#handle(
-      this.#fallbackRoute(found.kind === 'wrong method' ? found.allowed : undefined),
+      this.#fallbackRoute(found.kind === 'wrong_method' ? found.allowed : undefined),
       [],
       request,
       server,
@@ -127,9 +130,9 @@ class HttpServer {
     return {
       method: 'GET',
       path: '**',
-      handle: async (exchange) => {
+      handle: async (incoming) => {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
-        const answer = await this.#o.site(exchange);
+        const answer = await this.#options.site(incoming);
         if (answer) return answer;
         throw new Fault('not_found', 'There is nothing at this path.');
       },
@@ -142,47 +145,47 @@ class HttpServer {
     request: Request,
     server: Server<unknown>,
   ): Promise<Response> {
-    const requestId = newRequestId(this.#o.clock.now(), this.#o.random);
+    const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
     try {
-      const incoming = new IncomingRequest({
+      const incoming = new BunRequest({
         request,
         requestId,
         parameters,
         server,
-        callerAuth: this.#o.callerAuth,
+        callerAuth: this.#options.callerAuth,
       });
-      // Nobody but this machine can reach a loopback address, unless a proxy speaks for others.
-      if (this.#isPublic || this.#draining || this.#o.callerAuth.trustsProxies) this.#guard(incoming);
-      // A long answer is no idle connection; its own deadlines watch over it.
+      // Only this machine can reach a loopback address, unless a proxy forwards requests.
+      if (this.#isPublic || this.#draining || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
+      // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       return await route.handle(incoming);
     } catch (thrown) {
-      return faultResponse(thrown, requestId, this.#o.log, route.faults);
+      return faultResponse(thrown, requestId, this.#options.log, route.faults);
     } finally {
-      server.timeout(request, SILENCE_SECONDS);
+      server.timeout(request, ANSWER_IDLE_SECONDS);
     }
   }
 
-  /** Probes carry no token and must be answered whatever else is refused. */
-  #guard(incoming: IncomingRequest): void {
-    if (ALWAYS.has(incoming.path)) return;
-    this.#o.callerAuth.requireSecure(incoming.peer, incoming.request);
+  /** Probes carry no token and are always answered. */
+  #guard(incoming: BunRequest): void {
+    if (ALWAYS_SERVED.has(incoming.path)) return;
+    this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
     if (this.#draining) throw shuttingDown();
   }
 }
 
 interface ConnectionInfo {
   readonly request: Request;
-  readonly requestId: Exchange['requestId'];
+  readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
   readonly server: Server<unknown>;
   readonly callerAuth: CallerAuth;
 }
 
 /** A request with its connection. What few handlers need is computed on demand. */
-class IncomingRequest implements Exchange {
+class BunRequest implements IncomingRequest {
   readonly request: Request;
-  readonly requestId: Exchange['requestId'];
+  readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
   readonly #connection: ConnectionInfo;
 
@@ -215,7 +218,7 @@ class IncomingRequest implements Exchange {
   }
 }
 
-/** Links and sign-in are made from the host that the client names; what is no host is none of ours. */
+/** Links and sign-in use the host that the client names, so an invalid one is refused. */
 const INVALID_HOST: HttpRoute = {
   method: 'GET',
   path: '**',
@@ -223,7 +226,7 @@ const INVALID_HOST: HttpRoute = {
     Promise.reject(new Fault('invalid_field', 'The Host header is not valid.', { param: 'Host' })),
 };
 
-/** Browsers ask before they send; the public routes take any origin, because a token and no cookie decides. */
+/** CORS preflight. The public routes accept any origin, because they authenticate by token, never by cookie. */
 function preflight(allowed: readonly string[]): Response {
   return new Response(null, {
     status: 204,
@@ -240,6 +243,6 @@ function shuttingDown(): Fault {
   return new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 });
 }
 
-function shownHost(host: string): string {
+function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

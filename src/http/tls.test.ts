@@ -7,7 +7,7 @@ import { readTls } from './tls.ts';
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-tls-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a self-signed certificate serves https to who trusts it, and to nobody else', async () => {
+test('a self-signed certificate serves HTTPS to clients that trust it, and to no others', async () => {
   const tls = await readTls({ kind: 'self-signed' }, folder);
   const server = Bun.serve({
     port: 0,
@@ -21,7 +21,7 @@ test('a self-signed certificate serves https to who trusts it, and to nobody els
   await server.stop(true);
 });
 
-test('it is made once and kept, its key for nobody but us; files of the operator are taken as they are', async () => {
+test('it is made once and kept, its key readable only by us; the operator’s own files are used unchanged', async () => {
   const first = await readTls({ kind: 'self-signed' }, folder);
   expect(await readTls({ kind: 'self-signed' }, folder)).toEqual(first);
   expect(statSync(join(folder, 'tls-key.pem')).mode & 0o777).toBe(0o600);

@@ -12,7 +12,7 @@ export interface TlsPair {
   readonly key: string;
 }
 
-/** The operator's own certificate, or one we sign ourselves and keep, so that a client which trusts it need do so once. */
+/** The operator's own certificate, or a self-signed one that is kept, so that clients need to trust it only once. */
 export async function readTls(config: TlsConfig | undefined, dataDir: string): Promise<TlsPair | undefined> {
   if (config === undefined) return undefined;
   if (config.kind === 'files') return { cert: read(config.cert), key: read(config.key) };
@@ -35,7 +35,7 @@ function read(path: string): string {
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const YEARS = 10;
 
-/** Made once in the life of an installation, so the library for it is loaded only then. */
+/** Runs once per installation, so its library is loaded only then. */
 async function selfSigned(names: readonly string[]): Promise<TlsPair> {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');

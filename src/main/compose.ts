@@ -6,7 +6,7 @@ import { openCatalog } from '../catalog/source.ts';
 import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
 import { composeConsole, type ConsoleServices } from './compose-console.ts';
 import type { Config } from './config.ts';
-import { CallerAuth } from '../http/caller.ts';
+import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
 import { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';

@@ -3,12 +3,12 @@ import { rateState } from '../ledger/decide.ts';
 import type { Admission, Caller, RateKind, RateState, AccountSnapshot } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd } from '../std/money.ts';
-import type { Call, RelayParts, Terms, Order } from './call.ts';
+import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;
 
-/** A refusal that knows where the caller's rate limit stands, for the headers of the answer. */
+/** A refusal with the state of the caller's rate limit, for the response headers. */
 export class RefusedRequest extends Fault {
   readonly rate: RateState | undefined;
 
@@ -18,22 +18,22 @@ export class RefusedRequest extends Fault {
   }
 }
 
-/** Asks the ledger; a refusal is thrown as the fault the client will see. */
+/** Asks the ledger to admit the call; a refusal is thrown as the fault that the client gets. */
 export async function admit(
   call: Call<unknown>,
-  order: Order,
+  quote: Quote,
   parts: RelayParts,
   streamed = false,
 ): Promise<Admitted> {
-  const { endpoint, model } = order.route;
+  const { endpoint, model } = quote.route;
   const admission = await parts.ledger.admit({
     requestId: call.requestId,
     caller: call.caller,
     rate: rateKindOf(call.selector.type),
     endpoint: endpoint.code,
     model: model.id,
-    price: order.price,
-    ceiling: order.ceiling,
+    price: quote.price,
+    ceiling: quote.ceiling,
     stream: streamed,
     client: call.client,
     limits: parts.catalog().limits,
@@ -44,8 +44,8 @@ export async function admit(
 }
 
 /**
- * A bad token is told so whatever else is wrong with the request. A good request learns it from the admission; one that
- * fails before that asks here, so that only wrong requests pay for the extra look.
+ * A bad token is reported first, whatever else is wrong with the request. The admission checks the token of a valid
+ * request; one that fails earlier is checked here, so that only invalid requests pay for the extra lookup.
  */
 export function preferTokenError<T>(
   callerRate: CallerRate,
@@ -78,7 +78,7 @@ export function callerRateOf(call: Call<unknown>): CallerRate {
   return { caller: call.caller, rate: rateKindOf(call.selector.type) };
 }
 
-/** Where an account's rate limit stands right now. */
+/** The current state of an account's rate limit. */
 export function rateOf(
   snapshot: AccountSnapshot,
   kind: RateKind,
@@ -95,18 +95,18 @@ export function rateKindOf(type: EndpointType): RateKind {
   return type === 'image_generation' ? 'images' : 'chat';
 }
 
-export function termsOf(call: Call<unknown>, order: Order, admitted: Admitted): Terms {
-  const { output: asked, choices } =
-    order.ceiling.kind === 'tokens' ? order.ceiling : { output: 0, choices: 0 };
+export function admissionSummary(call: Call<unknown>, quote: Quote, admitted: Admitted): AdmissionSummary {
+  const { output: requestedCap, choices } =
+    quote.ceiling.kind === 'tokens' ? quote.ceiling : { output: 0, choices: 0 };
   return {
     requestId: call.requestId,
-    endpoint: order.route.endpoint.code,
-    model: order.route.model.id,
+    endpoint: quote.route.endpoint.code,
+    model: quote.route.model.id,
     rate: admitted.rate,
     held: admitted.held,
     available: admitted.available,
     outputCap: admitted.output * choices,
-    loweredCap: admitted.output < asked ? admitted.output : undefined,
+    loweredCap: admitted.output < requestedCap ? admitted.output : undefined,
   };
 }
 
@@ -129,11 +129,11 @@ function refusalFault(refused: Refused): Fault {
     case 'limit_reached':
     case 'funds_on_hold':
     case 'request_exceeds_balance':
-      return paymentFault(refused, MONEY_WORDS[reason]);
+      return paymentFault(refused, PAYMENT_MESSAGES[reason]);
   }
 }
 
-const MONEY_WORDS = {
+const PAYMENT_MESSAGES = {
   insufficient_balance: 'The balance is used up. Top it up to go on',
   limit_reached: "The account's monthly limit is reached",
   funds_on_hold: 'The balance is on hold for requests that are still running. Retry when they have finished',
@@ -141,10 +141,10 @@ const MONEY_WORDS = {
     'The balance does not cover this request. Lower max_tokens, shorten the input or top up',
 } as const;
 
-function paymentFault(refused: Refused, words: string): Fault {
+function paymentFault(refused: Refused, message: string): Fault {
   const available = formatUsd(refused.available);
   const required = formatUsd(refused.required);
-  return new Fault('payment_required', `${words} (available $${available}, required $${required}).`, {
+  return new Fault('payment_required', `${message} (available $${available}, required $${required}).`, {
     retryAfterMs: refused.reason === 'funds_on_hold' ? refused.retryAfterMs : undefined,
     extra: { reason: refused.reason, available_usd: Number(available), required_usd: Number(required) },
   });

@@ -10,13 +10,13 @@ import {
 } from '../upstream/port.ts';
 import { AllAttemptsFailed, firstAnswer, type AttemptDeadline } from './attempts.ts';
 import type { RelayParts } from './call.ts';
-import type { Order } from './call.ts';
+import type { Quote } from './call.ts';
 
-/** Which backends are asked, in which order, how often, and what the client and the pool hear of it. */
+/** Which backends are called, in which order and how often, and what is reported to the client and the pool. */
 
 interface Scene {
   readonly places: Endpoint['places'];
-  /** What each call does, by backend; absent: it answers. */
+  /** The failure of each call, by backend; absent: it answers. */
   readonly answers?: Record<string, (call: number) => UpstreamFailure | Error | undefined>;
   readonly waits?: Record<string, number>;
   readonly retries?: number;
@@ -30,7 +30,7 @@ const one = (upstream: string, weight = 1) => [{ upstream, weight }];
 const failing = (kind: UpstreamFailure['kind'], more = {}) => new UpstreamFailure(kind, 'words', more);
 
 async function play(scene: Scene) {
-  const asked: string[] = [];
+  const called: string[] = [];
   const models: string[] = [];
   const reports: (Target & AttemptResult)[] = [];
   const released: Target[] = [];
@@ -51,7 +51,7 @@ async function play(scene: Scene) {
     end: () => void ended++,
     timedOut: scene.timesOut === true,
     get isAbandoned() {
-      return asked.length >= (scene.abandonedAfter ?? Infinity);
+      return called.length >= (scene.abandonedAfter ?? Infinity);
     },
   };
   const parts = {
@@ -63,15 +63,15 @@ async function play(scene: Scene) {
     endpoint: { places: scene.places },
     model: { id: 'm', upstreamModels: scene.names ?? new Map() },
   };
-  const run = firstAnswer({ route } as unknown as Order, deadline, parts, ({ name }, { model }) => {
-    asked.push(name);
+  const run = firstAnswer({ route } as unknown as Quote, deadline, parts, ({ name }, { model }) => {
+    called.push(name);
     models.push(model);
     nowMs += 7;
-    const failure = scene.answers?.[name]?.(asked.filter((other) => other === name).length);
+    const failure = scene.answers?.[name]?.(called.filter((other) => other === name).length);
     return failure ? Promise.reject(failure) : Promise.resolve(`from ${name}`);
   });
   const outcome = await run.catch((thrown: unknown) => thrown as AllAttemptsFailed);
-  return { outcome, asked, models, reports, released, log, ended: () => ended };
+  return { outcome, called, models, reports, released, log, ended: () => ended };
 }
 
 function faultIn({ outcome }: Awaited<ReturnType<typeof play>>) {
@@ -85,13 +85,13 @@ beforeEach(() => {
 });
 afterEach(() => pauses.mockRestore());
 
-describe('who is asked', () => {
-  test('places in their order, and nobody after the one that answered', async () => {
+describe('backends are called', () => {
+  test('place by place, until one answers', async () => {
     const played = await play({
       places: [one('a'), one('b'), one('c')],
       answers: { a: () => failing('server') },
     });
-    expect(played.asked).toEqual(['a', 'b']);
+    expect(played.called).toEqual(['a', 'b']);
     expect(played.outcome).toEqual({
       answer: 'from b',
       upstream: 'b',
@@ -108,10 +108,10 @@ describe('who is asked', () => {
     expect(played.ended()).toBe(2);
   });
 
-  test('four at most, however many are listed', async () => {
+  test('at most four times, however many are listed', async () => {
     const answers = Object.fromEntries([...'abcdef'].map((name) => [name, () => failing('server')]));
     const played = await play({ places: [...'abcdef'].map((name) => one(name)), answers });
-    expect(played.asked).toEqual(['a', 'b', 'c', 'd']);
+    expect(played.called).toEqual(['a', 'b', 'c', 'd']);
     // For the receipt.
     expect((played.outcome as AllAttemptsFailed).attempts).toHaveLength(4);
   });
@@ -119,18 +119,18 @@ describe('who is asked', () => {
   test('within a place in proportion to the weights', async () => {
     const places = [[...one('heavy', 3), ...one('light', 1)]];
     let heavy = 0;
-    for (let call = 0; call < 3_000; call++) if ((await play({ places })).asked[0] === 'heavy') heavy++;
+    for (let call = 0; call < 3_000; call++) if ((await play({ places })).called[0] === 'heavy') heavy++;
     expect(heavy).toBeGreaterThan(2_100);
     expect(heavy).toBeLessThan(2_400);
   });
 
-  test('one that is listed again later is asked again, when another was asked in between', async () => {
+  test('again if they are listed again and another was called in between', async () => {
     const answers = { a: () => failing('server'), b: () => failing('server') };
     const played = await play({ places: [one('a'), one('b'), one('a')], answers });
-    expect(played.asked).toEqual(['a', 'b', 'a']);
+    expect(played.called).toEqual(['a', 'b', 'a']);
   });
 
-  test('by its own name of the model, or the model’s where it has none', async () => {
+  test('with their own name of the model, or else the catalog’s', async () => {
     const names = new Map([['a', 'm-at-a']]);
     const answers = { a: () => failing('server') };
     const played = await play({ places: [one('a'), one('b')], names, answers });
@@ -143,25 +143,25 @@ describe('who is asked', () => {
     ['it began and failed', failing('server', { status: 500 }), 1],
     ['no status', failing('server'), 1],
     ['too many requests', failing('rate_limited', { status: 429 }), 1],
-  ])('a lone backend a second time only where it never began: %s', async (_, failure, times) => {
+  ])('twice, if there is only one, only if it never started to work: %s', async (_, failure, times) => {
     const played = await play({ places: [one('a')], answers: { a: () => failure } });
-    expect(played.asked).toHaveLength(times);
+    expect(played.called).toHaveLength(times);
   });
 
-  test('two backends are not one asked twice: the second is asked whatever the first one’s failure was', async () => {
+  test('one after the other whatever the failure was, if there are two', async () => {
     const answers = { a: () => failing('server', { status: 500 }) };
-    expect((await play({ places: [one('a'), one('b')], answers })).asked).toEqual(['a', 'b']);
+    expect((await play({ places: [one('a'), one('b')], answers })).called).toEqual(['a', 'b']);
   });
 
-  test('nobody else once the request itself was rejected, or its client has left', async () => {
+  test('no more once the request was rejected or its client has left', async () => {
     const places = [one('a'), one('b')];
     const rejected = await play({ places, answers: { a: () => failing('rejected') } });
-    expect(rejected.asked).toEqual(['a']);
+    expect(rejected.called).toEqual(['a']);
     const left = await play({ places, answers: { a: () => failing('server') }, abandonedAfter: 1 });
-    expect(left.asked).toEqual(['a']);
+    expect(left.called).toEqual(['a']);
   });
 
-  test('nobody that rests: it is noted as skipped, and the next one is asked without a pause', async () => {
+  test('unless their breaker is open: they are recorded as skipped, and the next one is called without a pause', async () => {
     const played = await play({ places: [one('a'), one('b')], waits: { a: 1 } });
     expect(played.outcome).toMatchObject({
       answer: 'from b',
@@ -178,7 +178,7 @@ describe('a further attempt', () => {
   const places = [one('a'), one('b'), one('c')];
   const answers = { a: () => failing('server'), b: () => failing('server') };
 
-  test('waits between 20 and 100 milliseconds first, not always as long', async () => {
+  test('waits for a random time between 20 and 100 milliseconds first', async () => {
     for (let call = 0; call < 60; call++) await play({ places, answers });
     const waits = pauses.mock.calls.map(([ms]) => Number(ms));
     expect(waits).toHaveLength(120);
@@ -188,19 +188,19 @@ describe('a further attempt', () => {
     expect(Math.max(...waits)).toBeGreaterThan(70);
   });
 
-  test('needs a share of the retry budget; without one the permit goes back unused', async () => {
+  test('needs the retry budget; without it the permit is returned unused', async () => {
     const played = await play({ places, answers, retries: 1 });
-    expect(played.asked).toEqual(['a', 'b']);
+    expect(played.called).toEqual(['a', 'b']);
     expect(played.released).toEqual([{ upstream: 'c', model: 'm' }]);
     expect(faultIn(played).code).toBe('upstream_error');
   });
 });
 
-describe('the pool hears of a failure', () => {
+describe('a failure is reported to the pool', () => {
   const told = async (failure: Error, more: Partial<Scene> = {}) =>
     (await play({ places: [one('a'), one('b')], answers: { a: () => failure }, ...more })).reports[0];
 
-  test('with its kind and how long the backend asked to be left alone', async () => {
+  test('with its kind and the cooldown that the backend called for', async () => {
     expect(await told(failing('rate_limited', { retryAfterMs: 9_000 }))).toMatchObject({
       kind: 'failed',
       reason: 'rate_limited',
@@ -208,21 +208,21 @@ describe('the pool hears of a failure', () => {
     });
   });
 
-  test('as none of the backend’s when the client left or the request earned it', async () => {
+  test('as neutral when the client left or the request caused it', async () => {
     expect(await told(failing('server'), { abandonedAfter: 1 })).toMatchObject({ kind: 'neutral' });
     expect(await told(failing('rejected'))).toMatchObject({ kind: 'neutral' });
     expect(await told(failing('server', { blameless: true }))).toMatchObject({ kind: 'neutral' });
   });
 
-  test('as a timeout when the deadline ended it, as no connection when nobody foresaw it', async () => {
+  test('as a timeout when the deadline passed, as a connection failure when it is unknown', async () => {
     expect(await told(new Error('aborted'), { timesOut: true })).toMatchObject({ reason: 'timeout' });
     expect(await told(new Error('strange'))).toMatchObject({ kind: 'failed', reason: 'connect' });
   });
 
   test.each([
-    ['unauthorized', 'upstream rejected the API key'],
-    ['forbidden', 'upstream forbids what we ask of it'],
-    ['not_found', 'upstream does not know the model or the address'],
+    ['unauthorized', 'upstream_key_rejected'],
+    ['forbidden', 'upstream_access_forbidden'],
+    ['not_found', 'upstream_model_not_found'],
   ] as const)(
     'and the operator of %s, as an error, even where the backend is not blamed',
     async (kind, event) => {
@@ -231,38 +231,38 @@ describe('the pool hears of a failure', () => {
     },
   );
 
-  test('and the operator of any other as a warning', async () => {
+  test('and any other is logged as a warning', async () => {
     const { log } = await play({ places: [one('a')], answers: { a: () => new Error('strange') } });
-    const warning = { level: 'warn', event: 'upstream attempt failed', message: 'strange' };
+    const warning = { level: 'warn', event: 'upstream_attempt_failed', message: 'strange' };
     expect(log).toMatchObject([warning, warning]);
   });
 });
 
-describe('when nobody answered, the client hears', () => {
+describe('when no backend answered, the client is told', () => {
   const told = async (failure: Error) =>
     faultIn(await play({ places: [one('a')], answers: { a: () => failure } }));
 
-  test('after the shortest rest to come back, when all of them rest', async () => {
+  test('to retry after the shortest cooldown, when all breakers are open', async () => {
     const waits = { a: 7_000, b: 3_000, c: 5_000 };
     const played = await play({ places: [one('a'), one('b'), one('c')], waits });
-    expect(played.asked).toEqual([]);
+    expect(played.called).toEqual([]);
     expect(faultIn(played)).toMatchObject({ code: 'upstream_error', retryAfterMs: 3_000 });
   });
 
-  test('after two seconds, when there is no backend at all or it did not say', async () => {
+  test('to retry after two seconds, when there is no backend or it did not say', async () => {
     expect(faultIn(await play({ places: [] }))).toMatchObject({ retryAfterMs: 2_000 });
     expect(await told(failing('server'))).toMatchObject({ code: 'upstream_error', retryAfterMs: 2_000 });
     expect(await told(failing('timeout'))).toMatchObject({ code: 'upstream_timeout', retryAfterMs: 2_000 });
   });
 
-  test('when the backend said', async () => {
+  test('to retry when the backend said', async () => {
     expect(await told(failing('rate_limited', { retryAfterMs: 4_000 }))).toMatchObject({
       code: 'upstream_error',
       retryAfterMs: 4_000,
     });
   });
 
-  test('why its request was rejected, where the backend may be quoted, and nothing of other messages', async () => {
+  test('why its request was rejected, where the backend may be quoted, and no other message', async () => {
     expect(await told(failing('rejected', { publicMessage: 'no such tool' }))).toMatchObject({
       code: 'invalid_field',
       message: 'no such tool',

@@ -2,7 +2,7 @@ import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/ca
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
-import type { RelayParts, Order } from './call.ts';
+import type { RelayParts, Quote } from './call.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {
@@ -25,7 +25,7 @@ export class AllAttemptsFailed extends Error {
   }
 }
 
-/** The deadline of each attempt, and whether the client still waits for an answer. */
+/** The deadline of each attempt, and whether the client is still waiting. */
 export interface AttemptDeadline {
   /** Starts the deadline of an attempt. The signal aborts it: on timeout, when the client left, or at shutdown. */
   begin(timeouts: UpstreamConfig['timeouts']): AbortSignal;
@@ -45,16 +45,16 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** At most this many backends are asked for one request, whatever the catalog lists. */
+/** At most this many attempts are made for one request, however many backends the catalog lists. */
 const MAX_ATTEMPTS = 4;
-const RETRY_PAUSE_MS = { least: 20, spread: 80 };
+const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
 
 /**
- * Asks an endpoint's backends in their order until one answers. Only here may a request be tried again: nothing has
- * reached the client yet. `attempt` must not resolve before the answer is known to be one (a stream's first event).
+ * Tries an endpoint's backends in order until one answers. A request is retried only here, while nothing has reached
+ * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  order: Order,
+  quote: Quote,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -63,9 +63,9 @@ export async function firstAnswer<Answer>(
   const attempts: Attempt[] = [];
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
-  for (const upstream of candidates(order.route.endpoint, parts.upstreams)) {
-    if (last && isSame(attempts, upstream) && !isWorthRepeating(last)) break;
-    const model = modelAt(order.route.model, upstream.name);
+  for (const upstream of candidates(quote.route.endpoint, parts.upstreams)) {
+    if (last && isSameUpstream(attempts, upstream) && !isWorthRepeating(last)) break;
+    const model = modelAt(quote.route.model, upstream.name);
     const target = { upstream: upstream.name, model };
     const waitMs = parts.upstreams.admit(target);
     if (waitMs > 0) {
@@ -74,22 +74,22 @@ export async function firstAnswer<Answer>(
       continue;
     }
     if (last && !(await mayTryAgain(parts.upstreams))) {
-      // The permit may be that of a probe: return it unused.
+      // It may be a probe's permit: return it unused.
       parts.upstreams.releasePermit(target);
       break;
     }
-    const { form } = order.route.model;
-    const tried = await tryOne({ upstream, model, form, attempt, deadline, parts });
-    attempts.push(tried.record);
-    if (tried.kind === 'served') {
+    const { form } = quote.route.model;
+    const result = await tryOne({ upstream, model, form, attempt, deadline, parts });
+    attempts.push(result.record);
+    if (result.kind === 'served') {
       return {
-        answer: tried.answer,
+        answer: result.answer,
         upstream: upstream.name,
         attempts,
         firstByteMs: parts.clock.now() - startedAt,
       };
     }
-    last = tried.failure;
+    last = result.failure;
     if (!last.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
@@ -104,11 +104,11 @@ interface PlannedAttempt<Answer> {
   readonly parts: RelayParts;
 }
 
-type Tried<Answer> =
+type AttemptOutcome<Answer> =
   | { kind: 'served'; answer: Answer; record: Attempt }
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
-async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<Tried<Answer>> {
+async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
   const { upstream, model, form, attempt, deadline, parts } = one;
   const startedAt = parts.clock.now();
   const signal = deadline.begin(parts.upstreams.timeouts(upstream.name));
@@ -137,44 +137,46 @@ export function attemptTimeout(): UpstreamFailure {
   return new UpstreamFailure('timeout', 'no answer in time');
 }
 
-/** A client that left, and a request that was wrong, say nothing about the backend's health. */
+/** A client that left and an invalid request say nothing about the backend's health. */
 function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
   const { model, deadline, parts } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
   const target = { upstream: one.upstream.name, model };
   const detail = { ...target, kind, status, message };
-  const alarm = ALARMS.get(kind);
+  const alarm = ALARM_EVENTS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm, detail);
   if (deadline.isAbandoned || blameless) return parts.upstreams.report(target, { kind: 'neutral' });
   parts.upstreams.report(target, { kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
-  if (alarm === undefined) parts.log.warn('upstream attempt failed', detail);
+  if (alarm === undefined) parts.log.warn('upstream_attempt_failed', detail);
 }
 
-/** What the operator should look at: no other request of the kind may go better. */
-const ALARMS: ReadonlyMap<FailureKind, string> = new Map([
-  ['unauthorized', 'upstream rejected the API key'],
-  ['forbidden', 'upstream forbids what we ask of it'],
-  ['not_found', 'upstream does not know the model or the address'],
+/** Failures that the operator must fix: other requests will fail the same way. */
+const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
+  ['unauthorized', 'upstream_key_rejected'],
+  ['forbidden', 'upstream_access_forbidden'],
+  ['not_found', 'upstream_model_not_found'],
 ]);
 
-function isSame(attempts: readonly Attempt[], upstream: Upstream): boolean {
+function isSameUpstream(attempts: readonly Attempt[], upstream: Upstream): boolean {
   return attempts.at(-1)?.upstream === upstream.name;
 }
 
-/** The same backend is asked twice only where it never began to work: no connection, or too busy to take the call. */
+/** The same backend is tried twice only if it never started to work: no connection, or too busy to take the call. */
 function isWorthRepeating({ kind, status }: UpstreamFailure): boolean {
-  return kind === 'connect' || status === BUSY;
+  return kind === 'connect' || status === SERVICE_UNAVAILABLE;
 }
 
-const BUSY = 503;
+const SERVICE_UNAVAILABLE = 503;
 
 async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
   if (!pool.mayRetry()) return false;
-  await Bun.sleep(RETRY_PAUSE_MS.least + Math.random() * RETRY_PAUSE_MS.spread);
+  await Bun.sleep(RETRY_PAUSE_MS.min + Math.random() * RETRY_PAUSE_MS.jitter);
   return true;
 }
 
-/** Places in order, weighted within a place. A lone backend is asked a second time, later places are its second chance. */
+/**
+ * Places in order, weighted within a place. A single backend is tried twice; with several, the next one is the retry.
+ */
 function candidates(endpoint: Endpoint, pool: UpstreamPool): Upstream[] {
   const found: Upstream[] = [];
   for (const place of endpoint.places) {
@@ -207,20 +209,20 @@ function asFailure(thrown: unknown): UpstreamFailure {
   });
 }
 
-const AGAIN_LATER_MS = 2_000;
+const DEFAULT_RETRY_AFTER_MS = 2_000;
 
 /** The error for the client. A backend's message is only logged, unless it rejected the client's own request. */
-function faultOf(failure: UpstreamFailure | undefined, restMs: number): Fault {
+function faultOf(failure: UpstreamFailure | undefined, shortestWaitMs: number): Fault {
   if (!failure) {
-    const retryAfterMs = Number.isFinite(restMs) ? restMs : AGAIN_LATER_MS;
+    const retryAfterMs = Number.isFinite(shortestWaitMs) ? shortestWaitMs : DEFAULT_RETRY_AFTER_MS;
     return new Fault('upstream_error', 'No backend is available right now. Retry later.', { retryAfterMs });
   }
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
-    const words = failure.publicMessage ?? 'The backend rejected the request.';
-    return new Fault(isTooLong(words) ? 'context_length_exceeded' : 'invalid_field', words, options);
+    const message = failure.publicMessage ?? 'The backend rejected the request.';
+    return new Fault(isTooLong(message) ? 'context_length_exceeded' : 'invalid_field', message, options);
   }
-  const retryAfterMs = failure.retryAfterMs ?? AGAIN_LATER_MS;
+  const retryAfterMs = failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (failure.kind === 'timeout') {
     return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', {
       ...options,
@@ -233,6 +235,6 @@ function faultOf(failure: UpstreamFailure | undefined, restMs: number): Fault {
   });
 }
 
-function isTooLong(words: string): boolean {
-  return /context.?length|maximum context|too many tokens|prompt is too long/i.test(words);
+function isTooLong(message: string): boolean {
+  return /context.?length|maximum context|too many tokens|prompt is too long/i.test(message);
 }

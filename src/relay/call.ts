@@ -19,21 +19,27 @@ export interface Call<Request> {
   readonly client: string;
   readonly signal: AbortSignal;
   readonly selector: RouteSelector;
-  /** The model's name as the client wrote it, and will read it. */
+  /** The model's name as the client wrote it, which the answer repeats. */
   readonly label: string;
   readonly request: Request;
-  /** Size of the body as it came: the bound of the input tokens is taken from it. */
+  /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
-  /** A cap above the model's is an error in the public API, and lowered for clients that always ask for more than any model has. */
+  /**
+   * A cap above the model's is an error in the public API. For clients that always send a cap above any model's it is
+   * lowered.
+   */
   readonly cap: 'strict' | 'lowered';
-  /** Told how the call ended in the books, before the last byte of its answer. `settled` is absent when the store is away. */
+  /**
+   * Called with the outcome of the call before the last byte of its answer. `settled` is absent when the store is
+   * unavailable.
+   */
   readonly onClosed?: ((end: HoldEnd, settled: Settled | undefined) => void) | undefined;
 }
 
 export interface ChatCall extends Call<ChatRequest> {
   /** Turns canonical stream events into what this client's dialect expects. */
   readonly encoder: (labels: Labels) => ChatEncoder;
-  /** The request in the client's own dialect, for a backend that speaks it too: nothing is translated then. */
+  /** The request in the client's own dialect, for a backend that speaks it too and needs no translation. */
   readonly nativeRequest?: NativeRequest | undefined;
 }
 
@@ -51,14 +57,14 @@ export interface RouteSelector {
   readonly type: EndpointType;
 }
 
-/** What the client asked for, found in the catalog, with its worst case and its price. */
-export interface Order {
+/** The route that the client asked for, with its price and the most that the request can use. */
+export interface Quote {
   readonly route: Route;
   readonly price: Price;
   readonly ceiling: Ceiling;
 }
 
-/** What the client should see in place of the backend's own names. */
+/** What the client sees in place of the backend's own names. */
 export interface Labels {
   readonly id: string;
   readonly model: string;
@@ -70,7 +76,7 @@ export interface BodySize {
   readonly characters: number;
 }
 
-/** The services a relay works with, made once at start. */
+/** The services that the relay uses, made once at startup. */
 export interface RelayParts {
   readonly ledger: Ledger;
   catalog(): Catalog;
@@ -82,28 +88,28 @@ export interface RelayParts {
   readonly log: Log;
 }
 
-/** How a request ends in the books: charged for what was used, or released. */
+/** How a request ends in the ledger: charged for what was used, or released. */
 export type HoldEnd =
   | { readonly kind: 'settle'; readonly requestId: RequestId; readonly settlement: Settlement }
   | { readonly kind: 'void'; readonly requestId: RequestId; readonly ending: Ending };
 
-/** Takes over the ends of holds that the store could not take. */
+/** Takes over holds that could not be closed because the store was unavailable. */
 export interface RetriedSettlements {
   retryLater(end: HoldEnd, thrown: unknown): void;
 }
 
-/** A request under way. One shared clock tick looks after all of them, so a stream costs no timers of its own. */
+/** A running request. One shared timer checks all of them, so a stream needs no timers of its own. */
 export interface ActiveRequest {
   readonly requestId: RequestId;
-  /** How far the meter has come. */
+  /** The usage metered so far. */
   delivered(): Usage;
-  /** Looks at its own deadlines; called a few times a second. */
+  /** Checks its own deadlines; called a few times a second. */
   tick(nowMs: number): void;
-  /** Ends it in the way its client understands. */
+  /** Ends it with an error in its client's dialect. */
   cut(fault: Fault): void;
 }
 
-/** The requests under way on this node. */
+/** The running requests of this node. */
 export interface ActiveRequestSet {
   add(request: ActiveRequest): void;
   remove(requestId: RequestId): void;
@@ -113,7 +119,7 @@ export interface ActiveRequestSet {
 export interface RelayMetrics {
   refused(reason: string): void;
   request(done: FinishedRequest): void;
-  /** What a backend used beyond a hold. */
+  /** The cost of what a backend used beyond the hold. */
   overrun(amount: NanoUsd): void;
 }
 
@@ -124,26 +130,30 @@ export interface FinishedRequest {
   readonly firstByteMs?: number | undefined;
 }
 
-/** What the response headers tell the client. */
-export interface Terms {
+/** What the response headers tell the client about its admitted request. */
+export interface AdmissionSummary {
   readonly requestId: RequestId;
   readonly endpoint: string;
   readonly model: string;
   readonly rate: RateState;
   readonly held: NanoUsd;
   readonly available: NanoUsd;
-  /** The cap the hold covers, over all choices. */
+  /** The output cap that the hold covers, summed over all choices. */
   readonly outputCap: number;
-  /** Set when the balance could not afford the output cap that was asked for. */
+  /** Set when the balance did not cover the output cap that was requested. */
   readonly loweredCap: number | undefined;
 }
 
 export type ChatReply =
   | {
       readonly kind: 'whole';
-      readonly terms: Terms;
+      readonly summary: AdmissionSummary;
       readonly shown: ShownCompletion;
-      /** `undefined`: the store is away, the charge will follow. */
+      /** `undefined`: the store is unavailable, and the charge follows later. */
       readonly charged: NanoUsd | undefined;
     }
-  | { readonly kind: 'stream'; readonly terms: Terms; readonly body: ReadableStream<Uint8Array> };
+  | {
+      readonly kind: 'stream';
+      readonly summary: AdmissionSummary;
+      readonly body: ReadableStream<Uint8Array>;
+    };

@@ -71,7 +71,7 @@ test('attachments add up over all parts of all messages', () => {
   expect(inputCeiling(request, { characters: 100, bytes: 100 }, 1_000_000)).toBe(50 + 12_000);
 });
 
-test('what cannot fit is what needs more than twice the window, attachments not counted', () => {
+test('a request cannot fit if it needs more than twice the window without attachments', () => {
   const ceiling = (characters: number, parts: ChatRequest['messages'][number]['content'] = 'x') =>
     inputCeiling(chat(parts), { characters, bytes: characters }, 1_000);
   expect(ceiling(4_000)).toBe(1_000);
@@ -80,14 +80,14 @@ test('what cannot fit is what needs more than twice the window, attachments not 
   expect(ceiling(4_000, [picture])).toBe(1_000);
 });
 
-test('a picture in base64 counts as a picture, not as text', () => {
+test('an image in base64 counts as an image, not as text', () => {
   const request = chat([
     { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(2_000_000)}` } },
   ]);
   expect(inputCeiling(request, sized(request), 1_000_000)).toBeLessThan(5_000);
 });
 
-test('the ceiling is never above the model’s window, and what cannot fit is refused', () => {
+test('the ceiling is never above the model’s window, and a request that cannot fit is refused', () => {
   const request = chat('word '.repeat(3_000));
   expect(inputCeiling(request, sized(request), 5_000)).toBe(5_000);
   expect(() => inputCeiling(request, sized(request), 1_000)).toThrow('do not fit');

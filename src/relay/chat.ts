@@ -5,25 +5,25 @@ import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/por
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
-import type { BodySize, Call, ChatCall, ChatReply, Order, RelayParts } from './call.ts';
+import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { Delivery } from './stream/delivery.ts';
 import { Meter, usageOf } from './stream/meter.ts';
-import type { OpeningSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
+import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
-import { relay, type Answered, type Operation } from './relay.ts';
+import { relay, type AnsweredCall, type Operation } from './relay.ts';
 
 export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
   return relay(CHAT, call, parts);
 }
 
-type ChatAnswered = Answered<ChatCall, Order, StartedAnswer>;
+type AnsweredChat = AnsweredCall<ChatCall, Quote, StartedAnswer>;
 
-const CHAT: Operation<ChatCall, Order, StartedAnswer, ChatReply> = {
-  readOrder: readChatOrder,
+const CHAT: Operation<ChatCall, Quote, StartedAnswer, ChatReply> = {
+  quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
-  ask: ({ call, outputCap }, upstream, attempt) =>
+  callUpstream: ({ call, outputCap }, upstream, attempt) =>
     callUpstream(call, withCap(call.request, outputCap), upstream, attempt),
   deliver(answered) {
     const { answer } = answered.served;
@@ -31,10 +31,10 @@ const CHAT: Operation<ChatCall, Order, StartedAnswer, ChatReply> = {
   },
 };
 
-/** When the client sets no cap. */
+/** Used when the client sets no cap. */
 const DEFAULT_OUTPUT = 16_384;
 
-function readChatOrder(call: ChatCall, parts: RelayParts): Order {
+function quoteChat(call: ChatCall, parts: RelayParts): Quote {
   const route = resolve(parts.catalog(), call.selector);
   const ceiling: Ceiling = {
     kind: 'tokens',
@@ -45,26 +45,32 @@ function readChatOrder(call: ChatCall, parts: RelayParts): Order {
   return { route, ceiling, price: priceFor(route.model) };
 }
 
-/** The request as the backend gets it: the cap that the hold covers is always in it, so that the bound is true. */
+/**
+ * The request as the backend gets it: it always contains the cap that the hold covers, so that the hold is an upper
+ * bound.
+ */
 function withCap(request: ChatRequest, output: number): ChatRequest {
-  // `undefined` is not printed, and cheaper than leaving a field out of the copy.
+  // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.
   return request.max_completion_tokens === undefined
     ? { ...request, max_tokens: output }
     : { ...request, max_tokens: undefined, max_completion_tokens: output };
 }
 
 function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
-  const { max_completion_tokens: newer, max_tokens: older } = call.request;
-  const asked = newer ?? older;
-  if (asked === undefined) return Math.min(maxOutput, DEFAULT_OUTPUT);
-  if (asked > maxOutput && call.cap === 'strict') {
-    const param = newer === undefined ? 'max_tokens' : 'max_completion_tokens';
+  const { max_completion_tokens: newField, max_tokens: oldField } = call.request;
+  const requested = newField ?? oldField;
+  if (requested === undefined) return Math.min(maxOutput, DEFAULT_OUTPUT);
+  if (requested > maxOutput && call.cap === 'strict') {
+    const param = newField === undefined ? 'max_tokens' : 'max_completion_tokens';
     throw new Fault('invalid_field', `${param} must be at most ${maxOutput} for this model.`, { param });
   }
-  return Math.min(asked, maxOutput);
+  return Math.min(requested, maxOutput);
 }
 
-/** Asks one backend for a chat: in the client's own dialect where the backend speaks it, else in the canonical form. */
+/**
+ * Calls one backend for a chat: in the client's own dialect where the backend speaks it, otherwise in the canonical
+ * form.
+ */
 async function callUpstream(
   call: ChatCall,
   request: ChatRequest,
@@ -82,8 +88,8 @@ async function callUpstream(
   );
 }
 
-/** Looks into a backend's answer far enough to know that it is one, while another backend could still be asked. */
-export async function readFirstEvent(answer: ChatAnswer, signals: OpeningSignals): Promise<StartedAnswer> {
+/** Reads a backend's answer until it has proved to be one, while another backend could still be tried. */
+export async function readFirstEvent(answer: ChatAnswer, signals: StartSignals): Promise<StartedAnswer> {
   switch (answer.kind) {
     case 'stream':
       return { kind: 'stream', events: await EventStream.open(answer.body, signals) };
@@ -112,9 +118,9 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** A whole answer: measured, charged, then given. */
+/** Meters and charges a whole answer, then responds with it. */
 async function respondWhole(
-  { call, terms, hold, served, parts }: ChatAnswered,
+  { call, summary, hold, served, parts }: AnsweredChat,
   whole: WholeAnswer,
 ): Promise<ChatReply> {
   const meter = new Meter(call.request);
@@ -123,34 +129,37 @@ async function respondWhole(
   const settled = await hold.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
   const labels = { id: call.requestId, model: call.label };
   const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
-  return { kind: 'whole', terms, shown, charged: settled?.charged };
+  return { kind: 'whole', summary, shown, charged: settled?.charged };
 }
 
-/** A streamed answer: measured while it passes, charged when it ends, whoever ends it. */
-function respondStream({ call, terms, hold, served, parts }: ChatAnswered, stream: StreamAnswer): ChatReply {
+/** Meters a stream while it passes and charges it when it ends, whichever side ends it. */
+function respondStream(
+  { call, summary, hold, served, parts }: AnsweredChat,
+  stream: StreamAnswer,
+): ChatReply {
   const meter = new Meter(call.request);
   const delivery = Delivery.of(call, stream, {
     meter,
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
-    outputCap: terms.outputCap,
+    outputCap: summary.outputCap,
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);
   if (call.signal.aborted) delivery.leave();
-  return { kind: 'stream', terms, body: delivery.body() };
+  return { kind: 'stream', summary, body: delivery.body() };
 }
 
 /**
- * An upper bound of the input tokens, taken from the size of the body rather than from its text: two characters a token,
- * every further byte of a non-ASCII character a token of its own, and a flat number for each attachment, whose base64
- * is no text. No tokenizer comes out higher on ordinary text, and reading the size costs nothing.
+ * An upper bound on the input tokens, computed from the size of the body rather than its text: one token for two
+ * characters, one for each further byte of a non-ASCII character, and a fixed number for each attachment, because
+ * base64 is not text. No tokenizer exceeds it on ordinary text, and reading the size costs nothing.
  */
 export function inputCeiling(request: ChatRequest, size: BodySize, contextTokens: number): number {
-  const attached = attachments(request);
+  const attached = attachmentSizes(request);
   const text = Math.ceil((size.characters - attached.characters) / CHARACTERS_PER_TOKEN);
   const bound = text + (size.bytes - size.characters) + attached.tokens;
-  // Ordinary text has four characters a token: half the bound beyond the window cannot fit into it.
+  // Ordinary text has four characters per token, so if half the bound exceeds the window, the input cannot fit.
   if ((bound - attached.tokens) / 2 > contextTokens) {
     throw new Fault(
       'context_length_exceeded',
@@ -168,17 +177,17 @@ const IMAGE_TOKENS = 4_000;
 const BASE64_PER_AUDIO_TOKEN = 100;
 const BASE64_PER_FILE_TOKEN = 8;
 
-interface Attached {
+interface AttachmentSize {
   characters: number;
   tokens: number;
 }
 
-function attachments(request: ChatRequest): Attached {
-  const total: Attached = { characters: 0, tokens: 0 };
+function attachmentSizes(request: ChatRequest): AttachmentSize {
+  const total: AttachmentSize = { characters: 0, tokens: 0 };
   for (const { content } of request.messages) {
     if (!Array.isArray(content)) continue;
     for (const part of content) {
-      const one = attachment(part);
+      const one = attachmentSize(part);
       total.characters += one.characters;
       total.tokens += one.tokens;
     }
@@ -186,7 +195,7 @@ function attachments(request: ChatRequest): Attached {
   return total;
 }
 
-function attachment(part: ContentPart): Attached {
+function attachmentSize(part: ContentPart): AttachmentSize {
   switch (part.type) {
     case 'text':
     case 'refusal':
@@ -196,13 +205,13 @@ function attachment(part: ContentPart): Attached {
       return { characters: url.startsWith('data:') ? url.length : 0, tokens: IMAGE_TOKENS };
     }
     case 'input_audio':
-      return encoded(part.input_audio.data, BASE64_PER_AUDIO_TOKEN);
+      return encodedSize(part.input_audio.data, BASE64_PER_AUDIO_TOKEN);
     case 'file':
-      return encoded(part.file.file_data, BASE64_PER_FILE_TOKEN);
+      return encodedSize(part.file.file_data, BASE64_PER_FILE_TOKEN);
   }
 }
 
-function encoded(data: unknown, charactersPerToken: number): Attached {
+function encodedSize(data: unknown, charactersPerToken: number): AttachmentSize {
   const characters = typeof data === 'string' ? data.length : 0;
   return { characters, tokens: Math.ceil(characters / charactersPerToken) };
 }

@@ -5,12 +5,12 @@ import { countTokens } from '../std/tokens.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
-import type { Call, RelayParts, Terms, Order } from './call.ts';
-import { readUsage, type Measured } from './stream/meter.ts';
+import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
+import { readUsage, type MeteredUsage } from './stream/meter.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {
-  readonly terms: Terms;
+  readonly summary: AdmissionSummary;
   readonly text: string;
   readonly charged: NanoUsd | undefined;
 }
@@ -21,33 +21,32 @@ export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise
   return relay(EMBEDDINGS, call, parts);
 }
 
-/** There is nothing to pay for but the input. */
-const EMBEDDINGS: Operation<EmbeddingCall, Order, Record<string, unknown>, EmbeddingReply> = {
-  readOrder,
+const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, EmbeddingReply> = {
+  quote: quoteEmbeddings,
   isStreamed: () => false,
-  async ask({ call }, upstream, attempt) {
+  async callUpstream({ call }, upstream, attempt) {
     if (!upstream.embed)
       throw new UpstreamFailure('rejected', 'no embeddings', {
         publicMessage: 'This backend has no embeddings.',
       });
     return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
   },
-  async deliver({ call, terms, hold, served }) {
+  async deliver({ call, summary, hold, served }) {
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: measure(served.answer, call.request),
     });
     const text = JSON.stringify({ ...served.answer, model: call.label });
-    return { terms, text, charged: settled?.charged };
+    return { summary, text, charged: settled?.charged };
   },
 };
 
-function readOrder(call: EmbeddingCall, parts: RelayParts): Order {
+function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
   const route = resolve(parts.catalog(), call.selector);
   const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
   const text = input.every((item) => typeof item === 'string');
-  // Text has at most a token for two characters, and a token given as a number is one token.
+  // Text has at most one token per two characters; a token given as a number counts as one.
   const tokens = text
     ? Math.ceil(call.size.characters / 2) + call.size.bytes - call.size.characters
     : input.flat().length;
@@ -72,7 +71,7 @@ function parse(body: Uint8Array): Record<string, unknown> {
   throw new UpstreamFailure('protocol', 'the answer holds no embeddings');
 }
 
-function measure(answer: Record<string, unknown>, request: EmbeddingRequest): Measured {
+function measure(answer: Record<string, unknown>, request: EmbeddingRequest): MeteredUsage {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
   if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };

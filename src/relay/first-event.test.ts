@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { ChatCompletion } from '../wire/openai/chat.ts';
 import { readFirstEvent } from './chat.ts';
 
-/** What counts as an answer while another backend could still be asked. */
+/** What counts as an answer while another backend could still be called. */
 
 const utf8 = new TextEncoder();
 const signals = () => ({ signal: new AbortController().signal, client: new AbortController().signal });
@@ -15,7 +15,7 @@ const COMPLETION: ChatCompletion = {
 };
 
 describe('a whole answer', () => {
-  test('is the backend’s text as it stands, and what it means', async () => {
+  test('is the backend’s text unchanged, and parsed', async () => {
     const text = ` ${JSON.stringify(COMPLETION)}\n`;
     expect(await readFirstEvent({ kind: 'whole', body: utf8.encode(text) }, signals())).toEqual({
       kind: 'whole',
@@ -36,7 +36,7 @@ describe('a whole answer', () => {
     ['not JSON', utf8.encode('ok')],
     ['no completion', utf8.encode('{"error":"no"}')],
     ['empty', new Uint8Array()],
-  ])('that is %s is none: the next backend is asked', async (_, body) => {
+  ])('that is %s is a failure: the next backend is called', async (_, body) => {
     const thrown = await readFirstEvent({ kind: 'whole', body }, signals()).catch((error: unknown) => error);
     expect(thrown).toMatchObject({ name: 'UpstreamFailure', kind: 'protocol', retryable: true });
   });

@@ -3,13 +3,13 @@ import type { Settled } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
-import type { ImageCall, Order, RelayParts, Terms } from './call.ts';
+import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface ImageReply {
-  readonly terms: Terms;
+  readonly summary: AdmissionSummary;
   readonly answer: ImageAnswer;
-  /** `undefined`: the store is away, the charge will follow. */
+  /** `undefined`: the store is unavailable, and the charge follows later. */
   readonly settled: Settled | undefined;
 }
 
@@ -17,29 +17,29 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
   return relay(IMAGES, call, parts);
 }
 
-/** Charged by the images that came. */
-const IMAGES: Operation<ImageCall, ImageOrder, ImageAnswer, ImageReply> = {
-  readOrder: readImageOrder,
+/** Charged by the number of images that the backend returned. */
+const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
+  quote: quoteImages,
   isStreamed: () => false,
-  ask: ({ call, order }, upstream, attempt) =>
-    upstream.images({ ...attempt, request: call.request, size: order.size, requestId: call.requestId }),
-  async deliver({ call, order, terms, hold, served }) {
-    const images = served.answer.images.slice(0, order.count);
+  callUpstream: ({ call, quote }, upstream, attempt) =>
+    upstream.images({ ...attempt, request: call.request, size: quote.size, requestId: call.requestId }),
+  async deliver({ call, quote, summary, hold, served }) {
+    const images = served.answer.images.slice(0, quote.count);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },
     });
-    return { terms, answer: { ...served.answer, images }, settled };
+    return { summary, answer: { ...served.answer, images }, settled };
   },
 };
 
-interface ImageOrder extends Order {
+interface ImageQuote extends Quote {
   readonly size: string;
   readonly count: number;
 }
 
-function readImageOrder(call: ImageCall, parts: RelayParts): ImageOrder {
+function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
   const route = resolve(parts.catalog(), call.selector);
   const size = imageSize(call, route);
   const count = call.request.n ?? 1;

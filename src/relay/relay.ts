@@ -1,56 +1,60 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admit, callerRateOf, termsOf, preferTokenError } from './admission.ts';
+import { admit, callerRateOf, admissionSummary, preferTokenError } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
-import type { Call, RelayParts, Terms, Order } from './call.ts';
+import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
 
 /**
- * One call, from token to receipt, whatever it asks for. Read top to bottom:
+ * Relays one call of any kind, from token to receipt. Read top to bottom:
  *
  *   token → body → endpoint + model → ceiling → ADMIT → upstream(s) → meter → settle → receipt
- * After the admission there is a hold, and every way out of here closes it exactly once.
+ *
+ * After the admission there is a hold, and every exit from here closes it exactly once.
  */
-export async function relay<C extends Call<unknown>, O extends Order, Answer, Reply>(
-  operation: Operation<C, O, Answer, Reply>,
+export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Reply>(
+  operation: Operation<C, Q, Answer, Reply>,
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const order = await preferTokenError(callerRateOf(call), parts, () => operation.readOrder(call, parts));
+  const quote = await preferTokenError(callerRateOf(call), parts, () => operation.quote(call, parts));
   const streamed = operation.isStreamed(call);
-  const admission = await admit(call, order, parts, streamed);
+  const admission = await admit(call, quote, parts, streamed);
   const hold = new ActiveHold(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
-    const admitted = { call, order, outputCap: admission.output };
-    const served = await firstAnswer(order, hold, parts, (upstream, attempt) =>
-      operation.ask(admitted, upstream, attempt),
+    const admitted = { call, quote, outputCap: admission.output };
+    const served = await firstAnswer(quote, hold, parts, (upstream, attempt) =>
+      operation.callUpstream(admitted, upstream, attempt),
     );
-    const terms = termsOf(call, order, admission);
-    return await operation.deliver({ call, order, terms, hold, served, parts });
+    const summary = admissionSummary(call, quote, admission);
+    return await operation.deliver({ call, quote, summary, hold, served, parts });
   });
 }
 
 /** What differs between chats, images and embeddings. */
-export interface Operation<C extends Call<unknown>, O extends Order, Answer, Reply> {
-  /** What is asked for, at which price, and how much it can be at most. Throws the fault that the client will see. */
-  readOrder(call: C, parts: RelayParts): O;
+export interface Operation<C extends Call<unknown>, Q extends Quote, Answer, Reply> {
+  /** The route, its price, and the most that the request can use. Throws the fault that the client gets. */
+  quote(call: C, parts: RelayParts): Q;
   isStreamed(call: C): boolean;
-  /** One attempt at one backend; resolves when the answer is known to be one, while another could still be asked. */
-  ask(admitted: AdmittedCall<C, O>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
-  /** Measures the answer, settles, and gives the client what it asked for. A stream settles when it ends. */
-  deliver(answered: Answered<C, O, Answer>): Reply | Promise<Reply>;
+  /**
+   * One attempt at one backend. Resolves when the answer has proved to be one, while another backend could still be
+   * tried.
+   */
+  callUpstream(admitted: AdmittedCall<C, Q>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
+  /** Meters the answer, settles, and returns the reply. A stream settles when it ends. */
+  deliver(answered: AnsweredCall<C, Q, Answer>): Reply | Promise<Reply>;
 }
 
-export interface AdmittedCall<C, O> {
+export interface AdmittedCall<C, Q> {
   readonly call: C;
-  readonly order: O;
-  /** For each choice: the output tokens that the hold covers. */
+  readonly quote: Q;
+  /** The output tokens that the hold covers for each choice. */
   readonly outputCap: number;
 }
 
-export interface Answered<C, O, Answer> {
+export interface AnsweredCall<C, Q, Answer> {
   readonly call: C;
-  readonly order: O;
-  readonly terms: Terms;
+  readonly quote: Q;
+  readonly summary: AdmissionSummary;
   readonly hold: ActiveHold;
   readonly served: AnsweredAttempt<Answer>;
   readonly parts: RelayParts;

@@ -7,7 +7,9 @@ import { UpstreamFailure, type GeneratedImage, type ImageAnswer } from './port.t
 const MAX_IMAGE_BYTES = 32 * 1_048_576;
 const MAX_IMAGES = 10;
 
-/** Reads an images answer in OpenAI's shape; links are fetched, so that the client may choose url or base64 either way. */
+/**
+ * Reads an images answer in OpenAI's shape. Links are fetched, so that the client can get a link or base64 either way.
+ */
 export async function collectImages(text: string, backend: URL, signal: AbortSignal): Promise<ImageAnswer> {
   const answer = parse(text);
   const images: GeneratedImage[] = [];
@@ -43,8 +45,8 @@ async function imageBytes(
 }
 
 /**
- * A backend names the address, so it is treated as hostile: its own host, or a public one over https; no redirects, and
- * no key goes along.
+ * The backend chooses the URL, so it is treated as hostile: only the backend's own host, or a public one over https; no
+ * redirects, and no key is sent.
  */
 async function download(url: URL, backend: URL, signal: AbortSignal): Promise<Uint8Array> {
   if (url.host !== backend.host) await requirePublic(url);
@@ -65,7 +67,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** By the first bytes: a backend's word on the type is not needed and not trusted. */
+/** By the first bytes: the type that a backend names is not trusted. */
 export function sniffMime(bytes: Uint8Array): string {
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
   if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 describe('local model servers', () => {
-  test('one that lists models is found, whatever else listens on the usual ports is not', async () => {
+  test('one that lists models is found; anything else on the default ports is ignored', async () => {
     const found = await find([ollama, ...others]);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatchObject({
@@ -48,7 +48,7 @@ describe('local model servers', () => {
     });
   });
 
-  test('the lines to add are a catalog that sells its models', async () => {
+  test('the suggested lines are a catalog that offers its models', async () => {
     const [server] = await find([ollama]);
     const catalog = parseCatalog(server?.yaml ?? '', { fileName: 'tollgate.yaml', env: {} });
     expect(catalog.upstreams.get('server0')).toMatchObject({
@@ -61,7 +61,7 @@ describe('local model servers', () => {
     ]);
   });
 
-  test('the usual ports are those of Ollama, LM Studio, llama.cpp and vLLM', () => {
+  test('the default ports are those of Ollama, LM Studio, llama.cpp and vLLM', () => {
     expect(LOCAL_SERVERS.map(({ port }) => port)).toEqual([11434, 1234, 8080, 8000]);
   });
 });

@@ -1,6 +1,6 @@
-/** A model server found on this machine, and what to write into the catalog to sell its models. */
+/** A model server found on this machine, and the catalog lines that offer its models. */
 export interface FoundServer {
-  /** For people: `Ollama`. */
+  /** Shown to people: `Ollama`. */
   readonly name: string;
   readonly baseUrl: string;
   readonly models: readonly string[];
@@ -15,7 +15,7 @@ export interface LocalServer {
   readonly port: number;
 }
 
-/** Servers that speak OpenAI's API, on the port that each takes when nobody tells it otherwise. */
+/** Servers that speak OpenAI's API, with their default ports. */
 export const LOCAL_SERVERS: readonly LocalServer[] = [
   { name: 'Ollama', key: 'ollama', port: 11434 },
   { name: 'LM Studio', key: 'lmstudio', port: 1234 },
@@ -23,19 +23,19 @@ export const LOCAL_SERVERS: readonly LocalServer[] = [
   { name: 'vLLM', key: 'vllm', port: 8000 },
 ];
 
-/** Asks each usual port on loopback for its models. Whatever does not answer as such a server would is not one. */
+/** Asks each default port on loopback for its models. Anything that does not answer like such a server is ignored. */
 export async function discoverLocalServers(
   servers: readonly LocalServer[] = LOCAL_SERVERS,
 ): Promise<FoundServer[]> {
-  const found = await Promise.all(servers.map(look));
+  const found = await Promise.all(servers.map(probePort));
   return found.filter((server) => server !== undefined);
 }
 
-const PATIENCE_MS = 300;
+const TIMEOUT_MS = 300;
 const MAX_MODELS = 50;
 const MAX_BODY_BYTES = 1_048_576;
 
-async function look(server: LocalServer): Promise<FoundServer | undefined> {
+async function probePort(server: LocalServer): Promise<FoundServer | undefined> {
   const baseUrl = `http://127.0.0.1:${server.port}/v1`;
   const models = await modelsAt(`${baseUrl}/models`);
   if (models.length === 0) return undefined;
@@ -44,16 +44,16 @@ async function look(server: LocalServer): Promise<FoundServer | undefined> {
 
 async function modelsAt(url: string): Promise<string[]> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: 'error' });
+    const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' });
     if (!response.ok || Number(response.headers.get('content-length') ?? 0) > MAX_BODY_BYTES) return [];
     return modelIds(await response.json());
   } catch {
-    // Nobody there, too slow, or not JSON: not a model server.
+    // Nothing listens, too slow, or not JSON: not a model server.
     return [];
   }
 }
 
-/** OpenAI's list of models. Ids that the catalog could not hold are left out. */
+/** OpenAI's list of models. Ids that the catalog cannot hold are left out. */
 function modelIds(body: unknown): string[] {
   const data: unknown = typeof body === 'object' && body !== null && 'data' in body ? body.data : undefined;
   if (!Array.isArray(data)) return [];
@@ -66,7 +66,7 @@ function modelIds(body: unknown): string[] {
     .slice(0, MAX_MODELS);
 }
 
-/** Free, because it runs on the operator's own machine; prices are theirs to add. JSON strings are YAML strings. */
+/** Free, because it runs on the operator's own machine; the operator can add prices. JSON strings are valid YAML. */
 function yamlFor({ name, key }: LocalServer, baseUrl: string, models: readonly string[]): string {
   return [
     'upstreams:',

@@ -4,11 +4,11 @@ import { makeBlocked } from './blocked-upstream.ts';
 import { makeGguf } from './gguf/gguf.ts';
 import { makeOpenAi } from './openai.ts';
 import type { Upstream } from './port.ts';
-import { makeProvider } from './ai-sdk/provider.ts';
+import { makeProvider } from './ai-sdk/provider-upstream.ts';
 
 export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
 
-/** Backends of kinds that are made elsewhere: the composition root brings them along. */
+/** Backends of kinds that are made elsewhere and passed in by the composition root. */
 export type BuiltInKinds = Readonly<Record<string, MakeUpstream>>;
 
 /** Makes a backend from its configuration. The catalog has checked that the kind exists. */

@@ -54,7 +54,7 @@ describe('what a model’s name tells of the output cap', () => {
     'llama3.2',
     'my-gpt-5',
     '',
-  ])('%s tells nothing', (model) => {
+  ])('%s does not tell', (model) => {
     expect(formOfName(model)).toEqual({});
   });
 });
@@ -72,7 +72,7 @@ test.each([
   expect(formOfName(model).imageFormat).toBe(format);
 });
 
-describe('the model’s entry goes before the upstream’s options, and these before the name', () => {
+describe('the model’s entry overrides the upstream’s options, and these override the name', () => {
   const options = new Map([
     ['cap_field', 'max_tokens'],
     ['image_format', 'b64_json'],
@@ -89,7 +89,7 @@ describe('the model’s entry goes before the upstream’s options, and these be
     ['any', plain, undefined, undefined],
     ['any', configured, undefined, 'max_tokens'],
   ] as const)('cap of %s', (model, forms, form, cap) => {
-    // Twice: the second answer comes from memory, which an entry must not have changed.
+    // Twice: the second result comes from the cache, which an entry must not have changed.
     for (let round = 0; round < 2; round++) expect(forms.of({ model, form }).capField).toBe(cap);
   });
 

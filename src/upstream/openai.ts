@@ -23,20 +23,20 @@ import {
 } from './port.ts';
 
 /**
- * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and fields
- * nobody has heard of yet arrive because nothing here knows them.
+ * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and future
+ * fields arrive because nothing here interprets them.
  */
 export function makeOpenAi(config: UpstreamConfig): Upstream {
   return new OpenAiUpstream(config);
 }
 
-/** Larger than any chat answer; images in base64 are the reason that it is not smaller. */
+/** Larger than any chat answer; it is this large because of images in base64. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
 
 class OpenAiUpstream implements Upstream {
   readonly name: string;
   readonly #base: string;
-  /** As an object of headers: a plain one would be read anew for every call. */
+  /** As a `Headers` object: a plain object would be converted for every call. */
   readonly #headers: Headers;
   readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
@@ -46,7 +46,7 @@ class OpenAiUpstream implements Upstream {
     this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
     this.#headers = new Headers({
       'content-type': 'application/json',
-      // Compressed events would be held back until a block is full.
+      // A compressed stream would be held back until a block is full.
       'accept-encoding': 'identity',
       ...(config.apiKey === undefined ? {} : { authorization: `Bearer ${config.apiKey}` }),
       ...Object.fromEntries(config.headers),
@@ -96,7 +96,7 @@ class OpenAiUpstream implements Upstream {
     const body: Record<string, unknown> = { ...request, model };
     const { capField } = this.#forms.of(call);
     if (capField !== undefined) {
-      // `undefined` is not printed, and cheaper than leaving a field out of the copy.
+      // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.
       body['max_tokens'] = undefined;
       body['max_completion_tokens'] = undefined;
       body[capField] = request.max_completion_tokens ?? request.max_tokens;
@@ -112,7 +112,9 @@ class OpenAiUpstream implements Upstream {
     return JSON.stringify({ ...rest, ...this.#imageFields(call, 'b64_json') });
   }
 
-  /** The client gets its images in the form it wants either way, so the backend is asked for the one that needs no link. */
+  /**
+   * The client gets its images in the format it wants either way, so the backend is asked for the one without a link.
+   */
   #imageFields(call: UpstreamImageCall, usual: ImageFormat) {
     const { imageFormat = usual } = this.#forms.of(call);
     const response_format = imageFormat === 'default' ? undefined : imageFormat;
@@ -122,7 +124,7 @@ class OpenAiUpstream implements Upstream {
   #editForm(call: UpstreamImageCall): FormData {
     const form = new FormData();
     const { image, mask, ...fields } = call.request;
-    // Of the models that edit, most do not know the field.
+    // Most models that edit do not accept the field.
     for (const [key, value] of Object.entries({ ...fields, ...this.#imageFields(call, 'default') })) {
       if (value !== undefined) form.set(key, String(value));
     }
@@ -142,7 +144,7 @@ class OpenAiUpstream implements Upstream {
     return await this.#send(path, { method: 'POST', body, signal, headers });
   }
 
-  /** A redirect is an error: following one would send the key to another server. */
+  /** A redirect is an error: following it would send the key to another server. */
   async #send(path: string, init: RequestInit & { signal: AbortSignal }): Promise<Response> {
     const options: BunFetchRequestInit = {
       headers: this.#headers,
@@ -189,7 +191,9 @@ const FAMILIES: readonly Family[] = [
   { name: /^dall-e-/i, form: { imageFormat: 'b64_json' } },
 ];
 
-/** `gpt-5-mini` of `openai/gpt-5-mini:free` and `ft:gpt-5-mini:team::id`; of another publisher's model, the publisher. */
+/**
+ * `gpt-5-mini` of `openai/gpt-5-mini:free` and `ft:gpt-5-mini:team::id`; for another publisher's model, the publisher.
+ */
 const OWN_NAME = /^(?:(?:.*\/)?(?:openai|azure)\/)?(?:ft:)?([^/:]+)/i;
 
 /** How a request for this model is written, as far as its name tells. */
@@ -198,10 +202,12 @@ export function formOfName(model: string): RequestForm {
   return FAMILIES.find((family) => family.name.test(name))?.form ?? {};
 }
 
-/** Names come from the catalog; the limit is for a process that lives through very many catalogs. */
-const MAX_REMEMBERED = 10_000;
+/** Names come from the catalog; the limit is for a process that sees very many catalogs. */
+const MAX_CACHED = 10_000;
 
-/** How requests to one upstream are written: what the model's entry says, then the upstream's options, then the name. */
+/**
+ * How requests to one upstream are written: by the model's entry, then the upstream's options, then the model's name.
+ */
 export class RequestForms {
   readonly #usual: (model: string) => RequestForm;
 
@@ -210,23 +216,23 @@ export class RequestForms {
       capField: oneOf<CapField>(CAP_FIELDS, options.get('cap_field')),
       imageFormat: oneOf<ImageFormat>(IMAGE_FORMATS, options.get('image_format')),
     };
-    this.#usual = remembered((model) => over(ofUpstream, formOfName(model)), MAX_REMEMBERED);
+    this.#usual = remembered((model) => mergeForms(ofUpstream, formOfName(model)), MAX_CACHED);
   }
 
   of({ model, form }: { readonly model: string; readonly form?: RequestForm | undefined }): RequestForm {
     const usual = this.#usual(model);
-    return form ? over(form, usual) : usual;
+    return form ? mergeForms(form, usual) : usual;
   }
 }
 
-function over(first: RequestForm, then: RequestForm): RequestForm {
+function mergeForms(first: RequestForm, then: RequestForm): RequestForm {
   return {
     capField: first.capField ?? then.capField,
     imageFormat: first.imageFormat ?? then.imageFormat,
   };
 }
 
-/** The catalog has refused other values. */
+/** The catalog refuses other values. */
 function oneOf<Value extends string>(values: readonly Value[], text: string | undefined): Value | undefined {
   return values.find((value) => value === text);
 }

@@ -17,7 +17,7 @@ endpoints: { chat: { name: Chat, type: chat_completion, lists: [models], upstrea
 const busy = { kind: 'failed', reason: 'rate_limited', cooldownMs: 120_000 } as const;
 const good = { kind: 'ok', firstByteMs: 1 } as const;
 
-test('one model that rests is shown by its name, and the backend is not shown as resting', () => {
+test('a model with an open breaker is listed by its name, and the backend is not shown as resting', () => {
   const pool = poolAt(1_000);
   pool.report({ upstream: 'b', model: 'slow' }, busy);
   expect(pool.list()).toMatchObject([{ state: 'resting', resting: [{ model: 'slow', until: 16_000 }] }]);
@@ -38,7 +38,7 @@ test('a few failures among many successes do not open it', () => {
   }
 });
 
-test('five failures in a row open it; it then rests, and one probe is let through', () => {
+test('five failures in a row open it for a while; then one probe is let through', () => {
   const state = broken(1_000);
   expect(state.kind).toBe('open');
   expect(requestPermit(state, 1_500).waitMs).toBe(1_500);
@@ -47,7 +47,7 @@ test('five failures in a row open it; it then rests, and one probe is let throug
   expect(requestPermit(probe.state, 3_001).waitMs).toBeGreaterThan(0);
 });
 
-test('a good probe closes it, a bad one opens it for twice as long, up to a minute', () => {
+test('a successful probe closes it, a failed one opens it for twice as long, up to a minute', () => {
   let state = broken(0);
   expect(succeeded(requestPermit(state, 10_000).state, 10_000)).toEqual(CLOSED);
   let now = 0;
@@ -60,22 +60,22 @@ test('a good probe closes it, a bad one opens it for twice as long, up to a minu
   expect(rests).toEqual([4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
 });
 
-test('a probe that proves nothing gives its place to the next', () => {
+test('a probe without a result makes room for the next', () => {
   const probing = requestPermit(broken(0), 10_000).state;
   expect(requestPermit(releaseProbe(probing, 10_001), 10_002).waitMs).toBe(0);
 });
 
-test('a backend that says when to come back is left alone until then', () => {
+test('a backend that says when to retry is not called before then', () => {
   expect(requestPermit(failed(CLOSED, 0, 10_000), 9_999).waitMs).toBe(1);
   expect(requestPermit(failed(CLOSED, 0, 10_000), 10_000).waitMs).toBe(0);
 });
 
-test('however long it asks to be left alone, it is asked again after fifteen seconds', () => {
+test('however long a cooldown it asks for, it is called again after fifteen seconds', () => {
   expect(requestPermit(failed(CLOSED, 0, 120_000), 14_999).waitMs).toBe(1);
   expect(requestPermit(failed(CLOSED, 0, 120_000), 15_000).waitMs).toBe(0);
 });
 
-test('failures long ago are forgotten', () => {
+test('old failures do not count', () => {
   let state = CLOSED;
   for (let round = 0; round < 20; round++) state = failed(state, round * 11_000);
   expect(state.kind).toBe('closed');
@@ -92,7 +92,7 @@ test('retries are a tenth of the requests and a small reserve, however many fail
   expect(retries).toBeLessThanOrEqual(1_020);
 });
 
-test('the page about providers says which refusals are earned by a request, and how long a model rests', () => {
+test('the page about providers names the failures that a request can cause, and how long a breaker stays open', () => {
   const section = /## When a backend fails\n(.*?)\n## /s.exec(page)?.[1] ?? '';
   const earned = Array.from({ length: 200 }, (_, index) => 400 + index).filter(
     (status) => new UpstreamFailure(kindOf(status), '').blameless,

@@ -1,28 +1,28 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
-import type { AttemptResult, Target, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
+import type { AttemptResult, UpstreamTarget, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
 
 export interface UpstreamStatus {
   readonly name: string;
   readonly kind: string;
-  /** `resting` and `probing`: for all of its models that were asked for. */
+  /** `resting` and `probing` if all of its models that were used are. */
   readonly state: HealthState;
   readonly requests: number;
   readonly failures: number;
   readonly lastFailure: { readonly at: number; readonly reason: string } | undefined;
   /** Smoothed over the latest requests. */
   readonly firstByteMs: number | undefined;
-  /** Models that are left alone for now, in the backend's own names. */
+  /** Models whose breaker is open, by the backend's own names. */
   readonly resting: readonly { readonly model: string; readonly until: number }[];
 }
 
 type HealthState = 'ok' | 'failing' | 'resting' | 'probing';
 
-interface Member {
+interface PoolMember {
   readonly config: UpstreamConfig;
   readonly upstream: Upstream;
-  /** By the backend's own name of the model; those of the catalog, and so as many as it has. */
+  /** By the backend's own name of the model; as many as the catalog has. */
   readonly breakers: Map<string, BreakerState>;
   requests: number;
   failures: number;
@@ -30,15 +30,18 @@ interface Member {
   firstByteMs: number | undefined;
 }
 
-/** How much the newest latency weighs in the shown one. */
+/** Weight of the newest latency in the smoothed one. */
 const SMOOTHING = 0.1;
 
-/** The backends of the current catalog, with the health of each model. A backend whose configuration did not change is kept. */
+/**
+ * The backends of the current catalog, with the health of each model. A backend whose configuration did not change is
+ * kept.
+ */
 export class Pool implements UpstreamPool {
   readonly #clock: Clock;
   readonly #builtIn: BuiltInKinds;
   readonly #budget = new RetryBudget();
-  #members = new Map<string, Member>();
+  #members = new Map<string, PoolMember>();
 
   constructor(catalog: Catalog, clock: Clock, builtIn: BuiltInKinds) {
     this.#clock = clock;
@@ -46,9 +49,9 @@ export class Pool implements UpstreamPool {
     this.use(catalog);
   }
 
-  /** Requests that run keep the backend they have. */
+  /** Running requests keep their backend. */
   use(catalog: Catalog): void {
-    const next = new Map<string, Member>();
+    const next = new Map<string, PoolMember>();
     for (const [name, config] of catalog.upstreams) {
       const known = this.#members.get(name);
       next.set(name, known && sameConfig(known.config, config) ? known : this.#newMember(config));
@@ -64,7 +67,7 @@ export class Pool implements UpstreamPool {
     return this.#members.get(name)?.config.timeouts ?? FALLBACK_TIMEOUTS;
   }
 
-  admit({ upstream, model }: Target): number {
+  admit({ upstream, model }: UpstreamTarget): number {
     const breakers = this.#members.get(upstream)?.breakers;
     const breaker = breakers?.get(model);
     if (!breakers || !breaker) return 0;
@@ -73,7 +76,7 @@ export class Pool implements UpstreamPool {
     return waitMs;
   }
 
-  releasePermit({ upstream, model }: Target): void {
+  releasePermit({ upstream, model }: UpstreamTarget): void {
     const breakers = this.#members.get(upstream)?.breakers;
     const breaker = breakers?.get(model);
     if (breaker) breakers?.set(model, releaseProbe(breaker, this.#clock.now()));
@@ -83,7 +86,7 @@ export class Pool implements UpstreamPool {
     return this.#budget.spend();
   }
 
-  report({ upstream, model }: Target, result: AttemptResult): void {
+  report({ upstream, model }: UpstreamTarget, result: AttemptResult): void {
     const member = this.#members.get(upstream);
     if (!member) return;
     this.#budget.earn();
@@ -107,12 +110,12 @@ export class Pool implements UpstreamPool {
       lastFailure: member.lastFailure,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
       resting: [...member.breakers]
-        .filter(([, breaker]) => stateWord(breaker, now) === 'resting')
+        .filter(([, breaker]) => stateName(breaker, now) === 'resting')
         .map(([model, { openUntil: until }]) => ({ model, until })),
     }));
   }
 
-  /** A test call on demand; it does not touch the breaker. */
+  /** A test call on demand; it does not affect the breaker. */
   async test(name: string, signal: AbortSignal): Promise<UpstreamHealth> {
     const upstream = this.get(name);
     if (!upstream) return { ok: false, detail: `there is no backend '${name}'`, latencyMs: 0 };
@@ -125,7 +128,7 @@ export class Pool implements UpstreamPool {
     }
   }
 
-  #newMember(config: UpstreamConfig): Member {
+  #newMember(config: UpstreamConfig): PoolMember {
     return {
       config,
       upstream: makeUpstream(config, this.#clock, this.#builtIn),
@@ -155,14 +158,14 @@ function afterResult(breaker: BreakerState, now: number, result: AttemptResult):
   }
 }
 
-/** One model's trouble is not the backend's: only what all of them have in common is its state. */
+/** The failure of one model is not that of the backend: its state is what all its models have in common. */
 function stateOf(breakers: readonly BreakerState[], now: number): HealthState {
-  const states = new Set(breakers.map((breaker) => stateWord(breaker, now)));
+  const states = new Set(breakers.map((breaker) => stateName(breaker, now)));
   const [only = 'ok', another] = states;
   return another === undefined ? only : 'failing';
 }
 
-function stateWord(breaker: BreakerState, now: number): HealthState {
+function stateName(breaker: BreakerState, now: number): HealthState {
   if (breaker.kind === 'probing') return 'probing';
   if (breaker.kind === 'open' && breaker.openUntil > now) return 'resting';
   return breaker.recent.some(({ ok }) => !ok) ? 'failing' : 'ok';
@@ -177,9 +180,9 @@ function fingerprint(config: UpstreamConfig): string {
 }
 
 /**
- * Decides whether a backend is asked for a model at all. Closed: asked. Open after failures: left alone for a while, longer each time.
- * Then one request is let through as a probe, and its result decides. A pure function of (state, event, now), so that
- * every transition is a line of a test.
+ * Decides whether a backend is called for a model. Closed: it is called. Open after failures: it is not called for a
+ * while, longer each time. Then one request is let through as a probe, and its result decides. A pure function of
+ * (state, event, now), so that every transition is one line of a test.
  */
 export interface BreakerState {
   readonly kind: 'closed' | 'open' | 'probing';
@@ -196,14 +199,17 @@ const WINDOW_MS = 10_000;
 const MAX_RECENT = 50;
 const MIN_FAILURES = 5;
 const FAILURE_SHARE = 0.5;
-const FIRST_REST_MS = 2_000;
-const LONGEST_REST_MS = 60_000;
-/** A backend that asks for more is asked again all the same: its limit may be that of one moment, or of one customer. */
-const LONGEST_COOLDOWN_MS = 15_000;
-/** A probe that never reports must not keep the backend closed off for ever. */
+const FIRST_OPEN_MS = 2_000;
+const MAX_OPEN_MS = 60_000;
+/**
+ * A backend that asks for a longer cooldown is still called after this: its limit may be momentary, or apply to one
+ * customer.
+ */
+const MAX_COOLDOWN_MS = 15_000;
+/** A probe that never reports must not keep the breaker open forever. */
 const PROBE_LIMIT_MS = 120_000;
 
-/** How long the caller must leave the backend alone (0: go), and the state after asking. */
+/** How long the caller must not call the backend (0: it may now), and the resulting state. */
 export function requestPermit(state: BreakerState, now: number): { waitMs: number; state: BreakerState } {
   if (state.kind === 'closed') return { waitMs: 0, state };
   if (now < state.openUntil) return { waitMs: state.openUntil - now, state };
@@ -216,7 +222,7 @@ export function succeeded(state: BreakerState, now: number): BreakerState {
 
 export function failed(state: BreakerState, now: number, cooldownMs?: number): BreakerState {
   if (cooldownMs !== undefined) {
-    return { ...state, kind: 'open', openUntil: now + Math.min(cooldownMs, LONGEST_COOLDOWN_MS) };
+    return { ...state, kind: 'open', openUntil: now + Math.min(cooldownMs, MAX_COOLDOWN_MS) };
   }
   if (state.kind !== 'closed') return opened(state, now);
   const next = remember(state, now, false);
@@ -226,18 +232,18 @@ export function failed(state: BreakerState, now: number, cooldownMs?: number): B
     : next;
 }
 
-/** A probe that proved nothing (the client left) gives its place to the next one. */
+/** A probe without a result (the client left) makes room for the next one. */
 export function releaseProbe(state: BreakerState, now: number): BreakerState {
   return state.kind === 'probing' ? { ...state, kind: 'open', openUntil: now } : state;
 }
 
 function opened(state: BreakerState, now: number): BreakerState {
-  const restMs = Math.min(FIRST_REST_MS * 2 ** state.openings, LONGEST_REST_MS);
+  const restMs = Math.min(FIRST_OPEN_MS * 2 ** state.openings, MAX_OPEN_MS);
   return { kind: 'open', recent: [], openUntil: now + restMs, openings: state.openings + 1 };
 }
 
 function remember(state: BreakerState, now: number, ok: boolean): BreakerState {
-  // The common case, one success after another, keeps no history worth copying.
+  // In the common case, one success after another, there is no history to copy.
   if (ok && state.recent.length === 0) return state;
   const recent = [...state.recent.filter(({ at }) => now - at < WINDOW_MS), { at: now, ok }].slice(
     -MAX_RECENT,
@@ -246,15 +252,16 @@ function remember(state: BreakerState, now: number, ok: boolean): BreakerState {
 }
 
 /**
- * One budget of second tries for the whole process: a tenth of the requests, with a small reserve for quiet times. When
- * every backend fails, the backends see at most a tenth more than the clients send, however many endpoints there are.
+ * One retry budget for the whole process: a tenth of the requests, with a small reserve for quiet times. When every
+ * backend fails, the backends get at most a tenth more requests than the clients send, however many endpoints there
+ * are.
  */
 export class RetryBudget {
-  #tokens = RESERVE;
+  #tokens = RETRY_RESERVE;
 
   /** Each request earns a tenth of a retry. */
   earn(): void {
-    this.#tokens = Math.min(RESERVE, this.#tokens + SHARE);
+    this.#tokens = Math.min(RETRY_RESERVE, this.#tokens + RETRY_SHARE);
   }
 
   spend(): boolean {
@@ -264,5 +271,5 @@ export class RetryBudget {
   }
 }
 
-const SHARE = 0.1;
-const RESERVE = 20;
+const RETRY_SHARE = 0.1;
+const RETRY_RESERVE = 20;

@@ -6,8 +6,9 @@ import type { ImageRequest } from '../wire/openai/images.ts';
 
 /**
  * One attempt against one backend. Every backend speaks the canonical form, which is OpenAI's chat format: a whole
- * answer is one `chat.completion` object, a stream is a row of `chat.completion.chunk` with a usage chunk where the
- * backend has one; as bytes where the backend itself writes them so, else as objects. Retries, fallbacks, metering and money belong to the relay.
+ * answer is one `chat.completion` object, a stream is a sequence of `chat.completion.chunk` with a usage chunk if the
+ * backend sends one; as bytes if the backend itself writes this format, otherwise as objects. Retries, fallbacks,
+ * metering and money belong to the relay.
  *
  * Failure is a thrown `UpstreamFailure`. An aborted `signal` ends the attempt and frees its connection at once.
  */
@@ -15,16 +16,16 @@ export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: UpstreamChatCall): Promise<ChatAnswer>;
   images(call: UpstreamImageCall): Promise<ImageAnswer>;
-  /** Absent where a backend has no embeddings. The answer is passed on as it is, but for the model's name. */
+  /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
   embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
-  /** A cheap call that proves address and key; used by `doctor`, the admin page and the breaker's probe. */
+  /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
 }
 
 export interface UpstreamChatCall {
   /** The backend's own name of the model. */
   readonly model: string;
-  /** What the model's catalog entry says of how it is asked; absent: nothing. */
+  /** The request form of the model's catalog entry, if it has one. */
   readonly form?: RequestForm | undefined;
   /** Validated, nulls dropped, the output cap already lowered to what the hold covers. */
   readonly request: ChatRequest;
@@ -36,10 +37,13 @@ export type ChatAnswer = BytesAnswer | TypedAnswer;
 
 export type BytesAnswer =
   | { readonly kind: 'whole'; readonly body: Uint8Array }
-  /** Bytes as they come; the first event has not been looked at yet. Cancelling the stream aborts the backend. */
+  /** Bytes as they arrive; the first event was not inspected yet. Cancelling the stream aborts the backend. */
   | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> };
 
-/** From backends that do not write the canonical form themselves: nothing is printed in order to be parsed again. */
+/**
+ * From backends that do not write the canonical form themselves: objects, so that nothing is serialised only to be
+ * parsed again.
+ */
 export type TypedAnswer =
   | { readonly kind: 'completion'; readonly completion: ChatCompletion }
   /** Ends with `done`; cancelling it aborts the backend. */
@@ -63,7 +67,7 @@ export interface UpstreamEmbeddingCall {
 
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
-  /** The backend's own usage object, shown to the client as it is. */
+  /** The backend's own usage object, shown to the client unchanged. */
   readonly usage?: unknown;
 }
 
@@ -80,8 +84,8 @@ export interface UpstreamHealth {
 }
 
 /**
- * Backends that speak Anthropic's Messages API themselves also take such a request as it is: no conversion there or
- * back, so that thinking signatures, cache marks and whatever is new reach the backend and the client untouched.
+ * Backends that speak Anthropic's Messages API also accept such a request unchanged: without conversion, thinking
+ * signatures, cache marks and new features reach the backend and the client intact.
  */
 export interface AnthropicNative {
   messages(call: MessagesCall): Promise<NativeAnswer>;
@@ -93,7 +97,7 @@ export interface MessagesCall {
   /** The backend's own name of the model; replaces the one in the body. */
   readonly model: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** What the hold covers: a higher `max_tokens`, or a missing one, becomes this. */
+  /** What the hold covers: a higher or missing `max_tokens` becomes this. */
   readonly maxTokens: number;
   /** The client's `anthropic-version` and `anthropic-beta`, passed on. */
   readonly version?: string | undefined;
@@ -102,20 +106,20 @@ export interface MessagesCall {
   readonly requestId: string;
 }
 
-/** Bytes of the Messages dialect, and what has been read in those that went by so far. */
+/** Bytes of the Messages dialect, and what was read from those that have passed so far. */
 export type NativeAnswer = BytesAnswer & { reading(): MessagesReading };
 
 export interface MessagesReading {
-  /** Canonical usage as far as the backend has told it; undefined when it cannot be true. */
+  /** Canonical usage as reported so far; undefined if it cannot be true. */
   readonly usage: ChatUsage | undefined;
-  /** Nothing was written after the usage was told. */
+  /** No text followed the usage. */
   readonly isUsageFinal: boolean;
-  /** Text, thinking and tool input delivered since the last reading; the reading empties it. */
+  /** Text, thinking and tool input since the last reading, which empties it. */
   readonly text: string;
   readonly stopReason: string | undefined;
-  /** `message_stop` has gone by, or the answer was whole. An end without it is a cut. */
+  /** `message_stop` has passed, or the answer was whole. An end without it is a cut. */
   readonly ended: boolean;
-  /** An error event has gone by. */
+  /** An error event has passed. */
   readonly failed: boolean;
 }
 
@@ -131,15 +135,15 @@ export type FailureKind =
   | 'protocol';
 
 /**
- * Why an attempt failed. `message` is for the log: a backend's own words may hold its keys, so they never reach the
- * client, except `publicMessage`, which an adapter sets for a `rejected` request after removing what is not the client's.
+ * Why an attempt failed. `message` is for the log: a backend's own text may contain its keys, so it never reaches the
+ * client, except `publicMessage`, which an adapter sets for a `rejected` request after redacting it.
  */
 export class UpstreamFailure extends Error {
   readonly kind: FailureKind;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly publicMessage: string | undefined;
-  /** It says nothing about the backend's health: it was asked for, or only this one request was turned away. */
+  /** It says nothing about the backend's health: the call was cancelled, or only this request was refused. */
   readonly blameless: boolean;
 
   constructor(
@@ -159,39 +163,41 @@ export class UpstreamFailure extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.publicMessage = more.publicMessage;
-    this.blameless = more.blameless ?? EARNED_BY_REQUEST.has(kind);
+    this.blameless = more.blameless ?? CAUSED_BY_REQUEST.has(kind);
   }
 
-  /** A request the backend rejects as wrong would be rejected again; everything else may go better elsewhere. */
+  /** A request that the backend rejects would be rejected again; any other failure may not repeat elsewhere. */
   get retryable(): boolean {
     return this.kind !== 'rejected';
   }
 }
 
-/** A request draws these by its own content: whoever sends it could otherwise close the backend for everybody. */
-const EARNED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbidden', 'not_found']);
+/** A request can cause these by its content, so counting them would let its sender block the backend for everybody. */
+const CAUSED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbidden', 'not_found']);
 
-/** A backend and its own name of a model: what fails, or is over its rate, is one model and seldom all of them. */
-export interface Target {
+/** A backend and its own name of a model: a failure or a rate limit usually concerns one model, not all of them. */
+export interface UpstreamTarget {
   readonly upstream: string;
   readonly model: string;
 }
 
-/** Backends by name, with the health of each of their models, which decides whether they are asked at all. */
+/** Backends by name, with the health of each of their models, which decides whether they are called at all. */
 export interface UpstreamPool {
   get(name: string): Upstream | undefined;
-  /** Milliseconds until the backend may be asked for the model again; 0 when it may be asked now. A probe counts as asking. */
-  admit(target: Target): number;
-  /** It was let in and then not asked after all. */
-  releasePermit(target: Target): void;
-  report(target: Target, result: AttemptResult): void;
-  /** Whether the process may afford one more try (one budget for all requests). */
+  /**
+   * Milliseconds until the backend may be called for the model; 0 if it may be called now. That permit may be a probe.
+   */
+  admit(target: UpstreamTarget): number;
+  /** The permit was not used. */
+  releasePermit(target: UpstreamTarget): void;
+  report(target: UpstreamTarget, result: AttemptResult): void;
+  /** Whether the retry budget, which all requests share, allows one more attempt. */
   mayRetry(): boolean;
   /** Until a stream's first event, silence within a stream, and the whole call. */
   timeouts(name: string): { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
-/** What happened to one attempt, as far as the backend's health is concerned. */
+/** The result of one attempt, as far as it concerns the backend's health. */
 export type AttemptResult =
   | { readonly kind: 'ok'; readonly firstByteMs: number }
   | { readonly kind: 'failed'; readonly reason: string; readonly cooldownMs: number | undefined }

@@ -9,16 +9,19 @@ export function answerTooLarge(size: string): UpstreamFailure {
 const MAX_ERROR_BYTES = 65_536;
 const MAX_RETRY_AFTER_MS = 120_000;
 
-/** Why a backend said no. Its words go to the log; only a rejected request's go further, without keys and addresses. */
+/**
+ * Why a backend refused. Its message is logged; only that of a rejected request reaches the client, without keys and
+ * addresses.
+ */
 export async function failureOf(response: Response): Promise<UpstreamFailure> {
   const { status } = response;
   const kind = kindOf(status);
-  const words = redact(await errorWords(response));
+  const message = redact(await errorMessage(response));
   const retryAfterMs = retryAfter(response.headers);
-  return new UpstreamFailure(kind, `status ${status}: ${words}`, {
+  return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(kind === 'rejected' ? { publicMessage: redactMessage(words) } : {}),
+    ...(kind === 'rejected' ? { publicMessage: redactMessage(message) } : {}),
   });
 }
 
@@ -33,7 +36,7 @@ const KINDS: ReadonlyMap<number, FailureKind> = new Map([
   [401, 'unauthorized'],
   // Our key may not use this model, or this content is not allowed.
   [403, 'forbidden'],
-  // The model or the address is wrong in the catalog, or something that the request names is not there.
+  // The catalog has a wrong model or address, or something that the request names does not exist.
   [404, 'not_found'],
   [408, 'timeout'],
   [409, 'rejected'],
@@ -44,9 +47,9 @@ const KINDS: ReadonlyMap<number, FailureKind> = new Map([
   [504, 'timeout'],
 ]);
 
-/** What a client may read of a backend's complaint about its request. */
-export function redactMessage(words: string): string {
-  const plain = redact(words)
+/** The part of a backend's error message about a request that its client may read. */
+export function redactMessage(message: string): string {
+  const plain = redact(message)
     .replace(/https?:\/\/\S+/gi, '‹address›')
     .replace(/\b(?:org|proj|acct|key)[-_][A-Za-z0-9]{6,}/g, '‹id›')
     .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
@@ -61,12 +64,12 @@ export function retryAfter(headers: Headers): number | undefined {
   return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : undefined;
 }
 
-async function errorWords(response: Response): Promise<string> {
+async function errorMessage(response: Response): Promise<string> {
   let text: string;
   try {
     text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES, answerTooLarge));
   } catch {
-    // An error page that is too large or breaks off says nothing more than its status.
+    // An error page that is too large or cut off tells no more than its status.
     return response.statusText;
   }
   try {

@@ -17,7 +17,7 @@ function cutAt(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   return [0, ...ends].map((start, i) => bytes.subarray(start, ends[i] ?? bytes.length));
 }
 
-/** What real servers send: OpenAI, Anthropic, a proxy with comments and CRLF, an old server with bare CR. */
+/** Streams of real servers: OpenAI, Anthropic, a proxy with comments and CRLF, an old server with bare CR. */
 const RECORDED = {
   openai:
     'data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n' +
@@ -35,9 +35,9 @@ const RECORDED = {
   unfinished: 'data: one\n\ndata: two',
 };
 
-describe('events do not depend on how the network cut the stream', () => {
+describe('events do not depend on how the network split the stream', () => {
   for (const [name, text] of Object.entries(RECORDED)) {
-    test(`${name}: cut at every byte, and one byte at a time`, () => {
+    test(`${name}: split at every byte, and one byte at a time`, () => {
       const bytes = encoder.encode(text);
       const whole = readWhole(text);
       expect(whole.length).toBeGreaterThan(1);
@@ -49,7 +49,7 @@ describe('events do not depend on how the network cut the stream', () => {
     });
   }
 
-  test('any text in any field, any line ending, any cuts', () => {
+  test('any text in any field, any line ending, any split', () => {
     const unicode = fc.string({ unit: 'grapheme' });
     const ending = fc.constantFrom('\n', '\r', '\r\n');
     const line = fc.oneof(
@@ -107,7 +107,7 @@ describe('the format as servers write it', () => {
     expect(readWhole(RECORDED.bareReturn)).toEqual([{ data: 'eins' }, { data: 'zwei €\n\ndrei' }]);
   });
 
-  test('only one space after the colon is taken away', () => {
+  test('only one space after the colon is removed', () => {
     expect(readWhole('data:  two\n\ndata:none\n\n')).toEqual([{ data: ' two' }, { data: 'none' }]);
   });
 
@@ -115,7 +115,7 @@ describe('the format as servers write it', () => {
     expect(readWhole('event: lost\n\ndata: kept\n\n')).toEqual([{ data: 'kept' }]);
   });
 
-  test('an event is handed out with the push that completes it', () => {
+  test('an event is returned by the push that completes it', () => {
     const reader = new SseReader();
     expect(reader.push(encoder.encode('data: one\n'))).toEqual([]);
     expect(reader.push(encoder.encode('\n'))).toEqual([{ data: 'one' }]);
@@ -124,7 +124,7 @@ describe('the format as servers write it', () => {
     expect(reader.end()).toEqual([]);
   });
 
-  test('the end hands out what no blank line has closed', () => {
+  test('the end returns an event that no blank line has closed', () => {
     expect(readWhole('data: [DONE]')).toEqual([{ data: '[DONE]' }]);
     expect(readWhole('data: [DONE]\n')).toEqual([{ data: '[DONE]' }]);
     expect(readWhole('')).toEqual([]);
@@ -139,7 +139,7 @@ describe('memory is bounded', () => {
     'empty data without end': 'data\n'.repeat(200),
   };
   for (const [name, text] of Object.entries(overflowing)) {
-    test(`${name} is refused, wherever it is cut`, () => {
+    test(`${name} is refused, wherever it is split`, () => {
       const bytes = encoder.encode(text);
       for (let cut = 0; cut <= bytes.length; cut++) {
         const pieces = [bytes.subarray(0, cut), bytes.subarray(cut)];
@@ -148,7 +148,7 @@ describe('memory is bounded', () => {
     });
   }
 
-  test('the bound is per event, not per stream, and one at the bound is let through', () => {
+  test('the limit is per event, not per stream, and an event at the limit passes', () => {
     const event = encoder.encode(`data: ${'x'.repeat(94)}\n\n`);
     const reader = new SseReader(100);
     for (let i = 0; i < 50; i++) expect(reader.push(event)).toHaveLength(1);

@@ -1,17 +1,17 @@
 /**
- * Reads server-sent events from bytes as they arrive. A chunk of the network is not a line and not a character: what is
- * incomplete is carried to the next push, so the events do not depend on where the stream was cut. Each byte is decoded
- * once. After `SseOverflow` the reader is spent.
+ * Reads server-sent events from bytes as they arrive. A network chunk may end within a line or a character: an
+ * incomplete rest is kept for the next push, so the events do not depend on where the stream was split. Each byte is
+ * decoded once. After `SseOverflow` the reader must not be used again.
  *
- * The common stream has LF only and many events per chunk, so lines are found by native searches over the new text
- * alone; a line that grows over many pushes is a rope that is flattened once.
+ * Most streams have only LF and many events per chunk, so lines are found by native searches over the new text alone; a
+ * line that grows over many pushes is a rope that is flattened once.
  */
 export class SseReader {
   readonly #decoder = new TextDecoder();
   readonly #maxEventLength: number;
-  /** The line whose end has not come yet. */
+  /** The incomplete last line. */
   #line = '';
-  /** A CR ended the last push; an LF at the start of the next belongs to it. */
+  /** The last push ended with a CR; an LF at the start of the next belongs to it. */
   #afterReturn = false;
   #data: string | undefined;
   #event: string | undefined;
@@ -28,14 +28,14 @@ export class SseReader {
     return this.#read(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Nothing is carried: an event that begins with the next byte would be read the same by anybody else. */
+  /** Nothing is buffered: the next byte starts a new event. */
   get isBetweenEvents(): boolean {
     return this.#endedLine && this.#data === undefined && this.#event === undefined && this.#id === undefined;
   }
 
   /**
-   * What was left when the stream ended without a blank line. Servers that end so do exist, and so do broken
-   * connections: the caller must be ready for `data` that is cut.
+   * What was left when the stream ended without a blank line. Some servers end that way, and broken connections do too,
+   * so the caller must expect incomplete `data`.
    */
   end(): SseEvent[] {
     const events = this.#read(this.#decoder.decode());
@@ -91,7 +91,7 @@ export class SseReader {
     } else if (line === 'data') {
       this.#data = this.#data === undefined ? '' : `${this.#data}\n`;
     }
-    // Everything else is a comment, `retry`, or a field that the format tells us to ignore.
+    // Everything else is a comment, `retry`, or a field that the format says to ignore.
   }
 
   #dispatch(events: SseEvent[]): void {
@@ -106,7 +106,7 @@ export class SseReader {
     this.#id = undefined;
   }
 
-  /** The line alone and the data alone, so that where the stream is cut makes no difference. */
+  /** The line alone and the data alone, so that the result does not depend on where the stream is split. */
   #checkLength(lineLength: number): void {
     if (lineLength > this.#maxEventLength || (this.#data?.length ?? 0) > this.#maxEventLength) {
       throw new SseOverflow(this.#maxEventLength);
@@ -116,16 +116,16 @@ export class SseReader {
 
 export interface SseEvent {
   data: string;
-  /** Absent where the stream names none, or names it empty. */
+  /** Absent if the stream names none, or an empty one. */
   event?: string;
-  /** The id given with this very event; the format's inheritance of ids is for browsers that reconnect. */
+  /** The id of this event itself; inheriting ids is for browsers that reconnect. */
   id?: string;
 }
 
-/** One million characters: the largest tool call or image reference seen is far below, a runaway backend far above. */
+/** One million characters: far above the largest tool call or image reference seen, far below a runaway backend. */
 export const MAX_EVENT_LENGTH = 1_048_576;
 
-/** An event, or a line, that does not end within the bound. */
+/** An event or a line that exceeds the limit. */
 export class SseOverflow extends Error {
   constructor(maxEventLength: number) {
     super(`a server-sent event is longer than ${maxEventLength} characters`);
@@ -133,7 +133,7 @@ export class SseOverflow extends Error {
   }
 }
 
-/** One event as text. JSON never holds a raw line break; other data is split over several `data:` lines. */
+/** One event as text. JSON never contains a raw line break; other data is split into several `data:` lines. */
 export function encodeEvent(data: string, event?: string): string {
   const lines = data.includes('\n') || data.includes('\r') ? data.split(/\r\n?|\n/).join('\ndata: ') : data;
   return event === undefined ? `data: ${lines}\n\n` : `event: ${event}\ndata: ${lines}\n\n`;

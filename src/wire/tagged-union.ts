@@ -1,14 +1,14 @@
 import { z } from 'zod';
 
-/** A thing of a kind that is not in the table. */
+/** An object of a type that is not in the table. */
 export interface UnknownVariant {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
 /**
- * Objects told apart by `type`, from a table instead of a union: a mistake is reported where it is, not as «no option
- * matched», and kinds that are not in the table pass. `untagged` is what an object without a type is.
+ * Objects told apart by `type`, from a table instead of a union: an error is reported where it is, not as «no option
+ * matched», and types that are not in the table pass. `untagged` is the type of an object without one.
  */
 export function taggedUnion<T extends Record<string, z.ZodType<{ type: string }>>>(
   known: T,
@@ -20,7 +20,7 @@ export function taggedUnion<T extends Record<string, z.ZodType<{ type: string }>
     if (!schema) return value;
     const result = schema.safeParse(value);
     if (result.success) return result.data;
-    // Without `continue` a union around this would hide the issues behind its own.
+    // Without `continue`, a union around this would hide these issues behind its own.
     for (const issue of result.error.issues) context.addIssue({ ...issue, continue: true });
     return value;
   });

@@ -59,7 +59,7 @@ function unbooked(log: string): string[] {
   return log
     .split('\n')
     .flatMap((line) =>
-      line.includes('settlement failed, will be retried') ? (/"request":"(\w+)"/.exec(line)?.[1] ?? []) : [],
+      line.includes('settlement_failed') ? (/"request":"(\w+)"/.exec(line)?.[1] ?? []) : [],
     );
 }
 

@@ -3,58 +3,64 @@ import type { Caller } from '../../ledger/port.ts';
 import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-store.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
-import type { CallerAuth, Exchange } from '../caller.ts';
+import type { CallerAuth } from '../caller-auth.ts';
+import type { IncomingRequest } from '../incoming-request.ts';
 
 export interface KeyedRequest {
   readonly caller: Caller;
-  /** The body as it came: the same key with another body is a mistake. */
+  /** The body as received: the same key with another body is an error. */
   readonly text: string;
 }
 
-/** Does what was asked for. A signal given replaces the client's: the work must not end because the client left. */
-export type KeyedWork = (insteadOfClient: AbortSignal | undefined) => Promise<Response>;
+/** Does the work. A signal replaces the client's, so that the work continues when the client leaves. */
+export type KeyedWork = (ownSignal: AbortSignal | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;
 
 /**
- * `Idempotency-Key`: the first request with a key does the work, everyone after it gets the very same bytes. While the
- * first is under way the others wait. A call with a key is carried through even if its client leaves, because the
- * client will come back and ask for it.
+ * `Idempotency-Key`: the first request with a key does the work, and all later ones get the same bytes. They wait while
+ * the first one is running. A call with a key runs to its end even if its client leaves, because the client will retry
+ * it.
  */
 export class Idempotency {
-  readonly #answers: IdempotencyStore;
+  readonly #store: IdempotencyStore;
   readonly #callerAuth: CallerAuth;
 
   constructor(answers: IdempotencyStore, callerAuth: CallerAuth) {
-    this.#answers = answers;
+    this.#store = answers;
     this.#callerAuth = callerAuth;
   }
 
-  once(exchange: Exchange, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
-    const key = exchange.request.headers.get('idempotency-key');
-    return key === null ? work(undefined) : this.#onceFor(key, exchange, keyed, work);
+  run(incoming: IncomingRequest, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
+    const key = incoming.request.headers.get('idempotency-key');
+    return key === null ? work(undefined) : this.#runWithKey(key, incoming, keyed, work);
   }
 
-  async #onceFor(key: string, exchange: Exchange, keyed: KeyedRequest, work: KeyedWork): Promise<Response> {
+  async #runWithKey(
+    key: string,
+    incoming: IncomingRequest,
+    keyed: KeyedRequest,
+    work: KeyedWork,
+  ): Promise<Response> {
     if (key === '' || key.length > MAX_KEY) {
       throw new Fault('invalid_field', `Idempotency-Key must have 1 to ${MAX_KEY} characters.`, {
         param: 'Idempotency-Key',
       });
     }
     const { accountId } = await this.#callerAuth.account(keyed.caller);
-    const bodyHash = createHash('sha256').update(exchange.path).update('\n').update(keyed.text).digest('hex');
-    return await this.#claim({ exchange, accountId, key, bodyHash }, work);
+    const bodyHash = createHash('sha256').update(incoming.path).update('\n').update(keyed.text).digest('hex');
+    return await this.#claim({ incoming, accountId, key, bodyHash }, work);
   }
 
   async #claim(claim: Claim, work: KeyedWork): Promise<Response> {
-    const { exchange, accountId, key, bodyHash } = claim;
+    const { incoming, accountId, key, bodyHash } = claim;
     let waitedMs = 0;
     for (let pauseMs = WAIT_MS.first; ; pauseMs = Math.min(pauseMs * 2, WAIT_MS.longest)) {
-      const keyState = await this.#answers.begin({ accountId, key, bodyHash, requestId: exchange.requestId });
+      const keyState = await this.#store.begin({ accountId, key, bodyHash, requestId: incoming.requestId });
       switch (keyState.kind) {
         case 'started':
-          return await this.#doOnce(claim, work);
+          return await this.#doWork(claim, work);
         case 'replay':
           return new Response(keyState.body, {
             status: keyState.status,
@@ -67,41 +73,44 @@ export class Idempotency {
         case 'lost':
           throw answerLost(keyState.requestId);
         case 'running':
-          if (waitedMs > WAIT_MS.total || exchange.signal.aborted) throw stillRunning();
+          if (waitedMs > WAIT_MS.total || incoming.signal.aborted) throw stillRunning();
           await Bun.sleep(pauseMs);
           waitedMs += pauseMs;
       }
     }
   }
 
-  /** An answer that is an error is not kept: the next try with this key may succeed. */
-  async #doOnce(claim: Claim, work: KeyedWork): Promise<Response> {
+  /** An error is not stored: the next request with this key may succeed. */
+  async #doWork(claim: Claim, work: KeyedWork): Promise<Response> {
     const { accountId, key } = claim;
-    const own = { accountId, key, requestId: claim.exchange.requestId };
-    const lease = setInterval(() => void this.#renew(own), RENEW_MS);
+    const ownKey = { accountId, key, requestId: claim.incoming.requestId };
+    const lease = setInterval(() => void this.#renew(ownKey), RENEW_MS);
     const end = (): void => clearInterval(lease);
     try {
       const response = await work(new AbortController().signal);
       const headers = Object.fromEntries(response.headers);
       const keep = async (body: Uint8Array | undefined): Promise<void> => {
         end();
-        if (body) await this.#answers.finish({ ...own, status: response.status, headers, body });
-        else await this.#answers.drop(own);
+        if (body) await this.#store.finish({ ...ownKey, status: response.status, headers, body });
+        else await this.#store.drop(ownKey);
       };
-      return new Response(response.body && copied(response.body, keep), { status: response.status, headers });
+      return new Response(response.body && withCopy(response.body, keep), {
+        status: response.status,
+        headers,
+      });
     } catch (thrown) {
       end();
-      await this.#answers.drop(own);
+      await this.#store.drop(ownKey);
       throw thrown;
     }
   }
 
-  /** A renewal that fails is made up for by the next: several fit into a lease. */
-  async #renew(own: IdempotencyKey): Promise<void> {
+  /** A failed renewal is not repeated: several fit into a lease. */
+  async #renew(ownKey: IdempotencyKey): Promise<void> {
     try {
-      await this.#answers.renew(own);
+      await this.#store.renew(ownKey);
     } catch (error) {
-      this.#callerAuth.parts.log.warn('idempotency lease not renewed', { error });
+      this.#callerAuth.parts.log.warn('idempotency_lease_not_renewed', { error });
     }
   }
 }
@@ -109,7 +118,7 @@ export class Idempotency {
 const RENEW_MS = 15_000;
 
 interface Claim {
-  readonly exchange: Exchange;
+  readonly incoming: IncomingRequest;
   readonly accountId: AccountId;
   readonly key: string;
   readonly bodyHash: string;
@@ -117,8 +126,8 @@ interface Claim {
 
 const MAX_KEPT_BYTES = 8 * 1_048_576;
 
-/** Passes a body on and keeps a copy of it, to the end even if the reader goes away. */
-function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | undefined) => Promise<void>) {
+/** Passes a body on and keeps a copy, to its end even if the reader leaves. */
+function withCopy(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | undefined) => Promise<void>) {
   const reader = source.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -145,11 +154,11 @@ function copied(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | un
   });
 }
 
-/** Not retried by clients on their own: only their owner can say whether it is worth paying again. */
+/** Clients do not retry this code by themselves: only their owner can decide to pay again. */
 function answerLost(requestId: string): Fault {
   return new Fault(
     'idempotency_key_reused',
-    `The request with this Idempotency-Key was charged once (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
+    `The request with this Idempotency-Key was charged run (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
     { param: 'Idempotency-Key' },
   );
 }

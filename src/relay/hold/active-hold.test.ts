@@ -8,9 +8,9 @@ import { AllAttemptsFailed } from '../attempts.ts';
 import type { Call, FinishedRequest, HoldEnd, RelayParts } from '../call.ts';
 import { ActiveHold, type RequestResult } from './active-hold.ts';
 
-/** One hold: how long its attempts may take, and that it is closed once, with the truth in its receipt. */
+/** One hold: the deadlines of its attempts, and that it is closed once, with a true receipt. */
 
-function begin({ streamed = false, overrun = 0, isStoreAway = false } = {}) {
+function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
   let nowMs = 10_000;
   const closes: HoldEnd[] = [];
   const requests: FinishedRequest[] = [];
@@ -25,9 +25,8 @@ function begin({ streamed = false, overrun = 0, isStoreAway = false } = {}) {
     available: nanoUsd(1),
   };
   const close = (end: HoldEnd): Promise<Settled> => {
-    if (isStoreAway) return Promise.reject(new Fault('service_unavailable', 'Retry soon.'));
     closes.push(end);
-    return Promise.resolve(settled);
+    return isStoreDown ? Promise.reject(new Error('the store is unavailable')) : Promise.resolve(settled);
   };
   const parts = {
     clock: { now: () => nowMs },
@@ -36,7 +35,7 @@ function begin({ streamed = false, overrun = 0, isStoreAway = false } = {}) {
         close({ kind: 'settle', requestId, settlement }),
       void: (requestId: RequestId, ending: Ending) => close({ kind: 'void', requestId, ending }),
     },
-    settlements: { retryLater: (end: HoldEnd) => void closes.push(end) },
+    settlements: { retryLater: () => undefined },
     activeRequests: {
       add: ({ requestId }: ActiveHold) => void active.add(requestId),
       remove: (requestId: string) => void active.delete(requestId),
@@ -69,7 +68,7 @@ describe('the deadline of an attempt', () => {
   test.each([
     ['a stream', true, 10_100],
     ['a whole answer', false, 10_500],
-  ])('of %s ends it at that moment and not before', (_, streamed, deadline) => {
+  ])('of %s aborts it at that moment and not before', (_, streamed, deadline) => {
     const { hold } = begin({ streamed });
     const signal = hold.begin(TIMEOUTS);
     hold.tick(deadline - 1);
@@ -79,7 +78,7 @@ describe('the deadline of an attempt', () => {
     expect(signal.reason).toMatchObject({ kind: 'timeout' });
   });
 
-  test('ends nothing once the attempt is over, and the next one has a deadline of its own', () => {
+  test('aborts nothing once the attempt is over, and the next one has its own deadline', () => {
     const { hold, advance } = begin();
     const first = hold.begin(TIMEOUTS);
     hold.end();
@@ -98,7 +97,7 @@ describe('the deadline of an attempt', () => {
   });
 });
 
-describe('nobody waits for the answer any more', () => {
+describe('a request is abandoned', () => {
   test('when the client of a stream has left; a whole answer is waited for', () => {
     for (const streamed of [true, false]) {
       const { hold, client } = begin({ streamed });
@@ -109,7 +108,7 @@ describe('nobody waits for the answer any more', () => {
     }
   });
 
-  test('at a shutdown: the attempt ends, and the client hears why', async () => {
+  test('at shutdown: the attempt is aborted, and the client is told why', async () => {
     const { hold, closes } = begin();
     const signal = hold.begin(TIMEOUTS);
     expect(signal.aborted).toBe(false);
@@ -126,7 +125,7 @@ describe('nobody waits for the answer any more', () => {
 });
 
 describe('a hold', () => {
-  test('is charged with all that the receipt needs, once, and is no longer active', async () => {
+  test('is charged once, with everything that the receipt needs, and is no longer active', async () => {
     const { hold, closes, requests, active, advance, overruns } = begin();
     expect([...active]).toEqual(['req_1']);
     advance(25);
@@ -156,20 +155,20 @@ describe('a hold', () => {
     expect(overruns).toEqual([]);
   });
 
-  test('tells what a backend used beyond it, however little', async () => {
+  test('reports any overrun, however small', async () => {
     const { hold, overruns } = begin({ overrun: 1 });
     await hold.settle(RESULT);
     expect(overruns).toEqual([1]);
   });
 
-  test('whose charge is still to follow is counted all the same', async () => {
-    const { hold, requests, active } = begin({ isStoreAway: true });
+  test('is counted even if its charge follows later', async () => {
+    const { hold, requests, active } = begin({ isStoreDown: true });
     expect(await hold.settle(RESULT)).toBeUndefined();
     expect(requests).toHaveLength(1);
     expect([...active]).toEqual([]);
   });
 
-  test('is released when no backend answered, with the last one that was asked, and the client hears the fault', async () => {
+  test('is released when no backend answered, with the last one that was called, and the client gets the fault', async () => {
     const { hold, closes, requests, advance } = begin();
     const fault = new Fault('upstream_error', 'nobody answered');
     const attempts = [
@@ -192,7 +191,7 @@ describe('a hold', () => {
     expect(requests).toMatchObject([{ outcome: 'upstream_failed', durationMs: 8 }]);
   });
 
-  test('is released as the client’s when it was the client that left, and as an error of ours when nobody foresaw it', async () => {
+  test('is released as client_left when the client left, and as an internal error when the failure is unknown', async () => {
     const { hold, closes, client } = begin();
     client.abort();
     const strange = new Error('strange');
@@ -204,7 +203,7 @@ describe('a hold', () => {
     ]);
   });
 
-  test('that was settled is not released by a failure that comes after', async () => {
+  test('that was settled is not released by a later failure', async () => {
     const { hold, closes } = begin();
     const work = async (): Promise<never> => {
       await hold.settle(RESULT);
@@ -215,7 +214,7 @@ describe('a hold', () => {
     expect(closes.map(({ kind }) => kind)).toEqual(['settle']);
   });
 
-  test('has delivered nothing of its own: the meter of a stream says more', () => {
+  test('reports no usage itself: that is up to the meter of a stream', () => {
     expect(begin().hold.delivered()).toEqual(NO_USAGE);
   });
 });

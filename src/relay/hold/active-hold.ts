@@ -6,12 +6,12 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
 import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts } from '../call.ts';
-import type { Measured } from '../stream/meter.ts';
+import type { MeteredUsage } from '../stream/meter.ts';
 
 /** The outcome of a request, for its receipt. */
 export interface RequestResult {
   readonly outcome: Outcome;
-  readonly measured: Measured;
+  readonly measured: MeteredUsage;
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
   readonly firstByteMs: number;
@@ -20,8 +20,8 @@ export interface RequestResult {
 }
 
 /**
- * The hold of one running request, closed exactly once. Its lease is renewed from admission on; the deadlines of its
- * attempts are checked by the tick that all requests share.
+ * The hold of one running request, closed exactly once. Its lease is renewed from admission on; the shared timer of all
+ * requests checks the deadlines of its attempts.
  */
 export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly requestId: RequestId;
@@ -48,14 +48,17 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     parts.activeRequests.add(this);
   }
 
-  /** For a stream's client that left no further backend is asked; a whole answer is paid work and is waited for. */
+  /**
+   * When a stream's client has left, no further backend is tried; a whole answer is already being paid for and is
+   * awaited.
+   */
   get isAbandoned(): boolean {
     return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
   }
 
   begin({ firstByteMs, totalMs }: Parameters<AttemptDeadline['begin']>[0]): AbortSignal {
     this.timedOut = false;
-    // A whole answer has no first byte to show before it is finished.
+    // A whole answer has no first byte before it is finished.
     this.#deadline = this.#parts.clock.now() + (this.#streamed ? firstByteMs : totalMs);
     this.#attempt = new AbortController();
     if (this.isAbandoned) this.#attempt.abort();
@@ -82,16 +85,16 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return NO_USAGE;
   }
 
-  /** Does what follows the admission; whatever it throws, the hold is released first, unless it was settled already. */
+  /** Runs `work` and releases the hold if it throws, unless the hold was settled already. */
   async voidOnFailure<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (thrown) {
-      return await this.#giveUp(thrown);
+      return await this.#releaseAfterFailure(thrown);
     }
   }
 
-  /** Charges what was used. `undefined`: the store is away, the charge will follow. */
+  /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
   settle(finish: RequestResult): Promise<Settled | undefined> {
     const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
     const ending = {
@@ -107,7 +110,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return this.#close({ kind: 'settle', requestId, settlement: { ...ending, ...measured } });
   }
 
-  async #giveUp(thrown: unknown): Promise<never> {
+  async #releaseAfterFailure(thrown: unknown): Promise<never> {
     const attempts = thrown instanceof AllAttemptsFailed ? thrown.attempts : [];
     const fault = this.#cutBy ?? (thrown instanceof AllAttemptsFailed ? thrown.fault : thrown);
     await this.#release(this.#client.aborted ? 'client_left' : 'upstream_failed', attempts, fault);
@@ -129,7 +132,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
     const { activeRequests, metrics } = this.#parts;
-    const settled = await this.#closeInBooks(close);
+    const settled = await this.#closeInLedger(close);
     activeRequests.remove(this.requestId);
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
@@ -138,7 +141,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return settled;
   }
 
-  async #closeInBooks(close: HoldEnd): Promise<Settled | undefined> {
+  async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {
     try {
       return await closeHold(this.#parts.ledger, close);
     } catch (thrown) {
@@ -152,7 +155,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 }
 
-/** Idempotent: a hold that was closed before stays as it was closed. */
+/** Idempotent: a hold that is already closed stays as it is. */
 export function closeHold(ledger: Ledger, end: HoldEnd): Promise<Settled> {
   return end.kind === 'settle'
     ? ledger.settle(end.requestId, end.settlement)
@@ -160,7 +163,7 @@ export function closeHold(ledger: Ledger, end: HoldEnd): Promise<Settled> {
 }
 
 const TICK_MS = 250;
-/** A lease is renewed at least this often, and so often that one or two renewals may fail. */
+/** A lease is renewed at least this often, and often enough that one or two renewals may fail. */
 const RENEW_MS = 10_000;
 const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
@@ -172,7 +175,7 @@ export interface ActiveRequestsOptions {
   readonly leaseMs: number;
 }
 
-/** Everything between admission and settlement on this node: renews leases, watches deadlines, and can be drained. */
+/** All requests between admission and settlement on this node: renews leases, checks deadlines, and can be drained. */
 export class ActiveRequests implements ActiveRequestSet {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
@@ -228,7 +231,7 @@ export class ActiveRequests implements ActiveRequestSet {
     void this.#renew();
   }
 
-  /** A renewal that fails is not repeated: the next one comes long before the lease ends. */
+  /** A failed renewal is not repeated: the next one comes long before the lease ends. */
   async #renew(): Promise<void> {
     const progress: Progress[] = [...this.#requests.values()].map((one) => ({
       requestId: one.requestId,
@@ -239,7 +242,7 @@ export class ActiveRequests implements ActiveRequestSet {
         await this.#ledger.renew(progress.slice(start, start + RENEW_BATCH));
       }
     } catch (error) {
-      this.#log.warn('leases not renewed', { running: progress.length, error });
+      this.#log.warn('leases_not_renewed', { running: progress.length, error });
     }
   }
 }

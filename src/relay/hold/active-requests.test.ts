@@ -7,7 +7,7 @@ import { silentLog } from '../../std/log.ts';
 import type { ActiveRequest } from '../call.ts';
 import { ActiveRequests } from './active-hold.ts';
 
-/** What one shared tick does for all running requests. The clock is the test's; the ledger says what it was told. */
+/** What the shared tick does for all running requests. The test controls the clock; the ledger records its calls. */
 
 let open: ActiveRequests | undefined;
 afterEach(() => open?.stop());
@@ -54,7 +54,7 @@ function request(name: string) {
 }
 
 describe('leases', () => {
-  test('are renewed four times in a lease, with how far each meter has come, and not before', async () => {
+  test('are renewed four times per lease, with the usage metered so far, and not more often', async () => {
     const { requests, renewals, advance, renewed } = begin(20_000);
     const one = request('req_one');
     requests.add(one.active);
@@ -72,7 +72,7 @@ describe('leases', () => {
     await renewed(2);
   });
 
-  test('are renewed every ten seconds where they are long', async () => {
+  test('are renewed every ten seconds if they are long', async () => {
     const { requests, renewals, advance, renewed } = begin(120_000);
     const one = request('req_one');
     requests.add(one.active);
@@ -84,7 +84,7 @@ describe('leases', () => {
     await renewed(1);
   });
 
-  test('of more than 500 requests are renewed in parts of 500, each request once', async () => {
+  test('of more than 500 requests are renewed in batches of 500, each request once', async () => {
     const { requests, renewals, advance, renewed } = begin(120_000);
     const names = Array.from({ length: 1_201 }, (_, index) => `req_${index}`);
     for (const name of names) requests.add(request(name).active);
@@ -107,7 +107,7 @@ describe('leases', () => {
 });
 
 describe('a shutdown', () => {
-  test('waits for the last request, and for nobody when nothing runs', async () => {
+  test('waits for the last request, and not at all when nothing runs', async () => {
     const { requests } = begin(120_000);
     expect(await requests.idle(60_000)).toBe(true);
     const [one, two] = [request('req_1'), request('req_2')];
@@ -124,7 +124,7 @@ describe('a shutdown', () => {
     expect(requests.size).toBe(0);
   });
 
-  test('says when the grace has passed while something still runs, and cuts all of it', async () => {
+  test('reports that the grace period passed while something still runs, and cuts it off', async () => {
     const { requests } = begin(120_000);
     const running = [request('req_1'), request('req_2')];
     for (const { active } of running) requests.add(active);

@@ -16,7 +16,7 @@ import type { HoldEnd } from '../call.ts';
 import { closeHold } from './active-hold.ts';
 import { SettlementRetryQueue } from './settlement-retry-queue.ts';
 
-/** A store that is away for a while, on real books. The pauses are recorded instead of waited for. */
+/** A store that is unavailable for a while, on a real ledger. The pauses are recorded instead of waited for. */
 
 let harness: SqliteHarness;
 let pauses: Mock<typeof Bun.sleep>;
@@ -38,7 +38,7 @@ afterEach(async () => {
   await harness.close();
 });
 
-/** The ledger, failing whatever `isAway` says is away. */
+/** The ledger, failing every call that `isAway` selects. */
 function unreliable(isAway: (call: number) => boolean): Ledger {
   let calls = 0;
   const ledger = harness.ledger();
@@ -52,7 +52,7 @@ function unreliable(isAway: (call: number) => boolean): Ledger {
   });
 }
 
-/** A hold's end as a running request closes it: what fails is left to the queue. */
+/** Closes a hold like a running request: a failure goes to the queue. */
 async function closeOrQueue(ledger: Ledger, queue: SettlementRetryQueue, end: HoldEnd) {
   try {
     return await closeHold(ledger, end);
@@ -62,7 +62,7 @@ async function closeOrQueue(ledger: Ledger, queue: SettlementRetryQueue, end: Ho
   }
 }
 
-test('what the store could not take is charged once it is back, once, and voids stay voids', async () => {
+test('what could not be closed while the store was unavailable is charged once when it is back, and voids stay voids', async () => {
   const account = await addAccount(harness, 10_000);
   const [charged, failed] = [
     await hold(harness, chatAdmission(account)),
@@ -86,7 +86,7 @@ test('what the store could not take is charged once it is back, once, and voids 
   expect((await harness.ledger().verify()).breaches).toEqual([]);
 });
 
-test('a store that is there answers at once, and nothing waits', async () => {
+test('with an available store nothing waits', async () => {
   const account = await addAccount(harness, 10_000);
   const requestId = await hold(harness, chatAdmission(account));
   const ledger = harness.ledger();
@@ -101,11 +101,11 @@ test('a store that is there answers at once, and nothing waits', async () => {
   expect(slept).toEqual([]);
 });
 
-test('the pauses double from a tenth of a second to two seconds, and are short again once something was closed', async () => {
+test('the pauses double from 100 ms to two seconds, and are short again once something was closed', async () => {
   const account = await addAccount(harness, 100_000);
   const first = await hold(harness, chatAdmission(account));
   const second = await hold(harness, chatAdmission(account));
-  // Two come; seven rounds of both fail; then one gets through, and the other only in the round after.
+  // Seven rounds of both fail; then one is closed, and the other only in the next round.
   const ledger = unreliable((call) => call <= 16 || call === 18);
   const queue = new SettlementRetryQueue(ledger, silentLog);
   await closeOrQueue(ledger, queue, { kind: 'settle', requestId: first, settlement: used({ output: 1 }) });
@@ -132,7 +132,7 @@ test('a second outage is retried like the first', async () => {
   }
 });
 
-test('a wait for the rest ends at its deadline though the store stays away', async () => {
+test('waiting for the queue ends at its deadline if the store stays unavailable', async () => {
   const ledger = unreliable(() => true);
   const queue = new SettlementRetryQueue(ledger, silentLog);
   // Retries never get to the end of their pause; the deadline does.
@@ -142,7 +142,7 @@ test('a wait for the rest ends at its deadline though the store stays away', asy
   expect(queue.waiting).toBe(1);
 });
 
-test('twenty thousand wait at most: what comes then is left to its lease, and the operator is told', async () => {
+test('at most twenty thousand wait: any more are left to expire, and that is logged', async () => {
   pauses.mockImplementation(() => new Promise(() => undefined));
   const errors: string[] = [];
   const ledger = unreliable(() => true);

@@ -5,9 +5,9 @@ import type { HoldEnd, RetriedSettlements } from '../call.ts';
 import { closeHold } from './active-hold.ts';
 
 /**
- * Closes holds that could not be closed while the store was away: a client that got its answer keeps it, and the charge
- * follows. Closing is idempotent, so trying again is always safe. What is still waiting when the process dies is closed by the
- * lease from the meter's last word.
+ * Closes holds that could not be closed while the store was unavailable: the client keeps its answer and is charged
+ * later. Closing is idempotent, so retrying is always safe. If the process dies first, the lease expires and the hold
+ * is charged by the last meter reading.
  */
 export class SettlementRetryQueue implements RetriedSettlements {
   readonly #ledger: Ledger;
@@ -22,13 +22,13 @@ export class SettlementRetryQueue implements RetriedSettlements {
 
   retryLater(close: HoldEnd, thrown: unknown): void {
     if (this.#waiting.size >= MAX_WAITING) {
-      this.#log.error('settlement retry queue is full; the hold is left to expire', {
+      this.#log.error('settlement_retry_queue_full', {
         request: close.requestId,
         error: thrown,
       });
       return;
     }
-    this.#log.warn('settlement failed, will be retried', { request: close.requestId, error: thrown });
+    this.#log.warn('settlement_failed', { request: close.requestId, error: thrown });
     this.#waiting.set(close.requestId, close);
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
   }
@@ -46,7 +46,7 @@ export class SettlementRetryQueue implements RetriedSettlements {
     let pauseMs = FIRST_PAUSE_MS;
     while (this.#waiting.size > 0) {
       await Bun.sleep(pauseMs);
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       const results = await Promise.allSettled(
         [...this.#waiting.values()].map((close) => this.#closeWaiting(close)),
       );
@@ -62,4 +62,4 @@ export class SettlementRetryQueue implements RetriedSettlements {
 
 const MAX_WAITING = 20_000;
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;

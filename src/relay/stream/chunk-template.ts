@@ -3,20 +3,20 @@ import { type ChatEncoder, generatedText } from '../../wire/openai/answer.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
 
 /**
- * What the chunks of a stream have in common: all of their text but a word or two. Learned from one chunk, it turns the
- * next ones into what the client gets by comparing and copying bytes, without reading any JSON.
+ * What the chunks of a stream have in common: everything except a word or two. Learned from one chunk, it turns the
+ * following ones into what the client gets by comparing and copying bytes, without parsing JSON.
  *
- * A slot holds the inside of a JSON string. With another valid inside, JSON is the same value but for that string; so
- * what was found out about the chunk that was learned from (no finish, no usage, no error) holds for all that fit.
+ * A slot holds the inside of a JSON string. Replacing it with another valid inside changes only that string, so what is
+ * known about the first chunk (no finish reason, no usage, no error) is true for every chunk that matches.
  *
- * Between two chunks of a stream come those of all the others, and what is not in the processor's cache by then costs
- * more than any of the work here. So all of a template lies in one row of bytes: for each part of the text two
- * lengths, and then the parts themselves, each as the backend writes it and as the client gets it.
+ * The chunks of all other streams come between two chunks of one stream, and a cache miss then costs more than all the
+ * work here. So a template is one contiguous buffer: two lengths for each part of the text, then the parts themselves,
+ * each as the backend writes it and as the client gets it.
  */
 export class ChunkTemplate {
   readonly #bytes: Buffer;
   readonly #parts: number;
-  /** Which slot holds the text that is paid for. */
+  /** The slot that holds the billed text. */
   readonly #billed: number;
   readonly #takesEscapes: boolean;
   readonly #head: string;
@@ -25,29 +25,32 @@ export class ChunkTemplate {
   private constructor(shape: Shape, printed: Printed) {
     this.#head = shape.parts[0] ?? '';
     this.#tail = shape.parts.at(-1) ?? '';
-    this.#bytes = laidOut(shape.parts, printed.parts);
+    this.#bytes = layOut(shape.parts, printed.parts);
     this.#parts = shape.parts.length;
     this.#billed = shape.billed;
     this.#takesEscapes = printed.takesEscapes;
   }
 
-  /** `undefined` where this chunk is not an ordinary one, or cannot stand for others. */
+  /** `undefined` if this chunk has more than text in it, or cannot be a template for others. */
   static of(data: string, chunk: ChatChunk, encoder: ChatEncoder): ChunkTemplate | undefined {
     const shape = encoder.isUniform === true ? shapeOf(data, chunk) : undefined;
-    const printed = shape && printedBy(encoder, shape);
+    const printed = shape && printWith(encoder, shape);
     return printed && new ChunkTemplate(shape, printed);
   }
 
-  /** Whether a template made of this data would be much the same. */
+  /** Whether a template made from this data would be nearly the same. */
   isOf(data: string): boolean {
     return data.startsWith(this.#head) && data.endsWith(this.#tail);
   }
 
-  /** Translates the whole events that `bytes` begin with at `from`, as far as they match, and returns where it stopped. */
+  /**
+   * Translates the whole events that `bytes` starts with at `from`, as long as they match, and returns where it
+   * stopped.
+   */
   translate(bytes: Uint8Array, from: number, into: OutputBuffer, meter: TextMeter): number {
     let at = from;
     for (;;) {
-      const end = this.#fit(bytes, at);
+      const end = this.#match(bytes, at);
       if (end === NO_FIT) return at;
       this.#fill(bytes, into);
       meter.observeRaw(bytes, slotBegins[this.#billed] ?? 0, slotEnds[this.#billed] ?? 0);
@@ -55,8 +58,8 @@ export class ChunkTemplate {
     }
   }
 
-  /** Where the event at `from` ends, if it is whole and nothing but the slots is different. */
-  #fit(bytes: Uint8Array, from: number): number {
+  /** Where the event at `from` ends, if it is whole and differs only in the slots. */
+  #match(bytes: Uint8Array, from: number): number {
     let at = afterField(bytes, from);
     let part = this.#parts * LENGTHS_BYTES;
     for (let index = 0; index < this.#parts; index++) {
@@ -84,7 +87,7 @@ export class ChunkTemplate {
     }
   }
 
-  /** Of a part as the backend writes it (0), or as the client gets it (1). */
+  /** The length of a part as the backend writes it (0), or as the client gets it (1). */
   #length(index: number, side: 0 | 1): number {
     const at = index * LENGTHS_BYTES + side * 2;
     return (this.#bytes[at] ?? 0) | ((this.#bytes[at + 1] ?? 0) << 8);
@@ -99,23 +102,23 @@ export class ChunkTemplate {
   }
 }
 
-/** Where the slots of the event under way begin and end: of whichever stream has its turn. */
+/** Where the slots of the current event begin and end. Shared by all streams: each uses them only within one call. */
 const slotBegins: number[] = [];
 const slotEnds: number[] = [];
 const LENGTHS_BYTES = 4;
-/** Characters of a chunk that may stand for others, so that lengths fit into their two bytes whatever is written in it. */
-const MOST_CHARACTERS = 8_192;
+/** The longest chunk that may become a template, so that each length fits into two bytes. */
+const MAX_CHARACTERS = 8_192;
 
-function laidOut(theirs: readonly string[], ours: readonly string[]): Buffer {
-  const texts = theirs.flatMap((part, index) => [Buffer.from(part), Buffer.from(ours[index] ?? '')]);
+function layOut(received: readonly string[], sent: readonly string[]): Buffer {
+  const texts = received.flatMap((part, index) => [Buffer.from(part), Buffer.from(sent[index] ?? '')]);
   const lengths = Buffer.alloc(texts.length * 2);
   texts.forEach((text, index) => lengths.writeUInt16LE(text.length, index * 2));
   return Buffer.concat([lengths, ...texts]);
 }
 
 /**
- * Translates the ordinary chunks of one stream byte by byte, once it has learned from parsed ones what they look like.
- * It is the only thing that a delivery knows of templates.
+ * Translates the ordinary chunks of one stream byte by byte, once it has learned from parsed chunks what they look
+ * like. A delivery knows nothing else about templates.
  */
 export class ChunkTemplates {
   readonly #encoder: ChatEncoder;
@@ -138,7 +141,10 @@ export class ChunkTemplates {
     this.#idle++;
   }
 
-  /** Takes the whole events that `bytes` begin with at `from`, as far as they fit, and says where it stopped. */
+  /**
+   * Translates the whole events that `bytes` starts with at `from`, as long as they match, and returns where it
+   * stopped.
+   */
   translate(bytes: Uint8Array, from: number, meter: TextMeter): number {
     if (!this.#template) return from;
     const stop = this.#template.translate(bytes, from, outputBuffer, meter);
@@ -146,28 +152,28 @@ export class ChunkTemplates {
     return stop;
   }
 
-  /** The result of the last `translate`, to be used before the next one; `undefined` if there is none. */
+  /** The result of the last `translate`, valid until the next one; `undefined` if there is none. */
   take(): Uint8Array | undefined {
     return outputBuffer.take();
   }
 }
 
-/** After this many templates that fitted no other chunk, the stream is parsed to its end. */
+/** After this many templates that matched no other chunk, the rest of the stream is parsed. */
 const MAX_IDLE_TEMPLATES = 8;
 
-/** Counts the billed text, which it gets as it stands in the JSON. */
+/** Counts the billed text, which it gets as the raw inside of a JSON string. */
 export interface TextMeter {
   observeRaw(bytes: Uint8Array, from: number, to: number): void;
 }
 
-/** Collects translated events. It is emptied before another stream uses it, so one serves them all. */
+/** Collects translated events. It is emptied before another stream uses it, so all streams share one. */
 export class OutputBuffer {
   #bytes = Buffer.alloc(FIRST_BUFFER_BYTES);
-  /** Views of each length that was needed before: making one anew costs more than all the rest. */
+  /** A view for each length used before: creating one costs more than everything else here. */
   #views: Uint8Array[] = [];
   #length = 0;
 
-  /** For short pieces: a loop beats a call. */
+  /** For short pieces, where a loop is faster than a call. */
   add(from: Uint8Array, begin: number, end: number): void {
     this.#makeRoom(end - begin);
     let length = this.#length;
@@ -182,20 +188,20 @@ export class OutputBuffer {
     this.#length += end - begin;
   }
 
-  /** What was collected, to be used before anything is added; `undefined` if nothing was. */
+  /** What was collected, valid until something is added; `undefined` if nothing was. */
   take(): Uint8Array | undefined {
     const length = this.#length;
     if (length === 0) return undefined;
     this.#length = 0;
-    if (length >= MOST_VIEWS) return this.#bytes.subarray(0, length);
+    if (length >= MAX_VIEWS) return this.#bytes.subarray(0, length);
     return (this.#views[length] ??= this.#bytes.subarray(0, length));
   }
 
-  /** Bounded by what a stream is read in at once, times what names of ours add to an event. */
+  /** Bounded by the size of one read, times what our names add to an event. */
   #makeRoom(more: number): void {
-    const least = this.#length + more;
-    if (least <= this.#bytes.length) return;
-    const bytes = Buffer.alloc(least * 2);
+    const needed = this.#length + more;
+    if (needed <= this.#bytes.length) return;
+    const bytes = Buffer.alloc(needed * 2);
     bytes.set(this.#bytes);
     this.#bytes = bytes;
     this.#views = [];
@@ -203,9 +209,9 @@ export class OutputBuffer {
 }
 
 const FIRST_BUFFER_BYTES = 32_768;
-const MOST_VIEWS = 1_024;
+const MAX_VIEWS = 1_024;
 const outputBuffer = new OutputBuffer();
-/** Up to here a loop beats a call. */
+/** Up to this length a loop is faster than a call. */
 const SHORT = 48;
 const NO_FIT = -1;
 
@@ -213,25 +219,27 @@ const NO_FIT = -1;
 interface Shape {
   readonly parts: readonly string[];
   readonly billed: number;
-  /** The chunk with a mark of ours in each slot. */
+  /** The chunk with a marker in each slot. */
   readonly marked: string;
   readonly parsed: ChatChunk;
 }
 
-/** Strings of a chunk that may be different in the next: what is said, and the padding some backends add against listeners. */
+/**
+ * Strings that may differ in the next chunk: the text, and the padding that some backends add against traffic analysis.
+ */
 const SLOTS =
   /("(?:content|reasoning_content|reasoning|refusal|arguments|obfuscation|p)"\s*:\s*")((?:[^"\\]|\\.)+)"/g;
-const MOST_SLOTS = 4;
+const MAX_SLOTS = 4;
 
-/** The same strings escaped and not: they tell whether an encoder prints what it was given, or what it means. */
-const ESCAPED_MARKS = Array.from({ length: MOST_SLOTS }, (_, slot) => `\\u004dark ${slot}.`);
-const MARKS = Array.from({ length: MOST_SLOTS }, (_, slot) => `Mark ${slot}.`);
+/** The same strings, escaped and not: they show whether an encoder prints its input as written or decoded. */
+const ESCAPED_MARKS = Array.from({ length: MAX_SLOTS }, (_, slot) => `\\u004dark ${slot}.`);
+const MARKS = Array.from({ length: MAX_SLOTS }, (_, slot) => `Mark ${slot}.`);
 
 function shapeOf(data: string, chunk: ChatChunk): Shape | undefined {
   const [choice, another] = chunk.choices ?? [];
   if (!choice || another || choice.finish_reason != null || chunk.usage != null) return undefined;
-  // Data of several lines does not come in one piece.
-  if (data.length > MOST_CHARACTERS || data.includes('\n')) return undefined;
+  // Data of several lines spans several `data:` fields.
+  if (data.length > MAX_CHARACTERS || data.includes('\n')) return undefined;
   const parts: string[] = [];
   let after = 0;
   for (const { index, 1: key = '', 2: inside = '' } of data.matchAll(SLOTS)) {
@@ -239,10 +247,10 @@ function shapeOf(data: string, chunk: ChatChunk): Shape | undefined {
     after = index + key.length + inside.length;
   }
   const slots = parts.length;
-  if (slots === 0 || slots > MOST_SLOTS) return undefined;
+  if (slots === 0 || slots > MAX_SLOTS) return undefined;
   parts.push(data.slice(after));
   const marked = parts.map((part, slot) => part + (slot < slots ? ESCAPED_MARKS[slot] : '')).join('');
-  // The proof that the slots are what they seem, however strangely the text is written.
+  // Proves that the slots are what they seem, however unusually the JSON is written.
   const parsed = JSON.parse(marked) as ChatChunk;
   const text = generatedText(parsed.choices[0]?.delta);
   const billed = MARKS.indexOf(text);
@@ -254,17 +262,17 @@ interface Printed {
   readonly takesEscapes: boolean;
 }
 
-function printedBy(encoder: ChatEncoder, { parts, marked, parsed }: Shape): Printed | undefined {
+function printWith(encoder: ChatEncoder, { parts, marked, parsed }: Shape): Printed | undefined {
   const text = encoder.chunk(marked, parsed);
   const slots = parts.length - 1;
-  const verbatim = cutAt(ESCAPED_MARKS.slice(0, slots), text);
+  const verbatim = splitAt(ESCAPED_MARKS.slice(0, slots), text);
   if (verbatim) return { parts: verbatim, takesEscapes: true };
-  const anew = cutAt(MARKS.slice(0, slots), text);
-  return anew && { parts: anew, takesEscapes: false };
+  const decoded = splitAt(MARKS.slice(0, slots), text);
+  return decoded && { parts: decoded, takesEscapes: false };
 }
 
-/** The text around the marks, if each is there once and in its order. */
-function cutAt(marks: readonly string[], text: string): readonly string[] | undefined {
+/** The text around the markers, if each is there once and in order. */
+function splitAt(marks: readonly string[], text: string): readonly string[] | undefined {
   const parts: string[] = [];
   let rest = text;
   for (const mark of marks) {
@@ -283,7 +291,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_NON_ASCII = 0x80;
 const FIELD = Buffer.from('data:');
-/** After a backslash. Numbered characters are rare enough to be read as JSON. */
+/** After a backslash. `\u` escapes are rare enough to be parsed as JSON. */
 const ESCAPES = new Set(Buffer.from('"\\/bfnrt'));
 
 function afterField(bytes: Uint8Array, from: number): number {
@@ -298,7 +306,7 @@ function afterBlankLine(bytes: Uint8Array, at: number): number {
   return isCrLf && bytes[at + 2] === RETURN && bytes[at + 3] === LINE_FEED ? at + 4 : NO_FIT;
 }
 
-/** Where the string's closing quote is, if it comes and everything before it is valid. */
+/** The position of the string's closing quote, if there is one and everything before it is valid. */
 function endOfString(bytes: Uint8Array, from: number, takesEscapes: boolean): number {
   if (from === NO_FIT) return NO_FIT;
   let isAscii = true;

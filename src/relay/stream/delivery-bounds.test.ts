@@ -5,7 +5,7 @@ import { Delivery, type StreamEnd } from './delivery.ts';
 import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';
 
-/** What a stream may take at most: time, silence, bytes. The clock is the test's, and time passes only by its ticks. */
+/** The limits of a stream: time, silence, bytes. The test controls the clock, and time passes only by its ticks. */
 
 const utf8 = new TextEncoder();
 const START_MS = 1_000_000;
@@ -61,7 +61,7 @@ async function begin(
   return { delivery, ended: ended.promise, cancelled: () => cancelled, send };
 }
 
-/** A client that takes whatever comes. */
+/** A client that reads everything. */
 function readAll({ delivery }: Running) {
   const reader = delivery.body().getReader();
   const decoder = new TextDecoder();
@@ -90,17 +90,17 @@ const commentsIn = (text: string): number =>
   text.split('\n\n').filter((event) => event.startsWith(':')).length;
 
 describe('a comment keeps the connection of a silent stream alive', () => {
-  test('after more than fifteen seconds without a byte for the client, and again after as many', async () => {
+  test('after fifteen seconds without a byte to the client, and again after each fifteen', async () => {
     const running = await begin(LONG);
     const client = readAll(running);
     await client.until('"one"');
     const { delivery } = running;
-    // The first tick after a write takes note of when it was.
+    // The first tick after a write records its time.
     delivery.tick(START_MS);
     delivery.tick(START_MS + 15_000);
     delivery.tick(START_MS + 16_001);
     await client.until('\n\n:');
-    // Since then there was a byte.
+    // There was a byte in between.
     delivery.tick(START_MS + 17_002);
     delivery.tick(START_MS + 32_002);
     running.send(said('two'));
@@ -111,7 +111,7 @@ describe('a comment keeps the connection of a silent stream alive', () => {
     expect(commentsIn(await client.until('"three"'))).toBe(2);
   });
 
-  test('and is no answer of the backend: its silence is still cut', async () => {
+  test('and does not count as an answer: a silent backend is still cut off', async () => {
     const running = await begin({ idleMs: 40_000, totalMs: 100_000 });
     const client = readAll(running);
     await client.until('"one"');
@@ -128,7 +128,7 @@ describe('a comment keeps the connection of a silent stream alive', () => {
 });
 
 describe('deadlines', () => {
-  test('an answer that takes longer than it may is cut, however busy it is', async () => {
+  test('an answer that takes too long is cut off, even while it is sending', async () => {
     const running = await begin({ idleMs: 4_000, totalMs: 10_000 });
     const client = readAll(running);
     let word = 0;
@@ -146,11 +146,11 @@ describe('deadlines', () => {
     expect(await client.whole).toContain('took too long');
   });
 
-  test('a client that takes nothing for more than a minute has left; the backend is told to stop', async () => {
+  test('a client that reads nothing for more than a minute counts as gone; the backend is cancelled', async () => {
     const running = await begin(LONG);
     const reader = running.delivery.body().getReader();
     await reader.read();
-    // Nobody reads on, and what is written from now on waits.
+    // Reading stops here, so writes wait from now on.
     for (let turn = 0; turn < 50; turn++) {
       running.send(said('x'.repeat(50_000)));
       await new Promise((next) => setImmediate(next));
@@ -164,7 +164,7 @@ describe('deadlines', () => {
   });
 });
 
-test('a stream that runs far beyond its cap is cut: a megabyte and a kilobyte for each token, no more', async () => {
+test('a stream far beyond its cap is cut off, at a megabyte plus a kilobyte per token', async () => {
   const PIECE = said('x'.repeat(4_000));
   const outputCap = 100;
   let left = (4 * MEGABYTE) / PIECE.length;

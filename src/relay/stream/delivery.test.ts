@@ -7,8 +7,8 @@ import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';
 
 /**
- * Ordinary chunks pass by a template, all others are parsed. Nobody may be able to tell: the same bytes, the same count and
- * the same end, wherever the network cuts the stream and whichever way each chunk took.
+ * Ordinary chunks pass through a template, all others are parsed. There must be no difference: the same bytes, the same
+ * count and the same end, wherever the network splits the stream and whichever path each chunk took.
  */
 
 const utf8 = new TextEncoder();
@@ -68,12 +68,12 @@ async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'
       onEnd: async (end) => ended.resolve(end),
     },
   );
-  // Byte for byte: what is not UTF-8 must not look like what it is replaced by.
+  // Byte by byte: invalid UTF-8 must not look like its replacement character.
   const text = Buffer.from(await new Response(delivery.body()).bytes()).toString('latin1');
   return { text, end: await ended.promise, encoded };
 }
 
-/** Opening may already fail, with the same words whichever way. */
+/** Opening may already fail, with the same message on both paths. */
 async function outcomeOf(pieces: readonly Uint8Array[], way: 'template' | 'events') {
   try {
     const { text, end } = await deliver(pieces, way);
@@ -91,7 +91,7 @@ function cutAt(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   return [0, ...ends].map((start, index) => bytes.slice(start, ends[index] ?? bytes.length));
 }
 
-/** Every ¿ loses its first byte, and with it its meaning. */
+/** Every ¿ loses its first byte and becomes invalid UTF-8. */
 function withoutLead(bytes: Uint8Array): Uint8Array {
   return bytes.map((byte, index) => (byte === 0xc2 && bytes[index + 1] === 0xbf ? 0x41 : byte));
 }
@@ -123,7 +123,7 @@ describe('ordinary chunks are not parsed one by one', () => {
     expect(end.measured.usage.output).toBeGreaterThan(words.length);
   });
 
-  test('a stream in which no chunk is like the one before is not learned from for ever', async () => {
+  test('a stream in which no chunk resembles the one before stops being learned from', async () => {
     const text = words.map((word, index) => event(chunk({ content: word }, { created: index }))).join('');
     const { encoded } = await deliver(whole(text + FINISH + DONE), 'template');
     // Each attempt to learn encodes once more.
@@ -131,7 +131,7 @@ describe('ordinary chunks are not parsed one by one', () => {
   });
 });
 
-describe('whichever way a chunk takes, the client and the books see the same', () => {
+describe('on both paths of a chunk, the client and the ledger get the same', () => {
   const content = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 12 }),
     fc.constantFrom(
@@ -177,7 +177,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
     content.map((text) => chunk({ content: `${text}#` }).replace('#', '\t')),
     fc.constantFrom('{"error":{"message":"no"}}', 'garbage', '{}', '[DONE]'),
   );
-  /** How one event is written, well or badly. */
+  /** One event, well-formed or malformed. */
   const writings: ((data: string) => string)[] = [
     (data) => `data:${data}\n\n`,
     (data) => `data: ${data}\r\n\r\n`,
@@ -204,7 +204,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
     .array(fc.tuple(written, fc.integer({ min: 1, max: 4 })), { maxLength: 12 })
     .map((all) => all.flatMap(([bytes, times]) => Array.from({ length: times }, () => bytes)));
 
-  test('for any chunks, any writing of them and any cuts', async () => {
+  test('for any chunks, however written and wherever split', async () => {
     await fc.assert(
       fc.asyncProperty(repeated, ending, fc.array(fc.nat(10_000)), async (events, last, cuts) => {
         const bytes = Buffer.concat([
@@ -219,7 +219,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
     );
   }, 60_000);
 
-  test('for a stream cut at every byte', async () => {
+  test('for a stream split at every byte', async () => {
     const said = ['Grüße', ' 世界', ' 🚪', ' "quoted"', ' \\\n', ' and', ' so', ' on'];
     const text = said.map((word) => event(chunk({ content: word }))).join('') + FINISH + USAGE + DONE;
     const bytes = utf8.encode(text);
@@ -230,7 +230,7 @@ describe('whichever way a chunk takes, the client and the books see the same', (
   }, 60_000);
 });
 
-test('a reader of the body sets the pace of the backend', async () => {
+test('the backend is read at the pace of the client', async () => {
   let pulled = 0;
   const source = new ReadableStream<Uint8Array>(
     {
@@ -259,13 +259,13 @@ test('a reader of the body sets the pace of the backend', async () => {
   while (read < 500_000) read += (await reader.read()).value?.length ?? 0;
   const pulledBefore = pulled;
   for (let turn = 0; turn < 100; turn++) await new Promise((next) => setImmediate(next));
-  // A few are under way; without a pace there would be one for each turn at least.
+  // A few are in flight; without back-pressure there would be at least one per turn.
   expect(pulled - pulledBefore).toBeLessThan(50);
   await reader.cancel();
   expect((await left.promise).outcome).toBe('client_left');
 });
 
-test('what has come from the backend is paid for, read or not: the usage at its end among it', async () => {
+test('everything that arrived from the backend is charged, read or not, including the usage at its end', async () => {
   const said = event(chunk({ content: 'x'.repeat(1_000) })).repeat(100);
   const told = { prompt_tokens: 900, completion_tokens: 50_000, total_tokens: 50_900 };
   const usage = event(chunk({}, { choices: [], usage: told }));

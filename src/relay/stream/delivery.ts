@@ -8,12 +8,12 @@ import { ChunkTemplates } from './chunk-template.ts';
 import { SSE_COMMENT } from '../../wire/sse.ts';
 import type { ActiveRequest, ChatCall, Labels } from '../call.ts';
 import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './event-source.ts';
-import { usageOf, type Measured, type Meter } from './meter.ts';
+import { usageOf, type MeteredUsage, type Meter } from './meter.ts';
 
-/** How a stream ended, for the books. */
+/** How a stream ended, for the ledger. */
 export interface StreamEnd {
   readonly outcome: Outcome;
-  readonly measured: Measured;
+  readonly measured: MeteredUsage;
   readonly fault: Fault | undefined;
 }
 
@@ -21,13 +21,13 @@ export interface DeliveryOptions {
   readonly meter: Meter;
   readonly clock: Clock;
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
-  /** What the hold covers, in tokens. */
+  /** The output tokens that the hold covers. */
   readonly outputCap: number;
   /** Called exactly once. The final events wait for it: a stream that has ended has been settled. */
   onEnd(end: StreamEnd): Promise<unknown>;
 }
 
-interface Route {
+interface StreamRoute {
   readonly labels: Labels;
   readonly events: EventSource;
   readonly encoder: ChatEncoder;
@@ -35,23 +35,23 @@ interface Route {
 
 const KEEP_ALIVE_MS = 15_000;
 const STALLED_READER_MS = 60_000;
-/** How often a stream looks at its deadlines: with thousands of streams, checking costs more than forwarding. */
-const LOOK_MS = 1_000;
-const LOOKS_PER_DEADLINE = 4;
+/** How often a stream checks its deadlines: with thousands of streams, checking costs more than forwarding. */
+const CHECK_INTERVAL_MS = 1_000;
+const CHECKS_PER_DEADLINE = 4;
 
 /**
- * Carries one stream from the backend to the client, at the client's pace. It ends in the dialect's final events or in
- * one error event, never without either, and is measured and closed exactly once, whether backend, client or deadline ends it.
+ * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
+ * or in one error event, and is metered and closed exactly once, whether the backend, the client or a deadline ends it.
  *
  * Ordinary chunks pass as bytes through a template; everything else is parsed, and may become the next template.
  */
 export class Delivery implements ActiveRequest, StreamListener {
-  // What each chunk needs comes first: it shares a line or two of the processor's cache.
+  // The fields that every chunk needs come first, so that they share one or two cache lines.
   readonly #templates: ChunkTemplates;
   readonly #meter: Meter;
   readonly #client: ClientStream;
   readonly #events: EventSource;
-  /** For the client, and written before anything else is. */
+  /** For the client; written before anything else. */
   #text = '';
   #ended = false;
   #reading = false;
@@ -59,25 +59,25 @@ export class Delivery implements ActiveRequest, StreamListener {
   #hasRead = false;
   #hasWritten = false;
   #sawDone = false;
-  #lookAt = 0;
+  #nextCheckAt = 0;
   readonly #maxBytes: number;
   readonly requestId: RequestId;
-  readonly #o: DeliveryOptions;
-  readonly #route: Route;
+  readonly #options: DeliveryOptions;
+  readonly #route: StreamRoute;
   readonly #startedAt: number;
   #lastReadAt: number;
   #lastWriteAt: number;
 
-  private constructor(requestId: RequestId, route: Route, options: DeliveryOptions) {
+  private constructor(requestId: RequestId, route: StreamRoute, options: DeliveryOptions) {
     this.requestId = requestId;
     this.#route = route;
     this.#events = route.events;
     this.#templates = new ChunkTemplates(route.encoder);
     this.#meter = options.meter;
-    this.#o = options;
-    this.#client = new ClientStream({ onReady: () => this.#readOn(), onLeft: () => this.leave() });
-    // A backend that sends far beyond its cap is cut: no answer of that many tokens is as large, with all the words of
-    // the format around each of them.
+    this.#options = options;
+    this.#client = new ClientStream({ onReady: () => this.#readNext(), onLeft: () => this.leave() });
+    // A backend that sends far beyond its cap is cut off: that many tokens never take this many bytes, even with all
+    // the JSON around each of them.
     this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
     this.#startedAt = options.clock.now();
     this.#lastReadAt = this.#startedAt;
@@ -90,8 +90,8 @@ export class Delivery implements ActiveRequest, StreamListener {
     options: DeliveryOptions,
   ): Delivery {
     const labels = { id: call.requestId, model: call.label };
-    const usual = call.encoder(labels);
-    const encoder = stream.encoder?.(usual) ?? usual;
+    const dialectEncoder = call.encoder(labels);
+    const encoder = stream.encoder?.(dialectEncoder) ?? dialectEncoder;
     return new Delivery(call.requestId, { labels, events: stream.events, encoder }, options);
   }
 
@@ -103,7 +103,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     return this.#meter.measure().usage;
   }
 
-  /** The client is gone: the backend need not go on, and what came of its answer is paid for. */
+  /** The client is gone: the backend is cancelled, and what it sent so far is charged. */
   leave(): void {
     if (this.#ended) return;
     for (const { event } of this.#events.takeArrived())
@@ -112,17 +112,19 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   tick(nowMs: number): void {
-    if (this.#ended || nowMs < this.#lookAt) return;
-    const { idleMs, totalMs } = this.#o.limits;
-    this.#lookAt = nowMs + Math.min(LOOK_MS, idleMs / LOOKS_PER_DEADLINE, totalMs / LOOKS_PER_DEADLINE);
+    if (this.#ended || nowMs < this.#nextCheckAt) return;
+    const { idleMs, totalMs } = this.#options.limits;
+    this.#nextCheckAt =
+      nowMs + Math.min(CHECK_INTERVAL_MS, idleMs / CHECKS_PER_DEADLINE, totalMs / CHECKS_PER_DEADLINE);
     this.#noteTimes(nowMs);
-    if (nowMs - this.#startedAt > totalMs) return this.cut(timeout('The answer took too long and was cut.'));
+    if (nowMs - this.#startedAt > totalMs)
+      return this.cut(streamTimeout('The answer took too long and was cut.'));
     if (!this.#client.isReady) {
       if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.leave();
       return;
     }
     if (nowMs - this.#lastReadAt > idleMs)
-      return this.cut(timeout('The backend fell silent and was cut off.'));
+      return this.cut(streamTimeout('The backend fell silent and was cut off.'));
     if (nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
   }
 
@@ -146,7 +148,7 @@ export class Delivery implements ActiveRequest, StreamListener {
 
   onEvents(events: readonly DataEvent[]): void {
     for (const { data, event } of events) {
-      // What follows the backend's own end is dropped.
+      // Anything after the backend's own end is dropped.
       if (this.#ended || this.#sawDone) return;
       switch (event.kind) {
         case 'chunk':
@@ -170,23 +172,23 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#hasRead = true;
     if (this.#ended) return;
     this.#writeText();
-    if (this.#events.bytesRead > this.#maxBytes) void this.#end('cut_short', runaway());
+    if (this.#events.bytesRead > this.#maxBytes) void this.#end('cut_short', outputTooLarge());
     else if (this.#sawDone) this.onEnd();
-    else this.#readOn();
+    else this.#readNext();
   }
 
-  /** A backend that stopped without a finish did not finish. */
+  /** A stream that ends without a finish reason is broken. */
   onEnd(): void {
     if (this.#sawDone || this.#meter.finishReason !== undefined) void this.#end('completed', undefined);
     else this.onFailure('the stream ended without a finish');
   }
 
   onFailure(cause: unknown): void {
-    void this.#end('upstream_failed', broken(cause));
+    void this.#end('upstream_failed', streamBroken(cause));
   }
 
-  /** Only when the client has taken what there was: its pace is the backend's. */
-  #readOn(): void {
+  /** Only when the client has taken everything: the backend is read at the client's pace. */
+  #readNext(): void {
     if (this.#ended || this.#reading || !this.#client.isReady) return;
     this.#reading = true;
     this.#events.next(this);
@@ -206,17 +208,17 @@ export class Delivery implements ActiveRequest, StreamListener {
     else this.#events.cancel();
     this.#writeText();
     const measured = this.#meter.measure();
-    await this.#o.onEnd({ outcome, measured, fault });
-    this.#client.end(this.#lastWords(outcome, measured, fault));
+    await this.#options.onEnd({ outcome, measured, fault });
+    this.#client.end(this.#finalEvents(outcome, measured, fault));
   }
 
-  #lastWords(outcome: Outcome, measured: Measured, fault: Fault | undefined): string {
+  #finalEvents(outcome: Outcome, measured: MeteredUsage, fault: Fault | undefined): string {
     if (outcome === 'completed') return this.#missingUsage(measured) + this.#route.encoder.done();
     return fault ? this.#route.encoder.error(fault) : '';
   }
 
-  /** A client that asked for usage gets it even where the backend reports none. */
-  #missingUsage(measured: Measured): string {
+  /** A client that asked for usage gets it even if the backend reports none. */
+  #missingUsage(measured: MeteredUsage): string {
     const usage = usageOf(measured);
     if (!usage) return '';
     const chunk = usageChunk(this.#route.labels, usage, this.#startedAt);
@@ -236,94 +238,97 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 }
 
-function broken(cause: unknown): Fault {
+function streamBroken(cause: unknown): Fault {
   const detail = cause instanceof Error ? cause.message : String(cause);
   return new Fault('upstream_error', 'The backend broke off in the middle of its answer.', { cause, detail });
 }
 
-function runaway(): Fault {
+function outputTooLarge(): Fault {
   return new Fault('upstream_error', 'The backend sent far more than it was allowed to and was cut off.');
 }
 
-function timeout(message: string): Fault {
+function streamTimeout(message: string): Fault {
   return new Fault('upstream_timeout', message);
 }
 
 interface ClientStreamOptions {
-  /** The client takes more: once at the beginning, and each time after it had to be waited for. */
+  /** The client takes more: once at the start, and each time after it was waited for. */
   onReady(): void;
-  /** Nobody will read the rest. May also follow our own close. */
+  /** The rest will not be read. May also follow our own close. */
   onLeft(): void;
 }
 
 /**
- * The response body of a streamed answer. What is written goes to the socket at once, without a queue of the
- * runtime's between, which costs several microseconds for each chunk.
+ * The response body of a streamed answer. Writes go straight to the socket, without the runtime's queue, which costs
+ * several microseconds per chunk.
  */
 class ClientStream {
   readonly body: ReadableStream<Uint8Array>;
-  readonly #o: ClientStreamOptions;
+  readonly #options: ClientStreamOptions;
   #controller: ReadableStreamDirectController | undefined;
   #waiting = false;
-  /** It ended before anybody took the body. */
-  #lastWords: string | undefined;
+  /** Set when the stream ended before its body was taken. */
+  #finalEvents: string | undefined;
 
   constructor(options: ClientStreamOptions) {
-    this.#o = options;
+    this.#options = options;
     const source: Bun.DirectUnderlyingSource<Uint8Array> = {
       type: 'direct',
       pull: (controller) => this.#open(controller),
       cancel: () => options.onLeft(),
     };
-    // The types of the browser, which the console needs, know no direct streams.
+    // The DOM types, which the console needs, lack direct streams.
     this.body = new ReadableStream(source as unknown as UnderlyingSource<Uint8Array>, {
       highWaterMark: SENT_AT_ONCE_BYTES,
     });
   }
 
-  /** The client has taken all that was written. */
+  /** The client has taken everything that was written. */
   get isReady(): boolean {
     return this.#controller !== undefined && !this.#waiting;
   }
 
-  /** Bytes are copied or gone when this returns. Everything written is sent: who writes without being ready must be brief. */
+  /**
+   * The bytes are copied or sent when this returns. Everything written is sent, so a caller that writes while the
+   * client is not ready must write little.
+   */
   write(data: Uint8Array | string): void {
     try {
       const sent = this.#controller?.write(data);
-      // Short writes would otherwise wait for the end of the turn in a list, which costs more than the call.
+      // The runtime would keep short writes until the end of the event loop's turn, which costs more than this call.
       if (data.length < SENT_AT_ONCE_BYTES) void this.#controller?.flush();
       if (typeof sent === 'number' || sent === undefined || this.#waiting) return;
       this.#waiting = true;
       sent.then(this.#drained, this.#drained);
     } catch {
-      // The client went away between two writes, and its leaving is on the way.
+      // The client left between two writes, and `onLeft` follows.
     }
   }
 
-  /** The final events are sent together with the end. */
-  end(words: string): void {
-    if (!this.#controller) this.#lastWords = words;
+  /** Sends the final events together with the end. */
+  end(events: string): void {
+    if (!this.#controller) this.#finalEvents = events;
     try {
-      if (words !== '') void this.#controller?.write(words);
+      if (events !== '') void this.#controller?.write(events);
       this.#controller?.close();
     } catch {
-      // Already closed by the client's leaving.
+      // Already closed because the client left.
     }
   }
 
-  /** A server takes the whole body and calls this once; a reader calls it again for each read. */
+  /** A server takes the whole body and calls this once; a reader calls it for each read. */
   #open(controller: ReadableStreamDirectController): void {
     if (this.#controller) return;
     this.#controller = controller;
-    if (this.#lastWords === undefined) this.#o.onReady();
-    else this.end(this.#lastWords);
+    if (this.#finalEvents === undefined) this.#options.onReady();
+    else this.end(this.#finalEvents);
   }
 
   readonly #drained = (): void => {
     this.#waiting = false;
-    this.#o.onReady();
+    this.#options.onReady();
   };
 }
 
-/** What the runtime sets aside for each stream, and then sends without being told; it takes nothing less. */
+/** The runtime's smallest buffer per stream; longer writes are sent without a flush. */
 const SENT_AT_ONCE_BYTES = 256;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, spyOn, test, type Mock } from 'bun:test';
 import { drainToEnd } from './event-stream.ts';
 
-/** The end of a body after its last event: waited for, so that the connection can be used again, but not for ever. */
+/** The end of a body after its last event: awaited, so that the connection can be reused, but not forever. */
 
 let timers: Mock<typeof setTimeout>;
 let fire: (() => void) | undefined;
@@ -47,7 +47,7 @@ test('a backend that ends its body keeps its connection', async () => {
   expect(isCancelled()).toBe(false);
 });
 
-test('one that goes on sending is cut off at once', async () => {
+test('one that continues to send is cut off at once', async () => {
   const { reader, send, cancelled, isCancelled } = body();
   drainToEnd(reader);
   expect(isCancelled()).toBe(false);
@@ -55,7 +55,7 @@ test('one that goes on sending is cut off at once', async () => {
   await cancelled;
 });
 
-test('one that says nothing more is cut off when its time is up', async () => {
+test('one that stays silent is cut off after the time limit', async () => {
   const { reader, cancelled, isCancelled } = body();
   drainToEnd(reader);
   expect(isCancelled()).toBe(false);
@@ -63,7 +63,7 @@ test('one that says nothing more is cut off when its time is up', async () => {
   await cancelled;
 });
 
-test('one that breaks off does no harm', async () => {
+test('one whose connection breaks does no harm', async () => {
   const { reader, fail } = body();
   drainToEnd(reader);
   fail();

@@ -2,18 +2,18 @@ import { UpstreamFailure } from '../../upstream/port.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
 import { readStreamEvent } from '../../wire/openai/answer.ts';
 import { SseReader, type SseEvent } from '../../wire/sse.ts';
-import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
+import type { DataEvent, EventSource, StartSignals, StreamListener } from './event-source.ts';
 
-/** A backend's stream as events, read only as fast as somebody asks for them. */
+/** A backend's byte stream as events, read only as fast as they are asked for. */
 export class EventStream implements EventSource {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #sse = new SseReader();
   #listener: StreamListener | undefined;
-  #read: Uint8Array = NOTHING;
-  /** How much of `#read` has been taken. */
-  #taken = 0;
-  /** What has been read ended with an event. */
-  #isBetween = false;
+  #read: Uint8Array = NO_BYTES;
+  /** How much of `#read` was consumed. */
+  #consumed = 0;
+  /** The bytes read so far end with a whole event. */
+  #isBetweenEvents = false;
   readonly #first = new FirstEvents();
   bytesRead = 0;
 
@@ -21,17 +21,17 @@ export class EventStream implements EventSource {
     this.#reader = body.getReader();
   }
 
-  static async open(body: ReadableStream<Uint8Array>, signals: OpeningSignals): Promise<EventStream> {
+  static async open(body: ReadableStream<Uint8Array>, signals: StartSignals): Promise<EventStream> {
     const stream = new EventStream(body);
-    return await opened(stream, () => stream.#first.look(() => stream.#readEvents()), signals);
+    return await whenStarted(stream, () => stream.#first.inspect(() => stream.#readEvents()), signals);
   }
 
   next(listener: StreamListener): void {
     this.#listener = listener;
     const first = this.#first.take();
-    if (Array.isArray(first)) this.#handOver(first);
-    else if (first) first.then(this.#handOver, this.#onFailure);
-    else this.#readOn();
+    if (Array.isArray(first)) this.#deliver(first);
+    else if (first) first.then(this.#deliver, this.#onFailure);
+    else this.#readNext();
   }
 
   release(): void {
@@ -44,24 +44,24 @@ export class EventStream implements EventSource {
 
   takeArrived(): readonly DataEvent[] {
     const events = this.#first.takeArrived();
-    while (!this.#isUsedUp) events.push(...(this.#push(this.#nextPiece()) ?? []));
+    while (!this.#isConsumed) events.push(...(this.#push(this.#nextPiece()) ?? []));
     return events;
   }
 
   /** The next whole events, at least one; `undefined` at the end. */
   async #readEvents(): Promise<DataEvent[] | undefined> {
     for (;;) {
-      if (this.#isUsedUp) {
+      if (this.#isConsumed) {
         const { done, value } = await this.#reader.read();
         if (done) return parsed(this.#sse.end());
-        this.#keep(value);
+        this.#store(value);
       }
       const events = this.#push(this.#nextPiece());
       if (events) return events;
     }
   }
 
-  readonly #handOver = (events: DataEvent[] | undefined): void => {
+  readonly #deliver = (events: DataEvent[] | undefined): void => {
     if (!events) return this.#listener?.onEnd();
     try {
       this.#listener?.onEvents(events);
@@ -72,17 +72,17 @@ export class EventStream implements EventSource {
   };
 
   /**
-   * A backend with much to send at once would otherwise be served in one go, from promise to promise, and no timer, no
-   * other stream and no new request would get a turn meanwhile: seconds, with a few dozen such streams.
+   * Otherwise a backend that sends a lot at once would be served in one run of microtasks, and no timer, other stream
+   * or new request would get a turn: for seconds, with a few dozen such streams.
    */
-  #readOn(): void {
-    if (!this.#isUsedUp) setImmediate(() => this.#takePiece());
+  #readNext(): void {
+    if (!this.#isConsumed) setImmediate(() => this.#takePiece());
     else this.#reader.read().then(this.#onRead, this.#onFailure);
   }
 
   readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
     if (done) return this.#onDone();
-    this.#keep(value ?? NOTHING);
+    this.#store(value ?? NO_BYTES);
     this.#takePiece();
   };
 
@@ -98,65 +98,68 @@ export class EventStream implements EventSource {
     const listener = this.#listener;
     if (!listener) return;
     try {
-      if (this.#digest(this.#nextPiece(), listener)) listener.onPause();
-      else this.#readOn();
+      if (this.#process(this.#nextPiece(), listener)) listener.onPause();
+      else this.#readNext();
     } catch (cause) {
       listener.onFailure(cause);
     }
   }
 
   /**
-   * The network may bring half a megabyte at once. Parsed at once it would take many times that in memory, and a client
-   * that does not read would keep it there; so it is taken apart only as it is wanted. Pieces are copies: memory that
-   * views share is given back by full collections alone, which may be hundreds of megabytes away.
+   * The network may deliver half a megabyte at once. Parsing all of it would take many times that in memory, and a
+   * client that does not read would keep it there, so it is parsed piece by piece. Pieces are copies: memory shared by
+   * views is freed only by full collections, which may be hundreds of megabytes away.
    */
   #nextPiece(): Uint8Array {
-    const [read, from] = [this.#read, this.#taken];
+    const [read, from] = [this.#read, this.#consumed];
     const to = Math.min(from + PIECE_BYTES, read.length);
-    if (to === read.length) this.#keep(NOTHING);
-    else this.#taken = to;
+    if (to === read.length) this.#store(NO_BYTES);
+    else this.#consumed = to;
     this.bytesRead += to - from;
-    return part(read, from, to);
+    return slice(read, from, to);
   }
 
-  #keep(read: Uint8Array): void {
+  #store(read: Uint8Array): void {
     this.#read = read;
-    this.#taken = 0;
+    this.#consumed = 0;
   }
 
-  get #isUsedUp(): boolean {
-    return this.#taken === this.#read.length;
+  get #isConsumed(): boolean {
+    return this.#consumed === this.#read.length;
   }
 
   #push(bytes: Uint8Array): DataEvent[] | undefined {
     const events = parsed(this.#sse.push(bytes));
-    this.#isBetween = this.#sse.isBetweenEvents;
+    this.#isBetweenEvents = this.#sse.isBetweenEvents;
     return events;
   }
 
-  /** False when nothing in it was whole. */
-  #digest(piece: Uint8Array, listener: StreamListener): boolean {
-    let heard = false;
+  /** False if it contained no whole event. */
+  #process(piece: Uint8Array, listener: StreamListener): boolean {
+    let hasEvents = false;
     for (let at = 0; at < piece.length;) {
-      if (listener.takesBytes && this.#isBetween) {
+      if (listener.takesBytes && this.#isBetweenEvents) {
         const stop = listener.onBytes(piece, at);
-        heard ||= stop > at;
+        hasEvents ||= stop > at;
         at = stop;
         if (at === piece.length) break;
       }
       const end = listener.takesBytes ? endOfEvent(piece, at) : piece.length;
-      const events = this.#push(part(piece, at, end));
+      const events = this.#push(slice(piece, at, end));
       if (events) listener.onEvents(events);
-      heard ||= events !== undefined;
+      hasEvents ||= events !== undefined;
       at = end;
     }
-    return heard;
+    return hasEvents;
   }
 }
 
 const LAST_BYTES_MS = 1_000;
 
-/** Many servers send the end of a body after its last words. A connection broken off in between costs the next call a new one. */
+/**
+ * Many servers end the body some time after their last event. Cancelling in between would cost the next call a new
+ * connection.
+ */
 export function drainToEnd(reader: ReadableStreamDefaultReader<unknown>): void {
   const timer = setTimeout(cancelReader, LAST_BYTES_MS, reader);
   const finish = (): void => {
@@ -166,17 +169,17 @@ export function drainToEnd(reader: ReadableStreamDefaultReader<unknown>): void {
   reader.read().then(finish, finish);
 }
 
-/** A stream that already failed cannot be cancelled, which is as good. */
+/** Cancelling a stream that has already failed is an error that changes nothing. */
 export function cancelReader(reader: ReadableStreamDefaultReader<unknown>): void {
   void reader.cancel().catch(() => undefined);
 }
 
 const PIECE_BYTES = 16_384;
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-function part(bytes: Uint8Array, from: number, to: number): Uint8Array {
+function slice(bytes: Uint8Array, from: number, to: number): Uint8Array {
   return from === 0 && to === bytes.length ? bytes : bytes.slice(from, to);
 }
 
@@ -185,7 +188,7 @@ function parsed(events: readonly SseEvent[]): DataEvent[] | undefined {
   return events.map(({ data }) => ({ data, event: readStreamEvent(data) }));
 }
 
-/** After the next blank line. Wrong guesses do no harm: events do not depend on where their bytes are cut. */
+/** After the next blank line. A wrong guess does no harm: events do not depend on where their bytes are split. */
 function endOfEvent(bytes: Uint8Array, from: number): number {
   for (let at = bytes.indexOf(LINE_FEED, from); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) {
     if (bytes[at + 1] === LINE_FEED) return at + 2;
@@ -194,34 +197,36 @@ function endOfEvent(bytes: Uint8Array, from: number): number {
   return bytes.length;
 }
 
-/** After a first event without content, how long to look whether an error follows before the client gets it. */
-const SECOND_LOOK_MS = 200;
+/** How long to wait, after a first event without content, whether an error follows before the client gets anything. */
+const SECOND_EVENT_WAIT_MS = 200;
 
 /**
- * The first events of a stream, read before the client gets any of them. Some backends answer 200 and say in the stream
- * that they cannot serve: that is a failure like any other as long as the client has seen nothing.
+ * The first events of a stream, read before the client gets any of them. Some backends answer 200 and report in the
+ * stream that they cannot serve: as long as the client has seen nothing, that is a failure like any other.
  */
 export class FirstEvents {
   #events: DataEvent[] | undefined;
   #pending: Promise<DataEvent[] | undefined> | undefined;
 
-  /** `read` gives the next whole events, at least one; `undefined` at the end. Resolves once one of them is content. */
-  async look(read: () => Promise<DataEvent[] | undefined>): Promise<void> {
+  /**
+   * `read` returns the next whole events, at least one; `undefined` at the end. Resolves once one of them has content.
+   */
+  async inspect(read: () => Promise<DataEvent[] | undefined>): Promise<void> {
     const first = await read();
     if (!first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
-    this.#keep(first);
+    this.#store(first);
     if (hasContent(first)) return;
     this.#pending = read();
-    // Observed here as well, so that a failure while nobody waits is not an unhandled one.
+    // Also handled here, so that a failure while nothing awaits it is not an unhandled rejection.
     this.#pending.catch(() => undefined);
-    const second = await withinMs(SECOND_LOOK_MS, this.#pending);
+    const second = await withinMs(SECOND_EVENT_WAIT_MS, this.#pending);
     if (second === 'later') return;
     this.#pending = undefined;
     if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
-    this.#keep(second);
+    this.#store(second);
   }
 
-  /** What was read, or else what is still being read: each once. */
+  /** The events that were read, or else the pending read: each only once. */
   take(): DataEvent[] | Promise<DataEvent[] | undefined> | undefined {
     const [events, pending] = [this.#events, this.#pending];
     this.#events = undefined;
@@ -236,7 +241,7 @@ export class FirstEvents {
     return events;
   }
 
-  #keep(events: DataEvent[]): void {
+  #store(events: DataEvent[]): void {
     for (const { event } of events) {
       if (event.kind === 'error')
         throw new UpstreamFailure('server', `error in the stream: ${event.message}`);
@@ -249,22 +254,22 @@ export class FirstEvents {
 }
 
 /**
- * Resolves with the stream once its first events were looked at. When the client leaves meanwhile, it resolves with what
- * came so far: the backend has accepted the request.
+ * Resolves with the stream once its first events were inspected. If the client leaves in the meantime, it resolves with
+ * what has arrived so far: the backend has accepted the request.
  */
-export async function opened<Stream extends EventSource>(
+export async function whenStarted<Stream extends EventSource>(
   stream: Stream,
-  look: () => Promise<void>,
-  { signal, client }: OpeningSignals,
+  inspect: () => Promise<void>,
+  { signal, client }: StartSignals,
 ): Promise<Stream> {
-  const left = Promise.withResolvers<void>();
+  const clientLeft = Promise.withResolvers<void>();
   const onAbort = (): void => stream.cancel();
-  const onLeft = (): void => left.resolve();
+  const onLeft = (): void => clientLeft.resolve();
   signal.addEventListener('abort', onAbort, { once: true });
   client.addEventListener('abort', onLeft, { once: true });
   if (client.aborted) onLeft();
   try {
-    await Promise.race([look(), left.promise]);
+    await Promise.race([inspect(), clientLeft.promise]);
     if (signal.aborted) throw new UpstreamFailure('connect', 'aborted');
     return stream;
   } catch (thrown) {
@@ -282,20 +287,20 @@ function hasContent(events: DataEvent[]): boolean {
 
 function isContent(chunk: ChatChunk): boolean {
   return (chunk.choices ?? []).some(
-    ({ delta, finish_reason }) => finish_reason != null || Object.entries(delta ?? {}).some(saysSomething),
+    ({ delta, finish_reason }) => finish_reason != null || Object.entries(delta ?? {}).some(isNonEmptyField),
   );
 }
 
-function saysSomething([key, value]: [string, unknown]): boolean {
+function isNonEmptyField([key, value]: [string, unknown]): boolean {
   return key !== 'role' && value != null && value !== '';
 }
 
-/** The timer does not outlive the answer: there is one for each stream. */
+/** The timer is cleared with the answer, because every stream has one. */
 async function withinMs<T>(ms: number, answer: Promise<T>): Promise<T | 'later'> {
-  const late = Promise.withResolvers<'later'>();
-  const timer = setTimeout(() => late.resolve('later'), ms);
+  const timeout = Promise.withResolvers<'later'>();
+  const timer = setTimeout(() => timeout.resolve('later'), ms);
   try {
-    return await Promise.race([answer, late.promise]);
+    return await Promise.race([answer, timeout.promise]);
   } finally {
     clearTimeout(timer);
   }

@@ -3,7 +3,7 @@ import { countTokens } from '../../std/tokens.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import { Meter } from './meter.ts';
 
-/** What the input counts for where no backend counted: four tokens a message, its text, its tools, 800 an image. */
+/** Our count of the input: four tokens per message, its text, its tools, 800 per image. */
 function inputOf(request: Pick<ChatRequest, 'messages' | 'tools'>): number {
   const meter = new Meter({ model: 'm', ...request });
   meter.observe({
@@ -28,7 +28,7 @@ test('the texts of all messages, and four tokens for each message', () => {
   expect(inputOf({ messages })).toBe(2 * (4 + WORDS));
 });
 
-test('the parts of a message: texts, images, and nothing for what we cannot count', () => {
+test('the parts of a message: text, images, and nothing for what cannot be counted', () => {
   const text = { type: 'text' as const, text: TEXT };
   const image = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } };
   const audio = { type: 'input_audio' as const, input_audio: { data: 'AAAA', format: 'mp3' } };
@@ -37,7 +37,7 @@ test('the parts of a message: texts, images, and nothing for what we cannot coun
   expect(inputOf({ messages: [{ role: 'user', content: [text, audio] }] })).toBe(4 + WORDS);
 });
 
-test('tools that are offered and tools that were called', () => {
+test('tool definitions and tool calls', () => {
   const tools = [
     { type: 'function' as const, function: { name: 'measure', parameters: { type: 'object' } } },
   ];

@@ -4,7 +4,7 @@ import { countTokens } from '../../std/tokens.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { Meter, readUsage, usageOf } from './meter.ts';
 
-/** Whose numbers are charged: the backend's as long as they can be true, else ours. */
+/** Which numbers are charged: the backend's as long as they can be true, otherwise our own. */
 
 const usage = (prompt_tokens: unknown, completion_tokens: unknown, more: object = {}) => ({
   prompt_tokens,
@@ -13,7 +13,7 @@ const usage = (prompt_tokens: unknown, completion_tokens: unknown, more: object 
 });
 
 describe('a backend’s usage', () => {
-  test('is read with its details, which are never more than what they are part of', () => {
+  test('is read with its details, which never exceed their total', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 3 },
       completion_tokens_details: { reasoning_tokens: 2 },
@@ -41,7 +41,7 @@ describe('a backend’s usage', () => {
     [usage(5, Infinity)],
     [usage(MAX_COUNT + 1, 5)],
     [usage(5, MAX_COUNT + 1)],
-  ])('is ignored as a whole where a number cannot be true: %j', (raw) => {
+  ])('is ignored entirely if a number in it cannot be true: %j', (raw) => {
     expect(readUsage(raw)).toBeUndefined();
   });
 
@@ -80,28 +80,28 @@ const WORDS = 'three little words';
 const COUNT = countTokens(WORDS);
 
 describe('what is charged', () => {
-  test('is the backend’s usage where it came after the text', () => {
+  test('is the backend’s usage if it came after the text', () => {
     expect(measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
       usage: { input: 50, output: 60 },
       source: 'upstream',
     });
   });
 
-  test('is ours where there is none', () => {
+  test('is our count if the backend reports none', () => {
     expect(measured(said(WORDS))).toMatchObject({
       usage: { input: INPUT, output: COUNT },
       source: 'counted',
     });
   });
 
-  test('is our input where the backend’s is zero', () => {
+  test('is our input count if the backend’s is zero', () => {
     expect(measured(said(WORDS), told(usage(0, 60)))).toMatchObject({
       usage: { input: INPUT, output: 60 },
       source: 'mixed',
     });
   });
 
-  test('is our output where the backend’s is zero although there is text', () => {
+  test('is our output count if the backend’s is zero although there is text', () => {
     expect(measured(said(WORDS), told(usage(50, 0)))).toMatchObject({
       usage: { input: 50, output: COUNT },
       source: 'mixed',
@@ -111,14 +111,14 @@ describe('what is charged', () => {
     });
   });
 
-  test('is the backend’s zero where there is no text', () => {
+  test('is the backend’s zero if there is no text', () => {
     expect(measured(told(usage(50, 0)))).toMatchObject({
       usage: { input: 50, output: 0 },
       source: 'upstream',
     });
   });
 
-  test('is the larger output where text came after the usage', () => {
+  test('is the larger output if text came after the usage', () => {
     expect(measured(told(usage(50, 1)), said(WORDS))).toMatchObject({
       usage: { input: 50, output: COUNT },
       source: 'mixed',
@@ -126,7 +126,7 @@ describe('what is charged', () => {
     expect(measured(told(usage(50, 900)), said(WORDS))).toMatchObject({ usage: { input: 50, output: 900 } });
   });
 
-  test('is ours as well where the text after the usage was never parsed', () => {
+  test('is also our count if the text after the usage was never parsed', () => {
     const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
     meter.observe(told(usage(50, 1)));
     const bytes = new TextEncoder().encode(WORDS);
@@ -155,14 +155,14 @@ describe('what is charged', () => {
     );
   });
 
-  test('is the last usage that could be true', () => {
+  test('is the last valid usage', () => {
     expect(measured(said(WORDS), told(usage(50, 6)), told(usage(51, 7)), told(usage(-1, 9)))).toMatchObject({
       usage: { input: 51, output: 7 },
       source: 'upstream',
     });
   });
 
-  test('of a whole answer is all choices’ text where the backend did not count', () => {
+  test('of a whole answer is the text of all choices if the backend reports no usage', () => {
     const whole = (raw?: object) =>
       ({
         id: 'c',
@@ -192,14 +192,14 @@ describe('what is charged', () => {
   });
 });
 
-describe('the finish', () => {
+describe('the finish reason', () => {
   const reasonOf = (...reasons: (string | null)[]) => {
     const meter = new Meter({ model: 'm', messages: [] });
     for (const reason of reasons) meter.observe(said('x', {}, reason));
     return meter.finishReason;
   };
 
-  test('is the last one that was named, and no longer than 64 characters', () => {
+  test('is the last one reported, truncated to 64 characters', () => {
     expect(reasonOf(null)).toBeUndefined();
     expect(reasonOf('')).toBeUndefined();
     expect(reasonOf('stop', null, '')).toBe('stop');
@@ -210,7 +210,7 @@ describe('the finish', () => {
 describe('the client is shown what is charged', () => {
   const counts = { input: 7, cached: 0, output: 5, reasoning: 0, images: 0 };
 
-  test('only where the backend did not say so itself', () => {
+  test('only if the backend did not report it itself', () => {
     expect(usageOf({ usage: counts, source: 'upstream' })).toBeUndefined();
     expect(usageOf({ usage: counts, source: 'counted' })).toEqual({
       prompt_tokens: 7,
@@ -219,7 +219,7 @@ describe('the client is shown what is charged', () => {
     });
   });
 
-  test('with the details that there are', () => {
+  test('with the details that are known', () => {
     expect(usageOf({ usage: { ...counts, cached: 1, reasoning: 1 }, source: 'mixed' })).toEqual({
       prompt_tokens: 7,
       completion_tokens: 5,

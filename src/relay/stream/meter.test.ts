@@ -27,7 +27,7 @@ function observe(meter: Meter, said: readonly string[], asRaw: (index: number) =
   });
 }
 
-test('the count depends on the text alone: not on chunks, nor on how they came, nor on who asked meanwhile', () => {
+test('the count depends only on the text: not on its chunks, their form, or on reading it in between', () => {
   const counts = [64, 1_000, 3_000, 20_000].flatMap((size) =>
     [() => true, () => false, (index: number) => index % 2 === 0].flatMap((asRaw) =>
       [3, 1_000].map((askedEvery) => {
@@ -42,12 +42,12 @@ test('the count depends on the text alone: not on chunks, nor on how they came, 
     ),
   );
   expect(new Set(counts).size).toBe(1);
-  // A word that lies across the edge of a block may count twice; no more than that.
+  // Only a word that crosses the edge of a block may count twice.
   const edges = Math.ceil(text.length / 8_192);
   expect(Math.abs((counts[0] ?? 0) - countTokens(text))).toBeLessThanOrEqual(edges);
 });
 
-test('an answer that says nothing costs its input alone, and an empty chunk says nothing', () => {
+test('an empty answer costs only its input, and empty chunks are empty', () => {
   const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
   meter.observe(chunkOf(''));
   meter.observeRaw(new Uint8Array(10), 3, 3);

@@ -11,27 +11,27 @@ import type {
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
 
-export interface Measured {
+export interface MeteredUsage {
   readonly usage: Usage;
   readonly source: UsageSource;
 }
 
 /**
- * Text is counted in blocks of this size and then forgotten, so that a long stream holds no more than one block. Where
- * they are cut depends on the text alone, and so does the count: not on chunks, nor on when somebody asked.
+ * Text is counted in blocks of this size and then dropped, so that a long stream keeps at most one block. The blocks
+ * depend only on the text, and so does the count: not on the chunks, nor on when it was asked for.
  */
-const BLOCK = 8_192;
-/** Longer than any that a backend has. */
+const BLOCK_CHARACTERS = 8_192;
+/** Longer than any finish reason in use. */
 const MAX_REASON_LENGTH = 64;
 const FIRST_RAW_BYTES = 128;
-const MOST_RAW_BYTES = 2_048;
+const MAX_RAW_BYTES = 2_048;
 
 /**
- * Watches the answer of a backend that accepted the request: the backend's own usage where it gives one, and the text
- * that came for the case that it does not. Counting happens only when somebody asks or a block is full.
+ * Observes the answer of a backend that accepted the request: the usage that the backend reports, and the text, in case
+ * it reports none. Text is counted only on demand or when a block is full.
  */
 export class Meter implements TextMeter {
-  /** What came after `#text`, as it stood in the JSON. */
+  /** What came after `#text`, as raw JSON. */
   #raw: Uint8Array | undefined;
   #rawLength = 0;
   /** Text came after the last usage that was reported. */
@@ -40,7 +40,7 @@ export class Meter implements TextMeter {
   readonly #request: ChatRequest;
   #text = '';
   #counted = 0;
-  /** What `#text` counts for; unknown while it grows. */
+  /** The tokens of `#text`; unknown while it grows. */
   #countedText: number | undefined;
   #reported: Usage | undefined;
   #input: number | undefined;
@@ -59,20 +59,20 @@ export class Meter implements TextMeter {
     if (chunk.usage != null) this.#noteUsage(chunk.usage);
   }
 
-  /** The inside of a JSON string. Most of them are never read: the backend counts itself. */
+  /** The inside of a JSON string. Most are never decoded, because the backend reports its usage. */
   observeRaw(bytes: Uint8Array, from: number, to: number): void {
     if (from === to) return;
     const length = this.#rawLength + to - from;
-    const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#roomFor(length);
-    if (!raw) return this.#add(insideOf(bytes.slice(from, to)));
+    const raw = length <= (this.#raw?.length ?? 0) ? this.#raw : this.#rawBufferFor(length);
+    if (!raw) return this.#add(decodeJsonText(bytes.slice(from, to)));
     this.#hasNewText = true;
     for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
   }
 
-  observeWhole(completion: ChatCompletion): Measured {
+  observeWhole(completion: ChatCompletion): MeteredUsage {
     for (const choice of completion.choices) {
       this.#noteFinish(choice.finish_reason);
-      // Counted only where the backend did not: a whole answer needs no block by block.
+      // Counted only if the backend reported no usage, so not block by block.
       this.#text += generatedText(choice.message);
     }
     this.#hasNewText = this.#text !== '';
@@ -81,10 +81,10 @@ export class Meter implements TextMeter {
   }
 
   /**
-   * What the backend reported counts, whoever ended the answer. Where a number of it cannot be true, ours stands in its
-   * place: no input, or an output that is older than the last text or zero although there is text.
+   * Reported usage counts, whichever side ended the answer. A number that cannot be true is replaced by our own count:
+   * no input, or an output that was reported before the last text or is zero although there is text.
    */
-  measure(): Measured {
+  measure(): MeteredUsage {
     const reported = this.#reported;
     if (!reported) return { usage: this.counted(), source: 'counted' };
     const isOutputTrue = !this.#hasNewText && (reported.output > 0 || !this.#hasText);
@@ -94,7 +94,7 @@ export class Meter implements TextMeter {
     return { usage: { ...reported, input, output }, source: 'mixed' };
   }
 
-  /** By our own count: the input, and the output that came so far. */
+  /** Our own count of the input and of the output so far. */
   counted(): Usage {
     return { ...NO_USAGE, input: this.#countedInput(), output: this.#countedOutput() };
   }
@@ -104,7 +104,7 @@ export class Meter implements TextMeter {
   }
 
   #countedOutput(): number {
-    this.#takeRaw();
+    this.#decodeRaw();
     return this.#counted + (this.#countedText ??= countTokens(this.#text));
   }
 
@@ -121,7 +121,7 @@ export class Meter implements TextMeter {
   }
 
   #add(text: string): void {
-    this.#takeRaw();
+    this.#decodeRaw();
     this.#hasNewText = true;
     this.#append(text);
   }
@@ -129,23 +129,23 @@ export class Meter implements TextMeter {
   #append(text: string): void {
     this.#text += text;
     this.#countedText = undefined;
-    while (this.#text.length >= BLOCK) {
-      this.#counted += countTokens(this.#text.slice(0, BLOCK));
-      this.#text = this.#text.slice(BLOCK);
+    while (this.#text.length >= BLOCK_CHARACTERS) {
+      this.#counted += countTokens(this.#text.slice(0, BLOCK_CHARACTERS));
+      this.#text = this.#text.slice(BLOCK_CHARACTERS);
     }
   }
 
-  #takeRaw(): void {
+  #decodeRaw(): void {
     if (!this.#raw || this.#rawLength === 0) return;
     const raw = this.#raw.subarray(0, this.#rawLength);
     this.#rawLength = 0;
-    this.#append(insideOf(raw));
+    this.#append(decodeJsonText(raw));
   }
 
-  /** `undefined`: more than is worth keeping; what was kept is read then. */
-  #roomFor(length: number): Uint8Array | undefined {
-    if (length > MOST_RAW_BYTES) {
-      this.#takeRaw();
+  /** `undefined` if that is more than is kept; what was kept has been decoded then. */
+  #rawBufferFor(length: number): Uint8Array | undefined {
+    if (length > MAX_RAW_BYTES) {
+      this.#decodeRaw();
       return undefined;
     }
     const larger = new Uint8Array(Math.max(FIRST_RAW_BYTES, 2 ** Math.ceil(Math.log2(length))));
@@ -154,17 +154,17 @@ export class Meter implements TextMeter {
   }
 }
 
-/** A mark at the beginning of a text is a character of it here. */
+/** A byte order mark at the start of a text is part of it. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-function insideOf(raw: Uint8Array): string {
+function decodeJsonText(raw: Uint8Array): string {
   const text = decoder.decode(raw);
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
 /**
- * A backend's usage, or `undefined` unless every number in it is a whole one in range: what is negative, infinite,
- * text or missing is not corrected but ignored, and our own count is used.
+ * The usage that a backend reported, or `undefined` unless every number in it is an integer in range: negative,
+ * infinite, textual or missing numbers are not corrected, and our own count is used instead.
  */
 export function readUsage(raw: unknown): Usage | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
@@ -182,8 +182,8 @@ export function readUsage(raw: unknown): Usage | undefined {
   };
 }
 
-/** What is charged in the words of the wire, where the backend did not tell it itself. */
-export function usageOf({ usage, source }: Measured): ChatUsage | undefined {
+/** The charged usage in the wire format, if the backend did not report it itself. */
+export function usageOf({ usage, source }: MeteredUsage): ChatUsage | undefined {
   if (source === 'upstream') return undefined;
   return {
     prompt_tokens: usage.input,

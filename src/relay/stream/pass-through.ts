@@ -4,7 +4,7 @@ import type { ChatEncoder } from '../../wire/openai/answer.ts';
 import type { DataEvent, EventSource, StartedAnswer, StreamListener } from './event-source.ts';
 import { cancelReader, drainToEnd } from './event-stream.ts';
 
-/** An answer that passes untouched: the client gets the backend's bytes, the meter gets what was read in them. */
+/** An answer that passes unchanged: the client gets the backend's bytes, the meter gets what was read from them. */
 export async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAnswer> {
   if (answer.kind === 'whole') {
     return {
@@ -17,7 +17,7 @@ export async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAns
   return { kind: 'stream', events: await PassThroughStream.open(answer), encoder: passThroughEncoder };
 }
 
-/** Raw text goes out as it came; only an end that the backend did not manage itself needs words of ours. */
+/** Text goes out as it came; only an error that we report ourselves is encoded. */
 function passThroughEncoder(otherwise: ChatEncoder): ChatEncoder {
   return { chunk: (data) => data, error: (fault) => otherwise.error(fault), done: () => '' };
 }
@@ -75,7 +75,7 @@ class PassThroughStream implements EventSource {
     const data = this.#decoder.decode(value, { stream: true });
     const { ended, failed, ...reading } = this.#answer.reading();
     this.#ended = ended;
-    // The error event itself is the backend's own, so the client is told in ours, as it would be in any dialect.
+    // The client gets our own error event instead of the backend's, as in any dialect.
     if (failed) return [{ data: '', event: { kind: 'error', message: 'error in the stream' } }];
     const { text, usage, stopReason, isUsageFinal } = reading;
     const chunk = chunkOf({ text, usage: isUsageFinal ? usage : undefined, stopReason });
@@ -86,7 +86,7 @@ class PassThroughStream implements EventSource {
 }
 
 function usageEvent(usage: ChatUsage): DataEvent {
-  const chunk = { ...NAMELESS, object: 'chat.completion.chunk' as const, choices: [], usage };
+  const chunk = { ...NO_IDENTITY, object: 'chat.completion.chunk' as const, choices: [], usage };
   return { data: '', event: { kind: 'chunk', chunk } };
 }
 
@@ -100,7 +100,7 @@ type Reading = Pick<ReturnType<NativeAnswer['reading']>, 'text' | 'usage' | 'sto
 
 function chunkOf({ text, usage, stopReason }: Reading): ChatChunk {
   return {
-    ...NAMELESS,
+    ...NO_IDENTITY,
     object: 'chat.completion.chunk',
     choices: [{ index: 0, delta: { content: text }, finish_reason: finishOf(stopReason) }],
     usage,
@@ -111,15 +111,15 @@ function completionOf(answer: NativeAnswer): ChatCompletion {
   const { text, usage, stopReason } = answer.reading();
   const message = { role: 'assistant', content: text } as const;
   return {
-    ...NAMELESS,
+    ...NO_IDENTITY,
     object: 'chat.completion',
     choices: [{ index: 0, message, finish_reason: finishOf(stopReason) }],
     usage,
   };
 }
 
-/** For the meter only, which looks at no names. */
-const NAMELESS = { id: '', created: 0, model: '' };
+/** Only the meter reads these chunks, and it ignores these fields. */
+const NO_IDENTITY = { id: '', created: 0, model: '' };
 
 function finishOf(stopReason: string | undefined): FinishReason | null {
   if (stopReason === undefined) return null;

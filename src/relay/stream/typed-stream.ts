@@ -1,11 +1,11 @@
 import type { StreamEvent } from '../../wire/openai/answer.ts';
-import { cancelReader, drainToEnd, FirstEvents, opened } from './event-stream.ts';
-import type { DataEvent, EventSource, OpeningSignals, StreamListener } from './event-source.ts';
+import { cancelReader, drainToEnd, FirstEvents, whenStarted } from './event-stream.ts';
+import type { DataEvent, EventSource, StartSignals, StreamListener } from './event-source.ts';
 
-/** A backend that has much to say at once must not keep the others waiting: so many events, and they have their turn. */
+/** After this many events other streams get a turn, however much the backend sends at once. */
 const EVENTS_PER_TURN = 32;
 
-/** The stream of a backend that answers in objects, read only as fast as somebody asks for them. */
+/** The stream of a backend that answers in objects, read only as fast as they are asked for. */
 export class TypedStream implements EventSource {
   readonly #reader: ReadableStreamDefaultReader<StreamEvent>;
   readonly #first = new FirstEvents();
@@ -17,18 +17,18 @@ export class TypedStream implements EventSource {
     this.#reader = events.getReader();
   }
 
-  static async open(events: ReadableStream<StreamEvent>, signals: OpeningSignals): Promise<TypedStream> {
+  static async open(events: ReadableStream<StreamEvent>, signals: StartSignals): Promise<TypedStream> {
     const stream = new TypedStream(events);
-    return await opened(stream, () => stream.#first.look(() => stream.#next()), signals);
+    return await whenStarted(stream, () => stream.#first.inspect(() => stream.#next()), signals);
   }
 
   next(listener: StreamListener): void {
     this.#listener = listener;
     const first = this.#first.take();
-    if (Array.isArray(first)) this.#handOver(first);
-    else if (first) first.then(this.#handOver, this.#onFailure);
-    else if (++this.#read % EVENTS_PER_TURN === 0) setImmediate(() => this.#readOn());
-    else this.#readOn();
+    if (Array.isArray(first)) this.#deliver(first);
+    else if (first) first.then(this.#deliver, this.#onFailure);
+    else if (++this.#read % EVENTS_PER_TURN === 0) setImmediate(() => this.#readNext());
+    else this.#readNext();
   }
 
   release(): void {
@@ -43,8 +43,8 @@ export class TypedStream implements EventSource {
     return this.#first.takeArrived();
   }
 
-  #readOn(): void {
-    this.#next().then(this.#handOver, this.#onFailure);
+  #readNext(): void {
+    this.#next().then(this.#deliver, this.#onFailure);
   }
 
   async #next(): Promise<DataEvent[] | undefined> {
@@ -55,7 +55,7 @@ export class TypedStream implements EventSource {
     return [{ data, event }];
   }
 
-  readonly #handOver = (events: DataEvent[] | undefined): void => {
+  readonly #deliver = (events: DataEvent[] | undefined): void => {
     if (!events) return this.#listener?.onEnd();
     try {
       this.#listener?.onEvents(events);

@@ -3,7 +3,7 @@ import type { AssistantMessage, ChatCompletion, ChatUsage, ToolCall } from '../.
 import { UpstreamFailure } from '../port.ts';
 import { finishReason } from './finish.ts';
 
-/** A whole answer of the AI SDK in canonical form. Throws when the backend did not bring it to an end. */
+/** A whole answer of the AI SDK in canonical form. Throws if the backend did not finish it. */
 export function completionOf(
   result: LanguageModelV4GenerateResult,
   labels: CompletionLabels,

@@ -2,8 +2,8 @@ import type { ChatUsage } from '../../wire/openai/chat.ts';
 import { canonicalUsage, count, countOrZero, usageField, sum } from './usage.ts';
 
 /**
- * Anthropic counts what it read from and wrote to its cache beside `input_tokens`; here all of it is input. Where the
- * backend compacted the conversation on the way, the work of that is told per iteration and left out of the totals.
+ * Anthropic counts cache reads and writes beside `input_tokens`; here all of them are input. If the backend compacted
+ * the conversation, the cost of that is reported per iteration and not in the totals.
  */
 export function anthropicUsage(raw: unknown): ChatUsage | undefined {
   const cached = countOrZero(raw, 'cache_read_input_tokens');

@@ -1,10 +1,10 @@
 import { anthropicNative } from '../anthropic/native.ts';
 import { anthropicUsage } from './anthropic-usage.ts';
 import { defined } from './json.ts';
-import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { baseUrl, needsKey, type ProviderAccess, type Provider } from './provider.ts';
 import { fitThinking } from './thinking.ts';
 
-/** Claude at Anthropic, or at whatever else speaks the Messages API. */
+/** Claude at Anthropic, or at any other server that speaks the Messages API. */
 export const anthropic: Provider = {
   kind: 'anthropic',
   namespace: 'anthropic',
@@ -38,10 +38,10 @@ export const anthropic: Provider = {
   native: (access) => anthropicNative(addressOf(access), keyHeaders(access), access.fetch),
 };
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config);
 }
 
-function keyHeaders({ apiKey, headers }: Access): Record<string, string> {
+function keyHeaders({ apiKey, headers }: ProviderAccess): Record<string, string> {
   return { 'x-api-key': apiKey, 'anthropic-version': '2023-06-01', ...headers };
 }

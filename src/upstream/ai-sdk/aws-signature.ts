@@ -1,12 +1,12 @@
 import { AwsV4Signer } from 'aws4fetch';
-import type { Outgoing } from './definition.ts';
+import type { OutgoingRequest } from './provider.ts';
 
 /**
- * AWS Signature Version 4 over the bytes that really go out. The AI SDK's package signs too, but before Tollgate has
- * lowered the body to what the hold covers, and it does not sign a GET, which the health check is.
+ * AWS Signature Version 4 over the bytes that are really sent. The AI SDK's package signs too, but before Tollgate has
+ * lowered the body to what the hold covers, and it does not sign a GET, which the health check needs.
  */
 export async function signRequest(
-  { method, url, body }: Outgoing,
+  { method, url, body }: OutgoingRequest,
   { now, sessionToken, ...signer }: Signer,
 ): Promise<Record<string, string>> {
   const { headers } = await new AwsV4Signer({

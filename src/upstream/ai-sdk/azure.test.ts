@@ -3,7 +3,7 @@ import type { RequestForm } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import { startScriptedServer, type ScriptedServer } from './testing/scripted-server.ts';
 import { readFixture, wireConfig, WIRES } from './testing/wires.ts';
-import { makeProvider } from './provider.ts';
+import { makeProvider } from './provider-upstream.ts';
 
 /** A deployment's name need not tell what it runs, so the operator can say it. */
 

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
 import { defined, isObject } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
-import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { baseUrl, needsKey, type ProviderAccess, type Provider } from './provider.ts';
 import { strictSchema } from './strict-schema.ts';
 
 /** OpenAI's models in a Microsoft Azure resource; the model is the name of the deployment. */
@@ -63,7 +63,7 @@ function requestOptions(request: ChatRequest) {
   } = request;
   return defined({
     ...strictSchema(request),
-    // Reasoning models take only this name of the cap, and a deployment's name does not tell what it runs.
+    // Reasoning models accept only this name of the cap, and a deployment's name does not tell which model it runs.
     ...(max_completion_tokens !== undefined && { maxCompletionTokens: max_completion_tokens }),
     ...(isObject(logit_bias) && { logitBias: logit_bias }),
     ...(isObject(metadata) && { metadata }),
@@ -74,7 +74,7 @@ function requestOptions(request: ChatRequest) {
   });
 }
 
-/** The package sends a cap under both of its names, and the backend takes one. */
+/** The package sends the cap under both names, and the backend accepts only one. */
 function withOneCap(body: JSONObject, { capField }: RequestForm): JSONObject {
   const { max_tokens: older, max_completion_tokens: newer, ...rest } = body;
   const cap = newer ?? older;
@@ -82,7 +82,7 @@ function withOneCap(body: JSONObject, { capField }: RequestForm): JSONObject {
   return { ...rest, [capField ?? (newer === undefined ? 'max_tokens' : 'max_completion_tokens')]: cap };
 }
 
-/** The package goes by the deployment's name, which need not tell what it runs. */
+/** The package decides by the deployment's name, which need not tell which model it runs. */
 function imageBody(body: JSONObject, { imageFormat = 'b64_json' }: RequestForm): JSONObject {
   const { response_format: _, ...rest } = body;
   return imageFormat === 'default' ? rest : { ...rest, response_format: imageFormat };
@@ -98,7 +98,7 @@ function needsResource(config: UpstreamConfig): string | undefined {
     : 'base_url or options.resource is not set';
 }
 
-/** The older form of the addresses, with the deployment in the path and a dated version in the query. */
+/** The older address format, with the deployment in the path and a dated version in the query. */
 function byDeployment(config: UpstreamConfig): boolean {
   return config.options.get('deployment_urls') === 'true';
 }
@@ -107,6 +107,6 @@ function versionOf(config: UpstreamConfig): string {
   return config.options.get('api_version') ?? (byDeployment(config) ? '2024-10-21' : 'v1');
 }
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config, `${usualAddress(config)}/openai${byDeployment(config) ? '' : '/v1'}`);
 }

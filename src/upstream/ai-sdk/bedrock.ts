@@ -2,11 +2,17 @@ import type { JSONObject } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { signRequest } from './aws-signature.ts';
 import { defined, isObject } from './json.ts';
-import { baseUrl, type Access, type ProviderLimits, type Outgoing, type Provider } from './definition.ts';
+import {
+  baseUrl,
+  type ProviderAccess,
+  type ProviderLimits,
+  type OutgoingRequest,
+  type Provider,
+} from './provider.ts';
 import { fitThinking } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
 
-/** Amazon Bedrock by its Converse API, with an API key or with the access key of an AWS user. */
+/** Amazon Bedrock through its Converse API, with an API key or with the access key of an AWS user. */
 export const bedrock: Provider = {
   kind: 'bedrock',
   framed: true,
@@ -19,7 +25,7 @@ export const bedrock: Provider = {
   async open(access) {
     const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
     const { apiKey, headers, fetch, config } = access;
-    // The package would sign before the body has its last form; it gets a key to send, and `authorize` replaces it.
+    // The package would sign before the body is final; it gets a placeholder key, and `authorize` replaces the header.
     const provider = createAmazonBedrock({
       region: regionOf(config),
       baseURL: addressOf(access),
@@ -59,7 +65,7 @@ export function bedrockUsage(raw: unknown) {
 
 function fit(body: JSONObject, limits: ProviderLimits): JSONObject {
   const { inferenceConfig, additionalModelRequestFields, ...rest } = body;
-  // Image requests have no such fields.
+  // Image requests have neither.
   if (!isObject(inferenceConfig) && limits.maxTokens === undefined) return body;
   const inference = isObject(inferenceConfig) ? inferenceConfig : {};
   const asked = typeof inference.maxTokens === 'number' ? inference.maxTokens : Infinity;
@@ -84,7 +90,7 @@ function fitExtra(fields: JSONObject, limits: ProviderLimits): JSONObject {
   };
 }
 
-/** Nova refuses a cap together with its highest effort. The cap is what keeps the hold true, so the effort gives way. */
+/** Nova refuses a cap together with its highest effort. The hold depends on the cap, so the effort is lowered. */
 function cappedEffort({ maxReasoningEffort }: JSONObject): JSONObject {
   return maxReasoningEffort === 'low' || maxReasoningEffort === undefined
     ? {}
@@ -92,7 +98,7 @@ function cappedEffort({ maxReasoningEffort }: JSONObject): JSONObject {
 }
 
 async function authorize(
-  request: Outgoing,
+  request: OutgoingRequest,
   config: UpstreamConfig,
   now: Date,
 ): Promise<Record<string, string>> {
@@ -118,6 +124,6 @@ function regionOf(config: UpstreamConfig): string {
   return config.options.get('region') ?? 'us-east-1';
 }
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config);
 }

@@ -29,7 +29,7 @@ describe('a body is bounded whatever the backend sends', () => {
     expect(await drain(boundedBody(source.stream, 'lines', quiet))).toBe(20 * line.length);
   });
 
-  test('a line is bounded across pieces, and each line begins anew', async () => {
+  test('the length of a line is limited across pieces, and counted anew for each line', async () => {
     const piece = new Uint8Array(BODY_LIMITS.line - 1).fill(120);
     const end = new TextEncoder().encode('\n');
     const whole = streamOf([piece, end, piece, end]);
@@ -38,7 +38,7 @@ describe('a body is bounded whatever the backend sends', () => {
     expect(await drain(boundedBody(tooLong, 'lines', quiet))).toBeInstanceOf(UpstreamFailure);
   });
 
-  test('frames pass cut at every byte, and one that claims too much is refused', async () => {
+  test('frames split at every byte pass, and one that claims to be too long is refused', async () => {
     const frames = encodeFrames(
       '{"messageStart":{"role":"assistant"}}\n{"messageStop":{"stopReason":"end_turn"}}\n',
     );

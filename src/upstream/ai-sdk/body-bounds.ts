@@ -1,9 +1,9 @@
 import { UpstreamFailure } from '../port.ts';
 
 /**
- * A backend's body with a bound, because the readers of AI SDK packages have none: a line that never ends, a frame that
- * claims four gigabytes, or an error page of any size would be held in memory. Also the place where a lost connection
- * becomes a failure. Pulls only when pulled, so back-pressure reaches the backend.
+ * A backend's body with a limit, because the readers of AI SDK packages have none: a line without end, a frame that
+ * claims four gigabytes, or an error page of any size would be kept in memory. A lost connection becomes a failure here
+ * too. Reads only on demand, so back-pressure reaches the backend.
  */
 export function boundedBody(
   body: ReadableStream<Uint8Array>,
@@ -22,7 +22,7 @@ export function boundedBody(
       } catch (error) {
         const failure = asLostConnection(error, signal);
         controller.error(failure);
-        // The backend must not go on sending what nobody will read; its own end may already be gone.
+        // The backend should stop sending; its connection may already be gone.
         await reader.cancel(failure).catch(() => undefined);
       }
     },
@@ -78,7 +78,7 @@ function lineCheck(): Check {
 
 const PRELUDE_BYTES = 4;
 
-/** Frames begin with their own length, which may be cut anywhere. */
+/** Frames begin with their own length, which may be split anywhere. */
 function frameCheck(): Check {
   let rest = 0;
   let prelude = 0;

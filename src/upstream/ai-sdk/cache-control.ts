@@ -1,8 +1,8 @@
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { isObject } from './json.ts';
-import type { Provider } from './definition.ts';
+import type { Provider } from './provider.ts';
 
-/** `cache_control`, which several clients send with the OpenAI dialect too, where the provider knows what to do with it. */
+/** `cache_control`, which several clients send in the OpenAI dialect too, for providers that support it. */
 export function cacheControlOptions(
   marked: { readonly [key: string]: unknown },
   provider: Provider,

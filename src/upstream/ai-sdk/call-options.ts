@@ -10,35 +10,35 @@ import { rejected } from './failure.ts';
 import { isObject } from './json.ts';
 import { cacheControlOptions } from './cache-control.ts';
 import { toPrompt } from './prompt.ts';
-import type { Provider } from './definition.ts';
+import type { Provider } from './provider.ts';
 
 /**
- * A canonical request as a call of the AI SDK. What a provider does not know (seed, penalties, a hint) is left out by
- * its package; what would change the answer's shape or its price is refused, in words.
+ * A canonical request as a call of the AI SDK. Fields that a provider does not support (seed, penalties, hints) are
+ * dropped by its package; those that would change the answer's shape or its price are refused with an explanation.
  */
 export function toCallOptions(request: ChatRequest, provider: Provider): LanguageModelV4CallOptions {
   const extras = readExtras(request);
-  refuseWhatCannotBe(request, extras, provider);
+  refuseUnsupported(request, extras, provider);
   const maxOutputTokens = outputCap(request);
   const tools = toolsOf(request, provider);
   const options = provider.requestOptions?.(request) ?? {};
   return {
     prompt: toPrompt(request.messages, provider),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...given('temperature', request.temperature),
-    ...given('topP', request.top_p),
-    ...given('frequencyPenalty', request.frequency_penalty),
-    ...given('presencePenalty', request.presence_penalty),
-    ...given('seed', request.seed),
-    ...given('stopSequences', typeof request.stop === 'string' ? [request.stop] : request.stop),
-    ...given('responseFormat', responseFormat(extras.response_format)),
-    ...(tools.length > 0 && { tools, ...given('toolChoice', toolChoice(extras.tool_choice)) }),
-    ...given('reasoning', extras.reasoning_effort ?? undefined),
+    ...optionalField('temperature', request.temperature),
+    ...optionalField('topP', request.top_p),
+    ...optionalField('frequencyPenalty', request.frequency_penalty),
+    ...optionalField('presencePenalty', request.presence_penalty),
+    ...optionalField('seed', request.seed),
+    ...optionalField('stopSequences', typeof request.stop === 'string' ? [request.stop] : request.stop),
+    ...optionalField('responseFormat', responseFormat(extras.response_format)),
+    ...(tools.length > 0 && { tools, ...optionalField('toolChoice', toolChoice(extras.tool_choice)) }),
+    ...optionalField('reasoning', extras.reasoning_effort ?? undefined),
     ...(Object.keys(options).length > 0 && { providerOptions: { [provider.namespace]: options } }),
   };
 }
 
-/** The cap that the hold covers, whichever of the two names it came under. */
+/** The cap that the hold covers, under either of its two names. */
 export function outputCap(request: ChatRequest): number | undefined {
   const { max_tokens: older, max_completion_tokens: newer } = request;
   return older !== undefined && newer !== undefined ? Math.min(older, newer) : (newer ?? older);
@@ -84,8 +84,8 @@ function readExtras(request: ChatRequest): Extras {
   throw rejected(`${issue?.path.join('.') ?? 'request'}: ${issue?.message ?? 'not understood'}`);
 }
 
-function refuseWhatCannotBe(request: ChatRequest, extras: Extras, provider: Provider): void {
-  // Served as n calls the input would be billed n times, and the hold covers it once.
+function refuseUnsupported(request: ChatRequest, extras: Extras, provider: Provider): void {
+  // As n calls the input would be billed n times, but the hold covers it once.
   if ((request.n ?? 1) > 1)
     throw rejected('This model gives one choice per request; leave out n, or send the request again.');
   if (extras.logprobs || extras.top_logprobs) throw rejected('This model does not give logprobs.');
@@ -102,9 +102,9 @@ function responseFormat(format: Extras['response_format']): LanguageModelV4CallO
   const { name, description, schema } = format.json_schema;
   return {
     type: 'json',
-    ...given('name', name),
-    ...given('description', description),
-    ...given('schema', schema),
+    ...optionalField('name', name),
+    ...optionalField('description', description),
+    ...optionalField('schema', schema),
   };
 }
 
@@ -126,14 +126,17 @@ function toolOf(tool: ChatTool, provider: Provider): LanguageModelV4FunctionTool
   return {
     type: 'function',
     name,
-    ...given('description', description ?? undefined),
+    ...optionalField('description', description ?? undefined),
     inputSchema: isObject(parameters) ? parameters : NO_PARAMETERS,
-    ...given('strict', typeof strict === 'boolean' ? strict : undefined),
+    ...optionalField('strict', typeof strict === 'boolean' ? strict : undefined),
     ...cacheControlOptions(tool, provider),
   };
 }
 
-function given<Key extends string, Value>(key: Key, value: Value | undefined): { [K in Key]?: Value } {
-  // One key of the named type, or none: what TypeScript cannot infer of a computed key.
+function optionalField<Key extends string, Value>(
+  key: Key,
+  value: Value | undefined,
+): { [K in Key]?: Value } {
+  // TypeScript cannot infer the type of a computed key: one key of this type, or none.
   return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Value };
 }

@@ -1,4 +1,4 @@
-import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { baseUrl, needsKey, type ProviderAccess, type Provider } from './provider.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, usageField } from './usage.ts';
@@ -19,7 +19,7 @@ export const cohere: Provider = {
   },
   usage: cohereUsage,
   check: (access) => ({
-    // The list of models exists only in version 1 of the API, and knows the same keys.
+    // The list of models exists only in version 1 of the API, which accepts the same keys.
     url: `${addressOf(access).replace(/\/v2$/, '/v1')}/models?page_size=1`,
     headers: { authorization: `Bearer ${access.apiKey}`, ...access.headers },
   }),
@@ -30,7 +30,10 @@ export const cohere: Provider = {
   },
 };
 
-/** `tokens` is what went through the model; `billed_units` leaves out what Cohere gives away, and is not what we sell. */
+/**
+ * `tokens` is what the model processed; `billed_units` leaves out what Cohere does not charge for, and is not what we
+ * sell.
+ */
 export function cohereUsage(raw: unknown) {
   const tokens = usageField(raw, 'tokens');
   return canonicalUsage({
@@ -40,6 +43,6 @@ export function cohereUsage(raw: unknown) {
   });
 }
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config);
 }

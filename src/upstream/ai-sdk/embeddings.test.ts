@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
 import { startScriptedServer, type Received, type ScriptedServer } from './testing/scripted-server.ts';
 import { wireConfig, WIRES } from './testing/wires.ts';
-import { makeProvider } from './provider.ts';
+import { makeProvider } from './provider-upstream.ts';
 
 let server: ScriptedServer;
 
@@ -96,7 +96,7 @@ describe('embeddings', () => {
     },
   );
 
-  test('more inputs than a call takes are asked for in several, and the counts add up', async () => {
+  test('more inputs than one call accepts are sent in several calls, and the counts add up', async () => {
     const wire = wireOf('mistral');
     server.answer((request) => Response.json(wire.answer(request)));
     const answer = await embed(wire, { input: Array.from({ length: 320 }, String) });
@@ -115,7 +115,7 @@ describe('embeddings', () => {
     ]).toEqual([0, 0.5]);
   });
 
-  test('token numbers are refused, and so is a backend that has none', async () => {
+  test('token numbers are refused, and so are requests to a backend without embeddings', async () => {
     expect(await embed(wireOf('mistral'), { input: [1, 2] }).catch((error: unknown) => error)).toMatchObject({
       kind: 'rejected',
     });
@@ -143,7 +143,7 @@ interface Answer {
 async function embed(wire: EmbeddingWire, fields: Omit<EmbeddingRequest, 'model'>): Promise<Answer> {
   const config = WIRES.find(({ kind }) => kind === wire.kind);
   const upstream = config && makeProvider(wireConfig(config, server.url));
-  // A spread of a loose type forgets which fields it had.
+  // Spreading a loose type loses its field types.
   const request = { model: wire.model, ...fields } as EmbeddingRequest;
   const bytes = await upstream?.embed?.({
     model: wire.model,

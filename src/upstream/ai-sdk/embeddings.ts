@@ -1,11 +1,11 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
 import type { UpstreamEmbeddingCall } from '../port.ts';
-import type { Provider } from './definition.ts';
+import type { Provider } from './provider.ts';
 import { rejected } from './failure.ts';
 import { canonicalUsage, count, sum } from './usage.ts';
 
-/** Embeddings in OpenAI's shape, asked for in as many calls as the backend's own limit makes necessary. */
+/** Embeddings in OpenAI's shape, in as many calls as the backend's own limit requires. */
 export async function embed(
   open: () => Promise<EmbeddingModelV4>,
   call: UpstreamEmbeddingCall,
@@ -49,7 +49,7 @@ function split(texts: readonly string[], most: number): string[][] {
   );
 }
 
-/** Not every package takes the standard field yet; some know it only as an option of their own. */
+/** Not every package accepts the standard field yet; some have it only as an option of their own. */
 function dimensionsOf(
   { dimensions }: EmbeddingRequest,
   provider: Provider,

@@ -5,8 +5,9 @@ import { isObject, parseObject } from './json.ts';
 import { redactSecrets } from './redact.ts';
 
 /**
- * What went wrong in a call, as the relay understands it. Ours passes through however deep an AI SDK package wrapped
- * it; a status decides the kind; a backend's words reach the client only for a request that the client can correct.
+ * What went wrong in a call, as the relay understands it. Our own failures pass through however deep an AI SDK package
+ * wrapped them; a status decides the kind; a backend's message reaches the client only for a request that the client
+ * can correct.
  */
 export function asFailure(thrown: unknown, secrets: readonly string[]): UpstreamFailure {
   const ours = findInCauses(thrown, (error) => error instanceof UpstreamFailure);
@@ -20,7 +21,7 @@ export function asFailure(thrown: unknown, secrets: readonly string[]): Upstream
   return new UpstreamFailure('protocol', redactSecrets(message, secrets), { cause: thrown });
 }
 
-/** An event in a stream reports its error as a plain object; the status it carries decides like that of a response. */
+/** An error event in a stream is a plain object; its status decides like that of a response. */
 export function asError(reported: unknown): Error {
   if (reported instanceof Error) return reported;
   if (!isObject(reported)) return new Error(String(reported));
@@ -28,7 +29,7 @@ export function asError(reported: unknown): Error {
   return Object.assign(new Error(message), { statusCode: reported.statusCode });
 }
 
-/** A request that this backend cannot serve, in words the client may read. */
+/** A request that this backend cannot serve, with a message for the client. */
 export function rejected(publicMessage: string): UpstreamFailure {
   return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage });
 }
@@ -47,19 +48,19 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
 }
 
 /**
- * Some backends answer 400 to what is wrong with the operator's account: a key that is not valid, a credit that ran
- * out. The client can do nothing about it and must not read of it.
+ * Some backends answer 400 to problems of the operator's account: an invalid key, no credit left. The client cannot fix
+ * those and must not read about them.
  */
-const OPERATORS_FAULT = /api[ _-]?key|credit balance|billing|quota exceeded|security token/i;
+const OPERATOR_PROBLEM = /api[ _-]?key|credit balance|billing|quota exceeded|security token/i;
 
 function kindOfError(status: number, message: string): FailureKind {
   const kind = kindOf(status);
-  if (status === 402 || (kind === 'rejected' && OPERATORS_FAULT.test(message))) return 'unauthorized';
-  // A 200 whose body the package could not read.
+  if (status === 402 || (kind === 'rejected' && OPERATOR_PROBLEM.test(message))) return 'unauthorized';
+  // A 200 with a body that the package could not read.
   return status < 400 ? 'protocol' : kind;
 }
 
-/** AI SDK packages throw call errors for responses, and report plain objects with the same field for events in a stream. */
+/** AI SDK packages throw call errors for responses, and plain objects with the same field for events in a stream. */
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   return typeof error.statusCode === 'number' ? error.statusCode : undefined;
@@ -70,7 +71,7 @@ function waitMs(error: Error): number | undefined {
   return retryAfter(new Headers(error.responseHeaders)) ?? retryDelayInBody(error.responseBody);
 }
 
-/** Backends with RPC errors put the delay into the body: `details: [{ retryDelay: "17s" }]`. */
+/** Backends with RPC errors put the delay in the body: `details: [{ retryDelay: "17s" }]`. */
 function retryDelayInBody(body: string | undefined): number | undefined {
   const error = body === undefined ? undefined : parseObject(body)?.error;
   if (!isObject(error) || !Array.isArray(error.details)) return undefined;

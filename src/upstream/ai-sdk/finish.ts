@@ -2,8 +2,8 @@ import type { LanguageModelV4FinishReason } from '@ai-sdk/provider';
 import type { FinishReason } from '../../wire/openai/chat.ts';
 
 /**
- * Why an answer ended; undefined when it did not end but broke off. Several packages report a stream that was cut as
- * `other` with no reason of the backend: without that reason there was no end.
+ * Why an answer ended; undefined if it was cut off. Several packages report a stream that was cut off as `other`
+ * without a reason from the backend, so without that reason it did not end.
  */
 export function finishReason(
   reason: LanguageModelV4FinishReason,

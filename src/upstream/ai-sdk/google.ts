@@ -2,16 +2,16 @@ import type { JSONObject } from '@ai-sdk/provider';
 import {
   baseUrl,
   needsKey,
-  type Access,
+  type ProviderAccess,
   type ImageShape,
   type ProviderLimits,
   type Provider,
-} from './definition.ts';
+} from './provider.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
 
-/** Gemini by the Gemini API. The key travels in a header, never in the address. */
+/** Gemini through the Gemini API. The key is sent in a header, never in the URL. */
 export const google: Provider = {
   kind: 'google',
   namespace: 'google',
@@ -34,14 +34,17 @@ export const google: Provider = {
     url: `${addressOf(access)}/models?pageSize=1`,
     headers: { 'x-goog-api-key': access.apiKey, ...access.headers },
   }),
-  // Thoughts are thought and billed either way; who asks for reasoning also wants to see it.
+  // Thoughts are generated and billed either way; a client that asks for reasoning also wants to see them.
   requestOptions: ({ reasoning_effort }) =>
     reasoning_effort && reasoning_effort !== 'none' ? { thinkingConfig: { includeThoughts: true } } : {},
   fit,
   images: { shape: nearestRatio },
 };
 
-/** Thoughts are counted beside the answer, what the model's own tools read beside the prompt; cached is part of it. */
+/**
+ * Thoughts are counted beside the answer, input of the model's own tools beside the prompt; cached tokens are part of
+ * the prompt.
+ */
 export function googleUsage(raw: unknown) {
   const thoughts = countOrZero(raw, 'thoughtsTokenCount');
   return canonicalUsage({
@@ -52,7 +55,7 @@ export function googleUsage(raw: unknown) {
   });
 }
 
-/** The budget of the thoughts is part of the cap here too; one above it would leave no room for an answer. */
+/** The thinking budget is part of the cap here too; a larger one would leave no room for an answer. */
 function fit(body: JSONObject, { maxTokens }: ProviderLimits): JSONObject {
   const { generationConfig } = body;
   if (!isObject(generationConfig) || !isObject(generationConfig.thinkingConfig)) return body;
@@ -61,13 +64,13 @@ function fit(body: JSONObject, { maxTokens }: ProviderLimits): JSONObject {
   return { ...body, generationConfig: { ...rest, ...(fitted && { thinkingConfig: fitted }) } };
 }
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config);
 }
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
 
-/** Gemini takes no size, only a ratio out of a list. */
+/** Gemini accepts no size, only an aspect ratio from a list. */
 function nearestRatio(size: string): ImageShape {
   const wanted = Math.log(ratioOf(size, 'x'));
   const distance = (ratio: string): number => Math.abs(Math.log(ratioOf(ratio, ':')) - wanted);

@@ -4,7 +4,7 @@ import { UpstreamFailure, type ImageAnswer } from '../port.ts';
 import { PNG } from './testing/requests.ts';
 import { startScriptedServer, type ScriptedServer } from './testing/scripted-server.ts';
 import { readFixture, wireConfig, WIRES } from './testing/wires.ts';
-import { makeProvider } from './provider.ts';
+import { makeProvider } from './provider-upstream.ts';
 
 let server: ScriptedServer;
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => server.stop());
 
 describe('images', () => {
-  test('google: one call for each image, the size as the nearest ratio', async () => {
+  test('google: one call per image, the size as the nearest aspect ratio', async () => {
     server.answer(async () => json(await readFixture('google', 'image.json')));
     const { images, usage } = await paint(
       'google',
@@ -52,7 +52,7 @@ describe('images', () => {
     });
   });
 
-  test('azure: size and quality pass, the revised prompt comes back', async () => {
+  test('azure: size and quality are passed on, the revised prompt is returned', async () => {
     server.answer(async () => json(await readFixture('azure', 'image.json')));
     const answer = await paint('azure', 'gpt-image-1', { prompt: 'A fox', quality: 'high' }, '1024x1024');
     expectPngs(answer, 1);
@@ -67,7 +67,7 @@ describe('images', () => {
     });
   });
 
-  test('what arrived is the answer when another call failed', async () => {
+  test('the images that arrived are the answer when another call failed', async () => {
     let calls = 0;
     server.answer(async () =>
       ++calls === 1 ? json(await readFixture('google', 'image.json')) : json('{}', 500),
@@ -75,7 +75,7 @@ describe('images', () => {
     expectPngs(await paint('google', 'gemini-2.5-flash-image', { prompt: 'A fox', n: 3 }, '1024x1024'), 1);
   });
 
-  test('nothing at all is the failure of the first call', async () => {
+  test('without any image it fails like the first call', async () => {
     server.answer(() =>
       json(JSON.stringify({ error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } }), 429),
     );
@@ -88,7 +88,7 @@ describe('images', () => {
     expect(failure).toMatchObject({ kind: 'rate_limited' });
   });
 
-  test('a picture that the backend’s filter kept back is a rejected prompt', async () => {
+  test('an image withheld by the backend’s filter is a rejected prompt', async () => {
     server.answer(() =>
       json(JSON.stringify({ candidates: [{ finishReason: 'IMAGE_SAFETY', index: 0 }], usageMetadata: {} })),
     );
@@ -98,7 +98,7 @@ describe('images', () => {
     expect(failure).toMatchObject({ kind: 'rejected', publicMessage: 'The backend refused this prompt.' });
   });
 
-  test.each(['anthropic', 'mistral', 'cohere'])('%s makes no images, and says so', async (kind) => {
+  test.each(['anthropic', 'mistral', 'cohere'])('%s refuses image requests', async (kind) => {
     const failure = await paint(kind, 'any', { prompt: 'A fox' }, '1024x1024').catch(
       (error: unknown) => error,
     );
@@ -116,7 +116,7 @@ async function paint(
   const wire = WIRES.find((candidate) => candidate.kind === kind);
   const upstream = wire && makeProvider(wireConfig(wire, server.url));
   if (!upstream) throw new Error(`no provider ${kind}`);
-  // A spread of a loose type forgets which fields it had.
+  // Spreading a loose type loses its field types.
   const request = { model, ...fields } as ImageRequest;
   return upstream.images({ model, request, size, signal: new AbortController().signal, requestId: 'req_1' });
 }

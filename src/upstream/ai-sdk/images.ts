@@ -10,11 +10,11 @@ import type { GeneratedImage, ImageAnswer, UpstreamImageCall } from '../port.ts'
 import { UpstreamFailure } from '../port.ts';
 import { rejected } from './failure.ts';
 import { isObject } from './json.ts';
-import type { ImageSupport, Provider } from './definition.ts';
+import type { ImageSupport, Provider } from './provider.ts';
 
 /**
- * Images of one request, asked for in as many calls as the backend needs. Some of the calls may fail: what arrived is
- * the answer, and is charged for as such; nothing at all is a failure.
+ * The images of one request, in as many calls as the backend needs. If some calls fail, the images that arrived are the
+ * answer and are charged; no image at all is a failure.
  */
 export async function generateImages(
   model: ImageModelV4,
@@ -95,7 +95,7 @@ function usageOf(results: readonly ImageModelV4Result[]): { usage?: unknown } {
   return { usage: { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens } };
 }
 
-/** No image and no error: the backend's filter, when it says that asking again is no use. */
+/** No image and no error: the backend's content filter, if it says that a retry is pointless. */
 function emptyAnswer(results: readonly ImageModelV4Result[]): UpstreamFailure {
   if (results.some(({ isRetryable }) => isRetryable === false))
     return rejected('The backend refused this prompt.');

@@ -11,12 +11,12 @@ export function parseObject(text: string): JSONObject | undefined {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
-    // Not JSON is an ordinary outcome for what comes from outside.
+    // Input from outside is often not JSON.
     return undefined;
   }
 }
 
-/** A shallow copy without the keys whose value is undefined, as JSON would drop them. */
+/** A shallow copy without undefined values, as JSON would drop them. */
 export function defined(fields: Record<string, JSONObject[string] | undefined>): JSONObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 import { defined } from './json.ts';
 import { openAiUsage } from './openai-usage.ts';
-import { baseUrl, needsKey, type Access, type Provider } from './definition.ts';
+import { baseUrl, needsKey, type ProviderAccess, type Provider } from './provider.ts';
 import { strictSchema } from './strict-schema.ts';
 import { canonicalUsage, count, usageField } from './usage.ts';
 
@@ -32,7 +32,7 @@ export const mistral: Provider = {
     }),
 };
 
-/** OpenAI's shape, except that the cached tokens have had three names. */
+/** OpenAI's shape, except that the field of the cached tokens has had three names. */
 export function mistralUsage(raw: unknown) {
   const cached =
     count(raw, 'num_cached_tokens') ?? count(usageField(raw, 'prompt_token_details'), 'cached_tokens');
@@ -45,6 +45,6 @@ export function mistralUsage(raw: unknown) {
   });
 }
 
-function addressOf({ config }: Access): string {
+function addressOf({ config }: ProviderAccess): string {
   return baseUrl(config);
 }

@@ -1,6 +1,6 @@
 import { canonicalUsage, count, usageField } from './usage.ts';
 
-/** OpenAI's own shape, which several providers share: already canonical, but not yet to be trusted. */
+/** OpenAI's own shape, which several providers share: already canonical, but not yet validated. */
 export function openAiUsage(raw: unknown) {
   return canonicalUsage({
     input: count(raw, 'prompt_tokens'),

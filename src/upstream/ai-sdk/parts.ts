@@ -6,18 +6,18 @@ import type {
 import type { ChatMessage, ContentPart } from '../../wire/openai/chat.ts';
 import { rejected } from './failure.ts';
 import { cacheControlOptions } from './cache-control.ts';
-import type { Provider } from './definition.ts';
+import type { Provider } from './provider.ts';
 
 type Content = ChatMessage['content'];
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
 
-/** What the user says: text, images, audio and files, inline or (images) by address. */
+/** The content of a user message: text, images, audio and files, inline or (images) by URL. */
 export function userParts(content: Content, provider: Provider): UserPart[] {
   if (!Array.isArray(content)) return [{ type: 'text', text: content ?? '' }];
   return content.map((part) => ({ ...userPart(part, provider), ...cacheControlOptions(part, provider) }));
 }
 
-/** The text of a message whose role has nothing else to say. */
+/** The text of a message whose role has no other content. */
 export function contentText(content: Content, separator: string): string {
   if (!Array.isArray(content)) return content ?? '';
   return content.map(partText).join(separator);
@@ -73,7 +73,7 @@ function inline(base64: string, mediaType: string): LanguageModelV4FilePart {
   return { type: 'file', mediaType, data: { type: 'data', data: base64 } };
 }
 
-/** Only base64: a percent-encoded image is something no client sends. */
+/** Only base64: no client sends percent-encoded images. */
 function readDataUrl(url: string): { mediaType: string; base64: string } | undefined {
   if (!url.startsWith('data:')) return undefined;
   const comma = url.indexOf(',');
@@ -90,7 +90,7 @@ const IMAGE_TYPES: Record<string, string> = {
   bmp: 'image/bmp',
 };
 
-/** Some backends want the type of an address they fetch; the name is all there is to tell it by. */
+/** Some backends require the type of a URL that they fetch; only its name tells it. */
 function imageTypeOf(url: string): string {
   const extension = /\.([a-z]+)$/i.exec(new URL(url).pathname)?.[1] ?? '';
   return IMAGE_TYPES[extension.toLowerCase()] ?? 'image/jpeg';

@@ -11,7 +11,7 @@ import { PROVIDERS } from './registry.ts';
 const say = (content: ChatMessage['content']): ChatMessage[] => [{ role: 'user', content }];
 
 describe('what the user sends', () => {
-  test('audio and files travel inline with their types', () => {
+  test('audio and files are sent inline with their types', () => {
     const prompt = toPrompt(
       say([
         { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
@@ -32,7 +32,7 @@ describe('what the user sends', () => {
     ]);
   });
 
-  test('an image address goes to backends that fetch it themselves, and Tollgate fetches nothing', () => {
+  test('an image URL is sent to backends that fetch it themselves, and Tollgate fetches nothing', () => {
     for (const provider of Object.values(PROVIDERS)) {
       const messages = say([{ type: 'image_url', image_url: { url: 'https://example.com/a.png?x=1' } }]);
       if (!provider.imageUrls) {
@@ -65,7 +65,7 @@ describe('what the user sends', () => {
 });
 
 describe('tools', () => {
-  test('results of parallel calls share a turn and know their tool', () => {
+  test('results of parallel calls share a turn and name their tool', () => {
     const messages: ChatMessage[] = [
       {
         role: 'assistant',
@@ -94,7 +94,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('arguments that are not a JSON object are refused in words', () => {
+  test('arguments that are not a JSON object are refused with an explanation', () => {
     const call = { id: 'a', type: 'function', function: { name: 'one', arguments: '[1' } };
     expect(() => toPrompt([{ role: 'assistant', content: null, tool_calls: [call] }], mistral)).toThrow(
       'not a JSON object',
@@ -106,7 +106,7 @@ test('an empty turn of the assistant, which backends refuse, is left out', () =>
   expect(toPrompt([{ role: 'assistant', content: '' }], mistral)).toEqual([]);
 });
 
-test('cache marks stay with their message, part and tool, and are dropped where unknown', () => {
+test('cache marks stay with their message, part and tool, and are dropped where unsupported', () => {
   const cache_control = { type: 'ephemeral', ttl: '1h' };
   const request = {
     model: 'any',
@@ -134,7 +134,7 @@ test('cache marks stay with their message, part and tool, and are dropped where 
   expect(JSON.stringify(toCallOptions(request, mistral))).not.toContain('ephemeral');
 });
 
-test('every provider says the same things about itself that shared code asks', () => {
+test('every provider defines the properties that shared code reads', () => {
   for (const [kind, provider] of Object.entries(PROVIDERS)) {
     expect(provider.kind).toBe(kind);
     expect(provider.namespace).not.toBe('');

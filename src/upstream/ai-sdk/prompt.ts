@@ -4,23 +4,23 @@ import { cacheControlOptions, type CacheControlOptions } from './cache-control.t
 import { rejected } from './failure.ts';
 import { isObject, parseObject } from './json.ts';
 import { contentText, toolOutput, userParts } from './parts.ts';
-import type { Provider } from './definition.ts';
+import type { Provider } from './provider.ts';
 
-/** The conversation as the AI SDK takes it: one small function per role. */
+/** The conversation in the AI SDK's format: one small function per role. */
 export function toPrompt(messages: readonly ChatMessage[], provider: Provider): LanguageModelV4Prompt {
-  const talk: Talk = { provider, toolNames: new Map(), prompt: [] };
-  for (const message of messages) SPEAKERS[message.role](message, talk);
+  const talk: PromptState = { provider, toolNames: new Map(), prompt: [] };
+  for (const message of messages) ROLE_CONVERTERS[message.role](message, talk);
   return talk.prompt;
 }
 
-interface Talk {
+interface PromptState {
   readonly provider: Provider;
-  /** Tool results name only the call; backends also want the tool's name. */
+  /** Tool results name only the call; backends also require the tool's name. */
   readonly toolNames: Map<string, string>;
   readonly prompt: LanguageModelV4Message[];
 }
 
-const SPEAKERS: Record<ChatMessage['role'], (message: ChatMessage, talk: Talk) => void> = {
+const ROLE_CONVERTERS: Record<ChatMessage['role'], (message: ChatMessage, talk: PromptState) => void> = {
   system,
   developer: system,
   user,
@@ -28,7 +28,7 @@ const SPEAKERS: Record<ChatMessage['role'], (message: ChatMessage, talk: Talk) =
   tool,
 };
 
-function system(message: ChatMessage, { provider, prompt }: Talk): void {
+function system(message: ChatMessage, { provider, prompt }: PromptState): void {
   const late = prompt.some(({ role }) => role !== 'system');
   for (const block of systemBlocks(message, provider)) {
     if (late && provider.lateSystem === 'as_user') {
@@ -39,7 +39,7 @@ function system(message: ChatMessage, { provider, prompt }: Talk): void {
   }
 }
 
-/** Blocks stay apart only where one of them carries a cache mark, because the mark belongs to its block. */
+/** Blocks stay separate only if one of them has a cache mark, because the mark belongs to its block. */
 function systemBlocks(
   message: ChatMessage,
   provider: Provider,
@@ -58,7 +58,7 @@ function systemBlocks(
   }));
 }
 
-function user(message: ChatMessage, { provider, prompt }: Talk): void {
+function user(message: ChatMessage, { provider, prompt }: PromptState): void {
   prompt.push({
     role: 'user',
     content: userParts(message.content, provider),
@@ -68,7 +68,7 @@ function user(message: ChatMessage, { provider, prompt }: Talk): void {
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
-function assistant(message: ChatMessage, { provider, prompt, toolNames }: Talk): void {
+function assistant(message: ChatMessage, { provider, prompt, toolNames }: PromptState): void {
   const content: AssistantContent = [];
   const text = contentText(message.content, '');
   if (text !== '') content.push({ type: 'text', text });
@@ -83,7 +83,7 @@ function assistant(message: ChatMessage, { provider, prompt, toolNames }: Talk):
       input: toolInput(call.function.arguments),
     });
   }
-  // Backends refuse an empty turn, and clients do keep empty answers in their history.
+  // Backends refuse an empty turn, but clients keep empty answers in their history.
   if (content.length > 0)
     prompt.push({ role: 'assistant', content, ...cacheControlOptions(message, provider) });
 }
@@ -96,8 +96,8 @@ function toolInput(text: string): JSONObject {
 
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content'];
 
-/** Results of parallel calls arrive one by one and belong into one turn. */
-function tool(message: ChatMessage, { provider, prompt, toolNames }: Talk): void {
+/** Results of parallel calls arrive one by one and belong in one turn. */
+function tool(message: ChatMessage, { provider, prompt, toolNames }: PromptState): void {
   const toolCallId = message.tool_call_id ?? '';
   if (toolCallId === '') throw rejected('A message of role tool needs tool_call_id.');
   const toolName = toolNames.get(toolCallId) ?? message.name ?? 'unknown';

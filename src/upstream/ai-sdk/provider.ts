@@ -1,180 +1,98 @@
-import type { EmbeddingModelV4 } from '@ai-sdk/provider';
-import type { UpstreamConfig } from '../../catalog/catalog.ts';
-import { type Clock, systemClock } from '../../std/clock.ts';
-import { kindOf } from '../response.ts';
-import {
-  type AnthropicNative,
-  type ChatAnswer,
-  type UpstreamChatCall,
-  type UpstreamEmbeddingCall,
-  type ImageAnswer,
-  type UpstreamImageCall,
-  type MessagesCall,
-  type Upstream,
-  type UpstreamHealth,
-  UpstreamFailure,
-} from '../port.ts';
-import { RequestForms } from '../openai.ts';
-import { completionOf } from './answer.ts';
-import { outputCap, toCallOptions } from './call-options.ts';
-import { embed } from './embeddings.ts';
-import { asFailure, rejected } from './failure.ts';
-import { generateImages } from './images.ts';
-import type { Access, ProviderLimits, Provider } from './definition.ts';
-import { PROVIDERS } from './registry.ts';
-import { streamEvents } from './stream-events.ts';
-import { makeTransport } from './transport.ts';
+import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
+import { usualAddress } from '../../catalog/address.ts';
+import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
+import type { ChatRequest, ChatUsage } from '../../wire/openai/chat.ts';
+import type { ImageRequest } from '../../wire/openai/images.ts';
+import type { AnthropicNative } from '../port.ts';
 
-/** The upstream of a configuration whose kind is in the table of providers; undefined for other kinds. */
-export function makeProvider(config: UpstreamConfig, parts: ProviderParts = {}): Upstream | undefined {
-  const provider = Object.hasOwn(PROVIDERS, config.kind) ? PROVIDERS[config.kind] : undefined;
-  if (!provider) return undefined;
-  const upstream = new ProviderUpstream(provider, config, parts.clock ?? systemClock);
-  return {
-    name: config.name,
-    chat: (call) => upstream.chat(call),
-    images: (call) => upstream.images(call),
-    embed: (call) => upstream.embed(call),
-    check: (signal) => upstream.check(signal),
-    ...(provider.native && {
-      messages: (call: MessagesCall) =>
-        upstream.native(call, call.maxTokens, (native) => native.messages(call)),
-      countTokens: (call: MessagesCall) =>
-        upstream.native(call, undefined, (native) => native.countTokens(call)),
-    }),
-  };
+/**
+ * A provider is data: only what is special about one backend. Shared code reads these fields and never compares the
+ * provider's name. Nothing here may read the environment: everything comes from the operator's configuration.
+ */
+export interface Provider {
+  readonly kind: string;
+  /** The key under which the AI SDK package expects its own options. */
+  readonly namespace: string;
+  /** Whether the backend fetches image URLs itself. Tollgate never fetches a URL that a client sends. */
+  readonly imageUrls: boolean;
+  /** A system message in mid-conversation: kept, or sent as a user message where the backend refuses it. */
+  readonly lateSystem: 'kept' | 'as_user';
+  readonly logitBias: boolean;
+  /** Its streams are length-prefixed frames instead of lines. */
+  readonly framed?: boolean;
+  /** What the configuration lacks, explained to the operator; undefined if it is complete. */
+  problem(config: UpstreamConfig): string | undefined;
+  /** Imports its package on first use: together they take 25 MB, and most installations need one or none. */
+  open(access: ProviderAccess): Promise<ProviderModels>;
+  /** The backend's usage object in canonical form; undefined if it is missing or cannot be true. */
+  usage(raw: unknown): ChatUsage | undefined;
+  /** A cheap GET that verifies address and key. */
+  check(access: ProviderAccess): { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  /** Fields of a chat request that the AI SDK accepts only as provider options. */
+  requestOptions?(request: ChatRequest): JSONObject;
+  /** `cache_control` of a message, part or tool as provider options. */
+  cacheOptions?(mark: JSONObject): JSONObject;
+  /**
+   * The final change to the request body. The hold covers only `maxTokens`, and AI SDK packages add thinking budgets on
+   * top of the cap, so a provider that supports thinking must bring its body back under the cap here.
+   */
+  fit?(body: JSONObject, limits: ProviderLimits): JSONObject;
+  /** Headers that replace those of the package, for backends that sign the bytes. */
+  authorize?(request: OutgoingRequest, config: UpstreamConfig, now: Date): Promise<Record<string, string>>;
+  images?: ImageSupport;
+  /** The package's own name for the length of an embedding, if it does not accept the standard one. */
+  readonly dimensionsOption?: string;
+  native?(access: ProviderAccess): AnthropicNative;
 }
 
-export interface ProviderParts {
-  readonly clock?: Clock | undefined;
+export interface ProviderModels {
+  readonly chat: (model: string) => LanguageModelV4;
+  readonly image?: (model: string) => ImageModelV4;
+  readonly embedding?: (model: string) => EmbeddingModelV4;
 }
 
-/** Secrets of a configuration that a backend might repeat in its errors. */
-const SECRET_OPTIONS = ['access_key_id', 'secret_access_key', 'session_token', 'resource'];
-const NO_LIMITS: ProviderLimits = { maxTokens: undefined, midTurn: false };
-const CHECK_TIMEOUT_MS = 10_000;
+export interface ImageSupport {
+  /** The requested size as this backend expects it. */
+  shape(size: string): ImageShape;
+  options?(request: ImageRequest): JSONObject;
+}
 
-class ProviderUpstream {
-  readonly #provider: Provider;
-  readonly #config: UpstreamConfig;
-  readonly #clock: Clock;
-  readonly #secrets: readonly string[];
-  readonly #forms: RequestForms;
+export interface ImageShape {
+  readonly size?: `${number}x${number}`;
+  readonly aspectRatio?: `${number}:${number}`;
+}
 
-  constructor(provider: Provider, config: UpstreamConfig, clock: Clock) {
-    this.#provider = provider;
-    this.#config = config;
-    this.#clock = clock;
-    this.#forms = new RequestForms(config.options);
-    const options = SECRET_OPTIONS.map((name) => config.options.get(name) ?? '');
-    this.#secrets = [config.apiKey ?? '', ...config.headers.values(), ...options];
-  }
+/** The configuration that a provider needs for one call, with the only access to the network that it may use. */
+export interface ProviderAccess {
+  readonly config: UpstreamConfig;
+  readonly apiKey: string;
+  readonly headers: Record<string, string>;
+  readonly fetch: typeof fetch;
+}
 
-  chat(call: UpstreamChatCall): Promise<ChatAnswer> {
-    return this.#guarded(call.signal, async () => {
-      const { request, model, signal } = call;
-      const options = toCallOptions(request, this.#provider);
-      const midTurn = request.messages.at(-1)?.role === 'tool';
-      const access = this.#access(signal, {
-        maxTokens: outputCap(request),
-        form: this.#forms.of(call),
-        midTurn,
-      });
-      const { chat } = await this.#provider.open(access);
-      const chatModel = chat(model);
-      const labels = this.#labels(call);
-      if (request.stream) {
-        const { stream } = await chatModel.doStream({ ...options, abortSignal: signal });
-        return { kind: 'events', events: await streamEvents(stream, labels) };
-      }
-      const result = await chatModel.doGenerate({ ...options, abortSignal: signal });
-      return { kind: 'completion', completion: completionOf(result, labels) };
-    });
-  }
+export interface ProviderLimits {
+  readonly maxTokens: number | undefined;
+  /** How requests for this model are written, where models of one API differ. */
+  readonly form?: RequestForm | undefined;
+  /** The conversation ends in tool results, so the model is in the middle of its turn. */
+  readonly midTurn: boolean;
+}
 
-  images(call: UpstreamImageCall): Promise<ImageAnswer> {
-    return this.#guarded(call.signal, async () => {
-      const limits = { ...NO_LIMITS, form: this.#forms.of(call) };
-      const { image } = await this.#provider.open(this.#access(call.signal, limits));
-      const model = image?.(call.model);
-      if (!model)
-        throw new UpstreamFailure('rejected', 'no image models', {
-          publicMessage: 'This backend does not make images.',
-        });
-      return generateImages(model, call, this.#provider);
-    });
-  }
+export interface OutgoingRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
-  embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
-    // A transport serves a few requests only, so each batch of inputs gets its own.
-    const open = async (): Promise<EmbeddingModelV4> => {
-      const { embedding } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
-      if (!embedding) throw rejected('This backend has no embeddings.');
-      return embedding(call.model);
-    };
-    return this.#guarded(call.signal, () => embed(open, call, this.#provider));
-  }
+/** What most providers require: a key. */
+export function needsKey(config: UpstreamConfig): string | undefined {
+  return config.apiKey ? undefined : 'api_key is not set';
+}
 
-  native<Answer>(
-    call: MessagesCall,
-    maxTokens: number | undefined,
-    use: (native: AnthropicNative) => Promise<Answer>,
-  ): Promise<Answer> {
-    return this.#guarded(call.signal, () => {
-      const native = this.#provider.native?.(this.#access(call.signal, { ...NO_LIMITS, maxTokens }));
-      if (!native) throw new UpstreamFailure('rejected', 'not a Messages backend');
-      return use(native);
-    });
-  }
-
-  async check(signal: AbortSignal): Promise<UpstreamHealth> {
-    const startedAt = this.#clock.now();
-    const health = (ok: boolean, detail: string): UpstreamHealth => ({
-      ok,
-      detail,
-      latencyMs: this.#clock.now() - startedAt,
-    });
-    try {
-      const bounded = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
-      const access = this.#access(bounded, NO_LIMITS);
-      const { url, headers } = this.#provider.check(access);
-      const response = await access.fetch(url, { headers });
-      await response.body?.cancel();
-      if (response.ok) return health(true, 'reachable, key accepted');
-      return health(false, `${kindOf(response.status)}: status ${response.status}`);
-    } catch (error) {
-      return health(false, asFailure(error, this.#secrets).message);
-    }
-  }
-
-  /** One place for failures: whatever a package throws is rethrown as an `UpstreamFailure`, an abort as the abort's reason. */
-  async #guarded<Answer>(signal: AbortSignal, work: () => Promise<Answer>): Promise<Answer> {
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      throw asFailure(error, this.#secrets);
-    }
-  }
-
-  #access(signal: AbortSignal, limits: ProviderLimits): Access {
-    const config = this.#config;
-    const problem = this.#provider.problem(config);
-    if (problem !== undefined)
-      throw new UpstreamFailure('unauthorized', `upstream '${config.name}': ${problem}`);
-    const fetch = makeTransport(this.#provider, { config, limits, signal, now: () => this.#clock.now() });
-    return { config, apiKey: config.apiKey ?? '', headers: Object.fromEntries(config.headers), fetch };
-  }
-
-  #labels({ requestId, model, signal }: UpstreamChatCall) {
-    return {
-      id: `chatcmpl-${requestId}`,
-      model,
-      created: Math.floor(this.#clock.now() / 1000),
-      signal,
-      usage: (raw: unknown) => this.#provider.usage(raw),
-      failure: (thrown: unknown) => asFailure(thrown, this.#secrets),
-    };
-  }
+/** The configured address, with the usual path if only a host was given: `/v1` is often left out. */
+export function baseUrl(config: UpstreamConfig, usual = usualAddress(config) ?? ''): string {
+  const url = new URL(config.baseUrl ?? usual);
+  if (url.pathname === '/') url.pathname = new URL(usual).pathname;
+  return url.href.replace(/\/+$/, '');
 }

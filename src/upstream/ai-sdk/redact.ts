@@ -1,6 +1,6 @@
 import { redactMessage as scrubWords } from '../response.ts';
 
-/** A backend's words without what is not the client's: also the configured secrets and the operator's resource names. */
+/** A backend's message without the configured secrets and the operator's resource names. */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) {
@@ -10,5 +10,5 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 }
 
 const HIDDEN = '‹removed›';
-/** Shorter values are configuration like `eu`, and would turn words into gaps. */
+/** Shorter values are settings like `eu`, and removing them would damage ordinary words. */
 const MIN_SECRET_LENGTH = 6;

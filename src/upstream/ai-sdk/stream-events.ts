@@ -5,14 +5,14 @@ import { asError } from './failure.ts';
 import { type Part, reduce, STREAM_START, type StreamFinish, type StreamState } from './stream.ts';
 
 /**
- * The parts of an AI SDK stream as canonical events. Waits for the first part that says something: a failure before it
- * is thrown, so that the relay can try elsewhere; one after it becomes an error event, and the stream ends there.
+ * The parts of an AI SDK stream as canonical events. Waits for the first part with content: a failure before it is
+ * thrown, so that the relay can try another backend; a later one becomes an error event that ends the stream.
  */
 export async function streamEvents(
   parts: ReadableStream<Part>,
   answer: StreamEnvelope,
 ): Promise<ReadableStream<StreamEvent>> {
-  const pump = new Pump(parts.getReader(), answer);
+  const pump = new PartReader(parts.getReader(), answer);
   const first = await pump.next();
   return new ReadableStream<StreamEvent>({
     start(controller) {
@@ -42,9 +42,9 @@ export interface StreamEnvelope {
   failure(thrown: unknown): UpstreamFailure;
 }
 
-const READ_OUT_MS = 1_000;
+const DRAIN_TIMEOUT_MS = 1_000;
 
-class Pump {
+class PartReader {
   readonly #reader: ReadableStreamDefaultReader<Part>;
   readonly #answer: StreamEnvelope;
   #state: StreamState = STREAM_START;
@@ -55,7 +55,7 @@ class Pump {
     this.#answer = answer;
   }
 
-  /** Events for the client, as soon as there are some. Throws what ended the stream when it was not a finish. */
+  /** The next events for the client. Throws the reason if the stream ended without a finish. */
   async next(): Promise<readonly StreamEvent[]> {
     try {
       for (;;) {
@@ -74,17 +74,19 @@ class Pump {
 
   async stop(): Promise<void> {
     this.over = true;
-    // A stream that already failed cannot be cancelled, and need not be.
+    // A stream that has already failed cannot be cancelled.
     await this.#reader.cancel().catch(() => undefined);
   }
 
-  /** The last bytes are read, so that the connection can serve again; a backend that does not close it loses it. */
-  #readOut(): void {
-    const timer = setTimeout(() => void this.stop(), READ_OUT_MS);
+  /**
+   * Reads the last bytes, so that the connection can be reused; if the backend does not close in time, it is cancelled.
+   */
+  #drain(): void {
+    const timer = setTimeout(() => void this.stop(), DRAIN_TIMEOUT_MS);
     const rest = async (): Promise<void> => {
       while (!(await this.#reader.read()).done);
     };
-    // The answer is complete: how the connection ends after it concerns nobody.
+    // The answer is complete, so how the connection ends does not matter.
     void rest()
       .catch(() => undefined)
       .finally(() => clearTimeout(timer));
@@ -93,7 +95,7 @@ class Pump {
   #last(end: StreamFinish): readonly StreamEvent[] {
     if (end.kind === 'error') throw asError(end.error);
     this.over = true;
-    this.#readOut();
+    this.#drain();
     const role: ChatDelta = this.#state.started ? {} : { role: 'assistant', content: '' };
     const usage = this.#answer.usage(end.usage);
     const counted = usage ? [chunkEvent(this.#answer, { choices: [], usage })] : [];

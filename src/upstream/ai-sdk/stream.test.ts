@@ -16,7 +16,7 @@ const finish = (unified: 'stop' | 'other' | 'interrupted' | 'error', raw?: strin
 });
 
 describe('a stream is a fold', () => {
-  test('the first delta says whose it is, and only the first', () => {
+  test('the first delta has the role, and only the first', () => {
     const { deltas } = run([
       { type: 'reasoning-delta', id: '0', delta: 'Hm' },
       { type: 'text-delta', id: '1', delta: 'Hi' },
@@ -24,7 +24,7 @@ describe('a stream is a fold', () => {
     expect(deltas).toEqual([{ role: 'assistant', reasoning_content: 'Hm' }, { content: 'Hi' }]);
   });
 
-  test('a tool call whose input is streamed is not told twice', () => {
+  test('a tool call whose input is streamed is not sent twice', () => {
     const { deltas } = run([
       { type: 'tool-input-start', id: 'a', toolName: 'one' },
       { type: 'tool-input-delta', id: 'a', delta: '{"x":' },
@@ -36,7 +36,7 @@ describe('a stream is a fold', () => {
     expect(inputs(deltas)).toEqual(['{"x":1}']);
   });
 
-  test('a tool call that comes at once, or with its input at the end, is told whole', () => {
+  test('a tool call that arrives at once, or with its input at the end, is sent whole', () => {
     const { deltas } = run([
       { type: 'tool-call', toolCallId: 'a', toolName: 'one', input: '{"x":1}' },
       { type: 'tool-input-start', id: 'b', toolName: 'two' },
@@ -61,7 +61,7 @@ describe('a stream is a fold', () => {
     expect(deltas.map(({ tool_calls }) => tool_calls?.[0]?.index)).toEqual([0, 1, 1, 0]);
   });
 
-  test('what the backend’s own tools do is not a call for the client', () => {
+  test('calls of the backend’s own tools are not sent to the client', () => {
     const { deltas, state } = run([
       { type: 'tool-input-start', id: 'a', toolName: 'web_search', providerExecuted: true },
       { type: 'tool-input-delta', id: 'a', delta: '{}' },
@@ -90,7 +90,7 @@ describe('a stream is a fold', () => {
     });
   });
 
-  test('a step changes nothing of the state before it', () => {
+  test('a step does not change the previous state', () => {
     const before = run([{ type: 'tool-input-start', id: 'a', toolName: 'one' }]).state;
     reduce(before, { type: 'tool-input-start', id: 'b', toolName: 'two' });
     expect([...before.tools.keys()]).toEqual(['a']);

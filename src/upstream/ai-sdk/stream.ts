@@ -3,8 +3,8 @@ import type { ChatDelta, FinishReason } from '../../wire/openai/chat.ts';
 import { finishReason } from './finish.ts';
 
 /**
- * A stream is a fold: each part of the AI SDK's stream, by one small function of its kind, gives the next state and
- * the deltas to send. A stream that is over without a finish was cut, and `end` stays undefined.
+ * A stream is a fold: for each part of the AI SDK's stream, one small function for its type returns the next state and
+ * the deltas to send. A stream that ends without a finish was cut off, and `end` stays undefined.
  */
 export function reduce(state: StreamState, part: Part): Step {
   // The table is exhaustive by its type; the compiler cannot see that key and argument belong together.
@@ -39,34 +39,34 @@ export type Part = LanguageModelV4StreamPart;
 type PartOf<Type extends Part['type']> = Extract<Part, { type: Type }>;
 
 function textDelta(state: StreamState, part: PartOf<'text-delta'>): Step {
-  return part.delta === '' ? nothing(state) : say(state, { content: part.delta });
+  return part.delta === '' ? ignorePart(state) : emitDelta(state, { content: part.delta });
 }
 
 function reasoningDelta(state: StreamState, part: PartOf<'reasoning-delta'>): Step {
-  return part.delta === '' ? nothing(state) : say(state, { reasoning_content: part.delta });
+  return part.delta === '' ? ignorePart(state) : emitDelta(state, { reasoning_content: part.delta });
 }
 
 function toolInputStart(state: StreamState, part: PartOf<'tool-input-start'>): Step {
-  if (part.providerExecuted || state.tools.has(part.id)) return nothing(state);
+  if (part.providerExecuted || state.tools.has(part.id)) return ignorePart(state);
   return openTool(state, { id: part.id, name: part.toolName, input: '' });
 }
 
 function toolInputDelta(state: StreamState, part: PartOf<'tool-input-delta'>): Step {
   const slot = state.tools.get(part.id);
-  if (!slot || part.delta === '') return nothing(state);
+  if (!slot || part.delta === '') return ignorePart(state);
   const tools = slot.hasInput ? state.tools : new Map(state.tools).set(part.id, { ...slot, hasInput: true });
-  return say(
+  return emitDelta(
     { ...state, tools },
     { tool_calls: [{ index: slot.index, function: { arguments: part.delta } }] },
   );
 }
 
-/** The whole call: news only for backends that do not stream its input. */
+/** The whole call, which is new only from backends that do not stream its input. */
 function toolCall(state: StreamState, part: PartOf<'tool-call'>): Step {
-  if (part.providerExecuted) return nothing(state);
+  if (part.providerExecuted) return ignorePart(state);
   const slot = state.tools.get(part.toolCallId);
   if (!slot) return openTool(state, { id: part.toolCallId, name: part.toolName, input: part.input });
-  if (slot.hasInput) return nothing(state);
+  if (slot.hasInput) return ignorePart(state);
   return toolInputDelta(state, { type: 'tool-input-delta', id: part.toolCallId, delta: part.input });
 }
 
@@ -80,32 +80,32 @@ function error(state: StreamState, part: PartOf<'error'>): Step {
   return ended(state, { kind: 'error', error: part.error });
 }
 
-function nothing(state: StreamState): Step {
+function ignorePart(state: StreamState): Step {
   return { state, deltas: [] };
 }
 
-/** What the canonical form has no place for: block borders, sources, files, what the backend's own tools did. */
+/** The canonical form has no place for block boundaries, sources, files and the backend's own tools. */
 const STEPS: { readonly [Type in Part['type']]: (state: StreamState, part: PartOf<Type>) => Step } = {
-  'text-start': nothing,
+  'text-start': ignorePart,
   'text-delta': textDelta,
-  'text-end': nothing,
-  'reasoning-start': nothing,
+  'text-end': ignorePart,
+  'reasoning-start': ignorePart,
   'reasoning-delta': reasoningDelta,
-  'reasoning-end': nothing,
+  'reasoning-end': ignorePart,
   'tool-input-start': toolInputStart,
   'tool-input-delta': toolInputDelta,
-  'tool-input-end': nothing,
+  'tool-input-end': ignorePart,
   'tool-call': toolCall,
-  'tool-result': nothing,
-  'tool-approval-request': nothing,
-  'stream-start': nothing,
-  'response-metadata': nothing,
-  'reasoning-file': nothing,
-  custom: nothing,
-  file: nothing,
-  source: nothing,
-  ping: nothing,
-  raw: nothing,
+  'tool-result': ignorePart,
+  'tool-approval-request': ignorePart,
+  'stream-start': ignorePart,
+  'response-metadata': ignorePart,
+  'reasoning-file': ignorePart,
+  custom: ignorePart,
+  file: ignorePart,
+  source: ignorePart,
+  ping: ignorePart,
+  raw: ignorePart,
   finish,
   error,
 };
@@ -119,11 +119,11 @@ function openTool(state: StreamState, call: { id: string; name: string; input: s
     type: 'function' as const,
     function: { name: call.name, arguments: call.input },
   };
-  return say({ ...state, tools }, { tool_calls: [opened] });
+  return emitDelta({ ...state, tools }, { tool_calls: [opened] });
 }
 
-/** The first delta of an answer says whose it is. */
-function say(state: StreamState, delta: ChatDelta): Step {
+/** The first delta of an answer carries the role. */
+function emitDelta(state: StreamState, delta: ChatDelta): Step {
   if (state.started) return { state, deltas: [delta] };
   return { state: { ...state, started: true }, deltas: [{ role: 'assistant', ...delta }] };
 }

@@ -5,7 +5,7 @@ import { fitBudget, fitThinking } from './thinking.ts';
 const enabled = (budget_tokens: number) => ({ type: 'enabled', budget_tokens });
 
 describe('thinking stays under the cap of the hold', () => {
-  test('a budget below the cap is left alone', () => {
+  test('a budget below the cap is unchanged', () => {
     expect(fitThinking(enabled(2000), { maxTokens: 4000, midTurn: false })).toEqual(enabled(2000));
   });
 
@@ -17,7 +17,7 @@ describe('thinking stays under the cap of the hold', () => {
     expect(fitThinking(enabled(4000), { maxTokens: 2000, midTurn: false })).toBeUndefined();
   });
 
-  test('a turn that goes on after tool results cannot think with a budget, but adaptively', () => {
+  test('a turn that continues after tool results can think adaptively, but not with a budget', () => {
     expect(fitThinking(enabled(2000), { maxTokens: 4000, midTurn: true })).toBeUndefined();
     expect(fitThinking({ type: 'adaptive' }, { maxTokens: 10, midTurn: true })).toEqual({ type: 'adaptive' });
   });
@@ -26,7 +26,7 @@ describe('thinking stays under the cap of the hold', () => {
     expect(fitBudget({ token_budget: 9 }, 'token_budget', undefined)).toEqual({ token_budget: 9 });
   });
 
-  test('Nova’s highest effort, which takes no cap, gives way to the cap', () => {
+  test('Nova’s highest effort, which does not accept a cap, is lowered because of the cap', () => {
     const body = {
       messages: [],
       additionalModelRequestFields: { reasoningConfig: { type: 'enabled', maxReasoningEffort: 'high' } },

@@ -1,12 +1,12 @@
 import type { JSONObject } from '@ai-sdk/provider';
 import { isObject } from './json.ts';
-import type { ProviderLimits } from './definition.ts';
+import type { ProviderLimits } from './provider.ts';
 
 /**
- * Claude's thinking with a fixed budget, brought under the cap: the budget is part of `max_tokens` at the backend, and
- * must be smaller than it. Undefined means that this request goes without thinking: there is no room, or the turn goes
- * on after tool results without the signed thinking that began it, which the OpenAI dialect cannot carry and the
- * backend would refuse. Adaptive thinking has no budget and no such rule.
+ * Claude's thinking with a fixed budget, lowered to fit the cap: at the backend the budget is part of `max_tokens` and
+ * must be smaller. Undefined means that this request goes without thinking: there is no room for it, or the turn
+ * continues after tool results without the signed thinking that began it, which the OpenAI dialect cannot carry and the
+ * backend requires. Adaptive thinking has no budget and no such rule.
  */
 export function fitThinking(thinking: unknown, limits: ProviderLimits): JSONObject | undefined {
   if (!isObject(thinking)) return undefined;
@@ -15,10 +15,10 @@ export function fitThinking(thinking: unknown, limits: ProviderLimits): JSONObje
   return fitBudget(thinking, 'budget_tokens', limits.maxTokens);
 }
 
-/** The smallest budget that the backends take. */
+/** The smallest budget that the backends accept. */
 const MIN_BUDGET = 1024;
 
-/** At most half of the cap for thinking, so that there is an answer too. */
+/** At most half of the cap is for thinking, so that there is room for an answer. */
 export function fitBudget(
   thinking: JSONObject,
   key: string,

@@ -4,7 +4,7 @@ import { signRequest } from './aws-signature.ts';
 import { REQUESTS } from './testing/requests.ts';
 import { startScriptedServer, type ScriptedServer } from './testing/scripted-server.ts';
 import { readFixture, wireConfig, WIRES, type Wire } from './testing/wires.ts';
-import { makeProvider } from './provider.ts';
+import { makeProvider } from './provider-upstream.ts';
 
 let server: ScriptedServer;
 
@@ -16,8 +16,8 @@ afterEach(() => server.stop());
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 
-describe('the way to the network', () => {
-  test('Bedrock’s signature is over the very bytes that go out, lowered cap and all', async () => {
+describe('the transport', () => {
+  test('Bedrock’s signature covers the bytes that are really sent, with the lowered cap', async () => {
     server.answer(async () => json(await readFixture('bedrock', 'text.json')));
     const wire = wireOf('bedrock');
     const keys = {
@@ -54,7 +54,7 @@ describe('the way to the network', () => {
     }
   });
 
-  test('an answer that is continued without end is cut after a few requests', async () => {
+  test('an answer that is continued without end is cut off after a few requests', async () => {
     const candidate = {
       content: { parts: [{ text: 'x' }] },
       finishReason: 'CONTINUATION',
@@ -66,7 +66,7 @@ describe('the way to the network', () => {
     expect(server.requests).toHaveLength(8);
   });
 
-  test('the wait that Google puts into the body is understood', async () => {
+  test('the delay that Google puts in the body is read', async () => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17.5s' }];
     server.answer(() =>
       json(
@@ -79,7 +79,7 @@ describe('the way to the network', () => {
     });
   });
 
-  test('after tool results Claude goes on without a thinking budget, which it would refuse there', async () => {
+  test('after tool results Claude continues without a thinking budget, which it would refuse there', async () => {
     const [question, calls, first, second] = REQUESTS.tools.messages;
     const messages = [question, calls, first, second] as ChatRequest['messages'];
     for (const kind of ['anthropic', 'bedrock']) {
@@ -91,7 +91,7 @@ describe('the way to the network', () => {
     }
   });
 
-  test('an address with a path of its own is taken as it is', async () => {
+  test('an address with a path is used unchanged', async () => {
     server.answer(async () => json(await readFixture('anthropic', 'text.json')));
     const wire = wireOf('anthropic');
     const upstream = makeProvider(wireConfig(wire, `${server.url}/proxy/claude/`));
@@ -104,7 +104,7 @@ describe('the way to the network', () => {
     expect(server.requests[0]?.path).toBe('/proxy/claude/messages');
   });
 
-  test('Azure’s older addresses carry deployment and version', async () => {
+  test('Azure’s older addresses contain deployment and version', async () => {
     server.answer(async () => json(await readFixture('azure', 'text.json')));
     const wire = wireOf('azure');
     const options = new Map([['deployment_urls', 'true']]);

@@ -2,20 +2,20 @@ import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { parseObject } from './json.ts';
-import type { ProviderLimits, Provider } from './definition.ts';
+import type { ProviderLimits, Provider } from './provider.ts';
 
 /**
- * The one way from a provider's package to the network, made anew for each call. It never follows a redirect (the key
- * would go along), holds the body under the cap, bounds what comes back, and bounds how often a package may ask.
+ * The only access of a provider's package to the network, made for each call. It never follows a redirect (the key
+ * would be sent along), keeps the body under the cap, and limits the size of answers and the number of requests.
  */
 export function makeTransport(provider: Provider, call: TransportCall): typeof fetch {
-  let asked = 0;
+  let requests = 0;
   const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    if (++asked > MAX_REQUESTS)
+    if (++requests > MAX_REQUESTS)
       throw new UpstreamFailure('protocol', `more than ${MAX_REQUESTS} requests for one call`);
     const url = input instanceof Request ? input.url : String(input);
     const prepared = await prepare(provider, call, url, init);
-    const response = await ask(
+    const response = await fetchUpstream(
       url,
       { ...prepared, redirect: 'manual', timeout: false, signal: call.signal },
       call.signal,
@@ -39,7 +39,7 @@ export interface TransportCall {
   readonly now: () => number;
 }
 
-/** One answer may need continuations at backends that cap a single response; an endless chain of them is a fault. */
+/** Backends that cap a single response may need continuations for one answer; an endless chain of them is a failure. */
 const MAX_REQUESTS = 8;
 
 async function prepare(
@@ -48,7 +48,7 @@ async function prepare(
   url: string,
   init: RequestInit,
 ): Promise<RequestInit> {
-  // Compressed events would be held back until a block is full.
+  // A compressed stream would be held back until a block is full.
   const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(new Headers(init.headers)) };
   const fitted =
     typeof init.body === 'string' && provider.fit ? fitText(provider, init.body, call.limits) : init.body;
@@ -67,7 +67,7 @@ function fitText(provider: Provider, body: string, limits: ProviderLimits): stri
   return parsed && provider.fit ? JSON.stringify(provider.fit(parsed, limits)) : body;
 }
 
-async function ask(url: string, init: BunFetchRequestInit, signal: AbortSignal): Promise<Response> {
+async function fetchUpstream(url: string, init: BunFetchRequestInit, signal: AbortSignal): Promise<Response> {
   try {
     return await fetch(url, init);
   } catch (error) {

@@ -95,18 +95,18 @@ for (const { name, usage, raw } of NORMALISERS) {
       });
     });
 
-    test('a count that cannot be one is no usage at all', () => {
+    test('an invalid count makes the whole usage invalid', () => {
       for (const value of HOSTILE) {
         expect(usage(raw(10, 0, 0, value))).toBeUndefined();
         expect(usage(raw(value, 0, 0, 7))).toBeUndefined();
       }
     });
 
-    test('anything instead of a usage object is no usage', () => {
+    test('anything but a usage object is no usage', () => {
       for (const value of [undefined, null, 'usage', 7, [], {}]) expect(usage(value)).toBeUndefined();
     });
 
-    test('whatever a backend says, what comes out is whole, not negative, and adds up', () => {
+    test('whatever a backend reports, the counts are integers, not negative, and add up', () => {
       const anything = fc.oneof(
         fc.integer(),
         fc.double(),
@@ -145,7 +145,7 @@ test('Gemini counts thoughts and its own tools beside prompt and answer', () => 
   });
 });
 
-test('Anthropic’s compaction is billed work; another model’s advice is not ours', () => {
+test('Anthropic’s compaction is counted; another model’s iterations are not', () => {
   const iterations = [
     { type: 'compaction', input_tokens: 1000, output_tokens: 100 },
     { type: 'message', input_tokens: 200, output_tokens: 20 },
@@ -155,7 +155,7 @@ test('Anthropic’s compaction is billed work; another model’s advice is not o
   expect(anthropicUsage(raw)).toMatchObject({ prompt_tokens: 1200, completion_tokens: 120 });
 });
 
-test('Mistral’s older names of cached tokens count too', () => {
+test('Mistral’s older names of cached tokens are read too', () => {
   const raw = { prompt_tokens: 10, completion_tokens: 1 };
   expect(mistralUsage({ ...raw, prompt_tokens_details: { cached_tokens: 4 } })).toMatchObject({
     prompt_tokens_details: { cached_tokens: 4 },

@@ -1,18 +1,18 @@
 import type { ChatUsage } from '../../wire/openai/chat.ts';
 
-/** What a backend counted, in the terms of its own usage object; undefined means that it did not say. */
+/** What a backend counted, in its own usage object; undefined means that it did not report it. */
 export interface Counts {
-  /** Every input token, those read from and written to a cache included. */
+  /** All input tokens, including those read from and written to a cache. */
   readonly input: number | undefined;
   readonly cached: number | undefined;
-  /** Every output token, reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly output: number | undefined;
   readonly reasoning?: number | undefined;
 }
 
 /**
- * Canonical usage from a backend's counts. A number that is negative, fractional, infinite, text or absurd is a lie or
- * a fault: then there is no usage at all, and the relay counts for itself. Zero is a number like any other.
+ * Canonical usage from a backend's counts. If any number is negative, fractional, infinite, textual or absurdly large,
+ * there is no usage at all, and the relay counts for itself. Zero is a valid number.
  */
 export function canonicalUsage(counts: Counts): ChatUsage | undefined {
   const { input, output } = counts;
@@ -29,7 +29,7 @@ export function canonicalUsage(counts: Counts): ChatUsage | undefined {
 /** No single answer of any model comes near this. */
 const MAX_TOKENS = 100_000_000;
 
-/** One count of a raw usage object: null and absent are `undefined`, and so is what cannot be a count. */
+/** One count of a raw usage object: `undefined` if it is null, absent or not a valid count. */
 export function count(raw: unknown, key: string): number | undefined {
   const value = usageField(raw, key);
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TOKENS
@@ -37,7 +37,10 @@ export function count(raw: unknown, key: string): number | undefined {
     : undefined;
 }
 
-/** Like {@link count} for a part that backends leave out when it is nothing; what is there but no count spoils the sum. */
+/**
+ * Like {@link count} for a part that backends leave out when it is zero; a value that is not a count makes the sum
+ * invalid.
+ */
 export function countOrZero(raw: unknown, key: string): number | undefined {
   const value = usageField(raw, key);
   return value === undefined || value === null ? 0 : count(raw, key);

@@ -3,16 +3,16 @@ import type { MessagesReading } from '../port.ts';
 import { anthropicUsage } from '../ai-sdk/anthropic-usage.ts';
 import { isObject, parseObject } from '../ai-sdk/json.ts';
 
-/** What the events of a Messages stream have told so far. */
+/** What the events of a Messages stream have reported so far. */
 export interface MessagesReaderState {
-  /** Something of the answer itself has come; an error before it can still be answered by another backend. */
+  /** Content has arrived; a failure before that can still be retried at another backend. */
   readonly began: boolean;
   readonly ended: boolean;
   readonly failed: boolean;
   readonly error: { readonly status: number; readonly message: string };
-  /** Of `message_start`, with what `message_delta` said later laid over it. */
+  /** From `message_start`, merged with the later `message_delta`. */
   readonly usage: JSONObject;
-  /** The output count of `message_start` is not final; only that of `message_delta` is, if nothing is written after it. */
+  /** The output count of `message_start` is not final; only that of `message_delta` is, if no text follows it. */
   readonly isUsageFinal: boolean;
   readonly stopReason: string | undefined;
   readonly text: string;
@@ -29,14 +29,14 @@ export const START: MessagesReaderState = {
   text: '',
 };
 
-/** One event, by one small function of its kind; unknown kinds are for the client, not for us. */
+/** One event, by one small function for its type; unknown types are only passed on. */
 export function readMessagesEvent(state: MessagesReaderState, data: string): MessagesReaderState {
   const event = parseObject(data);
   const step = event && typeof event.type === 'string' ? STEPS.get(event.type) : undefined;
   return event && step ? step(state, event) : state;
 }
 
-/** A whole message at once. */
+/** A whole message. */
 export function readMessage(message: JSONObject): MessagesReaderState {
   const texts = Array.isArray(message.content) ? message.content.map(blockText) : [];
   return {
@@ -90,7 +90,7 @@ function messageDelta(state: MessagesReaderState, { delta, usage }: JSONObject):
   return { ...state, stopReason, isUsageFinal: isObject(usage), usage: { ...state.usage, ...later } };
 }
 
-/** The statuses that the backend gives the same errors outside of a stream. */
+/** The statuses of the same errors outside of a stream. */
 const STATUSES: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,

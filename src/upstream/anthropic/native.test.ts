@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { UpstreamFailure, type NativeAnswer, type MessagesCall, type Upstream } from '../port.ts';
 import { inPieces, startScriptedServer, type ScriptedServer } from '../ai-sdk/testing/scripted-server.ts';
 import { readFixture, streamFixture, wireConfig, WIRES, type Wire } from '../ai-sdk/testing/wires.ts';
-import { makeProvider } from '../ai-sdk/provider.ts';
+import { makeProvider } from '../ai-sdk/provider-upstream.ts';
 
 const wire = WIRES.find(({ kind }) => kind === 'anthropic') as Wire;
 let server: ScriptedServer;
@@ -24,7 +24,7 @@ const BODY = {
 };
 
 describe('a Messages request to an Anthropic backend', () => {
-  test('goes out as it came, but for the model’s name and a cap above the hold', async () => {
+  test('is sent unchanged except for the model’s name and a cap above the hold', async () => {
     server.answer(async () => json(await readFixture('anthropic', 'text.json')));
     await messages({ body: BODY, version: '2026-10-21', beta: 'a-1,b-2' });
     const [sent] = server.requests;
@@ -46,7 +46,7 @@ describe('a Messages request to an Anthropic backend', () => {
     expect(server.requests[2]?.body.thinking).toEqual({ type: 'enabled', budget_tokens: 5000 });
   });
 
-  test('a whole answer comes back byte for byte, and its usage is read', async () => {
+  test('a whole answer is returned byte for byte, and its usage is read', async () => {
     const text = await readFixture('anthropic', 'cached.json');
     server.answer(() => json(text));
     const answer = await messages({ body: BODY });
@@ -82,7 +82,7 @@ describe('a Messages request to an Anthropic backend', () => {
     expect(answer.reading().text).toBe('Six times seven.42');
   });
 
-  test('a stream without its end gets an error event, and its usage is not taken for final', async () => {
+  test('a stream without its end gets an error event, and its usage is not final', async () => {
     const bytes = await streamFixture(wire, 'text');
     server.answer(() => stream(bytes.slice(0, Math.floor(bytes.length * 0.7))));
     const answer = await messages({ body: { ...BODY, stream: true } });
@@ -97,7 +97,7 @@ describe('a Messages request to an Anthropic backend', () => {
     expect(failure).toMatchObject({ kind: 'rate_limited', status: 429 });
   });
 
-  test('an error event later is passed on as it is', async () => {
+  test('a later error event is passed on unchanged', async () => {
     const bytes = await streamFixture(wire, 'error-late');
     const begun = Promise.withResolvers<void>();
     const error = bytes.length - 100;
@@ -121,7 +121,7 @@ describe('a Messages request to an Anthropic backend', () => {
     if (kind === 'rejected') expect(failure).toMatchObject({ publicMessage: 'messages: field required' });
   });
 
-  test('count_tokens is asked without a cap that the client did not send', async () => {
+  test('count_tokens is called without a cap if the client sent none', async () => {
     server.answer(() => json('{"input_tokens":42}'));
     const { max_tokens: _, ...body } = BODY;
     const bytes = await upstream().countTokens?.(call({ body, maxTokens: Number.MAX_SAFE_INTEGER }));
@@ -136,7 +136,7 @@ describe('a Messages request to an Anthropic backend', () => {
   });
 });
 
-/** The second part comes when the test says so. */
+/** The second part is sent when the test releases it. */
 function inTwo(first: Uint8Array, gate: Promise<void>, second: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async start(controller) {

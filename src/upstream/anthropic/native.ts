@@ -11,7 +11,7 @@ import {
   START,
 } from './messages-reader.ts';
 
-/** Forwards Messages requests as they are and watches what comes back; `fetch` keeps the cap and the bounds. */
+/** Forwards Messages requests unchanged and observes the answers; `fetch` enforces the cap and the size limits. */
 export function anthropicNative(
   address: string,
   headers: Record<string, string>,
@@ -68,9 +68,9 @@ function wholeAnswer(body: Uint8Array): NativeAnswer {
   return { kind: 'whole', body, reading: () => readingOf(state) };
 }
 
-/** A failure before the first event that says something is thrown; one after it becomes an error event. */
+/** A failure before the first event with content is thrown; a later one becomes an error event. */
 async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<NativeAnswer> {
-  const watch = new Watch(body.getReader());
+  const watch = new MessagesObserver(body.getReader());
   const first = await watch.untilFirstEvent();
   return {
     kind: 'stream',
@@ -96,7 +96,7 @@ async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSigna
   };
 }
 
-class Watch {
+class MessagesObserver {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #events = new SseReader();
   #state: MessagesReaderState = START;
@@ -143,7 +143,7 @@ class Watch {
   }
 
   async stop(): Promise<void> {
-    // A body that already failed cannot be cancelled, and need not be.
+    // A body that has already failed cannot be cancelled.
     await this.#reader.cancel().catch(() => undefined);
   }
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { UpstreamFailure } from '../port.ts';
 
-/** A stream of parts as the whole result it stands for. */
+/** Collects a stream of parts into a whole result. */
 export async function collectParts(
   stream: ReadableStream<LanguageModelV4StreamPart>,
 ): Promise<LanguageModelV4GenerateResult> {

@@ -28,16 +28,16 @@ export interface EngineOptions {
   readonly load: () => Promise<LlamaPackage>;
 }
 
-/** One model in memory, loaded when it is first needed. The caller sees to it that it generates one answer at a time. */
+/** One model in memory, loaded on first use. The caller ensures that it generates one answer at a time. */
 export class Engine {
   readonly #options: EngineOptions;
-  #loaded: Promise<Loaded> | undefined;
+  #loaded: Promise<LoadedModel> | undefined;
 
   constructor(options: EngineOptions) {
     this.#options = options;
   }
 
-  /** Generates one answer, telling its parts as they come; the last is a finish. */
+  /** Generates one answer and emits its parts as they come; the last one is a finish. */
   async generate(request: ChatRequest, signal: AbortSignal, emit: Emit): Promise<void> {
     const history = toHistory(request);
     const loaded = await this.#load();
@@ -63,7 +63,7 @@ export class Engine {
   }
 
   async #respond(
-    loaded: Loaded,
+    loaded: LoadedModel,
     history: LlamaHistoryItem[],
     options: LlamaGenerateOptions,
   ): Promise<string> {
@@ -79,8 +79,8 @@ export class Engine {
     }
   }
 
-  /** A load that failed is tried again by the next request: the file may be there by then. */
-  #load(): Promise<Loaded> {
+  /** A failed load is retried by the next request: the file may exist by then. */
+  #load(): Promise<LoadedModel> {
     this.#loaded ??= load(this.#options).catch((error: unknown) => {
       this.#loaded = undefined;
       throw error;
@@ -89,7 +89,7 @@ export class Engine {
   }
 }
 
-interface Loaded {
+interface LoadedModel {
   readonly package: LlamaPackage;
   readonly llama: Llama;
   readonly model: LlamaModel;
@@ -103,7 +103,7 @@ async function load({
   threads,
   gpuLayers,
   load: importPackage,
-}: EngineOptions): Promise<Loaded> {
+}: EngineOptions): Promise<LoadedModel> {
   const llamaPackage = await importPackage().catch((cause: unknown) => {
     throw new UpstreamFailure('connect', INSTALL_HINT, { cause });
   });
@@ -121,7 +121,7 @@ async function load({
   }
 }
 
-/** A context that does not fit into memory must not leave the model there. */
+/** If the context does not fit into memory, the model must not stay there. */
 async function contextOf(
   model: LlamaModel,
   { contextSize, threads }: Pick<EngineOptions, 'contextSize' | 'threads'>,
@@ -168,7 +168,7 @@ async function grammarFor(
   });
 }
 
-/** What the template adds around a message differs by model; this is on the safe side of all. */
+/** What the template adds around a message differs by model; this is an upper bound. */
 const TOKENS_PER_MESSAGE = 8;
 
 function countTokens(model: LlamaModel, history: readonly LlamaHistoryItem[]): number {

@@ -90,7 +90,7 @@ describe('a local GGUF model', () => {
     });
   });
 
-  test('a stream tells each piece as it comes and ends in usage and [DONE]', async () => {
+  test('a stream sends each piece as it comes and ends in usage and [DONE]', async () => {
     const llama = scriptedLlama(['Hello', ' you'], 'maxTokens');
     const answer = await ask(makeGguf(config({ path }), llama), { ...REQUEST, stream: true });
     const events = await eventData(answer);
@@ -106,7 +106,7 @@ describe('a local GGUF model', () => {
     expect(chunks[3]?.usage).toMatchObject({ prompt_tokens: INPUT, completion_tokens: 2 });
   });
 
-  test('the model is loaded once, and a load that failed is tried again', async () => {
+  test('the model is loaded once, and a failed load is retried', async () => {
     const llama = scriptedLlama(['Hi']);
     llama.failLoads = 1;
     const upstream = makeGguf(config({ path }), llama);
@@ -116,7 +116,7 @@ describe('a local GGUF model', () => {
     expect(llama.loads).toHaveLength(2);
   });
 
-  test('one generation at a time, the line is bounded, and who leaves it frees the place', async () => {
+  test('one generation at a time; the queue is bounded, and a client that leaves it frees its place', async () => {
     const llama = scriptedLlama(['Hi']);
     const gate = Promise.withResolvers<void>();
     llama.gate = gate.promise;
@@ -159,7 +159,7 @@ describe('a local GGUF model', () => {
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { message: expect.any(String) } });
   });
 
-  test('the cap never exceeds the room in the context, and messages beyond it are refused', async () => {
+  test('the cap never exceeds the rest of the context, and messages that do not fit are refused', async () => {
     const llama = scriptedLlama(['Hi']);
     await ask(makeGguf(config({ path, context_size: '24' }), llama), REQUEST);
     expect(llama.calls[0]?.options.maxTokens).toBe(24 - INPUT);
@@ -172,7 +172,7 @@ describe('a local GGUF model', () => {
     });
   });
 
-  test('JSON is held by a grammar', async () => {
+  test('JSON is enforced by a grammar', async () => {
     const llama = scriptedLlama(['{}']);
     const upstream = makeGguf(config({ path }), llama);
     await ask(upstream, { ...REQUEST, response_format: { type: 'json_object' } });
@@ -186,7 +186,7 @@ describe('a local GGUF model', () => {
     ]);
   });
 
-  test('tools, images and several choices are refused in words', async () => {
+  test('tools, images and several choices are refused with an explanation', async () => {
     const upstream = makeGguf(config({ path }), scriptedLlama(['Hi']));
     const refused: Partial<ChatRequest>[] = [
       { tools: [{ type: 'function', function: { name: 'x' } }] },
@@ -220,7 +220,7 @@ function config(options: Record<string, string>) {
   };
 }
 
-/** Stands in for the native package at its documented surface: the model is gigabytes, the contract is a page. */
+/** A stand-in for the native package with its documented interface: the real model takes gigabytes. */
 function scriptedLlama(script: readonly (string | LlamaChunk)[], stopReason = 'eogToken') {
   const state = {
     loads: [] as object[],

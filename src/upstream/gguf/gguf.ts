@@ -19,12 +19,12 @@ export function makeGguf(config: UpstreamConfig, parts: GgufParts = {}): Upstrea
 
 export interface GgufParts {
   readonly clock?: Clock | undefined;
-  /** How the package is loaded; tests bring their own. */
+  /** Loads the package; replaced in tests. */
   readonly load?: (() => Promise<LlamaPackage>) | undefined;
 }
 
-/** How many may wait for the model; with the usual seconds per answer, more would wait in vain. */
-/** A model in memory has one context, and two generations would take twice as long each. */
+/** How many may wait for the model; at the usual seconds per answer, more would wait in vain. */
+/** A model in memory has one context, and two generations at once would each take twice as long. */
 const MAX_WAITING = 8;
 const FULL_RETRY_AFTER_MS = 5_000;
 
@@ -67,7 +67,7 @@ class GgufUpstream implements Upstream {
     throw rejected('This backend does not make images.');
   }
 
-  /** Says whether the model could be loaded, without loading gigabytes to find out. */
+  /** Reports whether the model could be loaded, without loading gigabytes to find out. */
   async check(): Promise<UpstreamHealth> {
     const startedAt = this.#clock.now();
     const health = (ok: boolean, detail: string): UpstreamHealth => ({
@@ -85,8 +85,8 @@ class GgufUpstream implements Upstream {
   }
 
   /**
-   * The answer as it is generated. Generation does not wait for a slow reader, because others wait for the model; what
-   * it can run ahead is bounded by the output cap.
+   * The answer as it is generated. Generation does not wait for a slow reader, because others wait for the model; how
+   * far it can run ahead is bounded by the output cap.
    */
   async #parts(call: UpstreamChatCall): Promise<ReadableStream<LanguageModelV4StreamPart>> {
     const turn = this.#queue.enter(call.signal);
@@ -107,7 +107,7 @@ class GgufUpstream implements Upstream {
           () => controller.close(),
           (error: unknown) => controller.error(error),
         );
-        // A cancelled stream can be neither closed nor failed; the turn is given back all the same.
+        // A cancelled stream can be neither closed nor failed; the turn is released anyway.
         void work.catch(() => undefined).finally(leave);
       },
       cancel: () => stop.abort(),

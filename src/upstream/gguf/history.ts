@@ -3,7 +3,9 @@ import { rejected } from '../ai-sdk/failure.ts';
 import { contentText } from '../ai-sdk/parts.ts';
 import type { LlamaHistoryItem } from './llama.ts';
 
-/** The conversation as the model's own template takes it. Text only: what it cannot read is refused in words. */
+/**
+ * The conversation in the format of the model's own template. Text only: anything else is refused with an explanation.
+ */
 export function toHistory(request: ChatRequest): LlamaHistoryItem[] {
   if ((request.n ?? 1) > 1)
     throw rejected('This model gives one choice per request; leave out n, or send the request again.');

@@ -1,6 +1,6 @@
 /**
- * The part of node-llama-cpp (version 3.7 or later) that is used here. The package is an opt-in install of a few hundred
- * megabytes, so its types are declared and its code is imported only when a `kind: gguf` backend is really used.
+ * The part of node-llama-cpp (version 3.7 or later) that is used here. The package is an opt-in install of a few
+ * hundred megabytes, so its types are declared here and its code is imported only when a `kind: gguf` backend is used.
  */
 export interface LlamaPackage {
   getLlama(options?: { logLevel?: string }): Promise<Llama>;
@@ -53,7 +53,7 @@ export interface LlamaGenerateOptions {
   onResponseChunk(chunk: LlamaChunk): void;
 }
 
-/** `segmentType` is `thought` for what a reasoning model says to itself. */
+/** `segmentType` is `thought` for a reasoning model's thoughts. */
 export interface LlamaChunk {
   readonly type?: 'segment' | undefined;
   readonly segmentType?: string | undefined;
@@ -68,9 +68,11 @@ export interface LlamaResponse {
 export const INSTALL_HINT =
   'node-llama-cpp is not installed; run `npm install node-llama-cpp` where Tollgate is installed';
 
-/** By a name in a variable, so that neither the type checker nor the bundler looks for a package that is not there. */
+/**
+ * The name is in a variable, so that neither the type checker nor the bundler looks for a package that may be missing.
+ */
 export async function importLlama(): Promise<LlamaPackage> {
   const name = 'node-llama-cpp';
-  // The shape is checked by nobody: it is the contract of the version named above.
+  // The shape is not checked: it is the contract of the version named above.
   return (await import(name)) as LlamaPackage;
 }

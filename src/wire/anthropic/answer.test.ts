@@ -53,7 +53,7 @@ describe('a whole answer', () => {
     });
   });
 
-  test('says why it stopped', () => {
+  test('has the reason why it stopped', () => {
     expect(completion({ content: 'a' }, 'length').stop_reason).toBe('max_tokens');
     expect(completion({ content: 'a' }, 'content_filter').stop_reason).toBe('refusal');
     expect(completion({ content: 'a' }).stop_reason).toBe('end_turn');
@@ -67,7 +67,7 @@ describe('a whole answer', () => {
     expect(completion(call({ a: 1 })).content).toMatchObject([{ input: { a: 1 } }]);
   });
 
-  test('can be text in parts, as some backends write it', () => {
+  test('may have its text in parts, as some backends write it', () => {
     expect(
       completion({
         content: [
@@ -80,7 +80,7 @@ describe('a whole answer', () => {
 });
 
 describe('errors', () => {
-  test('every fault has a type of this dialect that fits its status', () => {
+  test('every fault has a type of this dialect that matches its status', () => {
     const types: Record<number, string[]> = {
       400: ['invalid_request_error'],
       401: ['authentication_error'],

@@ -1,8 +1,14 @@
 import type { Fault, FaultCode, FaultType } from '../../std/fault.ts';
 import type { ChatCompletion, FinishReason } from '../openai/chat.ts';
-import { ChunkReader, NO_TOKENS, type CallPart, type ChunkPart, type Tokens } from '../openai/chunk-parts.ts';
+import {
+  ChunkReader,
+  NO_TOKENS,
+  type CallPart,
+  type ChunkPart,
+  type TokenCounts,
+} from '../openai/chunk-parts.ts';
 
-/** A whole answer as the Messages API gives it. */
+/** A whole answer in the Messages format. */
 export function chatToMessages(completion: ChatCompletion, labels: AnswerLabels): MessagesAnswer {
   const parts = new ChunkReader().read(completion);
   const reason = parts.find((part) => part.kind === 'finish')?.reason ?? 'stop';
@@ -21,7 +27,7 @@ export function chatToMessages(completion: ChatCompletion, labels: AnswerLabels)
   };
 }
 
-/** Our own request id and the model as the client named it: the backend's are its own affair. */
+/** Our own request id and the model as the client named it; the backend's own are not shown. */
 export interface AnswerLabels {
   readonly id: string;
   readonly model: string;
@@ -34,7 +40,7 @@ export interface MessagesAnswer {
   model: string;
   content: AnswerBlock[];
   stop_reason: StopReason | null;
-  /** Backends do not say which sequence it was. */
+  /** Backends do not report which sequence it was. */
   stop_sequence: null;
   usage: MessagesUsage;
 }
@@ -46,7 +52,7 @@ export type AnswerBlock =
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
 
-/** In this dialect the three kinds of input are apart and add up; `input_tokens` is what was not cached. */
+/** In this dialect the three kinds of input are separate and add up; `input_tokens` is what was not cached. */
 export interface MessagesUsage {
   input_tokens: number;
   cache_creation_input_tokens: number;
@@ -55,7 +61,7 @@ export interface MessagesUsage {
   output_tokens_details: { thinking_tokens: number };
 }
 
-export function messagesUsage(tokens: Tokens): MessagesUsage {
+export function messagesUsage(tokens: TokenCounts): MessagesUsage {
   return {
     input_tokens: tokens.input - tokens.cached,
     cache_creation_input_tokens: 0,
@@ -65,7 +71,7 @@ export function messagesUsage(tokens: Tokens): MessagesUsage {
   };
 }
 
-/** Backends that end a tool call with `stop` exist, and agents of this dialect go on only at `tool_use`. */
+/** Some backends end a tool call with `stop`, but agents of this dialect continue only at `tool_use`. */
 export function stopReason(end: { reason: FinishReason; usesTools: boolean; refused: boolean }): StopReason {
   if (end.refused) return 'refusal';
   switch (end.reason) {
@@ -79,7 +85,7 @@ export function stopReason(end: { reason: FinishReason; usesTools: boolean; refu
   }
 }
 
-/** `req_…` becomes `msg_…`, so that an answer leads to its receipt. */
+/** `req_…` becomes `msg_…`, so that the receipt of an answer can be found. */
 export function messageId(id: string): string {
   return `msg_${id.replace(/^req_/, '')}`;
 }
@@ -88,7 +94,7 @@ export function toolUseId(id: string | undefined, labels: AnswerLabels, call: nu
   return id ?? `toolu_${labels.id.replace(/^req_/, '')}_${call}`;
 }
 
-/** The error body of this dialect. `details.error_code` is where its SDKs look for a code to act on. */
+/** The error body of this dialect. Its SDKs look for a code in `details.error_code`. */
 export function messagesErrorBody(fault: Fault, requestId: string): MessagesErrorBody {
   const details = {
     error_code: fault.code,
@@ -120,7 +126,7 @@ const TYPE_BY_TYPE: Record<FaultType, string> = {
   server_error: 'api_error',
 };
 
-/** Where this dialect is more exact than ours. */
+/** Where this dialect is more specific than ours. */
 const TYPE_BY_CODE: Partial<Record<FaultCode, string>> = {
   not_found: 'not_found_error',
   upstream_timeout: 'timeout_error',
@@ -152,14 +158,14 @@ function toolUse(part: CallPart, labels: AnswerLabels): AnswerBlock {
   };
 }
 
-/** Arguments that are no JSON object stay visible to the tool, which then rejects them in its own words. */
+/** Arguments that are not a JSON object are passed to the tool, which then rejects them itself. */
 function toolInput(text: string): Record<string, unknown> {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
-    // Models do write broken JSON; what follows is the answer to it.
+    // Models do write broken JSON; it is handled below.
   }
   return { invalid_arguments: text };
 }

@@ -10,7 +10,7 @@ const countOf = (fields: Record<string, unknown>): number =>
     words,
   );
 
-test('the count grows with text, tools, calls and pictures, and needs no max_tokens', () => {
+test('the count grows with text, tools, calls and images, and needs no max_tokens', () => {
   const more = [
     { system: 'be brief' },
     { tools: [{ name: 'f', input_schema: { type: 'object' } }] },

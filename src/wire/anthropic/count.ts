@@ -3,8 +3,8 @@ import type { CountTokensRequest } from './request.ts';
 import type { ChatMessage, ContentPart } from '../openai/chat.ts';
 
 /**
- * About how many input tokens a request has: the text by `count`, and for what is no text the usual price of it. Clients
- * use it to decide when to shorten a conversation; nobody is charged by it.
+ * An estimate of a request's input tokens: text by `count`, and usual numbers for everything else. Clients use it to
+ * decide when to shorten a conversation; nothing is charged by it.
  */
 export function countTokensOf(request: CountTokensRequest, count: (text: string) => number): number {
   let total = TOKENS_PER_ANSWER;
@@ -18,7 +18,7 @@ export function countTokensOf(request: CountTokensRequest, count: (text: string)
 const TOKENS_PER_ANSWER = 3;
 const TOKENS_PER_MESSAGE = 4;
 const TOKENS_PER_TOOL = 8;
-/** A picture scaled to the largest size that models look at; a document of a few pages. */
+/** An image scaled to the largest size that models accept; a document of a few pages. */
 const TOKENS_PER_IMAGE = 1_600;
 const TOKENS_PER_FILE = 3_000;
 

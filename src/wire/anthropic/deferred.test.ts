@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { messagesRequestSchema } from './request.ts';
 import { messagesToChat } from './to-chat.ts';
 
-/** Tools that a client keeps back until the model has searched for them. */
+/** Deferred tools, which are offered only after the model has searched for them. */
 
 const TOOLS = [
   { name: 'ToolSearch', input_schema: { type: 'object' } },
@@ -35,7 +35,7 @@ test('a deferred tool is offered once a result refers to it, and not before', ()
   expect(names(SEARCHED, TOOLS)).toEqual(['ToolSearch', 'WebFetch']);
 });
 
-test('the model reads in the result what it found', () => {
+test('the result tells the model what was found', () => {
   expect(chatOf(SEARCHED, TOOLS).messages.at(-1)).toEqual({
     role: 'tool',
     tool_call_id: 't1',
@@ -43,7 +43,7 @@ test('the model reads in the result what it found', () => {
   });
 });
 
-test('where the provider would search nobody does, so every tool is offered', () => {
+test('every tool is offered if the provider would do the search', () => {
   const hosted = { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' };
   expect(names([ASKED], [hosted, ...TOOLS])).toEqual(['ToolSearch', 'WebFetch', 'Placeholder']);
 });

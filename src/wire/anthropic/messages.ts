@@ -9,7 +9,7 @@ import {
   type ToolUseBlock,
 } from './request.ts';
 import type { ChatMessage, ContentPart } from '../openai/chat.ts';
-import { isAbsent } from '../absent.ts';
+import { isAbsent } from '../without-absent.ts';
 import type { UnknownVariant } from '../tagged-union.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
@@ -43,8 +43,8 @@ function asText(block: MessagesBlock | UnknownVariant): { type: 'text'; text: st
 }
 
 /**
- * Thinking is not replayed: its signature is worth nothing to another provider. Blocks of server tools are the
- * provider's own record. A turn that had nothing else disappears.
+ * Thinking is not replayed: its signature means nothing to another provider. Blocks of server tools are the provider's
+ * own record. A turn that had nothing else is dropped.
  */
 function assistantToChat(blocks: readonly (MessagesBlock | UnknownVariant)[]): ChatMessage[] {
   let text = '';
@@ -71,7 +71,7 @@ function callToChat(block: ToolUseBlock): ToolCall {
   };
 }
 
-/** Results of tools must follow their calls at once, so they come before anything else the user says. */
+/** Tool results must directly follow their calls, so they come before the user's other content. */
 function userToChat(blocks: readonly (MessagesBlock | UnknownVariant)[], path: string): ChatMessage[] {
   const results: ChatMessage[] = [];
   const attachments: ContentPart[] = [];
@@ -94,13 +94,13 @@ function userToChat(blocks: readonly (MessagesBlock | UnknownVariant)[], path: s
   return parts.length === 0 ? results : [...results, { role: 'user', content: plainText(parts) ?? parts }];
 }
 
-/** One text is a string, because every backend understands that; several stay apart. */
+/** A single text becomes a string, because every backend accepts that; several stay separate. */
 function plainText(parts: readonly ContentPart[]): string | undefined {
   const [only] = parts;
   return parts.length === 1 && only?.type === 'text' ? only.text : undefined;
 }
 
-/** A tool message is text; pictures and documents of a result go into the user message that follows. */
+/** A tool message is text; images and documents of a result go into the user message that follows. */
 function resultToChat(
   block: ToolResultBlock,
   where: string,

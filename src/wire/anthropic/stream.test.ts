@@ -44,7 +44,7 @@ function checkGrammar(events: readonly MessagesEvent[]): void {
   expect(pings).toEqual(first === undefined ? [] : [first + 1]);
 }
 
-/** What a client puts together from the events. */
+/** Assembles the events like a client. */
 function accumulate(events: readonly MessagesEvent[]): AnswerBlock[] {
   const blocks: AnswerBlock[] = [];
   let json = '';
@@ -83,7 +83,7 @@ const streamed = (order: 'sequential' | 'interleaved') =>
   answers.chain((answer) => fc.tuple(fc.constant(answer), chunksOf(answer, order)));
 
 describe('Messages stream', () => {
-  test('an answer streamed in order is the very answer given whole, however it is cut', () => {
+  test('an answer streamed in order equals the whole answer, however it is split', () => {
     fc.assert(
       fc.property(streamed('sequential'), ([answer, chunks]) => {
         const events = eventsOf(chunks);
@@ -98,7 +98,7 @@ describe('Messages stream', () => {
     );
   });
 
-  test('pieces that arrive mixed lose nothing and never overlap', () => {
+  test('interleaved pieces are complete and never overlap', () => {
     fc.assert(
       fc.property(streamed('interleaved'), ([answer, chunks]: [Answer, ChatChunk[]]) => {
         const events = eventsOf(chunks);
@@ -116,14 +116,14 @@ describe('Messages stream', () => {
     );
   });
 
-  test('the order of events holds for any chunks whatsoever', () => {
+  test('the order of events is valid for any chunks', () => {
     fc.assert(
       fc.property(anyChunks, (chunks) => checkGrammar(eventsOf(chunks))),
       { numRuns: 500 },
     );
   });
 
-  test('text is handed on with the chunk that brought it', () => {
+  test('text is sent with its own chunk', () => {
     const state = openMessages(labels, 7);
     reduceMessages(state, chunkOf({ role: 'assistant', content: '' }));
     const deltas = ['Hel', 'lo'].map((content) => reduceMessages(state, chunkOf({ content })).at(-1));
@@ -133,7 +133,7 @@ describe('Messages stream', () => {
     ]);
   });
 
-  test('a second call is streamed at once when the first is whole, and waits when it is not', () => {
+  test('a second call is streamed at once if the first is complete, and waits otherwise', () => {
     const state = openMessages(labels, 7);
     const call = (index: number, id: string, text: string) =>
       reduceMessages(
@@ -157,7 +157,7 @@ describe('Messages stream', () => {
     ]);
   });
 
-  test('the start tells our estimate of the input, the end what the backend counted, cached part apart', () => {
+  test('the start has our estimate of the input, the end what the backend counted, with cached tokens separate', () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 5,
@@ -197,7 +197,7 @@ describe('Messages stream', () => {
     ]);
   });
 
-  test('a tool call that its backend ended with «stop» still tells the agent to go on', () => {
+  test('a tool call that its backend ended with «stop» still tells the agent to continue', () => {
     const call = chunkOf({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{}' } }] });
     const events = eventsOf([call, chunkOf({}, 'stop')]);
     expect(events.find((event) => event.type === 'message_delta')?.delta.stop_reason).toBe('tool_use');

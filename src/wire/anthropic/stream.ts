@@ -19,7 +19,7 @@ import {
   isWholeObject,
   type CallPart,
   type ChunkPart,
-  type Tokens,
+  type TokenCounts,
 } from '../openai/chunk-parts.ts';
 import { encodeEvent } from '../sse.ts';
 
@@ -33,7 +33,7 @@ export function messagesEncoder(labels: AnswerLabels, inputTokens: number): Chat
   };
 }
 
-/** `inputTokens` is what we think the request has; the last event tells what the backend counted. */
+/** `inputTokens` is our estimate; the last event reports what the backend counted. */
 export function openMessages(labels: AnswerLabels, inputTokens: number): MessagesState {
   return {
     labels,
@@ -49,7 +49,7 @@ export function openMessages(labels: AnswerLabels, inputTokens: number): Message
   };
 }
 
-/** The events that one canonical chunk amounts to. */
+/** The events for one canonical chunk. */
 export function reduceMessages(state: MessagesState, chunk: ChatChunk): MessagesEvent[] {
   const events: MessagesEvent[] = [];
   startMessage(state, events);
@@ -58,7 +58,7 @@ export function reduceMessages(state: MessagesState, chunk: ChatChunk): Messages
   return events;
 }
 
-/** The end of the answer: whatever is open is written and closed, then reason and usage. */
+/** The end of the answer: writes and closes whatever is open, then reason and usage. */
 export function closeMessages(state: MessagesState): MessagesEvent[] {
   const events: MessagesEvent[] = [];
   startMessage(state, events);
@@ -84,10 +84,10 @@ export function closeMessages(state: MessagesState): MessagesEvent[] {
 export interface MessagesState {
   readonly labels: AnswerLabels;
   readonly reader: ChunkReader;
-  tokens: Tokens;
+  tokens: TokenCounts;
   /**
    * Blocks that have begun and not ended. Blocks of this dialect never overlap: the first is being written, the others
-   * gather what they get until it is complete.
+   * buffer their content until it is complete.
    */
   readonly open: Block[];
   readonly calls: Map<number, CallBlock>;
@@ -101,7 +101,7 @@ export interface MessagesState {
 type Block = TextBlock | ThinkingBlock | CallBlock;
 
 interface BlockBase {
-  /** Given when the start is written. */
+  /** Assigned when the start is written. */
   index: number | undefined;
   waiting: string;
 }
@@ -137,7 +137,7 @@ type BlockDelta =
   | { type: 'signature_delta'; signature: string }
   | { type: 'input_json_delta'; partial_json: string };
 
-/** Arguments are kept until their call ends. Sixteen million characters is far above what any model can write. */
+/** Arguments are buffered until their call ends. Sixteen million characters is far above what any model writes. */
 const MAX_BUFFERED_LENGTH = 16_000_000;
 
 function encodeAll(events: readonly MessagesEvent[]): string {
@@ -194,7 +194,7 @@ function takeReasoning(state: MessagesState, text: string): void {
   else state.open.push({ kind: 'thinking', index: undefined, waiting: text, signature: '' });
 }
 
-/** A signature belongs to the thinking just given; one that comes later has nothing to sign. */
+/** A signature belongs to the thinking just before it; a later one has nothing to sign. */
 function takeSignature(state: MessagesState, signature: string): void {
   const last = state.open.at(-1);
   if (last?.kind === 'thinking') last.signature = signature;
@@ -229,7 +229,7 @@ function addCall(state: MessagesState, call: number): CallBlock {
   return block;
 }
 
-/** Writes the first open block as far as it has come, and the next ones as far as those before them are complete. */
+/** Writes the first open block as far as it has arrived, and the next ones once those before them are complete. */
 function writeBlocks(state: MessagesState, events: MessagesEvent[]): void {
   for (;;) {
     const [block] = state.open;
@@ -242,7 +242,7 @@ function writeBlocks(state: MessagesState, events: MessagesEvent[]): void {
   }
 }
 
-/** Text and thinking are over as soon as something else begins; more of it later is a block of its own. */
+/** Text and thinking are complete as soon as something else begins; more of it later is a new block. */
 function isComplete(block: Block): boolean {
   return block.kind !== 'call' || isWholeObject(block.arguments);
 }

@@ -3,13 +3,13 @@ import { Fault } from '../../std/fault.ts';
 import { messagesErrorBody } from './answer.ts';
 import { withoutThread } from './thread.ts';
 
-test('a thread that begins is a whole request, and the field goes no further', () => {
+test('a request that starts a thread is a whole request, and the field is not sent on', () => {
   expect(withoutThread({ model: 'm', thread: { type: 'create' } })).toEqual({ model: 'm' });
   expect(withoutThread({ model: 'm' })).toEqual({ model: 'm' });
   for (const odd of [null, 'continue', 7, []]) expect(withoutThread({ thread: odd })).toEqual({});
 });
 
-test('a thread that goes on is not found, in the words at which SDKs send the whole conversation', () => {
+test('a continued thread is not found, with the error at which SDKs send the whole conversation', () => {
   let thrown: unknown;
   try {
     withoutThread({ thread: { type: 'continue', previous_message_id: 'msg_1' } });

@@ -2,8 +2,8 @@ import { Fault } from '../../std/fault.ts';
 
 /**
  * Newer SDKs keep the conversation of a tool loop at the provider and send only what is new. Nothing is kept here, and
- * what a provider keeps cannot be priced before it is read. So a thread may be begun, which is a whole request, and is
- * never found again: at that code the SDKs send the whole conversation anew.
+ * what a provider keeps cannot be priced before it is read. So a thread can be started, which is a whole request, but
+ * is never found again: on that code the SDKs send the whole conversation again.
  */
 export function withoutThread(body: Record<string, unknown>): Record<string, unknown> {
   const { thread, ...rest } = body;

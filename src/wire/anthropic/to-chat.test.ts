@@ -99,7 +99,7 @@ describe('a Messages request in canonical form', () => {
     expect(JSON.stringify(messagesToChat(request))).not.toContain('cache_control');
   });
 
-  test('pictures by value and by address', () => {
+  test('images inline and by URL', () => {
     const base64 = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } };
     const byUrl = { type: 'image', source: { type: 'url', url: 'https://example.org/a.png' } };
     expect(say([{ type: 'text', text: 'What?' }, base64, byUrl])).toEqual([
@@ -143,7 +143,7 @@ describe('a Messages request in canonical form', () => {
     ]);
   });
 
-  test('a picture in a tool result follows in a user message, because tool messages are text', () => {
+  test('an image in a tool result follows in a user message, because tool messages are text', () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } };
     const messages = say([
       { type: 'text', text: 'See.' },
@@ -160,7 +160,7 @@ describe('a Messages request in canonical form', () => {
     ]);
   });
 
-  test('content that cannot be forwarded is refused where it stands, not swallowed', () => {
+  test('content that cannot be forwarded is refused with its path, not dropped', () => {
     const refused = [
       { type: 'image', source: { type: 'file', file_id: 'f' } },
       { type: 'document', source: { type: 'url', url: 'https://example.org/a.pdf' } },
@@ -174,7 +174,7 @@ describe('a Messages request in canonical form', () => {
     }
   });
 
-  test('a turn of nothing but thinking and server tools disappears; a request of only such turns is refused', () => {
+  test('a turn of only thinking and server tools is dropped; a request of only such turns is refused', () => {
     const thoughts = [
       { type: 'redacted_thinking', data: 'x' },
       { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
@@ -225,7 +225,7 @@ describe('a Messages request in canonical form', () => {
     expect(messagesToChat(ask({ output_format: format })).response_format).toEqual(expected);
   });
 
-  test('a mistake is named where it is', () => {
+  test('an error is reported with its path', () => {
     const content = [
       { type: 'text', text: 'x' },
       { type: 'image', source: { type: 'base64', data: 'iVBO' } },
@@ -287,7 +287,7 @@ describe('a Messages request survives the canonical form', () => {
     { requiredKeys: ['model', 'max_tokens', 'messages'] },
   );
 
-  test('everything that both forms can say comes back', () => {
+  test('everything that both forms can express is preserved', () => {
     fc.assert(
       fc.property(requests, (request) => {
         const chat = messagesToChat(messagesRequestSchema.parse(request));
@@ -300,7 +300,7 @@ describe('a Messages request survives the canonical form', () => {
   });
 });
 
-/** The way back, written from the other side, so that the test does not share the code it tests. */
+/** The inverse, written independently, so that the test does not share the code it tests. */
 function backToMessages(chat: ChatRequest): Record<string, unknown> {
   const [first, ...others] = chat.messages;
   const system = first?.role === 'system' ? { system: first.content } : {};

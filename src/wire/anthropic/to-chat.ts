@@ -2,11 +2,11 @@ import { Fault } from '../../std/fault.ts';
 import { isInnerBlock, isKnownBlock, type MessagesRequest } from './request.ts';
 import { messagesToChatMessages } from './messages.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { isAbsent, withoutAbsent } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../without-absent.ts';
 
 /**
- * A Messages request in the canonical form. What the canonical form cannot say is dropped (docs/clients/differences.md
- * lists it); content that would change the meaning by being dropped is refused instead.
+ * A Messages request in the canonical form. What the canonical form cannot express is dropped
+ * (docs/clients/differences.md lists it); content whose absence would change the meaning is refused instead.
  */
 export function messagesToChat(request: MessagesRequest): ChatRequest {
   const messages = messagesToChatMessages(request);
@@ -30,14 +30,14 @@ export function messagesToChat(request: MessagesRequest): ChatRequest {
   };
 }
 
-/** Backends cap `user` at 64 characters; agents put whole session records here, which are nobody else's business. */
+/** Backends cap `user` at 64 characters; agents put whole session records here, which concern no backend. */
 const MAX_USER_LENGTH = 64;
 
 function shortUserId(userId: string | null | undefined): string | undefined {
   return userId && userId.length <= MAX_USER_LENGTH ? userId : undefined;
 }
 
-/** `adaptive` leaves the choice to the model, as does saying nothing. */
+/** `adaptive` leaves the choice to the model, as does an absent field. */
 function effortOf(request: MessagesRequest): string | undefined {
   const effort = request.output_config?.effort;
   if (effort) return effort;
@@ -46,7 +46,7 @@ function effortOf(request: MessagesRequest): string | undefined {
   return EFFORTS.find(([below]) => budget < below)?.[1];
 }
 
-/** Thinking budgets in tokens and the efforts they amount to. */
+/** Thinking budgets in tokens and the corresponding efforts. */
 const EFFORTS: readonly (readonly [number, string])[] = [
   [4_096, 'low'],
   [16_384, 'medium'],
@@ -75,8 +75,8 @@ function toolFields(request: MessagesRequest): Partial<ChatRequest> {
 type Tool = NonNullable<MessagesRequest['tools']>[number];
 
 /**
- * A deferred tool is offered from the moment a result refers to it; before, the client does not expect it to be called.
- * Where the provider itself would do the searching nobody does it here, so then all of them are offered.
+ * A deferred tool is offered once a result refers to it; before that, the client does not expect calls of it. If the
+ * provider itself would do the search, nothing does it here, so then all of them are offered.
  */
 function offeredTools({ tools, messages }: MessagesRequest): Tool[] {
   if (!tools?.some((tool) => tool.defer_loading)) return tools ?? [];

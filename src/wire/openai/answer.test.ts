@@ -19,7 +19,7 @@ const whole = { object: 'chat.completion', created: 1, choices: [{ index: 0, mes
 describe.each([
   ['a chunk', shownChunk],
   ['a whole answer', shownWhole],
-])('%s is shown under our names', (_, shown) => {
+])('%s has our id and model', (_, shown) => {
   test.each([
     ['names first', { ...NAMES, ...whole }],
     ['names last', { ...whole, ...NAMES }],
@@ -32,12 +32,12 @@ describe.each([
     const text = JSON.stringify(answer);
     const expected = { ...answer, ...LABELS };
     expect(JSON.parse(shown(text))).toEqual(expected);
-    // Not printed anew: every other byte is the backend's own.
+    // Not serialised again: every other byte is the backend's own.
     expect(shown(text)).toBe(JSON.stringify(expected));
     expect(shown(`${text.slice(0, -1)}, "more" : 1.50}`)).toEndWith(', "more" : 1.50}');
   });
 
-  test('whatever stands around them', () => {
+  test('whatever surrounds them', () => {
     const key = fc.constantFrom('id', 'model', 'a', 'x"id', '{', '\\');
     const name = fc.constantFrom(NAMES.id, NAMES.model, '"', ']');
     const { anything } = fc.letrec((tie) => ({

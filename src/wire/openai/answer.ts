@@ -7,23 +7,26 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../../std/json-text.ts';
-import { faultBody } from '../faults.ts';
+import { faultBody } from '../fault-body.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
 /**
- * Turns the canonical events of a stream into the text a client's dialect expects. One encoder serves one stream; an
- * empty string means that the client gets nothing for this event.
+ * Encodes the canonical events of a stream in the client's dialect. One encoder serves one stream; an empty string
+ * means that the client gets nothing for this event.
  */
 export interface ChatEncoder {
   /** `data` is the event as the backend sent it, `chunk` the same parsed. */
   chunk(data: string, chunk: ChatChunk): string;
   error(fault: Fault): string;
   done(): string;
-  /** Chunks that differ in one string give texts that differ in that string alone, so that one can show how to make the others. */
+  /**
+   * Chunks that differ in one string are encoded as texts that differ only in that string, so that one can be the
+   * template for the others.
+   */
   readonly isUniform?: boolean;
 }
 
-/** OpenAI's own dialect: the backend's text with id and model renamed, usage only for those who asked for it. */
+/** OpenAI's own dialect: the backend's text with id and model replaced, usage only if the client asked for it. */
 export function openAiEncoder(labels: { id: string; model: string }, includeUsage: boolean): ChatEncoder {
   const rename = relabeller(labels);
   return {
@@ -54,11 +57,11 @@ function isUsageOnly(chunk: ChatChunk): boolean {
   return chunk.usage != null && (chunk.choices?.length ?? 0) === 0;
 }
 
-/** A backend's whole answer as the client gets it, as text and as an object; each is made when it is asked for. */
+/** A backend's whole answer as the client gets it, as text and as an object; each is made on demand. */
 export interface ShownCompletion {
   readonly text: string;
   readonly completion: ChatCompletion;
-  /** `text` is the backend's own answer in the client's own dialect. */
+  /** `text` is the backend's own answer, in the client's dialect. */
   readonly passThrough: boolean;
 }
 
@@ -69,8 +72,8 @@ interface Whole {
 }
 
 /**
- * Our id and the model's public name in a backend's answer, and a usage where the backend gave none. Text that needs
- * nothing else is not printed anew.
+ * Puts our id and the model's public name into a backend's answer, and a usage if the backend reported none. Text that
+ * needs nothing else is not serialised again.
  */
 export function presentCompletion(
   whole: Whole,
@@ -85,7 +88,7 @@ class Shown implements ShownCompletion {
   readonly #whole: Whole;
   readonly #labels: { readonly id: string; readonly model: string };
   readonly #counted: ChatUsage | undefined;
-  /** When the answer came, for one that does not say when it was made. */
+  /** The time of the answer, if it does not say when it was created. */
   readonly #nowMs: number;
 
   constructor(
@@ -128,8 +131,8 @@ class Shown implements ShownCompletion {
 }
 
 /**
- * Replaces the backend's `id` and `model` in JSON text without printing it anew. Only the outermost object's are ours to
- * replace; whatever is spaced, escaped or missing goes the slow way through the parsed object.
+ * Replaces the backend's `id` and `model` in JSON text without serialising it again. Only those of the outermost object
+ * are replaced; if they are spaced, escaped or missing, the parsed object is used.
  */
 function relabeller(labels: { readonly id: string; readonly model: string }) {
   const idText = `"id":${JSON.stringify(labels.id)}`;
@@ -150,7 +153,7 @@ function replaced(text: string, old: string, by: string): string | undefined {
   return at === -1 ? undefined : text.slice(0, at) + by + text.slice(at + old.length);
 }
 
-/** Where `member` stands in the outermost object: the same name in an object within is the backend's own business. */
+/** The position of `member` in the outermost object; nested objects may have members of the same name. */
 function topLevelIndex(text: string, member: string): number {
   let depth = 0;
   let at = 0;
@@ -161,13 +164,16 @@ function topLevelIndex(text: string, member: string): number {
       else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
       else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
     }
-    // Beyond it: what was found is the end of a longer key.
+    // Otherwise it is the end of a longer key.
     if (at === found && depth === 1) return found;
   }
   return -1;
 }
 
-/** What one event of a backend's stream means. Shape is checked by hand: a schema per chunk would cost more than the rest. */
+/**
+ * The meaning of one event of a backend's stream. Its shape is checked by hand: a schema per chunk would cost more than
+ * everything else.
+ */
 export type StreamEvent =
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk }
   | { readonly kind: 'done' }
@@ -203,7 +209,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
-    // Not JSON is an ordinary outcome here: the caller decides what it means.
+    // The caller decides what invalid JSON means.
     return undefined;
   }
 }
@@ -214,8 +220,8 @@ function errorText(error: unknown): string {
 }
 
 /**
- * All text that a model wrote into a delta or a message, and that somebody pays for. Backends are not held to the types
- * here: what has another shape counts for nothing, and never throws.
+ * All text that a model wrote in a delta or a message, which is what is charged. Backends do not always keep to the
+ * types here: anything of another shape counts for nothing and never throws.
  */
 export function generatedText(message: unknown): string {
   if (!isObject(message)) return '';
@@ -228,7 +234,7 @@ export function generatedText(message: unknown): string {
   return text;
 }
 
-/** Names that backends give the text of their reasoning. Some send the same text under two of them: it counts once. */
+/** Names that backends use for reasoning text. Some send the same text under two of them: it counts once. */
 const REASONING_NAMES = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking'] as const;
 
 function reasoningText(message: Record<string, unknown>): string {
@@ -245,7 +251,7 @@ function reasoningText(message: Record<string, unknown>): string {
   return longest;
 }
 
-/** Text, or parts of text and of thinking, as some backends write an answer. */
+/** Text, or text and thinking parts, as some backends write an answer. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   return Array.isArray(content) ? content.map(partText).join('') : '';

@@ -56,7 +56,7 @@ export const toolSchema = z.looseObject({
     .optional(),
 });
 
-/** The largest integer that may meet a price; the model's own limit is checked where the model is known. */
+/** The largest integer that may be multiplied by a price; the model's own limit is checked once the model is known. */
 const MAX_TOKENS = 10_000_000;
 
 /** The canonical chat request: OpenAI's, without the selector fields of the public API. */
@@ -78,7 +78,7 @@ const chatRequestFields = z.looseObject({
   user: z.string().max(512).nullish(),
 });
 
-/** Compiled: every chat goes through it, and the ordinary one is checked in a quarter of the time. */
+/** Compiled: every chat is validated by it, and an ordinary one takes a quarter of the time. */
 export const chatRequestSchema = z.compile(chatRequestFields);
 
 type Parsed = z.infer<typeof chatRequestSchema>;
@@ -89,7 +89,7 @@ export type ChatMessage = z.infer<typeof messageSchema>;
 export type ContentPart = z.infer<typeof contentPartSchema>;
 export type ChatTool = z.infer<typeof toolSchema>;
 
-/** What a whole answer looks like; extra fields of a backend pass through. */
+/** A whole answer; extra fields of a backend pass through. */
 export interface ChatCompletion {
   id: string;
   object: 'chat.completion';

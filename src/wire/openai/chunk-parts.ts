@@ -1,8 +1,8 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatUsage, FinishReason } from './chat.ts';
-import { isAbsent } from '../absent.ts';
+import { isAbsent } from '../without-absent.ts';
 
-/** One thing a chunk says about the first choice. The other dialects have no second choice. */
+/** One part of a chunk's first choice. The other dialects have no second choice. */
 export type ChunkPart =
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'signature'; readonly signature: string }
@@ -10,20 +10,20 @@ export type ChunkPart =
   | { readonly kind: 'refusal'; readonly text: string }
   | CallPart
   | { readonly kind: 'finish'; readonly reason: FinishReason }
-  | { readonly kind: 'usage'; readonly tokens: Tokens };
+  | { readonly kind: 'usage'; readonly tokens: TokenCounts };
 
 export interface CallPart {
   readonly kind: 'call';
-  /** Which call of the answer, counted from zero in order of appearance. */
+  /** The index of the call in the answer, in order of appearance. */
   readonly call: number;
   readonly id: string | undefined;
   readonly name: string | undefined;
   readonly arguments: string;
 }
 
-/** Takes the chunks of one stream, or one whole answer, apart and keeps its tool calls from being mixed up. */
+/** Splits the chunks of one stream, or one whole answer, into parts and keeps its tool calls apart. */
 export class ChunkReader {
-  /** The call that a backend's index means now. */
+  /** The call that a backend's index currently refers to. */
   readonly #calls = new Map<number, { call: number; id: string | undefined }>();
   #count = 0;
 
@@ -66,7 +66,7 @@ export class ChunkReader {
     };
   }
 
-  /** Some backends number every parallel call 0; then a new id is what tells a new call. */
+  /** Some backends number all parallel calls 0; then a new id marks a new call. */
   #entryOf(index: number, id: string | undefined): { call: number; id: string | undefined } {
     const known = this.#calls.get(index);
     if (known && (id === undefined || known.id === undefined || known.id === id)) return known;
@@ -82,8 +82,8 @@ export class ChunkReader {
 const MAX_CALLS = 1_000;
 
 /**
- * A chunk or a whole answer, which is the same parts each in one piece. Backends are not held to more than this, and add
- * another name for the reasoning (`reasoning`) and the signature that some give it.
+ * A chunk or a whole answer, which has the same parts, each in one piece. Backends need not send more than this; some
+ * add another name for the reasoning (`reasoning`) and a signature.
  */
 interface Answer {
   readonly choices?: readonly Choice[] | null | undefined;
@@ -112,17 +112,17 @@ interface CallDelta {
   readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | undefined;
 }
 
-/** What was used, in whole numbers. `input` includes `cached`, `output` includes `reasoning`. */
-export interface Tokens {
+/** Token counts. `input` includes `cached`, `output` includes `reasoning`. */
+export interface TokenCounts {
   readonly input: number;
   readonly cached: number;
   readonly output: number;
   readonly reasoning: number;
 }
 
-export const NO_TOKENS: Tokens = { input: 0, cached: 0, output: 0, reasoning: 0 };
+export const NO_TOKENS: TokenCounts = { input: 0, cached: 0, output: 0, reasoning: 0 };
 
-function tokensOf(usage: ChatUsage): Tokens {
+function tokensOf(usage: ChatUsage): TokenCounts {
   const input = count(usage.prompt_tokens);
   return {
     input,
@@ -132,7 +132,7 @@ function tokensOf(usage: ChatUsage): Tokens {
   };
 }
 
-/** A backend's own words for an ordinary end are an ordinary end. */
+/** A backend's own names for an ordinary end count as `stop`. */
 function finishReason(reason: unknown): FinishReason {
   switch (reason) {
     case 'length':
@@ -156,8 +156,8 @@ function argumentsText(value: unknown): string {
 }
 
 /**
- * Nothing but white space can follow a whole JSON object, so a call with such arguments is over, even though the
- * canonical form has no event that says so.
+ * Only white space can follow a whole JSON object, so a call with such arguments is complete, even though the canonical
+ * form has no event for it.
  */
 export function isWholeObject(text: string): boolean {
   if (!text.trimEnd().endsWith('}')) return false;
@@ -165,7 +165,7 @@ export function isWholeObject(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // An object within the object ended, not the whole.
+    // A nested object ended, not the whole.
     return false;
   }
 }

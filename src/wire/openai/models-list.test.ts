@@ -22,7 +22,7 @@ const paint: ModelEntry = {
 };
 
 describe('the list of models', () => {
-  test('is what OpenAI, Anthropic and OpenRouter clients each look for', () => {
+  test('has what OpenAI, Anthropic and OpenRouter clients each read', () => {
     expect(modelsList([tiny, paint])).toMatchObject({
       object: 'list',
       has_more: false,
@@ -53,7 +53,7 @@ describe('the list of models', () => {
     expect(modelsList([])).toMatchObject({ first_id: null, last_id: null, data: [] });
   });
 
-  test('gives every entry the prices and the window that LibreChat demands of all of them', () => {
+  test('gives every entry the prices and the window that LibreChat requires', () => {
     for (const { pricing, context_length, name } of modelsList([tiny, paint]).data) {
       expect(Object.values(pricing).every((price) => /^\d+(\.\d*[1-9])?$/.test(price))).toBe(true);
       expect(context_length).toBeNumber();
@@ -61,14 +61,14 @@ describe('the list of models', () => {
     }
   });
 
-  test('names tools and reasoning only where the model has them', () => {
+  test('lists tools and reasoning only for models that have them', () => {
     expect(oneModel(tiny).supported_parameters).toContain('tools');
     expect(oneModel({ ...tiny, tools: false }).supported_parameters).not.toContain('tools');
     expect(oneModel({ ...tiny, reasoning: true }).supported_parameters).toContain('reasoning_effort');
     expect(oneModel({ ...tiny, vision: true }).architecture.input_modalities).toEqual(['text', 'image']);
   });
 
-  test('prices are exact for every price there can be', () => {
+  test('any price is exact', () => {
     fc.assert(
       fc.property(fc.nat(10_000_000_000_000), (input) => {
         const { prompt } = oneModel({

@@ -1,8 +1,8 @@
 import type { FinishReason } from '../openai/chat.ts';
-import type { Tokens } from '../openai/chunk-parts.ts';
+import type { TokenCounts } from '../openai/chunk-parts.ts';
 import type { ResponsesRequest } from './request.ts';
 
-/** What an answer is told by: our request id, the model as the client named it, and the request it echoes. */
+/** What the answer object needs: our request id, the model as the client named it, and the request that it echoes. */
 export interface ResponseContext {
   readonly id: string;
   readonly model: string;
@@ -69,7 +69,7 @@ interface ResponseUsage {
 export interface ResponseParts {
   readonly status: ResponseStatus;
   readonly output: readonly OutputItem[];
-  readonly tokens: Tokens | undefined;
+  readonly tokens: TokenCounts | undefined;
   readonly error?: ResponseObject['error'];
   readonly reason?: FinishReason;
 }
@@ -94,7 +94,7 @@ export function bareId(context: ResponseContext): string {
   return context.id.replace(/^req_/, '');
 }
 
-/** An answer that was cut is incomplete; the canonical form says so in its reason to finish. */
+/** An answer that was cut off is incomplete; the canonical finish reason says so. */
 export function statusOf(reason: FinishReason): 'completed' | 'incomplete' {
   return reason === 'length' || reason === 'content_filter' ? 'incomplete' : 'completed';
 }
@@ -103,7 +103,7 @@ function incompleteReason(reason: FinishReason | undefined): 'max_output_tokens'
   return reason === 'content_filter' ? 'content_filter' : 'max_output_tokens';
 }
 
-function responseUsage(tokens: Tokens): ResponseUsage {
+function responseUsage(tokens: TokenCounts): ResponseUsage {
   return {
     input_tokens: tokens.input,
     input_tokens_details: { cached_tokens: tokens.cached },
@@ -114,8 +114,8 @@ function responseUsage(tokens: Tokens): ResponseUsage {
 }
 
 /**
- * The settings of the request, as SDKs expect them. A streamed answer carries the object three times, and agents send
- * instructions and tools of a hundred thousand characters, so those two are told only where the answer is one piece.
+ * The settings of the request, as SDKs expect them. A streamed answer contains the object three times, and agents send
+ * instructions and tools of a hundred thousand characters, so those two are echoed only in a whole answer.
  */
 function echo(request: ResponsesRequest): Record<string, unknown> {
   const whole = request.stream !== true;

@@ -9,7 +9,7 @@ import {
   type ResponsesRequest,
 } from './request.ts';
 import { chatName, customArguments } from './tools.ts';
-import { withoutAbsent } from '../absent.ts';
+import { withoutAbsent } from '../without-absent.ts';
 
 /** Instructions and input items as canonical messages. */
 export function inputToChatMessages(
@@ -23,14 +23,14 @@ export function inputToChatMessages(
 }
 
 /**
- * Items are single acts, canonical messages are turns: calls join the assistant's turn, results follow at once, and what
- * a result holds beside text waits for the next user message.
+ * Items are single actions, canonical messages are turns: calls join the assistant's turn, results follow directly, and
+ * the content of a result that is not text waits for the next user message.
  */
 class Conversation {
   readonly #messages: ChatMessage[] = [];
   #attachments: ContentPart[] = [];
 
-  /** Neighbours become one: many chat templates know only one system message. */
+  /** Adjacent ones are merged: many chat templates allow only one system message. */
   system(text: string): void {
     this.#deliver();
     const last = this.#messages.at(-1);
@@ -49,7 +49,7 @@ class Conversation {
       });
   }
 
-  /** Text after a call, before its result, belongs to the turn of the call; otherwise it is a turn of its own. */
+  /** Text between a call and its result belongs to the turn of the call; otherwise it is a turn of its own. */
   assistant(text: string): void {
     this.#deliver();
     const last = this.#messages.at(-1);
@@ -105,14 +105,14 @@ function takeItem(conversation: Conversation, item: { readonly type: string }, w
     case 'custom_tool_call_output':
       return conversation.result(item.call_id, partsOf(item.output, `${where}.output`));
     case 'reasoning':
-      // Its encrypted content is worth nothing to another provider, so thoughts are not replayed.
+      // Thoughts are not replayed: their encrypted content means nothing to another provider.
       return;
     case 'item_reference':
       return takeReference(item.id, where);
   }
 }
 
-/** What OpenAI's own tools did in an earlier turn, for a client that comes from there. The answers they led to remain. */
+/** Records of OpenAI's own tools from an earlier turn, for a client that switches. The answers they led to remain. */
 const HOSTED_RECORDS: ReadonlySet<string> = new Set([
   'web_search_call',
   'file_search_call',
@@ -143,7 +143,7 @@ function takeMessage(
   }
 }
 
-/** Thoughts are left out anyway, so a reference to them can be too; anything else would be missed. */
+/** Thoughts are left out anyway, so a reference to them can be ignored; any other would be missing. */
 function takeReference(id: string, where: string): void {
   if (id.startsWith('rs_')) return;
   throw new Fault(

@@ -2,13 +2,13 @@ import type { ItemStatus, OutputItem, OutputPart } from './answer.ts';
 import type { NewEvent } from './events.ts';
 import { customInput, type ToolOrigin } from './tools.ts';
 
-/** The items of an answer while they are written: opened, added to, closed, each with the events that tell it. */
+/** The items of an answer while they are written: opened, appended to, closed, each with its events. */
 export type OpenItem = OpenMessage | OpenReasoning | OpenCall;
 export type Emit = (event: NewEvent) => void;
 
 interface ItemBase {
   id: string;
-  /** The item as it was told at its end. */
+  /** The item as reported at its end. */
   done: OutputItem | undefined;
 }
 
@@ -65,7 +65,7 @@ export function openItem(item: OpenItem, emit: Emit): void {
   });
 }
 
-/** Text and refusal are parts of one message, one after the other. */
+/** Text and refusal are consecutive parts of one message. */
 export function addToMessage(
   item: OpenMessage,
   type: 'output_text' | 'refusal',
@@ -88,7 +88,7 @@ export function addToReasoning(item: OpenReasoning, text: string, emit: Emit): v
   emit({ type: 'response.reasoning_summary_text.delta', ...inSummary(item), delta: text });
 }
 
-/** The arguments of a custom tool are text within JSON, so they are told at the end. */
+/** The arguments of a custom tool are text within JSON, so they are sent at the end. */
 export function addToCall(item: OpenCall, text: string, emit: Emit): void {
   if (text === '' || item.origin?.kind === 'custom') return;
   emit({ type: 'response.function_call_arguments.delta', ...inItem(item), delta: text });

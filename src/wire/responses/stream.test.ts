@@ -34,7 +34,7 @@ function finalOf(events: readonly ResponsesEvent[]): ResponseObject {
   return last.response;
 }
 
-/** What each event may follow within its own item, told by the item's index. */
+/** What each event may follow within its own item, by the item's index. */
 const WITHIN_ITEM: Record<OutputItem['type'], RegExp> = {
   message: /^added( part\+( delta)+ text= part=)+ done$/,
   reasoning: /^added part\+( delta)+ text= part= done$/,
@@ -67,7 +67,7 @@ function checkGrammar(events: readonly ResponsesEvent[]): void {
     expect(items.get(index)?.join(' ')).toMatch(WITHIN_ITEM[item.type]);
 }
 
-/** What a client puts together from the deltas, by item. */
+/** Assembles the deltas like a client, by item. */
 function accumulate(events: readonly ResponsesEvent[]): string[] {
   const texts: string[] = [];
   for (const event of events) {
@@ -95,7 +95,7 @@ const textOf = (output: readonly OutputItem[], type: OutputItem['type']): string
 
 const settled = (response: ResponseObject) => ({
   ...response,
-  // A stream closes an item before it learns that the answer was cut.
+  // A stream closes an item before it learns that the answer was cut off.
   output: response.output.map((item) => ({ ...item, status: '' })),
 });
 
@@ -108,7 +108,7 @@ const streamed = (order: 'sequential' | 'interleaved') =>
   answers.chain((answer) => fc.tuple(fc.constant(answer), chunksOf(answer, order)));
 
 describe('Responses stream', () => {
-  test('an answer streamed in order is the very answer given whole, however it is cut', () => {
+  test('an answer streamed in order equals the whole answer, however it is split', () => {
     fc.assert(
       fc.property(streamed('sequential'), ([answer, chunks]) => {
         const events = eventsOf(chunks);
@@ -123,7 +123,7 @@ describe('Responses stream', () => {
     );
   });
 
-  test('pieces that arrive mixed lose nothing', () => {
+  test('interleaved pieces are complete', () => {
     fc.assert(
       fc.property(streamed('interleaved'), ([answer, chunks]) => {
         const events = eventsOf(chunks);
@@ -147,14 +147,14 @@ describe('Responses stream', () => {
     );
   });
 
-  test('the order of events holds for any chunks whatsoever', () => {
+  test('the order of events is valid for any chunks', () => {
     fc.assert(
       fc.property(anyChunks, (chunks) => checkGrammar(eventsOf(chunks))),
       { numRuns: 500 },
     );
   });
 
-  test('calls in sequence are closed one before the next begins', () => {
+  test('each call in a sequence is closed before the next begins', () => {
     const types = eventsOf([0, 1].map((index) => callChunk(index, 'f', '{"x":1}'))).flatMap((event) =>
       'output_index' in event ? [`${event.output_index} ${wordOf(event.type)}`] : [],
     );
@@ -170,7 +170,7 @@ describe('Responses stream', () => {
     ]);
   });
 
-  test('usage tells cached and reasoning tokens', () => {
+  test('usage includes cached and reasoning tokens', () => {
     const usage = {
       prompt_tokens: 100,
       completion_tokens: 9,
@@ -188,7 +188,7 @@ describe('Responses stream', () => {
     });
   });
 
-  test('an answer that was cut says so and why', () => {
+  test('an answer that was cut off is incomplete, with the reason', () => {
     const events = eventsOf([chunkOf({ content: 'Once upon' }), chunkOf({}, 'length')]);
     expect(events.at(-1)?.type).toBe('response.incomplete');
     expect(finalOf(events)).toMatchObject({
@@ -201,7 +201,7 @@ describe('Responses stream', () => {
     });
   });
 
-  test('an error in the middle is told in both ways and ends the stream', () => {
+  test('an error in the middle is sent in both forms and ends the stream', () => {
     const state = openResponse(contextOf());
     reduceResponse(state, chunkOf({ content: 'Hal' }));
     const [error, failed, ...others] = failResponse(
@@ -221,7 +221,7 @@ describe('Responses stream', () => {
     });
   });
 
-  test('a call of a custom tool or of a namespace is told in the terms of the request', () => {
+  test('a call of a custom tool or of a namespace has the form of the request', () => {
     const context = contextOf({
       tools: [
         {

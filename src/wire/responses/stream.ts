@@ -6,9 +6,9 @@ import {
   isWholeObject,
   type CallPart,
   type ChunkPart,
-  type Tokens,
+  type TokenCounts,
 } from '../openai/chunk-parts.ts';
-import { faultBody } from '../faults.ts';
+import { faultBody } from '../fault-body.ts';
 import { bareId, responseObject, statusOf, type ResponseContext, type ResponseObject } from './answer.ts';
 import type { NewEvent, ResponsesEvent } from './events.ts';
 import {
@@ -39,7 +39,7 @@ export function responsesEncoder(context: ResponseContext): ChatEncoder {
   };
 }
 
-/** A whole answer goes the way of a stream of one chunk; its last event holds it. */
+/** A whole answer is treated as a stream of one chunk; its last event contains the answer. */
 export function chatToResponse(completion: ChatCompletion, context: ResponseContext): ResponseObject {
   const state = openResponse(context);
   for (const part of state.reader.read(completion)) takePart(state, part, ignoreEvent);
@@ -63,14 +63,14 @@ export function openResponse(context: ResponseContext): ResponsesState {
   };
 }
 
-/** The events that one canonical chunk amounts to. */
+/** The events for one canonical chunk. */
 export function reduceResponse(state: ResponsesState, chunk: ChatChunk): ResponsesEvent[] {
   return collect(state, (emit) => {
     for (const part of state.reader.read(chunk)) takePart(state, part, emit);
   });
 }
 
-/** The end of the answer: whatever is open is closed, then the whole of it. */
+/** The end of the answer: closes whatever is open, then sends the whole answer. */
 export function closeResponse(state: ResponsesState): ResponsesEvent[] {
   return collect(state, (emit) => {
     endItems(state, emit);
@@ -79,7 +79,7 @@ export function closeResponse(state: ResponsesState): ResponsesEvent[] {
   });
 }
 
-/** SDKs raise at `error` and agents act on `response.failed`, so both are said, in OpenAI's own order. */
+/** SDKs raise at `error` and agents act on `response.failed`, so both are sent, in OpenAI's order. */
 export function failResponse(state: ResponsesState, fault: Fault): ResponsesEvent[] {
   const { code, message, type, param } = faultBody(fault).error;
   const error = { code, message, type, param };
@@ -97,17 +97,17 @@ export interface ResponsesState {
   readonly reader: ChunkReader;
   /** All items of the answer that have been announced, by output index. */
   readonly items: OpenItem[];
-  /** The message or the thoughts being written; calls may be open beside it. */
+  /** The message or the thoughts being written; calls may be open at the same time. */
   current: OpenMessage | OpenReasoning | undefined;
   readonly calls: Map<number, OpenCall>;
-  tokens: Tokens | undefined;
+  tokens: TokenCounts | undefined;
   reason: FinishReason;
   started: boolean;
   nextSequence: number;
   bufferedLength: number;
 }
 
-/** The answer is kept to be told whole at the end. Sixteen million characters is far above what any model can write. */
+/** The answer is kept to be repeated at the end. Sixteen million characters is far above what any model writes. */
 const MAX_BUFFERED_LENGTH = 16_000_000;
 
 function encodeAll(events: readonly ResponsesEvent[]): string {
@@ -115,7 +115,7 @@ function encodeAll(events: readonly ResponsesEvent[]): string {
 }
 
 function ignoreEvent(): void {
-  // A whole answer has no events; only what they lead to counts.
+  // A whole answer needs no events, only the resulting state.
 }
 
 function collect(state: ResponsesState, produce: (emit: Emit) => void): ResponsesEvent[] {
@@ -206,7 +206,7 @@ function announce(state: ResponsesState, item: OpenItem, emit: Emit): void {
   openItem(item, emit);
 }
 
-/** Before a new item: text and thoughts are over, and so is every call whose arguments are whole. */
+/** Before a new item: text and thoughts are complete, and so is every call with whole arguments. */
 function beginItem(state: ResponsesState, emit: Emit): void {
   if (state.current) closeItem(state.current, 'completed', emit);
   state.current = undefined;

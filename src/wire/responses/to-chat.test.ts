@@ -86,7 +86,7 @@ describe('a Responses request in canonical form', () => {
     });
   });
 
-  test('a message needs no type; pictures and files are content', () => {
+  test('a message needs no type; images and files are content', () => {
     const content = [
       { type: 'input_text', text: 'What?' },
       { type: 'input_image', image_url: 'data:image/png;base64,iVBO', detail: 'original' },
@@ -122,7 +122,7 @@ describe('a Responses request in canonical form', () => {
     ]);
   });
 
-  test('a picture in a result waits for the next user message, after all results', () => {
+  test('an image in a result waits for the next user message, after all results', () => {
     const image = { type: 'input_image', image_url: 'https://example.org/a.png' };
     const messages = say([
       { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
@@ -137,7 +137,7 @@ describe('a Responses request in canonical form', () => {
     ]);
   });
 
-  test('what would need our memory is refused in words that help', () => {
+  test('requests that need stored state are refused with a helpful message', () => {
     const stateful = [
       { previous_response_id: 'resp_1' },
       { conversation: 'conv_1' },
@@ -159,7 +159,7 @@ describe('a Responses request in canonical form', () => {
     ).toHaveLength(1);
   });
 
-  test('content that cannot be forwarded is refused where it stands; records of hosted tools are left out', () => {
+  test('content that cannot be forwarded is refused with its path; records of hosted tools are left out', () => {
     expect(() => say([{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }])).toThrow(
       expect.objectContaining({ code: 'invalid_field', param: 'input.0.content.0' }),
     );
@@ -211,7 +211,7 @@ describe('a Responses request in canonical form', () => {
     expect(format({ type: 'text' })).toBeUndefined();
   });
 
-  test('a mistake is named where it is', () => {
+  test('an error is reported with its path', () => {
     const input = [
       { role: 'user', content: 'x' },
       { type: 'function_call', name: 'f', arguments: '{}' },
@@ -282,7 +282,7 @@ describe('a Responses request survives the canonical form', () => {
     { requiredKeys: ['model', 'input'] },
   );
 
-  test('everything that both forms can say comes back', () => {
+  test('everything that both forms can express is preserved', () => {
     fc.assert(
       fc.property(requests, (request) => {
         const chat = responsesToChat(responsesRequestSchema.parse(request));
@@ -294,7 +294,7 @@ describe('a Responses request survives the canonical form', () => {
   });
 });
 
-/** The way back, written from the other side, so that the test does not share the code it tests. */
+/** The inverse, written independently, so that the test does not share the code it tests. */
 function backToResponses(chat: ChatRequest): Record<string, unknown> {
   const [first] = chat.messages;
   const system = first?.role === 'system' ? first.content : undefined;

@@ -1,16 +1,16 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest } from '../openai/chat.ts';
-import { isAbsent, withoutAbsent } from '../absent.ts';
+import { isAbsent, withoutAbsent } from '../without-absent.ts';
 import { inputToChatMessages } from './input.ts';
 import type { ResponsesRequest } from './request.ts';
 import { toolFields } from './tools.ts';
 
 /**
- * A Responses request in the canonical form. What needs memory on our side is refused in words that say what to do
- * instead; what the canonical form cannot say is dropped (docs/clients/differences.md lists it).
+ * A Responses request in the canonical form. What needs stored state is refused with a hint what to do instead; what
+ * the canonical form cannot express is dropped (docs/clients/differences.md lists it).
  */
 export function responsesToChat(request: ResponsesRequest): ChatRequest {
-  refuseMemory(request);
+  refuseStoredState(request);
   const messages = inputToChatMessages(request);
   if (messages.length === 0) {
     throw new Fault('invalid_field', 'input holds nothing that a model could read.', { param: 'input' });
@@ -32,19 +32,19 @@ export function responsesToChat(request: ResponsesRequest): ChatRequest {
   };
 }
 
-function refuseMemory(request: ResponsesRequest): void {
+function refuseStoredState(request: ResponsesRequest): void {
   const stored = ['previous_response_id', 'conversation', 'prompt'] as const;
   const param =
     stored.find((field) => !isAbsent(request[field])) ?? (request.background ? 'background' : undefined);
   if (param === undefined) return;
   throw new Fault(
     'invalid_field',
-    `Tollgate keeps no responses, so ${param} is not supported: ${INSTEAD[param]}.`,
+    `Tollgate keeps no responses, so ${param} is not supported: ${ALTERNATIVES[param]}.`,
     { param },
   );
 }
 
-const INSTEAD = {
+const ALTERNATIVES = {
   previous_response_id: 'send the whole conversation in input',
   conversation: 'send the whole conversation in input',
   prompt: 'send instructions and input',

@@ -1,12 +1,12 @@
 import { Fault } from '../../std/fault.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
-import { withoutAbsent } from '../absent.ts';
+import { withoutAbsent } from '../without-absent.ts';
 import { isInnerTool, isKnownTool, type InnerTool, type ResponsesRequest } from './request.ts';
 
 /**
- * The tools as canonical functions. A custom tool takes plain text, which a function takes as its only argument; a
+ * The tools as canonical functions. A custom tool takes plain text, which becomes the only argument of a function; a
  * namespace becomes a prefix. Tools that OpenAI would run itself are left out: agents always offer a few, and a model
- * that does not see them does not call them. Demanding one of them is refused.
+ * that does not see them does not call them. Requiring one of them is refused.
  */
 export function toolFields(request: ResponsesRequest): Partial<ChatRequest> {
   const choice = request.tool_choice ?? undefined;
@@ -15,7 +15,7 @@ export function toolFields(request: ResponsesRequest): Partial<ChatRequest> {
     .filter((tool) => allowed === undefined || allowed.has(tool.chatName))
     .map((tool) => tool.definition);
   if (tools.length === 0) {
-    if (isDemand(choice)) throw unknownChoice();
+    if (isRequired(choice)) throw unknownChoice();
     return {};
   }
   const names = new Set(tools.map((tool) => tool.function?.name));
@@ -28,7 +28,10 @@ export function toolFields(request: ResponsesRequest): Partial<ChatRequest> {
   };
 }
 
-/** What a function of the canonical form was in the request, so that a call of it can be told in the client's terms. */
+/**
+ * The tool of the request that a canonical function stands for, so that its calls can be reported in the client's
+ * format.
+ */
 export interface ToolOrigin {
   readonly kind: 'function' | 'custom';
   readonly name: string;
@@ -45,7 +48,7 @@ export function chatName(name: string, namespace: string | null | undefined): st
   return namespace ? `${namespace}__${name}` : name;
 }
 
-/** The only argument of a custom tool's function, and back. */
+/** The only argument of a custom tool's function; `customInput` is the inverse. */
 export function customArguments(input: string): string {
   return JSON.stringify({ input });
 }
@@ -109,7 +112,7 @@ function allowedNames(choice: Choice): ReadonlySet<string> | undefined {
   return new Set((choice.tools ?? []).map((tool) => chatName(tool.name ?? '', tool.namespace)));
 }
 
-function isDemand(choice: Choice): boolean {
+function isRequired(choice: Choice): boolean {
   if (typeof choice !== 'object') return choice === 'required';
   return choice.type !== 'allowed_tools' || choice.mode === 'required';
 }

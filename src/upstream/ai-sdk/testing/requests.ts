@@ -13,7 +13,7 @@ const weather = {
 };
 const time = { type: 'function', function: { name: 'get_time', description: 'What time it is' } };
 
-/** Canonical requests that every provider gets; what it makes of each is in its `sent.json`. */
+/** Canonical requests that every provider gets; what it sends for each is in its `sent.json`. */
 export const REQUESTS = {
   text: {
     model: 'any',

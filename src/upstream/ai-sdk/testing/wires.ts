@@ -3,7 +3,7 @@ import type { UpstreamConfig } from '../../../catalog/catalog.ts';
 import type { ChatUsage } from '../../../wire/openai/chat.ts';
 import { encodeFrames } from './event-stream.ts';
 
-/** How one provider looks on the wire: where it is asked, and in what form it answers. */
+/** How one provider looks on the wire: its path, and the format of its answers. */
 export interface Wire {
   readonly kind: string;
   readonly model: string;
@@ -17,7 +17,7 @@ export interface Wire {
   readonly usage: Readonly<Record<'text' | 'tools' | 'reasoning' | 'cached', ChatUsage>>;
   readonly cap: (body: Record<string, unknown>) => unknown;
   error(status: number, message: string): unknown;
-  /** What a failure in the first event of a stream is taken for. */
+  /** The kind that a failure in the first event of a stream is reported as. */
   readonly firstEventFailure: string;
 }
 

@@ -2,7 +2,7 @@
 export function withoutAbsent<T extends Record<string, unknown>>(fields: T): Present<T> {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) if (!isAbsent(value)) kept[key] = value;
-  // The loop above is the proof; the compiler cannot follow it.
+  // The loop above proves it; the compiler cannot follow.
   return kept as Present<T>;
 }
 

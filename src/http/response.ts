@@ -1,6 +1,6 @@
 import type { RateState } from '../ledger/port.ts';
 import { RefusedRequest } from '../relay/admission.ts';
-import type { Terms } from '../relay/call.ts';
+import type { AdmissionSummary } from '../relay/call.ts';
 import { asFault, type Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
@@ -8,10 +8,10 @@ import { faultBody } from '../wire/faults.ts';
 
 export type HeaderMap = Record<string, string>;
 
-/** How a dialect words an error. The public one is the spec's. */
+/** The shape of an error in a dialect. The public API's is the spec's. */
 export type FaultShape = (fault: Fault, requestId: string) => unknown;
 
-/** On every answer of the public routes. */
+/** The headers of every answer of the public routes. */
 export function baseHeaders(requestId: string): HeaderMap {
   return {
     'x-request-id': requestId,
@@ -29,7 +29,7 @@ export function json(value: unknown, requestId: string, more: HeaderMap = {}, st
   return new Response(typeof value === 'string' ? value : JSON.stringify(value), { status, headers });
 }
 
-/** The one place where a fault becomes a response. What is ours to mend is logged; a client's mistake is not news. */
+/** The only place where a fault becomes a response. Our own errors are logged, a client's are not. */
 export function faultResponse(
   thrown: unknown,
   requestId: string,
@@ -38,7 +38,7 @@ export function faultResponse(
 ): Response {
   const fault = asFault(thrown);
   if (fault.status >= 500) {
-    log.error('request failed', {
+    log.error('request_failed', {
       request: requestId,
       code: fault.code,
       detail: fault.detail,
@@ -46,32 +46,35 @@ export function faultResponse(
     });
   }
   const rate = fault instanceof RefusedRequest && fault.rate ? rateHeaders(fault.rate) : {};
-  const headers = { ...rate, ...retryHeaders(fault), ...(fault.code === 'request_too_large' ? HANG_UP : {}) };
+  const headers = {
+    ...rate,
+    ...retryHeaders(fault),
+    ...(fault.code === 'request_too_large' ? CLOSE_CONNECTION : {}),
+  };
   return json(shape(fault, requestId), requestId, headers, fault.status);
 }
 
-/** The rest of what is too large is not wanted: left open, the connection would take it to the last byte. */
-const HANG_UP: HeaderMap = { connection: 'close' };
+/** Without it, the connection would receive the rest of a body that is too large. */
+const CLOSE_CONNECTION: HeaderMap = { connection: 'close' };
 
 /**
- * Some clients try these again unless they are told: the Claude Agent SDK a 401, for minutes. A 400, 404 or 405 needs no
- * word: the SDKs of OpenAI and Anthropic try only 408, 409, 429 and 5xx again.
+ * Some clients retry these unless they are told not to: the Claude Agent SDK retries a 401 for minutes. A 400, 404 or
+ * 405 needs no header: the SDKs of OpenAI and Anthropic retry only 408, 409, 429 and 5xx.
  */
-const POINTLESS_TO_RETRY: ReadonlySet<number> = new Set([401, 402]);
+const NOT_RETRYABLE: ReadonlySet<number> = new Set([401, 402]);
 
 /**
- * `Retry-After` in whole seconds, never less than the truth; the finer header for the SDKs that read it. A 402 is told
- * apart from a 429 by what waiting would change: clients must not retry an empty balance.
+ * `Retry-After` in whole seconds, rounded up; a finer header for the SDKs that read it. A 402 has it only if waiting
+ * helps: clients must not retry on an empty balance.
  */
 function retryHeaders(fault: Fault): HeaderMap {
   const { retryAfterMs } = fault;
-  if (retryAfterMs === undefined)
-    return POINTLESS_TO_RETRY.has(fault.status) ? { 'x-should-retry': 'false' } : {};
+  if (retryAfterMs === undefined) return NOT_RETRYABLE.has(fault.status) ? { 'x-should-retry': 'false' } : {};
   const waitMs = Math.max(1, Math.ceil(retryAfterMs));
   return { 'retry-after': String(Math.ceil(waitMs / 1000)), 'retry-after-ms': String(waitMs) };
 }
 
-/** OpenAI's names for its clients, the IETF draft's for everybody else. */
+/** OpenAI's names for its clients, the IETF draft's for all others. */
 export function rateHeaders(rate: RateState): HeaderMap {
   return {
     'x-ratelimit-limit-requests': String(rate.limit),
@@ -82,19 +85,19 @@ export function rateHeaders(rate: RateState): HeaderMap {
   };
 }
 
-/** An answer in JSON that was admitted and may have cost something. Text is taken as JSON already. */
-export function paidAnswer(value: unknown, terms: Terms, charged?: NanoUsd): Response {
+/** A JSON answer to an admitted request, with its cost. A string is taken as JSON already. */
+export function paidAnswer(value: unknown, summary: AdmissionSummary, charged?: NanoUsd): Response {
   return new Response(typeof value === 'string' ? value : JSON.stringify(value), {
-    headers: termHeaders(terms, charged),
+    headers: admissionHeaders(summary, charged),
   });
 }
 
-/** What is the same in every answer. Copying a finished set of headers costs a tenth of making one. */
-const COMMON = new Headers({ ...baseHeaders(''), 'content-type': 'application/json' });
+/** The headers that all answers share. Copying a finished set costs a tenth of making one. */
+const COMMON_HEADERS = new Headers({ ...baseHeaders(''), 'content-type': 'application/json' });
 
-export function termHeaders(terms: Terms, charged?: NanoUsd): Headers {
-  const { requestId, rate } = terms;
-  const headers = new Headers(COMMON);
+export function admissionHeaders(summary: AdmissionSummary, charged?: NanoUsd): Headers {
+  const { requestId, rate } = summary;
+  const headers = new Headers(COMMON_HEADERS);
   headers.set('x-request-id', requestId);
   headers.set('request-id', requestId);
   headers.set('x-ratelimit-limit-requests', String(rate.limit));
@@ -102,10 +105,10 @@ export function termHeaders(terms: Terms, charged?: NanoUsd): Headers {
   headers.set('x-ratelimit-reset-requests', duration(rate.resetMs));
   headers.set('ratelimit-policy', policyText(rate));
   headers.set('ratelimit', rateText(rate));
-  headers.set('x-tollgate-endpoint', terms.endpoint);
-  headers.set('x-tollgate-held', formatUsd(terms.held));
+  headers.set('x-tollgate-endpoint', summary.endpoint);
+  headers.set('x-tollgate-held', formatUsd(summary.held));
   if (charged !== undefined) headers.set('x-tollgate-cost', formatUsd(charged));
-  if (terms.loweredCap !== undefined) headers.set('x-tollgate-max-tokens', String(terms.loweredCap));
+  if (summary.loweredCap !== undefined) headers.set('x-tollgate-max-tokens', String(summary.loweredCap));
   return headers;
 }
 

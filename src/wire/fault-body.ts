@@ -1,6 +1,6 @@
 import type { Fault } from '../std/fault.ts';
 
-/** The public error shape: the spec's `code` and `message`, with what programs need beside them. */
+/** The public error shape: the spec's `code` and `message`, and more fields for programs. */
 export interface FaultBody {
   error: { code: string; message: string; type: string; param: string | null; [extra: string]: unknown };
 }

@@ -5,7 +5,7 @@ import { UpstreamFailure, type ChatAnswer, type Upstream } from '../port.ts';
 import { REQUESTS } from './testing/requests.ts';
 import { inPieces, startScriptedServer, type ScriptedServer } from './testing/scripted-server.ts';
 import { readFixture, streamFixture, wireConfig, WIRES, type Wire } from './testing/wires.ts';
-import { makeProvider } from './provider.ts';
+import { makeProvider } from './provider-upstream.ts';
 
 let server: ScriptedServer;
 
@@ -46,7 +46,7 @@ for (const wire of WIRES) {
         expect(completion.usage).toEqual(wire.usage[name]);
       });
 
-      test(`${name}: a stream cut into small pieces says the same, ends in usage and [DONE]`, async () => {
+      test(`${name}: a stream split into small pieces has the same content and ends in usage and [DONE]`, async () => {
         const bytes = await streamFixture(wire, name);
         server.answer(
           () => new Response(inPieces(bytes, 7), { headers: { 'content-type': wire.streamType } }),
@@ -64,7 +64,7 @@ for (const wire of WIRES) {
     }
 
     for (const name of Object.keys(REQUESTS) as (keyof typeof REQUESTS)[]) {
-      test(`${name}: the request is said in the provider's own words`, async () => {
+      test(`${name}: the request is sent in the provider's own format`, async () => {
         server.answer(async () => json(await readFixture(wire.kind, 'text.json')));
         await chat(wire, REQUESTS[name]);
         const expected = JSON.parse(await readFixture(wire.kind, 'sent.json')) as Record<string, unknown>;
@@ -73,7 +73,7 @@ for (const wire of WIRES) {
       });
     }
 
-    test('the key and the operator’s headers go along, and only once', async () => {
+    test('the key and the operator’s headers are sent exactly once', async () => {
       server.answer(async () => json(await readFixture(wire.kind, 'text.json')));
       await chat(wire, REQUESTS.text);
       expect(server.requests).toHaveLength(1);
@@ -82,7 +82,7 @@ for (const wire of WIRES) {
       expect(server.requests[0]?.path).not.toContain(wire.key.value);
     });
 
-    test('whatever thinking is asked for, the output cap that goes out is the one the hold covers', async () => {
+    test('whatever thinking is requested, the output cap that is sent is the one the hold covers', async () => {
       server.answer(async () => json(await readFixture(wire.kind, 'text.json')));
       for (const reasoning_effort of ['minimal', 'low', 'medium', 'high', 'xhigh']) {
         for (const max_tokens of [1, 256, 3000, 60_000]) {
@@ -142,7 +142,7 @@ for (const wire of WIRES) {
       await elsewhere.stop();
     });
 
-    test('nobody listening is a failure to connect', async () => {
+    test('a closed port is a connection failure', async () => {
       const upstream = upstreamAt(wire, server.url);
       await server.stop();
       expect((await failureOf(ask(upstream, wire, REQUESTS.text))).kind).toBe('connect');
@@ -153,7 +153,7 @@ for (const wire of WIRES) {
       expect((await failureOf(chat(wire, REQUESTS.text))).kind).toBe('protocol');
     });
 
-    test('an error in the first event is thrown, so that another backend can be asked', async () => {
+    test('an error in the first event is thrown, so that another backend can be called', async () => {
       const bytes = await streamFixture(wire, 'error-first');
       server.answer(() => new Response(bytes, { headers: { 'content-type': wire.streamType } }));
       expect((await failureOf(chat(wire, { ...REQUESTS.text, stream: true }))).kind).toBe(
@@ -170,7 +170,7 @@ for (const wire of WIRES) {
       expect(ended).toBe(false);
     });
 
-    test('a stream cut anywhere fails before it began or ends in an error event, never as if it were whole', async () => {
+    test('a stream cut off anywhere fails before it starts or ends in an error event, never as if it were whole', async () => {
       const bytes = await streamFixture(wire, 'text');
       for (let length = 0; length < bytes.length; length += 37) {
         server.answer(
@@ -184,7 +184,7 @@ for (const wire of WIRES) {
       }
     });
 
-    test('when the client leaves, the backend is told at once', async () => {
+    test('when the client leaves, the backend call is aborted at once', async () => {
       const bytes = await streamFixture(wire, 'text');
       const half = bytes.slice(0, Math.floor(bytes.length * 0.7));
       server.answer(() => new Response(endless(half), { headers: { 'content-type': wire.streamType } }));
@@ -206,7 +206,7 @@ for (const wire of WIRES) {
       await server.aborted;
     });
 
-    test('check proves address and key', async () => {
+    test('check verifies address and key', async () => {
       const upstream = upstreamAt(wire, server.url);
       server.answer(() => json('{"data":[]}'));
       expect(await upstream.check(new AbortController().signal)).toMatchObject({ ok: true });
@@ -223,7 +223,7 @@ for (const wire of WIRES) {
       expect(down.detail).toStartWith('cannot reach 127.0.0.1');
     });
 
-    test('without a key nothing is asked, and the environment is not consulted', async () => {
+    test('without a key nothing is called, and the environment is not read', async () => {
       const upstream = makeProvider({ ...wireConfig(wire, server.url), apiKey: undefined });
       if (!upstream) throw new Error('no upstream');
       const failure = await failureOf(ask(upstream, wire, REQUESTS.text));
@@ -266,7 +266,7 @@ for (const wire of WIRES) {
   });
 }
 
-test('a kind that is not in the table is somebody else’s', () => {
+test('a kind that is not in the table is not handled here', () => {
   const [wire] = WIRES;
   if (!wire) throw new Error('no wires');
   expect(makeProvider({ ...wireConfig(wire, 'http://127.0.0.1:1'), kind: 'house' })).toBeUndefined();
@@ -324,7 +324,7 @@ async function streamed(answer: ChatAnswer): Promise<Streamed> {
   };
 }
 
-/** A stream folded into the whole answer it stands for. */
+/** Collects a stream into the whole answer. */
 function assembled(chunks: ChatChunk[]): ChatCompletion {
   const message: AssistantMessage = { role: 'assistant', content: null };
   const tools: { id: string; type: 'function'; function: { name: string; arguments: string } }[] = [];

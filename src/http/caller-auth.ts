@@ -3,31 +3,16 @@ import { invalidToken } from '../relay/admission.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { addressMatcher, isLoopback } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
-import type { RequestId, TokenHash } from '../std/ids.ts';
+import type { TokenHash } from '../std/ids.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 
-/** One HTTP request, with what a handler needs to know about its connection. */
-export interface Exchange {
-  readonly request: Request;
-  readonly requestId: RequestId;
-  /** Slashes collapsed, query cut off. */
-  readonly path: string;
-  /** Aborted when the client leaves. */
-  readonly signal: AbortSignal;
-  /** What the client calls us, for links: scheme and host. */
-  readonly origin: string;
-  /** The client's own address, as far as trusted proxies tell. */
-  readonly address: string;
-  /** Path parameters, in order. */
-  readonly parameters: readonly string[];
-}
-
-/** Turns what a client shows into the hash that the store knows; `undefined` for what cannot be a token of ours. */
+/** Turns a token into the hash that is stored; `undefined` if it cannot be one of our tokens. */
 type HashToken = (token: string) => TokenHash | undefined;
 
 export interface CallerAuthOptions {
   readonly hashToken: HashToken;
   readonly trustedProxies: readonly string[];
-  /** A token came over plain HTTP: somebody may have read it. */
+  /** A token was sent over plain HTTP, where others may have read it. */
   onExposed(hash: TokenHash): void;
 }
 
@@ -45,7 +30,7 @@ export class CallerAuth {
     this.#trustsProxies = options.trustedProxies.length > 0;
   }
 
-  /** From the next request on, these and no others are believed. */
+  /** Replaces the trusted proxies, from the next request on. */
   trustProxies(ranges: readonly string[]): void {
     this.#isTrusted = addressMatcher(ranges);
     this.#trustsProxies = ranges.length > 0;
@@ -55,14 +40,14 @@ export class CallerAuth {
     return this.#trustsProxies;
   }
 
-  /** The caller of a public request; whether the token is known is the ledger's to say. */
-  caller({ request }: Exchange): Caller {
+  /** The caller of a public request. Whether the token exists is decided by the ledger. */
+  caller({ request }: IncomingRequest): Caller {
     return { kind: 'token', hash: requireHash(tokenOf(request), this.#options.hashToken) };
   }
 
-  /** For routes that work without a token: `undefined` when none was sent, 401 for one that cannot be. */
-  optionalCaller(exchange: Exchange): Caller | undefined {
-    return tokenOf(exchange.request) === undefined ? undefined : this.caller(exchange);
+  /** For routes that work without a token: `undefined` when none was sent, 401 for one that cannot be valid. */
+  optionalCaller(incoming: IncomingRequest): Caller | undefined {
+    return tokenOf(incoming.request) === undefined ? undefined : this.caller(incoming);
   }
 
   /** The account behind a caller, or 401. */
@@ -72,7 +57,7 @@ export class CallerAuth {
     return snapshot;
   }
 
-  /** The client behind trusted proxies: the last forwarded address that is not a proxy of ours. */
+  /** The client behind trusted proxies: the last forwarded address that is not a trusted proxy. */
   clientAddress(peer: string, request: Request): string {
     if (!this.#isTrusted(peer)) return peer;
     const forwarded =
@@ -83,7 +68,7 @@ export class CallerAuth {
     return forwarded.findLast((address) => !this.#isTrusted(address)) ?? peer;
   }
 
-  /** https as the client sees it: our own TLS, or the word of a proxy that the operator trusts. */
+  /** Whether the client uses HTTPS: our own TLS, or as a trusted proxy reports it. */
   isSecure(peer: string, request: Request): boolean {
     if (request.url.startsWith('https:')) return true;
     return (
@@ -92,8 +77,8 @@ export class CallerAuth {
   }
 
   /**
-   * Plain HTTP is for loopback. No redirect: the token has been on the wire already, so its owner is told, and a client
-   * that silently followed would send it again each time.
+   * Plain HTTP is for loopback. It is refused, not redirected: the token has already been exposed, so its owner is
+   * told, and a client that silently followed the redirect would expose it with every request.
    */
   requireSecure(peer: string, request: Request): void {
     if (this.isSecure(peer, request)) return;
@@ -102,7 +87,7 @@ export class CallerAuth {
     throw new Fault('https_required', 'Use https. A token that was sent over plain HTTP should be replaced.');
   }
 
-  /** A trusted proxy on this very machine speaks for somebody else. */
+  /** A trusted proxy on the same machine forwards requests of others. */
   #isForwarded(peer: string, request: Request): boolean {
     return this.#isTrusted(peer) && request.headers.has('x-forwarded-proto');
   }
@@ -112,39 +97,39 @@ export class CallerAuth {
       const hash = this.#options.hashToken(tokenOf(request) ?? '');
       if (hash) this.#options.onExposed(hash);
     } catch {
-      // Two different tokens, or none that is one: nothing of ours was exposed.
+      // Two different tokens, or a malformed one: no valid token was exposed.
     }
   }
 }
 
 /**
- * The token of a request: `Authorization: Bearer`, `x-api-key`, or `?token=`. Two that differ are refused, because one of
- * them would be ignored and nobody could tell which.
+ * The token of a request: `Authorization: Bearer`, `x-api-key`, or `?token=`. Two that differ are refused, because one
+ * of them would be silently ignored.
  */
 function tokenOf(request: Request): string | undefined {
   const { headers } = request;
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
-  const query = request.url.includes('token=') ? queryTokens(request.url) : NONE;
+  const query = request.url.includes('token=') ? queryTokens(request.url) : NO_TOKENS;
   if (query.length === 0 && apiKey === null)
-    return authorization === null ? undefined : bearer(authorization);
+    return authorization === null ? undefined : bearerToken(authorization);
   if (query.length === 0 && authorization === null) return apiKey ?? undefined;
-  const shown = [
-    ...(authorization === null ? [] : [bearer(authorization)]),
+  const tokens = [
+    ...(authorization === null ? [] : [bearerToken(authorization)]),
     ...(apiKey === null ? [] : [apiKey]),
     ...query,
   ];
-  if (new Set(shown).size > 1) throw invalid('Two different tokens were sent. Send one.');
-  return shown[0];
+  if (new Set(tokens).size > 1) throw malformedToken('Two different tokens were sent. Send one.');
+  return tokens[0];
 }
 
-const NONE: string[] = [];
+const NO_TOKENS: string[] = [];
 const BEARER = 'Bearer ';
 
-/** Read from the text: a request with a strange Host header has no URL that could be parsed as one. */
+/** Searched as text: with a malformed Host header the URL cannot be parsed. */
 function queryTokens(url: string): string[] {
   const query = url.indexOf('?');
-  return query === -1 ? NONE : new URLSearchParams(url.slice(query + 1)).getAll('token');
+  return query === -1 ? NO_TOKENS : new URLSearchParams(url.slice(query + 1)).getAll('token');
 }
 
 function requireHash(token: string | undefined, hash: HashToken): TokenHash {
@@ -152,18 +137,18 @@ function requireHash(token: string | undefined, hash: HashToken): TokenHash {
     throw new Fault('missing_token', 'Send your API token as `Authorization: Bearer sk-…`.');
   }
   const known = hash(token);
-  if (known === undefined) throw invalid('This is not a valid API token.');
+  if (known === undefined) throw malformedToken('This is not a valid API token.');
   return known;
 }
 
-function bearer(header: string): string {
-  // As nearly every client writes it; the pattern is for the others.
+function bearerToken(header: string): string {
+  // The form that nearly all clients send; the pattern handles the rest.
   if (header.startsWith(BEARER) && !header.includes(' ', BEARER.length)) return header.slice(BEARER.length);
   const match = /^Bearer +(\S+) *$/i.exec(header);
-  if (!match?.[1]) throw invalid('The Authorization header must be `Bearer sk-…`.');
+  if (!match?.[1]) throw malformedToken('The Authorization header must be `Bearer sk-…`.');
   return match[1];
 }
 
-function invalid(message: string): Fault {
+function malformedToken(message: string): Fault {
   return new Fault('invalid_token', message);
 }

@@ -1,0 +1,17 @@
+import type { RequestId } from '../std/ids.ts';
+
+/** One HTTP request, with what a handler needs to know about its connection. */
+export interface IncomingRequest {
+  readonly request: Request;
+  readonly requestId: RequestId;
+  /** Without the query, repeated slashes collapsed. */
+  readonly path: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** Scheme and host as the client used them, for links. */
+  readonly origin: string;
+  /** The client's own address, as reported by trusted proxies. */
+  readonly address: string;
+  /** Path parameters, in order. */
+  readonly parameters: readonly string[];
+}
