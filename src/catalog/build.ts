@@ -8,13 +8,13 @@ import { buildUpstream } from './upstream-entry.ts';
 
 export interface Built {
   readonly catalog: Omit<Catalog, 'version'>;
-  /** When there are any, the catalog is incomplete and not to be used. */
+  /** If there are any, the catalog is incomplete and must not be used. */
   readonly mistakes: readonly PathMistake[];
-  /** Keys that are for other servers; their upstreams have a `problem`. */
+  /** Keys that belong to other servers; their upstreams have a `problem`. */
   readonly withheld: readonly PathMistake[];
 }
 
-/** Turns a file of the right shape into a catalog and checks that all it refers to is there. */
+/** Turns a file of the right shape into a catalog and checks its references. */
 export function buildCatalog(
   file: CatalogFile,
   { env, rules }: { env: Environment; rules: KeyRules },
@@ -98,7 +98,7 @@ function buildForm({
   return capField === undefined && imageFormat === undefined ? undefined : { capField, imageFormat };
 }
 
-/** The schema has made sure that a model has one kind of price; a free one with sizes makes images. */
+/** The schema ensures that a model has one kind of price; a free one with sizes makes images. */
 function buildPrice(entry: ModelFileEntry): ModelPrice {
   if (entry.free) {
     if (entry.sizes !== undefined) return { kind: 'images', bySize: new Map(), otherwise: ZERO };
@@ -151,7 +151,7 @@ function endpointModels(path: Path, entry: EndpointEntry, { file, lists, refuse 
     if (!lists.has(list)) refuse(here, unknown('list', list, file.lists));
     for (const model of lists.get(list) ?? []) {
       const twin = models.get(model.id);
-      // A model twice in one list was refused there.
+      // A duplicate within one list was refused there.
       if (twin && twin.list !== list)
         refuse(here, `brings model '${model.id}' in again; list '${twin.list}' has it already`);
       if (model.price.kind !== kind) {
@@ -166,7 +166,7 @@ function endpointModels(path: Path, entry: EndpointEntry, { file, lists, refuse 
   return [...models.values()];
 }
 
-/** A plain name is a place of its own; weighted entries that follow each other are one place together. */
+/** A plain name is a place of its own; consecutive weighted entries form one place. */
 function endpointPlaces(
   path: Path,
   entry: EndpointEntry,
@@ -217,7 +217,7 @@ function buildAliases(
   return built;
 }
 
-/** `code/model`; codes have no slash, model ids may. */
+/** `code/model`; codes have no slash, model ids may have some. */
 function splitId(text: string): { endpoint: string; model: string } {
   const slash = text.indexOf('/');
   return slash < 0

@@ -1,17 +1,17 @@
 /** A provider that `partner_chat` can serve when its key is in the environment. */
 export interface Partner {
-  /** Of the upstream. */
+  /** The upstream's name. */
   readonly name: string;
   readonly kind: string;
   readonly baseUrl?: string;
-  /** The first is the one to tell people about. */
+  /** The first is the one that people are told about. */
   readonly variables: readonly [string, ...string[]];
   /** Entries of the list `partner_models`, as written in the catalog. */
   readonly models: readonly string[];
 }
 
 /**
- * In the order in which they are looked for. Prices are the providers' list prices of November 2026. Where a provider
+ * In the order in which they are looked for. Prices are the providers' list prices of November 2026. If a provider
  * charges more for long prompts, `context` ends where its base price does, so that a hold always covers the bill.
  */
 export const PARTNERS: readonly Partner[] = [

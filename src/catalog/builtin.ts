@@ -2,8 +2,8 @@ import { PARTNERS, type Partner } from './builtin-partners.ts';
 import type { Environment } from './key-rules.ts';
 
 /**
- * The catalog of a Tollgate that nobody has configured: all eight public endpoint codes on the built-in backend, without
- * a key. `partner_chat` comes alive with the first provider key found in the environment.
+ * The catalog without any configuration: all eight public endpoint codes on the built-in backend, without a key.
+ * `partner_chat` uses the first provider key found in the environment.
  */
 export function builtinCatalog(env: Environment): string {
   const found = findPartner(env);
@@ -42,7 +42,7 @@ aliases:
 `;
 }
 
-/** The first one wins: an endpoint's upstreams stand in for each other, and providers do not serve each other's models. */
+/** The first one wins: an endpoint's upstreams are alternatives, and providers do not serve each other's models. */
 function findPartner(env: Environment): { partner: Partner; variable: string } | undefined {
   for (const partner of PARTNERS) {
     const variable = partner.variables.find((name) => (env[name] ?? '').trim() !== '');

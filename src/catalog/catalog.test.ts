@@ -26,7 +26,7 @@ describe('the price of a request', () => {
     expect(priceFor(paint)).toEqual({ kind: 'images', image: 10_000_000 as never });
   });
 
-  test('a size that is not sold is refused, even where there is a default price', () => {
+  test('a size that is not offered is refused, even if there is a default price', () => {
     const paint = model('image: 0.01, sizes: [64x64]', 'image_generation');
     expect(() => priceFor(paint, '4096x4096')).toThrow(
       expect.objectContaining({ code: 'invalid_field', param: 'size' }),

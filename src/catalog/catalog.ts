@@ -4,8 +4,8 @@ import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 
 /**
- * What is sold, at what price, and who serves it: immutable once loaded. A reload builds a new catalog and swaps it; a
- * request keeps the one it began with.
+ * What is sold, at what price, and which backend serves it: immutable once loaded. A reload builds a new catalog and
+ * replaces this one; a request keeps the one it started with.
  */
 export interface Catalog {
   /** Changes whenever the content does. */
@@ -13,14 +13,16 @@ export interface Catalog {
   readonly upstreams: ReadonlyMap<string, UpstreamConfig>;
   /** By code, in the order of the file. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
-  /** Other names for `code/model`, for clients that insist on a certain model name. */
+  /** Other names for `code/model`, for clients that require a certain model name. */
   readonly aliases: ReadonlyMap<string, { readonly endpoint: string; readonly model: string }>;
   readonly limits: {
     readonly chatPerMinute: number;
     readonly imagesPerMinute: number;
     readonly concurrent: number;
   };
-  /** What stands in the same file and is not about what is sold, by key, checked; whoever gave its schema reads it. */
+  /**
+   * Checked settings of the same file that are not about models, by key; read by the module that supplied the schema.
+   */
   readonly settings?: ReadonlyMap<string, { readonly label: string; readonly value: unknown }> | undefined;
 }
 
@@ -34,7 +36,7 @@ export interface Endpoint {
   readonly models: readonly Model[];
   /** Tried in order; upstreams within one place share the load by weight. */
   readonly places: readonly (readonly { readonly upstream: string; readonly weight: number }[])[];
-  /** Why an endpoint that is listed cannot serve, e.g. which environment variable to set. */
+  /** Why a listed endpoint cannot serve, e.g. which environment variable to set. */
   readonly unavailable?: string | undefined;
 }
 
@@ -50,10 +52,10 @@ export interface Model {
   readonly sizes: readonly string[];
   /** The model's name at an upstream, where it differs. */
   readonly upstreamModels: ReadonlyMap<string, string>;
-  /** Absent: as the upstream's options and the model's name at the upstream say. */
+  /** Absent: by the upstream's options and the model's name at the upstream. */
   readonly form?: RequestForm | undefined;
   readonly free: boolean;
-  /** What it can do, for /models and the console. */
+  /** What it supports, for /models and the console. */
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
@@ -63,7 +65,7 @@ export interface Model {
 export const CAP_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 export type CapField = (typeof CAP_FIELDS)[number];
 
-/** The `response_format` that images are asked for in; `default`: the field is not sent. */
+/** The `response_format` in image requests; `default`: the field is not sent. */
 export const IMAGE_FORMATS = ['b64_json', 'default'] as const;
 export type ImageFormat = (typeof IMAGE_FORMATS)[number];
 
@@ -97,20 +99,20 @@ export interface UpstreamConfig {
   readonly headers: ReadonlyMap<string, string>;
   /** First byte, silence within a stream, and the whole call. */
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
-  /** What else a kind needs, checked by the kind itself (region, api version, model path). */
+  /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
-  /** Why it must not be asked: its key belongs to another server. The key is not in here then. */
+  /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }
 
 /** Where the catalog comes from: the operator's file, or the store. */
 export interface CatalogSource {
-  /** Needs no `this`: whoever reads the catalog for every request is given only this. */
+  /** Works without `this`: code that reads the catalog for every request gets only this function. */
   readonly current: () => Catalog;
   /** Called after each successful change; returns a function that stops it. */
   onChange(listener: (catalog: Catalog) => void): () => void;
   status(): CatalogStatus;
-  /** Looks for newer content now; what cannot be used is refused as ever. */
+  /** Looks for newer content now; content that cannot be used is refused as usual. */
   refresh(): Promise<void>;
   close(): void;
 }
@@ -119,7 +121,7 @@ export interface CatalogStatus {
   readonly kind: 'file' | 'store';
   readonly path: string | undefined;
   readonly loadedAt: number;
-  /** Why the newest content was refused; the one before it is still in force. */
+  /** Why the newest content was refused; the previous one is still in force. */
   readonly error: string | undefined;
 }
 
@@ -128,7 +130,7 @@ export interface Route {
   readonly model: Model;
 }
 
-/** Finds what a request asked for, or says in the documented way why it cannot be had. */
+/** Finds what a request asked for, or throws the documented error. */
 export function resolve(
   catalog: Catalog,
   wanted: { code: string; model: string; type: EndpointType },
@@ -156,7 +158,7 @@ export function resolve(
 
 const byId = new WeakMap<Endpoint, ReadonlyMap<string, Model>>();
 
-/** Made when an endpoint is first asked: an endpoint never changes, a changed catalog has new ones. */
+/** Made on first use: an endpoint never changes, a changed catalog has new ones. */
 export function modelsById(endpoint: Endpoint): ReadonlyMap<string, Model> {
   const known = byId.get(endpoint);
   if (known) return known;
@@ -171,7 +173,7 @@ const KINDS: Record<EndpointType, string> = {
   embedding: 'embeddings',
 };
 
-/** The price of one request; for images, of one image in this size (the model's first when none is given). */
+/** The price of one request; for images, of one image in this size (by default the model's first). */
 export function priceFor(model: Model, size?: string): PriceSnapshot {
   if (model.price.kind === 'tokens') return model.price;
   const wanted = size ?? model.sizes[0];
@@ -185,7 +187,7 @@ export function priceFor(model: Model, size?: string): PriceSnapshot {
   return { kind: 'images', image };
 }
 
-/** The catalog in force and who wants to know when another one is. Both sources, the file and the store, keep theirs here. */
+/** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {
   readonly #place: { readonly kind: CatalogStatus['kind']; readonly path: string | undefined };
   readonly #log: Log;
@@ -225,10 +227,10 @@ export class LiveCatalog {
     if (next.version === this.#catalog.version) return;
     this.#catalog = next;
     this.#log.info('catalog_loaded', { version: next.version, source });
-    for (const listener of this.#listeners) this.#tell(listener, next);
+    for (const listener of this.#listeners) this.#notify(listener, next);
   }
 
-  /** The newest content cannot be used: the catalog before it stays in force. */
+  /** The newest content cannot be used: the previous catalog stays in force. */
   refuse(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.#error) return;
@@ -237,7 +239,7 @@ export class LiveCatalog {
   }
 
   /** One listener's failure must not keep the others on the old prices. */
-  #tell(listener: (catalog: Catalog) => void, catalog: Catalog): void {
+  #notify(listener: (catalog: Catalog) => void, catalog: Catalog): void {
     try {
       listener(catalog);
     } catch (error) {

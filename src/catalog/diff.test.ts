@@ -3,7 +3,7 @@ import { catalogText } from '../../test/support/marked-catalog.ts';
 import { catalogChanges } from './diff.ts';
 import { parseCatalog } from './parse.ts';
 
-test('a preview shows how a model will be asked differently', () => {
+test('a preview shows changes of a model’s request form', () => {
   const read = (models: string) =>
     parseCatalog(catalogText({ models }), { fileName: 'tollgate.yaml', env: {} });
   const before = read('{ model: m, input: 1, output: 2 }');

@@ -2,7 +2,7 @@ import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
-/** One line of a preview: what would be different, in words for people. */
+/** One line of a preview: what would change, in plain language. */
 export interface CatalogChange {
   readonly kind: 'added' | 'removed' | 'changed';
   /** E.g. `model svc_chat/house-guide: price`. */
@@ -11,7 +11,7 @@ export interface CatalogChange {
   readonly after: string | undefined;
 }
 
-/** What a customer or operator would notice, in the order of the catalog. Empty: nothing. Holds no secret. */
+/** What a customer or operator would notice, in the order of the catalog. Empty: nothing. Contains no secret. */
 export function catalogChanges(before: Catalog, after: Catalog): CatalogChange[] {
   const [was, is] = [factsOf(before), factsOf(after)];
   const removed = [...was].filter(([subject]) => !is.has(subject));
@@ -21,7 +21,7 @@ export function catalogChanges(before: Catalog, after: Catalog): CatalogChange[]
   ];
 }
 
-/** What is known about one thing, by aspect; the first aspect sums it up. */
+/** The properties of one thing, by aspect; the first aspect summarises it. */
 type Facts = Readonly<Record<string, string>>;
 
 function changesOf(subject: string, was: Facts | undefined, is: Facts): CatalogChange[] {

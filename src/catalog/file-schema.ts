@@ -4,7 +4,9 @@ import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
 
-/** The ledger multiplies no price above this (10,000 USD per million tokens); a larger one is a slip of the decimal point. */
+/**
+ * The ledger accepts no price above this (10,000 USD per million tokens); a larger one has a misplaced decimal point.
+ */
 const MAX_TOKEN_PRICE = 10_000_000_000_000;
 /** 1,000 USD for one image, for the same reason. */
 const MAX_IMAGE_PRICE = 1_000_000_000_000;
@@ -142,7 +144,7 @@ const CATALOG_KEYS = {
     .describe('Other model names for /v1 clients, each standing for `code/model`.'),
 };
 
-/** Further keys of the file, of whoever reads it too. The label names a key where changes are listed. */
+/** Further keys of the file, for other modules that read it. The label names a key where changes are listed. */
 export type FileSettings = Readonly<Record<string, { readonly label: string; readonly schema: z.ZodType }>>;
 
 /** The file: one schema for the parser, the editor's JSON Schema and the documentation. */
@@ -168,30 +170,28 @@ function choice<const Values extends readonly [string, ...string[]]>(values: Val
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
 
-function whole(least: number, most: number) {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z.int({ error }).min(least, error).max(most, error);
+function whole(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, error).max(max, error);
 }
 
-/**
- * Dollars as written, in nano-USD. The reader hands on decimals as their source text, so nothing passes through a float.
- */
-function price(most: number, mostText: string) {
+/** Dollars as written, in nano-USD. The reader passes decimals on as their source text, so no float is involved. */
+function price(max: number, maxText: string) {
   return z
     .union([z.number().meta({ minimum: 0 }), z.string().meta({ pattern: String.raw`^\d+(\.\d{1,9})?$` })], {
       error: 'must be an amount of US dollars such as 0.25',
     })
     .transform((value, context) => {
       const amount = parseUsd(value);
-      if (amount !== undefined && amount <= most) return amount;
-      context.addIssue({ code: 'custom', message: priceProblem(String(value), mostText) });
+      if (amount !== undefined && amount <= max) return amount;
+      context.addIssue({ code: 'custom', message: priceProblem(String(value), maxText) });
       return z.NEVER;
     });
 }
 
-function priceProblem(value: string, mostText: string): string {
+function priceProblem(value: string, maxText: string): string {
   if (value.startsWith('-')) return 'must not be negative';
   if (/^\d+\.\d{10,}$/.test(value)) return 'has more than nine decimals; round it';
-  if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${mostText}`;
+  if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${maxText}`;
   return 'must be an amount of US dollars such as 0.25, as a plain decimal without sign or exponent';
 }

@@ -40,7 +40,7 @@ describe('a model name of a /v1 client', () => {
     expect(find(name)).toBe(found);
   });
 
-  test('a bare name is looked for among endpoints of the kind that was asked for', () => {
+  test('a bare name is looked up among endpoints of the requested kind', () => {
     expect(find('shared', 'image_generation')).toBe('draw shared');
     expect(find('vector', 'embedding')).toBe('embed vector');
   });

@@ -9,8 +9,8 @@ import {
 } from './catalog.ts';
 
 /**
- * Finds what a `/v1` client means by its only knob, the model name: an alias, `code/model`, or a bare model id where
- * exactly one endpoint of this kind has it. Model ids may hold slashes themselves, so `code/` counts only before a known code.
+ * Finds what a `/v1` client means by its model name: an alias, `code/model`, or a bare model id if exactly one endpoint
+ * of this kind has it. Model ids may contain slashes themselves, so `code/` counts only before a known code.
  */
 export function findRoute(catalog: Catalog, modelName: string, type: EndpointType): Route {
   const alias = catalog.aliases.get(modelName);
@@ -45,7 +45,7 @@ function hasModel(endpoint: Endpoint, model: string): boolean {
 function notFound(catalog: Catalog, name: string, type: EndpointType): Fault {
   const [elsewhere] = endpointsWith(catalog, name);
   if (elsewhere)
-    return new Fault('unsupported_model', `Model '${shown(name)}' is for another kind of request.`, {
+    return new Fault('unsupported_model', `Model '${shorten(name)}' is for another kind of request.`, {
       param: 'model',
     });
   const example = [...catalog.endpoints.values()].find(
@@ -54,7 +54,7 @@ function notFound(catalog: Catalog, name: string, type: EndpointType): Fault {
   const hint = example
     ? ` Ask for one from the model list, such as '${example.code}/${example.models[0]?.id}'.`
     : '';
-  return new Fault('unsupported_model', `There is no model '${shown(name)}'.${hint}`, { param: 'model' });
+  return new Fault('unsupported_model', `There is no model '${shorten(name)}'.${hint}`, { param: 'model' });
 }
 
 const MOST_CHOICES = 8;
@@ -72,6 +72,6 @@ function ambiguous(name: string, holders: readonly Endpoint[]): Fault {
 }
 
 /** A name comes from the client and may be long. */
-function shown(name: string): string {
+function shorten(name: string): string {
   return name.length > 100 ? `${name.slice(0, 100)}…` : name;
 }

@@ -11,7 +11,7 @@ test('the JSON Schema for editors is the one the parser uses (else run: bun scri
   );
 });
 
-test('the example file works as it stands, without any key', async () => {
+test('the example file works unchanged, without any key', async () => {
   const catalog = parseCatalog(await example(), {
     fileName: 'tollgate.example.yaml',
     env: {},

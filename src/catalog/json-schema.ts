@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { catalogFile, type FileSettings } from './file-schema.ts';
 
-/** The file's schema for editors, from the very schema that reads the file. Draft 7 is what editors' YAML plugins know best. */
+/**
+ * The file's schema for editors, from the same schema that reads the file. Draft 7 has the best support in YAML
+ * plugins.
+ */
 export function catalogJsonSchema(settings: FileSettings): string {
   const schema = z.toJSONSchema(catalogFile(settings), { io: 'input', target: 'draft-7' });
   const titled = { title: 'Tollgate catalog', ...schema };

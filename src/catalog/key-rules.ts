@@ -4,25 +4,28 @@ import { KNOWN_HOSTS } from './known-hosts.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What `${NAME}` may be read, and where its value may go. Each answer is a reason against it; `undefined` allows it. */
+/**
+ * Which `${NAME}` may be read, and where its value may be sent. Each answer is a reason against it; `undefined` allows
+ * it.
+ */
 export interface KeyRules {
   refusalToRead(name: string): string | undefined;
-  /** `origin`: the server it would be sent to; `undefined` where it would become part of an address, or go nowhere. */
+  /** `origin`: the server it would be sent to; `undefined` if it would become part of an address, or is not sent. */
   refusalToSend(name: string, origin: string | undefined): string | undefined;
 }
 
-/** The operator's own file may read what it likes and send it where it likes: whoever writes it has the environment too. */
+/** The operator's own file may read everything and send it anywhere: its author has access to the environment too. */
 export const FILE_RULES: KeyRules = {
   refusalToRead: () => undefined,
   refusalToSend: () => undefined,
 };
 
-/** Names of stored keys, each with the origin it was entered for; `undefined`: stored before keys had one. */
+/** Names of stored keys, each with the origin it was entered for; `undefined` if it was stored before keys had one. */
 export type StoredOrigins = ReadonlyMap<string, string | undefined>;
 
 /**
- * For a catalog that is edited in the console. An admin may change where a backend is, but not where the keys of the old
- * place go: otherwise a session left open would be enough to have every key sent to another server.
+ * For a catalog that is edited in the console. An admin may change the address of a backend, but not where the keys of
+ * the old address are sent: otherwise one open session would be enough to send every key to another server.
  */
 export function consoleRules(stored: StoredOrigins, env: Environment): KeyRules {
   const listed = readListed(env[LISTED]);
@@ -57,7 +60,7 @@ function refusalOfStored(
 
 const LISTED = 'TOLLGATE_CATALOG_ENV';
 
-/** `NAME,NAME=https://host,…`: by name, the hosts that the operator allows beside the provider's own. */
+/** `NAME,NAME=https://host,…`: by name, the hosts that the operator allows in addition to the provider's own. */
 function readListed(text: string | undefined): ReadonlyMap<string, readonly string[]> {
   const listed = new Map<string, string[]>();
   for (const item of (text ?? '').split(',').map((part) => part.trim())) {

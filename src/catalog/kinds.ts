@@ -1,19 +1,19 @@
 import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
 
 /**
- * The kinds of backend a catalog may name and what each needs, as data: a wrong upstream is found when the catalog is
- * read, not when the first request fails.
+ * The kinds of backend that a catalog may name, and what each needs, as data: a wrong upstream is found when the
+ * catalog is read, not when the first request fails.
  */
 export interface UpstreamKind {
   readonly about: string;
-  /** Of each row at least one must be given: `api_key`, `base_url`, `options.<name>`. */
+  /** At least one of each row must be given: `api_key`, `base_url`, `options.<name>`. */
   readonly needs: readonly (readonly string[])[];
-  /** A kind without an address or a key of its own refuses them, so that a mix-up is seen. */
+  /** A kind without an address or a key of its own refuses them, so that a mix-up is noticed. */
   readonly remote: boolean;
   readonly options: readonly string[];
-  /** Options that take one of a few values: a mistyped one would be found by the backend's refusals only. */
+  /** Options with a fixed set of values: a mistyped one would be noticed only when the backend refuses requests. */
   readonly choices?: Readonly<Record<string, readonly string[]>>;
-  /** Where its requests go without a `base_url`; `{name}` stands for an option. */
+  /** The default address without a `base_url`; `{name}` is replaced by an option. */
   readonly address?: string;
 }
 

@@ -1,4 +1,4 @@
-import { usualAddress } from './address.ts';
+import { defaultAddress } from './address.ts';
 import { PARTNERS } from './builtin-partners.ts';
 
 const OTHERS: Readonly<Record<string, string>> = {
@@ -13,10 +13,10 @@ const OTHERS: Readonly<Record<string, string>> = {
   XAI_API_KEY: 'https://api.x.ai',
 };
 
-/** The server that a key is for, by the name that the provider itself gives to the variable. */
+/** The server that a key is for, by the provider's own name of the environment variable. */
 export const KNOWN_HOSTS: ReadonlyMap<string, string> = new Map([
   ...PARTNERS.flatMap(({ kind, baseUrl, variables }) => {
-    const address = baseUrl ?? usualAddress({ kind, options: new Map() });
+    const address = baseUrl ?? defaultAddress({ kind, options: new Map() });
     return address === undefined
       ? []
       : variables.map((name): [string, string] => [name, new URL(address).origin]);

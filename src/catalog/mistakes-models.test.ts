@@ -246,7 +246,7 @@ const CASES: MistakeCase[] = [
   ],
 ];
 
-describe('a mistake in models or endpoints is told with line, column and key', () => {
+describe('an error in models or endpoints is reported with line, column and key', () => {
   test.each(CASES)('%s', (_about, marked, path, message) => {
     const { mistakes, place } = markedMistakes(marked);
     expect(mistakes).toContainEqual({ ...place, path, message: expect.stringMatching(message) });

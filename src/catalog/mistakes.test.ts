@@ -174,13 +174,13 @@ const CASES: MistakeCase[] = [
   ['a missing section', '¦upstreams: {}\nlists: {}\n', 'endpoints', /is missing/],
 ];
 
-describe('a mistake in upstreams, limits or syntax is told with line, column and key', () => {
+describe('an error in upstreams, limits or syntax is reported with line, column and key', () => {
   test.each(CASES)('%s', (_about, marked, path, message) => {
     const { mistakes, place } = markedMistakes(marked);
     expect(mistakes).toContainEqual({ ...place, path, message: expect.stringMatching(message) });
   });
 
-  test('all mistakes come at once, in the order of the file, one line each', () => {
+  test('all errors are reported at once, in the order of the file, one line each', () => {
     const error = catalogError(
       file({ upstream: '{ kind: hosue }', models: '{ model: m, input: -1, output: 1, oops: 1 }' }),
     );
@@ -199,7 +199,7 @@ describe('a mistake in upstreams, limits or syntax is told with line, column and
   });
 });
 
-describe('a hostile text ends in a mistake, not in a crash', () => {
+describe('a hostile text is an error, not a crash', () => {
   test.each([
     ['a hundred thousand brackets', '['.repeat(100_000)],
     ['braces all the way', '{a: '.repeat(100_000)],
@@ -215,7 +215,7 @@ describe('a hostile text ends in a mistake, not in a crash', () => {
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   });
 
-  test('at most fifty mistakes are printed', () => {
+  test('at most fifty errors are printed', () => {
     const many = Array.from({ length: 200 }, (_, index) => `k${index}: 1`).join('\n');
     const lines = catalogError(`${file({})}${many}\n`).message.split('\n');
     expect(lines).toHaveLength(51);

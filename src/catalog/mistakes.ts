@@ -1,16 +1,16 @@
 import { StartupError } from '../std/startup-error.ts';
 
-/** Something wrong in a catalog, and where: lines and columns count from 1. */
+/** An error in a catalog and its position: lines and columns count from 1. */
 export interface Mistake {
   readonly line: number;
   readonly column: number;
   /** E.g. `lists.partner_models[0].input`; empty for the file as a whole. */
   readonly path: string;
-  /** What is wrong and what to do. Never holds a secret. */
+  /** What is wrong and what to do. Never contains a secret. */
   readonly message: string;
 }
 
-/** A catalog that cannot be used, with all that is wrong in it: one line each, `file:line:column key.path: what`. */
+/** A catalog that cannot be used, with all its errors: one line each, `file:line:column key.path: what`. */
 export class CatalogError extends StartupError {
   readonly mistakes: readonly Mistake[];
 
@@ -23,7 +23,7 @@ export class CatalogError extends StartupError {
 
 export type Path = readonly PropertyKey[];
 
-/** A mistake found in the parsed content, before its place in the text is looked up. */
+/** An error in the parsed content, before its position in the text is looked up. */
 export interface PathMistake {
   readonly path: Path;
   readonly message: string;
@@ -39,11 +39,11 @@ export function pathText(path: Path): string {
   }, '');
 }
 
-/** A file of another kind altogether can be wrong in thousands of ways; the first ones tell enough. */
-const MOST_LISTED = 50;
+/** A file of another kind can have thousands of errors; the first ones are enough. */
+const MAX_LISTED = 50;
 
 function listOf(fileName: string, mistakes: readonly Mistake[]): string[] {
-  const lines = mistakes.slice(0, MOST_LISTED).map(({ line, column, path, message }) => {
+  const lines = mistakes.slice(0, MAX_LISTED).map(({ line, column, path, message }) => {
     return `${fileName}:${line}:${column} ${path === '' ? '' : `${path}: `}${message}`;
   });
   const more = mistakes.length - lines.length;

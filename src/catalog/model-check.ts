@@ -13,7 +13,7 @@ interface ModelShape {
   readonly image_format?: string | undefined;
 }
 
-/** What a model's fields must be to each other: above all, that it has a price, so that nothing is free by accident. */
+/** Rules between a model's fields: above all, that it has a price, so that nothing is free by accident. */
 export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
   const refuse: Refuse = (key, message) =>
     context.addIssue({ code: 'custom', path: key === '' ? [] : [key], message });
@@ -50,7 +50,7 @@ function checkTokenPrice(model: ModelShape, refuse: Refuse): void {
   if (model.sizes !== undefined) refuse('sizes', 'is for image models; this one is priced by the token');
 }
 
-/** Free models with sizes make images, as where the catalog is built. */
+/** Free models with sizes make images, as in `buildPrice`. */
 function checkForm(model: ModelShape, refuse: Refuse): void {
   const makesImages = model.image !== undefined || model.sizes !== undefined;
   if (makesImages && model.cap_field !== undefined)

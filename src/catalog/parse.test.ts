@@ -17,7 +17,7 @@ function parse(text: string): Catalog {
   return parseCatalog(text, { fileName: 'tollgate.yaml', env: ENV });
 }
 
-/** The example of the design document, word for word. */
+/** The example of the design document, verbatim. */
 const DESIGN = `
 upstreams:
   openai: { kind: openai, base_url: https://api.openai.com/v1, api_key: \${OPENAI_API_KEY} }   # any OpenAI-compatible server
@@ -34,7 +34,7 @@ endpoints:
 limits: { chat_per_minute: 600, images_per_minute: 60, concurrent: 50 }
 `;
 
-describe('a catalog that is right', () => {
+describe('a valid catalog', () => {
   test('the documented example is read as documented', () => {
     const catalog = parse(DESIGN);
     expect([...catalog.endpoints.keys()]).toEqual(['partner_chat', 'svc_tgter']);
@@ -59,7 +59,7 @@ describe('a catalog that is right', () => {
     expect(catalog.limits).toEqual({ chatPerMinute: 600, imagesPerMinute: 60, concurrent: 50 });
   });
 
-  test('what is left out gets its documented default', () => {
+  test('absent fields get their documented defaults', () => {
     const catalog = parse(file({ models: '{ model: m, input: 1, output: 2 }' }));
     const [model] = catalog.endpoints.get('chat')!.models;
     expect(model).toMatchObject({
@@ -78,14 +78,14 @@ describe('a catalog that is right', () => {
     expect(catalog.limits).toEqual({ chatPerMinute: 600, imagesPerMinute: 60, concurrent: 50 });
   });
 
-  test('a small context lowers the default of the longest answer', () => {
+  test('a small context lowers the default output limit', () => {
     const [model] = parse(file({ models: '{ model: m, input: 1, output: 2, context: 4096 }' })).endpoints.get(
       'chat',
     )!.models;
     expect(model!.maxOutput).toBe(4096);
   });
 
-  test('weighted entries that follow each other are one place, plain names one each', () => {
+  test('consecutive weighted entries are one place, plain names one each', () => {
     const upstreams = ['a', 'b', 'c', 'd', 'e'].map((name) => `  ${name}: { kind: house }`).join('\n');
     const order = '[a, { name: b, weight: 2 }, { name: c, weight: 1 }, d, { name: e, weight: 5 }]';
     const text = file({})

@@ -13,15 +13,15 @@ export interface ParseOptions {
   readonly fileName: string;
   /** Where `${NAME}` is looked up. */
   readonly env: Environment;
-  /** What may be read and sent; absent: everything, as in the operator's file. */
+  /** What may be read and sent; by default everything, as in the operator's file. */
   readonly rules?: KeyRules;
-  /** Keys of the file besides the catalog's; absent: none, and each is refused as unknown. */
+  /** Keys of the file besides the catalog's; by default none, and each is refused as unknown. */
   readonly settings?: FileSettings | undefined;
-  /** A saved catalog stays in force without the upstreams whose keys are for other servers; a draft is refused. */
+  /** A saved catalog stays in force without the upstreams whose keys belong to other servers; a draft is refused. */
   readonly withheld?: 'refuse' | 'block';
 }
 
-/** Reads a catalog or throws a {@link CatalogError} that lists every mistake with its line, column and key. */
+/** Reads a catalog or throws a {@link CatalogError} that lists every error with its line, column and key. */
 export function parseCatalog(
   text: string,
   { fileName, env, rules = FILE_RULES, settings = {}, withheld = 'refuse' }: ParseOptions,
@@ -52,7 +52,7 @@ export function parseCatalog(
   };
 }
 
-/** A changed secret is a changed catalog as well, but a version is shown to people: the hash is cut to what names it. */
+/** A changed secret changes the version too, but a version is shown to people, so the hash is truncated. */
 function versionOf(text: string, env: Environment, withheld: readonly PathMistake[]): string {
   const hash = createHash('sha256').update(text);
   for (const [, variable = ''] of text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)) {
@@ -62,7 +62,7 @@ function versionOf(text: string, env: Environment, withheld: readonly PathMistak
   return hash.digest('hex').slice(0, 12);
 }
 
-/** What is wrong in plain words, where a field has no words of its own. */
+/** A plain sentence for a field that has no message of its own. */
 function sentence(issue: z.core.$ZodRawIssue): string | undefined {
   const missing = issue.input === undefined;
   if (issue.code === 'invalid_type')
@@ -90,7 +90,7 @@ function mistakesOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): Pat
   }
   if (issue.code === 'invalid_key')
     return [{ path, message: issue.issues[0]?.message ?? issue.message, atKey: true }];
-  // Of a union the alternative that got furthest was meant; an outright wrong type has the union's own words.
+  // The alternative of a union that got furthest was meant; for a wrong type the union has its own message.
   const meant =
     issue.code === 'invalid_union'
       ? issue.errors.find((branch) => !branch.some((inner) => isWrongShape(inner)))

@@ -10,7 +10,7 @@ endpoints: { e: { name: E, type: ${type}, lists: [list], upstreams: [house] } }`
   return parseCatalog(text, { fileName: 'test', env: {} }).endpoints.get('e')!.models[0]!;
 }
 
-test('a price is told in dollars', () => {
+test('a price is shown in dollars', () => {
   expect(priceLabel(model('input: 1, cached_input: 0.1, output: 4', 'chat_completion'))).toBe(
     '1.00 in, 0.10 cached, 4.00 out (USD per million tokens)',
   );

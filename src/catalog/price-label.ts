@@ -1,7 +1,7 @@
 import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { Model } from './catalog.ts';
 
-/** A model's price in words, for previews and summaries. */
+/** A model's price in plain language, for previews and summaries. */
 export function priceLabel({ price, free }: Model): string {
   if (free) return 'free';
   if (price.kind === 'tokens') {

@@ -24,7 +24,7 @@ interface Painted {
 const MAX_TOKEN_PRICE = 10_000 * NANO_PER_USD;
 const price = (most: number): fc.Arbitrary<number> =>
   fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.integer({ min: 1, max: most }));
-/** What YAML makes hard: ids that look like numbers, booleans, null, flow and comment marks. */
+/** Values that are hard in YAML: ids that look like numbers, booleans, null, flow and comment marks. */
 const awkward = fc.constantFrom(
   'yes',
   'null',
@@ -103,12 +103,12 @@ function paintedEntry(model: Painted): object {
   };
 }
 
-/** Prices are printed bare, as people write them, where the printer would quote its strings. */
+/** Prices are printed without quotes, as people write them. */
 function unquotePrices(text: string): string {
   return text.replace(/((?:input|output|\d+x\d+|default)"?: )"(\d+(?:\.\d+)?)"/g, '$1$2');
 }
 
-test('any catalog survives printing and reading, in every style, to the last nano-dollar', () => {
+test('any catalog can be printed and read back in every style, exact to the nano-dollar', () => {
   const lists = fc.record({
     chat: fc.uniqueArray(sold, { minLength: 1, maxLength: 6, selector: (model) => model.id }),
     images: fc.uniqueArray(painted, { minLength: 1, maxLength: 4, selector: (model) => model.id }),

@@ -7,10 +7,10 @@ import type { StoredOrigins } from './key-rules.ts';
 import { hintOf, seal, sealedOrigin, unseal } from './seal.ts';
 
 export interface ProviderKey {
-  /** Referred to as `${NAME}` in the stored catalog; wins over an environment variable of the same name. */
+  /** Referred to as `${NAME}` in the stored catalog; overrides an environment variable of the same name. */
   readonly name: string;
   readonly hint: string;
-  /** The server it was entered for, and the only one it is sent to; `undefined`: to none until it is entered again. */
+  /** The server it was entered for, and the only one it is sent to; `undefined`: none until it is entered again. */
   readonly origin: string | undefined;
   readonly updatedAt: number;
 }
@@ -21,10 +21,10 @@ const MAX_LENGTH = 4096;
 interface OpenedKeys {
   readonly values: Readonly<Record<string, string>>;
   readonly origins: StoredOrigins;
-  readonly sealedOff: readonly string[];
+  readonly unreadable: readonly string[];
 }
 
-/** Provider keys kept in the store, sealed with a key that is not in it. */
+/** Provider keys in the store, encrypted with a key that is not in it. */
 export class ProviderKeys {
   readonly #db: Kysely<Schema>;
   readonly #sealingKey: Uint8Array;
@@ -50,22 +50,22 @@ export class ProviderKeys {
     }));
   }
 
-  /** By name. One that this server's secret does not open is left out and named. */
+  /** By name. A key that cannot be decrypted with this server's secret is left out and listed. */
   async open(): Promise<OpenedKeys> {
     const rows = await this.#db.selectFrom('provider_key').select(['name', 'sealed']).execute();
     const values: Record<string, string> = {};
     const origins = new Map<string, string | undefined>();
-    const sealedOff: string[] = [];
+    const unreadable: string[] = [];
     for (const { name, sealed } of rows) {
       const value = unseal(this.#sealingKey, name, sealed);
       if (value === undefined) {
-        sealedOff.push(name);
+        unreadable.push(name);
         continue;
       }
       values[name] = value;
       origins.set(name, sealedOrigin(sealed));
     }
-    return { values, origins, sealedOff };
+    return { values, origins, unreadable };
   }
 
   async set(name: string, given: string, host: string): Promise<ProviderKey> {
@@ -95,7 +95,7 @@ export class ProviderKeys {
         param: 'name',
       });
     }
-    // Other nodes notice by this moment, so it must move even within a millisecond.
+    // Other nodes detect changes by this timestamp, so it must increase even within a millisecond.
     const updatedAt = Math.max(this.#clock.now(), (known?.updatedAt ?? 0) + 1);
     const sealed = seal(this.#sealingKey, { name, origin }, value);
     const row = { sealed, hint: hintOf(value), updated_at: updatedAt };

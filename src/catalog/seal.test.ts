@@ -4,7 +4,7 @@ import { deriveSealingKey, hintOf, seal, sealedOrigin, unseal } from './seal.ts'
 const KEY = deriveSealingKey('the secret of this server');
 const HOST = 'https://api.openai.com';
 
-test('a sealed provider key opens under its name and the same secret, and shows nothing of itself', () => {
+test('a sealed provider key is unsealed with its name and the same secret, and its text reveals nothing', () => {
   const sealed = seal(KEY, { name: 'OPENAI_API_KEY', origin: HOST }, 'sk-proj-abcdefgh');
   expect(sealed).not.toContain('abcdefgh');
   expect(seal(KEY, { name: 'OPENAI_API_KEY', origin: HOST }, 'sk-proj-abcdefgh')).not.toBe(sealed);
@@ -13,7 +13,7 @@ test('a sealed provider key opens under its name and the same secret, and shows 
   );
 });
 
-test('it opens under no other secret, no other name, and not after a change', () => {
+test('it is not unsealed with another secret, another name, or after a change', () => {
   const sealed = seal(KEY, { name: 'A', origin: HOST }, 'sk-proj-abcdefgh');
   expect(unseal(deriveSealingKey('another secret'), 'A', sealed)).toBeUndefined();
   expect(unseal(KEY, 'B', sealed)).toBeUndefined();
@@ -24,7 +24,7 @@ test('it opens under no other secret, no other name, and not after a change', ()
   expect(unseal(KEY, 'A', 'not sealed at all')).toBeUndefined();
 });
 
-test('the host it was entered for is readable, and opens under no other', () => {
+test('the host it was entered for is readable, and cannot be replaced', () => {
   const sealed = seal(KEY, { name: 'A', origin: HOST }, 'sk-proj-abcdefgh');
   expect(sealedOrigin(sealed)).toBe(HOST);
   const [version, , ...rest] = sealed.split('.');
@@ -33,7 +33,7 @@ test('the host it was entered for is readable, and opens under no other', () => 
   expect(unseal(KEY, 'A', ['v1', ...rest].join('.'))).toBeUndefined();
 });
 
-test('a hint tells keys apart and gives none away', () => {
+test('a hint distinguishes keys without revealing them', () => {
   expect(hintOf('sk-proj-abcdefgh')).toBe('…efgh');
   expect(hintOf('short')).toBe('…');
 });

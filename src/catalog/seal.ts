@@ -5,18 +5,18 @@ export function deriveSealingKey(secret: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'tollgate provider keys v1', 32));
 }
 
-/** `v1` had no origin: such a key opens, and is sent to nobody until it is entered again. */
+/** `v1` had no origin: such a key can be decrypted, but is not sent until it is entered again. */
 const VERSION = 'v2';
 
-/** What a key is called, and the server it was entered for. */
+/** A key's name and the server it was entered for. */
 export interface KeyLabel {
   readonly name: string;
   readonly origin: string | undefined;
 }
 
 /**
- * AES-256-GCM, `v2.origin.nonce.text.tag`. Name and origin are authenticated too: whoever can write to the store can
- * neither pass a sealed value off under another name nor have it sent to another server.
+ * AES-256-GCM, `v2.origin.nonce.text.tag`. Name and origin are authenticated too: someone with write access to the
+ * store can neither use a sealed value under another name nor have it sent to another server.
  */
 export function seal(key: Uint8Array, label: KeyLabel & { origin: string }, value: string): string {
   const nonce = randomBytes(12);
@@ -26,7 +26,7 @@ export function seal(key: Uint8Array, label: KeyLabel & { origin: string }, valu
   return [VERSION, ...parts.map((part) => part.toString('base64url'))].join('.');
 }
 
-/** As the sealed text says, without a check; `undefined` when it names none. */
+/** As the sealed text says, unverified; `undefined` if it names none. */
 export function sealedOrigin(sealed: string): string | undefined {
   const [version, origin = ''] = sealed.split('.');
   return version === VERSION ? Buffer.from(origin, 'base64url').toString() : undefined;
@@ -48,7 +48,7 @@ export function unseal(key: Uint8Array, name: string, sealed: string): string | 
       'utf8',
     );
   } catch {
-    // A failed authentication is an answer, not an accident.
+    // A failed authentication is an expected result.
     return undefined;
   }
 }

@@ -2,10 +2,12 @@ import { REFERENCE } from './file-schema.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 
-/** Looks up whole `${NAME}` values; each failure is a mistake at the value's own line. Messages never hold a value. */
+/**
+ * Resolves whole `${NAME}` values; each failure is an error at the value's own line. Messages never contain a value.
+ */
 export class References {
   readonly mistakes: PathMistake[] = [];
-  /** Values that are there and may not go where the catalog would send them. */
+  /** Values that exist but may not be sent where the catalog would send them. */
   readonly withheld: PathMistake[] = [];
   readonly #env: Environment;
   readonly #rules: KeyRules;
@@ -15,7 +17,7 @@ export class References {
     this.#rules = rules;
   }
 
-  /** The value itself, or what the variable it names holds for a server; `undefined` after a mistake. */
+  /** The value itself, or that of the variable it names, for a server; `undefined` after an error. */
   resolve(value: string, path: Path, origin: string | undefined): string | undefined {
     const variable = REFERENCE.exec(value)?.[1];
     if (variable === undefined) {
@@ -26,7 +28,7 @@ export class References {
       });
       return undefined;
     }
-    if (OWN_SECRETS.test(variable)) {
+    if (RESERVED_VARIABLES.test(variable)) {
       this.mistakes.push({
         path,
         message: `must not use ${variable}: it is Tollgate's own and is sent to nobody`,
@@ -55,7 +57,7 @@ export class References {
     return found;
   }
 
-  /** As {@link resolve}, where the value itself would be a secret. */
+  /** As {@link resolve}, for a value that would itself be a secret. */
   resolveSecret(value: string, path: Path, origin: string | undefined): string | undefined {
     if (value.includes('${')) return this.resolve(value, path, origin);
     this.mistakes.push({
@@ -66,8 +68,8 @@ export class References {
   }
 }
 
-/** Whoever may edit the catalog could otherwise have these sent to a server of their own. */
-const OWN_SECRETS = /^(TOLLGATE_.*|DATABASE_URL|PG[A-Z]+)$/;
+/** Otherwise whoever may edit the catalog could have these sent to their own server. */
+const RESERVED_VARIABLES = /^(TOLLGATE_.*|DATABASE_URL|PG[A-Z]+)$/;
 const SECRET_HEADERS =
   /^(proxy-)?authorization$|^cookie$|(api|access|auth|secret|subscription)[-_]?(key|token)|secret|password/i;
 const SECRET_OPTIONS = /secret|password|token|access_key/i;
@@ -80,7 +82,7 @@ export function isSecretOption(name: string): boolean {
   return SECRET_OPTIONS.test(name);
 }
 
-/** `${…}` where it has no meaning would be taken as it stands and surprise somebody later. */
+/** `${…}` where it has no meaning would be taken literally, which is never intended. */
 export function strayReferences(value: unknown, path: Path = []): PathMistake[] {
   if (typeof value === 'string') {
     const stray = value.includes('${') && !mayRefer(path);

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe('a catalog file', () => {
-  test('that changes replaces the catalog; who holds the old one keeps it', async () => {
+  test('that changes replaces the catalog; requests keep the one they have', async () => {
     const { path, source } = open(text('0.10'));
     const before = source.current();
     const changed = nextChange(source);
@@ -30,7 +30,7 @@ describe('a catalog file', () => {
     expect(source.current().version).not.toBe(before.version);
   });
 
-  test('that is replaced by a rename, as editors do, is seen every time', async () => {
+  test('that is replaced by a rename, as editors do, is noticed every time', async () => {
     const { path, source } = open(text('0.10'));
     for (const price of ['0.20', '0.30', '0.40']) {
       const changed = nextChange(source);
@@ -40,7 +40,7 @@ describe('a catalog file', () => {
     }
   });
 
-  test('behind a swapped link, as Kubernetes does, is seen', async () => {
+  test('behind a replaced symlink, as Kubernetes does, is noticed', async () => {
     const folder = makeFolder();
     for (const [version, price] of [
       ['v1', '0.10'],
@@ -58,7 +58,7 @@ describe('a catalog file', () => {
     expect(inputOf(await changed)).toBe(200_000_000);
   });
 
-  test('whose change no watch reports is found by looking', async () => {
+  test('whose change no watcher reports is found by polling', async () => {
     const elsewhere = join(makeFolder(), 'real.yaml');
     writeFileSync(elsewhere, text('0.10'));
     const link = join(makeFolder(), 'tollgate.yaml');
@@ -69,7 +69,7 @@ describe('a catalog file', () => {
     expect(inputOf(await changed)).toBe(200_000_000);
   });
 
-  test('that breaks keeps the old catalog and says why, and a repaired one is taken', async () => {
+  test('that becomes invalid keeps the old catalog and says why, and a repaired one is loaded', async () => {
     const warned = warnings();
     const { path, source } = open(text('0.10'), { log: warned.log });
     const before = source.current();
@@ -90,7 +90,7 @@ describe('a catalog file', () => {
     expect(source.status().error).toBeUndefined();
   });
 
-  test('that is deleted keeps the old catalog; the same file coming back clears the error', async () => {
+  test('that is deleted keeps the old catalog; restoring it clears the error', async () => {
     const warned = warnings();
     const { path, source } = open(text('0.10'), { log: warned.log, pollMs: 20 });
     unlinkSync(path);
@@ -103,7 +103,7 @@ describe('a catalog file', () => {
     expect(inputOf(source.current())).toBe(100_000_000);
   });
 
-  test('a listener that fails does not keep the others from hearing', async () => {
+  test('a failing listener does not affect the others', async () => {
     const { path, source } = open(text('0.10'));
     source.onChange(() => {
       throw new Error('listener');
@@ -113,7 +113,7 @@ describe('a catalog file', () => {
     expect(inputOf(await changed)).toBe(200_000_000);
   });
 
-  test('a listener that was stopped hears nothing more', async () => {
+  test('a stopped listener is not called any more', async () => {
     const { path, source } = open(text('0.10'));
     const heard: Catalog[] = [];
     const stop = source.onChange((catalog) => heard.push(catalog));
@@ -124,7 +124,7 @@ describe('a catalog file', () => {
     expect(heard).toEqual([]);
   });
 
-  test('with a mistake, or none at all, refuses the start', () => {
+  test('that is invalid or missing refuses the start', () => {
     expect(() => open(text('oops'))).toThrow(CatalogError);
     expect(() => openAt(join(makeFolder(), 'none.yaml'))).toThrow(StartupError);
   });
@@ -185,7 +185,7 @@ function inputOf(catalog: Catalog): number {
   return price.kind === 'tokens' ? price.input : -1;
 }
 
-/** A log whose events can be waited for. */
+/** A log whose events can be awaited. */
 function warnings(): { log: Log; event(name: string): Promise<Record<string, unknown>> } {
   const events = new Map<string, PromiseWithResolvers<Record<string, unknown>>>();
   const named = (name: string): PromiseWithResolvers<Record<string, unknown>> => {

@@ -17,7 +17,7 @@ export interface CatalogOptions {
   readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
-  /** A change seen by nobody (a file behind a link, a network disk) is found by looking. */
+  /** Finds changes that no watcher reports (a file behind a link, a network disk). */
   readonly pollMs?: number | undefined;
 }
 
@@ -52,12 +52,12 @@ function sourceOf(live: LiveCatalog, reload: () => void, close: () => void): Cat
 }
 
 const POLL_MS = 5000;
-/** Editors write in several steps; the last one is the one to read. */
+/** Editors write in several steps; only the last result is read. */
 const SETTLE_MS = 50;
 
 /**
- * A catalog file under watch. Its folder is watched, not the file: editors and Kubernetes replace files by renaming others
- * over them, and a watch on the file would go on watching the one that is gone.
+ * A watched catalog file. Its folder is watched, not the file: editors and Kubernetes replace files by renaming others
+ * over them, and a watch on the file would stay on the one that is gone.
  */
 class CatalogFile {
   readonly live: LiveCatalog;
@@ -66,7 +66,7 @@ class CatalogFile {
   readonly #watcher: FSWatcher | undefined;
   readonly #poll: NodeJS.Timeout;
   #settle: NodeJS.Timeout | undefined;
-  /** The text last looked at, good or bad. */
+  /** The text read last, valid or not. */
   #text: string;
 
   constructor(name: string, { env, settings, log, clock, pollMs }: CatalogOptions) {
@@ -116,7 +116,7 @@ function readFirst(path: string): string {
 }
 
 function readText(path: string): string {
-  // Four bytes a character is the most UTF-8 has; what is beyond need not be read to be refused.
+  // UTF-8 has at most four bytes per character; a larger file is refused without reading it.
   if (statSync(path).size > 4 * MAX_YAML_CHARACTERS)
     throw new StartupError(`${path} is too large for a catalog`);
   return readFileSync(path, 'utf8');
@@ -128,7 +128,7 @@ function watchFolder(folder: string, changed: () => void, log: Log): FSWatcher |
     watcher.on('error', (error) => log.warn('catalog_watch_failed', { folder, error }));
     return watcher;
   } catch (error) {
-    // No watches left, or a file system without them: looking every few seconds does as well.
+    // No watches left, or a file system without them: polling works as well.
     log.warn('catalog_watch_failed', { folder, error });
     return undefined;
   }

@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', (kind) => {
-  test('begins as the built-in one and has no history', async () => {
+  test('is the built-in one at first and has no history', async () => {
     const catalog = await openOn(await freshStore(kind));
     expect(catalog.current().endpoints.size).toBe(8);
     expect(catalog.text()).toEqual({ version: 0, yaml: builtinCatalog({}) });
@@ -54,7 +54,7 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     expect(await catalog.at(99)).toBeUndefined();
   });
 
-  test('of many savers that began with the same version exactly one wins, every time', async () => {
+  test('of many concurrent saves from the same version exactly one wins', async () => {
     const open = await freshStore(kind);
     const nodes = [await openOn(open), await openOn(open), await openOn(open)];
     for (let round = 0; round < 5; round++) {
@@ -70,14 +70,14 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
     }
   });
 
-  test('a text with mistakes is not saved and they are told', async () => {
+  test('an invalid text is not saved, and its errors are reported', async () => {
     const catalog = await openOn(await freshStore(kind));
     const result = await catalog.save(edited(-1), 'acc_1', '', 0);
     expect(result).toMatchObject({ kind: 'invalid', mistakes: [{ path: 'lists.house_guides[0].input' }] });
     expect(catalog.text().version).toBe(0);
   });
 
-  test('a provider key is sealed in the store, lights up partner_chat on every node, and is shown as a hint only', async () => {
+  test('a provider key is sealed in the store, enables partner_chat on every node, and is shown only as a hint', async () => {
     const open = await freshStore(kind);
     const [here, there] = [await openOn(open), await openOn(open, { pollMs: 10 })];
     const changed = nextChange(there);
@@ -110,7 +110,7 @@ describe.each(['sqlite', 'postgres'] as const)('the catalog in the store (%s)', 
 });
 
 describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (kind) => {
-  test('from before keys had hosts is sent to nobody until it is entered again', async () => {
+  test('from before keys had hosts is not sent until it is entered again', async () => {
     const open = await freshStore(kind);
     const sealed = sealedWithoutHost('OPENAI_API_KEY', 'sk-from-before-0001');
     const row = { name: 'OPENAI_API_KEY', sealed, hint: '…0001', updated_at: 1 };
@@ -127,7 +127,7 @@ describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (ki
     });
   });
 
-  test('of a kind without base_url is for the usual host of that kind', async () => {
+  test('of a kind without base_url is for the default host of that kind', async () => {
     const catalog = await openOn(await freshStore(kind));
     const hosts = {
       anthropic: 'https://api.anthropic.com',
@@ -161,7 +161,7 @@ describe('the catalog in the store', () => {
     ['bedrock', 'region: "x.thief.example/"', 'must be up to 63 letters'],
     ['azure', 'resource: mine, api_version: "${KNOWN_API_KEY}"', 'enter it again for https://mine.'],
     ['gguf', 'path: "${KNOWN_API_KEY}"', 'and is not used here'],
-  ])('an option of %p cannot lead a key away: %s', async (upstream, options, told) => {
+  ])('an option of %p cannot redirect a key: %s', async (upstream, options, told) => {
     const catalog = await openOn(await freshStore('sqlite'), { env: { IT_API_KEY: 'sk-it' } });
     await catalog.setProviderKey('KNOWN_API_KEY', 'sk-known-0001', OPENAI);
     const key = upstream === 'gguf' ? '' : 'api_key: "${IT_API_KEY}",';
@@ -181,7 +181,7 @@ describe('the catalog in the store', () => {
       ).toContain('TOLLGATE_CATALOG_ENV must be');
   });
 
-  test('what is Tollgate’s own is not read, even when it is listed', async () => {
+  test('Tollgate’s own variables are not read, even if they are listed', async () => {
     const env = { TOLLGATE_SECRET: 'own', TOLLGATE_CATALOG_ENV: 'TOLLGATE_SECRET' };
     const catalog = await openOn(await freshStore('sqlite'), { env });
     const yaml = builtinCatalog({}).replace(
@@ -191,7 +191,7 @@ describe('the catalog in the store', () => {
     expect(catalog.propose(yaml).mistakes[0]?.message).toContain('sent to nobody');
   });
 
-  test('a proposal says in words what would change and keeps nothing', async () => {
+  test('a proposal lists what would change and stores nothing', async () => {
     const catalog = await openOn(await freshStore('sqlite'));
     const yaml = edited(0.25)
       .replace('svcv5_chat:', 'renamed_chat:')
@@ -268,7 +268,7 @@ describe('the catalog in the store', () => {
     });
   });
 
-  test('a store that cannot be reached leaves the catalog in force', async () => {
+  test('an unreachable store leaves the catalog in force', async () => {
     const open = await freshStore('sqlite');
     const catalog = await openOn(open);
     await open.db.destroy();
@@ -277,7 +277,7 @@ describe('the catalog in the store', () => {
   });
 });
 
-/** As the first version of the sealed form was: without an origin. */
+/** As sealed by the first version: without an origin. */
 function sealedWithoutHost(name: string, value: string): string {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', SEALING_KEY, nonce).setAAD(Buffer.from(name));
@@ -285,7 +285,7 @@ function sealedWithoutHost(name: string, value: string): string {
   return ['v1', ...[nonce, text, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join('.');
 }
 
-/** What it is refused with; `undefined` when it is not. */
+/** The error it is refused with; `undefined` if it is not. */
 function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => undefined,

@@ -14,7 +14,7 @@ import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from 
 
 export interface StoredCatalogOptions {
   readonly db: Kysely<Schema>;
-  /** The store's: waits until a save survives a power cut. */
+  /** The store's: waits until a save is durable. */
   readonly durable: () => Promise<void>;
   /** From `deriveSealingKey`. */
   readonly sealingKey: Uint8Array;
@@ -23,24 +23,24 @@ export interface StoredCatalogOptions {
   readonly settings?: FileSettings | undefined;
   readonly log: Log;
   readonly clock: Clock;
-  /** How often to ask for a newer version. */
+  /** How often to poll for a newer version. */
   readonly pollMs?: number | undefined;
 }
 
 export interface Proposal {
   readonly ok: boolean;
   readonly mistakes: readonly Mistake[];
-  /** Against what is in force; empty when nothing would change. */
+  /** Compared with the catalog in force; empty if nothing would change. */
   readonly changes: readonly CatalogChange[];
 }
 
 export type SaveResult =
   | { readonly kind: 'saved'; readonly version: number }
-  /** Somebody saved `version` meanwhile: show it and let the editor decide. */
+  /** `version` was saved in the meantime: show it and let the editor decide. */
   | { readonly kind: 'conflict'; readonly version: number }
   | { readonly kind: 'invalid'; readonly mistakes: readonly Mistake[] };
 
-/** Opens the catalog that lives in the store, or throws when its newest version cannot be used on this node. */
+/** Opens the catalog in the store, or throws if its newest version cannot be used on this node. */
 export async function openStoredCatalog(options: StoredCatalogOptions): Promise<StoredCatalog> {
   const versions = new CatalogVersions(options.db, options.clock);
   const keys = new ProviderKeys(options.db, options.sealingKey, options.clock);
@@ -52,8 +52,8 @@ const POLL_MS = 2000;
 const MAX_NOTE = 500;
 
 /**
- * Until somebody saves, it is the built-in catalog, computed anew at every start and whenever a provider key comes or
- * goes. From then on the newest row of `catalog_version`. Every node looks for newer content every two seconds.
+ * Until the first save it is the built-in catalog, computed at every start and whenever a provider key is added or
+ * removed. After that it is the newest row of `catalog_version`. Every node polls every two seconds.
  */
 export class StoredCatalog implements CatalogSource {
   readonly current: () => Catalog;
@@ -94,12 +94,14 @@ export class StoredCatalog implements CatalogSource {
     clearTimeout(this.#timer);
   }
 
-  /** What an editor starts from: the newest text, even one this node had to refuse. Version 0 is the built-in catalog. */
+  /**
+   * What an editor starts from: the newest text, even one that this node refused. Version 0 is the built-in catalog.
+   */
   text(): { readonly version: number; readonly yaml: string } {
     return { version: this.#newest.version, yaml: this.#newest.yaml };
   }
 
-  /** Checks a text and says what it would change; keeps nothing. */
+  /** Checks a text and returns what it would change; stores nothing. */
   propose(yaml: string): Proposal {
     const { env, rules } = this.#newest;
     try {
@@ -116,7 +118,7 @@ export class StoredCatalog implements CatalogSource {
     }
   }
 
-  /** Makes this text the catalog of every node, unless it is wrong or another was saved since `expectedVersion`. */
+  /** Makes this text the catalog of every node, unless it is invalid or another was saved since `expectedVersion`. */
   async save(yaml: string, actor: string, note: string, expectedVersion: number): Promise<SaveResult> {
     await this.refresh();
     const { ok, mistakes } = this.propose(yaml);
@@ -156,7 +158,7 @@ export class StoredCatalog implements CatalogSource {
     return key;
   }
 
-  /** False: there was none. A key that the catalog refers to stays until the catalog no longer does. */
+  /** False if there was none. A key stays as long as the catalog refers to it. */
   async removeProviderKey(name: string): Promise<boolean> {
     await this.refresh();
     if (this.#newest.version > 0 && this.#newest.yaml.includes(`\${${name}}`)) {
@@ -169,7 +171,10 @@ export class StoredCatalog implements CatalogSource {
     return removed;
   }
 
-  /** Looks for newer content now. One look at a time; each sees all that was committed before it was asked for. */
+  /**
+   * Looks for newer content now. One refresh at a time; each sees everything that was committed before it was
+   * requested.
+   */
   refresh(): Promise<void> {
     this.#looking = this.#looking.catch(() => undefined).then(() => this.#look());
     return this.#looking;
@@ -197,7 +202,7 @@ export class StoredCatalog implements CatalogSource {
       await this.refresh();
       this.#unreachable = false;
     } catch (error) {
-      // The catalog in force stays; the first of a row of failures is worth a line.
+      // The catalog in force stays; only the first of several failures is logged.
       if (!this.#unreachable && !this.#closed) this.#options.log.warn('catalog_poll_failed', { error });
       this.#unreachable = true;
     }
@@ -207,7 +212,7 @@ export class StoredCatalog implements CatalogSource {
 
 interface Stored {
   readonly version: number;
-  /** Which keys there are and since when. */
+  /** Which keys exist and when each was changed. */
   readonly keyMark: string;
   readonly yaml: string;
   readonly env: Environment;
@@ -215,7 +220,7 @@ interface Stored {
   parse(): Catalog;
 }
 
-/** The newest content; `known` itself when nothing is newer, which costs two small queries. */
+/** The newest content; `known` itself if nothing is newer, which costs two small queries. */
 async function readStored(
   { builtin, env, settings, log }: StoredCatalogOptions,
   versions: CatalogVersions,
@@ -225,8 +230,8 @@ async function readStored(
   const version = await versions.newestId();
   const keyMark = (await keys.list()).map(({ name, updatedAt }) => `${name}=${updatedAt}`).join();
   if (known?.version === version && known.keyMark === keyMark) return known;
-  const { values, origins, sealedOff } = await keys.open();
-  if (sealedOff.length > 0) log.warn('provider_keys_unreadable', { names: sealedOff });
+  const { values, origins, unreadable } = await keys.open();
+  if (unreadable.length > 0) log.warn('provider_keys_unreadable', { names: unreadable });
   const all = { ...env, ...values };
   const yaml = version === 0 ? builtin(all) : ((await versions.at(version))?.yaml ?? '');
   const fileName = version === 0 ? 'built-in catalog' : `catalog version ${version}`;

@@ -5,7 +5,7 @@ import { UPSTREAM_KINDS, type UpstreamKind } from './kinds.ts';
 import type { Path } from './mistakes.ts';
 import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
 
-/** One upstream with its references resolved; mistakes go where the references' own go. */
+/** One upstream with its references resolved; errors are collected with those of the references. */
 export function buildUpstream(name: string, entry: UpstreamEntry, references: References): UpstreamConfig {
   const path = ['upstreams', name];
   checkKind(path, entry, references);
@@ -81,7 +81,7 @@ function checkChoice(
 ): void {
   const kind: UpstreamKind = UPSTREAM_KINDS[entry.kind];
   const values = kind.choices?.[option];
-  // An empty text is a reference that could not be resolved, which has its own mistake.
+  // An empty text is a reference that could not be resolved, which has its own error.
   if (values && text !== '' && !values.includes(text))
     mistakes.push({ path: at, message: `must be one of ${values.join(', ')}` });
 }

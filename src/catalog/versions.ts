@@ -19,7 +19,7 @@ export interface NewVersion {
   readonly note: string;
 }
 
-/** Names the newest version; whoever moves it on from the version they began with has saved. */
+/** Points to the newest version. A save moves it on from the version that the editor started with. */
 const POINTER = 'catalog_version';
 const MAX_PAGE = 200;
 
@@ -33,7 +33,7 @@ export class CatalogVersions {
     this.#clock = clock;
   }
 
-  /** 0: none was ever saved. */
+  /** 0 if none was ever saved. */
   async newestId(): Promise<number> {
     const row = await this.#db
       .selectFrom('catalog_version')
@@ -81,8 +81,8 @@ export class CatalogVersions {
   }
 
   /**
-   * Adds versions on top of `expected`, all or none; `undefined` when somebody else was faster. The pointer row makes two
-   * savers meet: the second waits for the first and then finds that the row has moved on, on both databases.
+   * Adds versions after `expected`, all or none; `undefined` if another save was faster. Both saves update the pointer
+   * row: the second waits for the first and then finds that the row has changed, on both databases.
    */
   add(versions: readonly NewVersion[], expected: number): Promise<number | undefined> {
     const now = this.#clock.now();

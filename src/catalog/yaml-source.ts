@@ -13,14 +13,14 @@ import {
 import { pathText, type Mistake, type Path, type PathMistake } from './mistakes.ts';
 
 /**
- * A YAML text as plain values, with the place of every key. Numbers are handed on as plain integers or as their source
- * text: 0.1 as a float is not 0.1, and prices must be exact.
+ * A YAML text as plain values, with the position of every key. Numbers are passed on as plain integers or as their
+ * source text: 0.1 as a float is not 0.1, and prices must be exact.
  */
 export interface YamlSource {
   readonly value: unknown;
-  /** Syntax errors; when there are any, `value` is not to be used. */
+  /** Syntax errors; if there are any, `value` must not be used. */
   readonly mistakes: readonly Mistake[];
-  /** Looks up the place of a mistake, or of the nearest thing around it. */
+  /** Looks up the position of an error, or of the nearest enclosing node. */
   place(mistake: PathMistake): Mistake;
 }
 
@@ -28,7 +28,7 @@ export interface YamlSource {
 export const MAX_YAML_CHARACTERS = 500_000;
 const MAX_DEPTH = 16;
 const MAX_NODES = 200_000;
-/** Aliases of aliases can make a small text a huge tree. */
+/** Nested aliases can turn a small text into a huge tree. */
 const MAX_ALIASES = 1000;
 
 export function readYaml(text: string): YamlSource {
@@ -54,8 +54,8 @@ function unreadable(text: string): string | undefined {
 }
 
 /**
- * `{ api_key: ${NAME} }` should work without quotes, but braces end a plain scalar inside a flow map. They are swapped for
- * two characters that do not, one for one, so that every position stays true.
+ * `{ api_key: ${NAME} }` should work without quotes, but braces end a plain scalar inside a flow map. They are replaced
+ * one for one by two characters that do not, so that every position stays true.
  */
 function maskReferences(text: string): string {
   return text.replace(/\$\{([^{}\r\n]*)\}/g, `$$${OPEN}$1${CLOSE}`);
@@ -106,7 +106,7 @@ class Reader {
     if (isSeq(node)) {
       return node.items.map((item, index) => {
         const child = [...path, index];
-        // Parsed sequences hold nodes; the library types them for documents built by hand as well.
+        // Parsed sequences contain nodes; the library's type also covers documents built by hand.
         const entry = item as Node | null;
         this.#note(child, startOf(entry), startOf(entry));
         return this.#plain(entry, child, document);
@@ -116,7 +116,7 @@ class Reader {
   }
 
   #map(node: YAMLMap, path: Path, document: Document): Record<string, unknown> {
-    // Without a prototype a key such as `__proto__` or `constructor` is a key like any other.
+    // Without a prototype, a key such as `__proto__` or `constructor` is an ordinary key.
     const plain: Record<string, unknown> = Object.create(null);
     for (const pair of node.items) {
       const keyNode = pair.key as Node | null;
@@ -156,7 +156,7 @@ class Reader {
   #offsetOf(path: Path, atKey: boolean): number {
     for (let length = path.length; length > 0; length--) {
       const found = this.#offsets.get(JSON.stringify(path.slice(0, length)));
-      // Something missing inside a map: the map's own key is the better place to look.
+      // If something is missing inside a map, its position is the map's own key.
       if (found) return atKey || length < path.length ? found.key : found.value;
     }
     return 0;

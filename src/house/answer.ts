@@ -27,7 +27,7 @@ export interface Production {
   readonly idleMs: number;
 }
 
-/** A reply as an answer: one object, or a stream of chunks that says the same. */
+/** A reply as an answer: one object, or a stream of chunks with the same content. */
 export async function produceAnswer(production: Production): Promise<ChatAnswer> {
   const { request } = production.call;
   const stop = typeof request.stop === 'string' ? [request.stop] : (request.stop ?? []);

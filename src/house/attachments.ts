@@ -1,7 +1,7 @@
 import type { ContentPart } from '../wire/openai/chat.ts';
 import { dataOf } from './conversation.ts';
 
-/** Describes what was attached to a message: what it is, how large, and for pictures how wide and high. */
+/** Describes what was attached to a message: its kind, its size, and for images their dimensions. */
 export function describeAttachments(parts: readonly ContentPart[]): string {
   if (parts.length === 0) return 'I see no pictures, sound or files in your message.';
   const images = parts.filter((part) => part.type === 'image_url').length;
@@ -44,7 +44,7 @@ function dimensions(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-/** Walks from marker to marker to the frame header, which holds height and width. */
+/** Follows the markers to the frame header, which contains height and width. */
 function jpegDimensions(bytes: Buffer): string | undefined {
   let at = 2;
   while (at + 9 < bytes.length && bytes[at] === 0xff) {

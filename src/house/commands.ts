@@ -42,7 +42,7 @@ export function parseCommands(message: string): Commands {
 
 const COMMAND = /^\/(tool|slow|long|error|json|think|see|help)(?:\s+(.*))?$/;
 
-/** `/think What is it?` is a command and a text in one line. */
+/** `/think What is it?` is a command and a text on one line. */
 function trailing(match: RegExpExecArray): string[] {
   const takesText = match[1] === 'think' || match[1] === 'json' || match[1] === 'see';
   const afterNumber = match[1] === 'slow' ? (match[2] ?? '').replace(/^\d+\s*/, '') : '';

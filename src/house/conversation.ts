@@ -1,8 +1,8 @@
 import type { ChatMessage, ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 
-/** What the house models use of a request. */
+/** What the house models read from a request. */
 
-/** The words of a message, whatever form its content has. */
+/** The text of a message, whatever form its content has. */
 export function messageText(message: ChatMessage): string {
   if (typeof message.content === 'string') return message.content;
   return (message.content ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
@@ -12,7 +12,7 @@ export function lastUserMessage(request: ChatRequest): ChatMessage | undefined {
   return request.messages.findLast((message) => message.role === 'user');
 }
 
-/** Parts of a message that are not words: pictures, sound, files. */
+/** Parts of a message that are not text: images, audio, files. */
 export function attachmentsOf(message: ChatMessage | undefined): readonly ContentPart[] {
   if (!message || !Array.isArray(message.content)) return [];
   return message.content.filter(
@@ -20,7 +20,7 @@ export function attachmentsOf(message: ChatMessage | undefined): readonly Conten
   );
 }
 
-/** Results of tools at the very end of the conversation, with the name of the tool where the calls before tell it. */
+/** The tool results at the end of the conversation, with the tool's name if the calls before them tell it. */
 export function trailingToolResults(request: ChatRequest): readonly { name: string; result: string }[] {
   const last = request.messages.findLastIndex((message) => message.role !== 'tool');
   const names = new Map(
@@ -58,8 +58,8 @@ export function answerFormatOf(request: ChatRequest): AnswerFormat {
 }
 
 /**
- * Everything that was sent to be read, as one text: messages, calls and tool definitions. Attachments weigh by the
- * beginning of their data only: a house model does not look deeper into them either.
+ * Everything in a request that is read, as one text: messages, calls and tool definitions. Of attachments only the
+ * beginning of their data counts: a house model reads no more of them either.
  */
 export function promptText(request: ChatRequest): string {
   const messages = request.messages.flatMap((message) => [
@@ -74,7 +74,7 @@ export function promptText(request: ChatRequest): string {
 }
 
 const ATTACHMENT_CHARACTERS = 512;
-/** Sound and files are held at far less than a token per byte, so they may not weigh more here. */
+/** The hold covers far less than a token per byte for audio and files, so they may not count for more here. */
 const CHARACTERS_PER_WEIGHED = 50;
 
 function weighedData(part: ContentPart): string {

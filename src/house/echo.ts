@@ -89,7 +89,7 @@ function thoughtOn(commands: Commands): string {
   return `The message has ${size} token${size === 1 ? '' : 's'} besides its commands. I am told to think first, so I do: the honest answer is to repeat it.`;
 }
 
-/** Exactly as many tokens as asked: every word, with the space before it, is one. */
+/** Exactly as many tokens as requested: every word, with the space before it, is one. */
 function longText(tokens: number): string {
   return Array.from({ length: tokens }, (_, index) => LONG_WORDS[index % LONG_WORDS.length]).join(' ');
 }
@@ -157,7 +157,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // Not JSON is an answer, not a failure.
+    // Invalid JSON is an expected result.
     return false;
   }
 }

@@ -1,12 +1,15 @@
 import type { Section } from './guides.ts';
 import { searchTermsOf } from './terms.ts';
 
-/** The part of a section that answers best: all of it when it is short, else its lead and the blocks nearest to the question. */
+/**
+ * The part of a section that answers best: all of it if it is short, otherwise its lead and the blocks nearest to the
+ * question.
+ */
 export function excerptOf(section: Section, question: string, characters: number): string {
   if (section.body.length <= characters) return section.body;
   const wanted = new Set(searchTermsOf(question));
   const blocks = blocksOf(section.body).map((text, place) => ({ text, place, worth: worthOf(text, wanted) }));
-  // The first block says what the section is about; without it the others lack context.
+  // The first block introduces the section; without it the others lack context.
   const [lead, ...others] = blocks;
   if (!lead) return '';
   const chosen = [lead];
@@ -23,7 +26,7 @@ export function excerptOf(section: Section, question: string, characters: number
     .join('\n\n');
 }
 
-/** The first sentence, in plain words, for a list of links. */
+/** The first sentence as plain text, for a list of links. */
 export function leadOf(section: Section): string {
   const prose = blocksOf(section.body).find((block) => !/^(```|\||[-*] |\d+\. )/.test(block)) ?? '';
   const sentence = /^[^]*?[.:!?](?=\s|$)/.exec(prose.replaceAll('\n', ' '))?.[0] ?? prose;
@@ -33,7 +36,7 @@ export function leadOf(section: Section): string {
     .slice(0, 160);
 }
 
-/** Paragraphs, lists, tables and code blocks; a code block is never torn apart. */
+/** Paragraphs, lists, tables and code blocks; a code block is never split. */
 function blocksOf(body: string): string[] {
   const blocks: string[] = [];
   let current: string[] = [];
@@ -55,7 +58,7 @@ function blocksOf(body: string): string[] {
   return blocks;
 }
 
-/** A table keeps its head and the rows about the question; anything else fits or does not. */
+/** A table keeps its head and the rows about the question; anything else fits or is left out. */
 function fit(block: string, wanted: ReadonlySet<string>, room: number): string | undefined {
   if (block.length <= room) return block;
   if (!block.startsWith('|')) return undefined;

@@ -46,13 +46,13 @@ describe('house-guide', () => {
     },
   );
 
-  test('says once in a conversation that it is no neural model', () => {
+  test('says once per conversation that it is not a neural model', () => {
     const first = answerTo('what is a hold?');
     expect(first).toContain('not a neural model');
     expect(answerTo('what is a hold?', first, 'and what is a receipt?')).not.toContain('not a neural model');
   });
 
-  test('a follow-up is understood from what was asked before', () => {
+  test('a follow-up is understood from the question before it', () => {
     const first = answerTo('How do I stream an answer?');
     expect(answerTo('How do I stream an answer?', first, 'and how do I stop it?')).toContain(
       '/docs/streaming#stop-a-stream-early',
@@ -67,12 +67,12 @@ describe('house-guide', () => {
     expect(/^### (.+)$/m.exec(second)?.[1]).not.toBe(heading);
   });
 
-  test('greets, and tells what it can answer', () => {
+  test('greets, and says what it can answer', () => {
     expect(answerTo('Hello!')).toContain('Ask me anything about Tollgate');
     expect(answerTo('')).toContain('/docs/errors');
   });
 
-  test('refuses a forced tool and a JSON schema in words for the client', () => {
+  test('refuses a forced tool and a JSON schema with a message for the client', () => {
     const base: ChatRequest = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
     expect(() => guide({ ...base, tool_choice: 'required' })).toThrow('does not call tools');
     expect(() =>
@@ -83,7 +83,7 @@ describe('house-guide', () => {
     );
   });
 
-  test('a very long question is read within bounds', () => {
+  test('only part of a very long question is read', () => {
     expect(answerTo(`${'lorem ipsum '.repeat(200_000)} what is a hold?`)).toBeString();
   });
 });
@@ -98,7 +98,7 @@ describe('the guides', () => {
     for (const code of Object.keys(FAULTS)) expect(errors).toContain(`\`${code}\``);
   });
 
-  test('every link between guides leads somewhere', () => {
+  test('every link between guides has a target', () => {
     for (const { text } of GUIDES) {
       for (const [, slug = '', anchor] of text.matchAll(/\]\(\/docs\/([\w-]+)(?:#([\w-]+))?\)/g)) {
         expect(headings.has(slug)).toBe(true);

@@ -8,9 +8,9 @@ import { textReply, type HouseReply } from './reply.ts';
 import { guideIndex, type Hit, type Query } from './retrieval.ts';
 import { searchTermsOf } from './terms.ts';
 
-/** House-guide's answer: the sections of the guides that fit the question, quoted, or an honest "I do not know". */
+/** House-guide's answer: the sections of the guides that match the question, quoted, or a plain "I do not know". */
 export function guide(request: ChatRequest): HouseReply {
-  refuseWhatItCannot(request);
+  refuseUnsupported(request);
   const text = answer(request);
   return textReply(answerFormatOf(request).kind === 'json' ? JSON.stringify({ answer: text }) : text);
 }
@@ -18,7 +18,7 @@ export function guide(request: ChatRequest): HouseReply {
 /** Of longer questions only the end is read, where the actual question usually is. */
 const MAX_QUESTION = 2_000;
 const MAX_EARLIER = 4;
-/** Below this share of the question a section is not an answer, below the other not even a hint. */
+/** Below this share of the question's terms a section is not an answer, below the other not even a hint. */
 const SURE = 0.5;
 const UNSURE = 0.35;
 
@@ -44,13 +44,13 @@ function search(request: ChatRequest, question: string): Hit[] {
     .join('\n');
   const rerated = hits.map(({ section, score, coverage }) => {
     const known = quoted.includes(`(${section.path})`) ? 0.5 : 1;
-    return { section, coverage, score: score * leanTo(section, question) * known };
+    return { section, coverage, score: score * scoreBonus(section, question) * known };
   });
   return rerated.sort((a, b) => b.score - a.score);
 }
 
-/** What the form of a question says about the kind of section that answers it. */
-function leanTo(section: Section, question: string): number {
+/** What the form of a question suggests about the kind of section that answers it. */
+function scoreBonus(section: Section, question: string): number {
   if (/[a-z]_[a-z]|\berrors?\b|\b[45]\d\d\b/i.test(question) && section.guide.slug === 'errors') return 1.25;
   const asked = new Set(searchTermsOf(question));
   const onTopic = searchTermsOf(section.guide.title).every((term) => asked.has(term)) ? 1.25 : 1;
@@ -58,7 +58,7 @@ function leanTo(section: Section, question: string): number {
   return onTopic * (howTo && section.body.includes('```') ? 1.3 : 1);
 }
 
-/** The question's own terms; a short follow-up such as "and in Python?" also stands on what was asked before it. */
+/** The question's own terms; a short follow-up such as "and in Python?" also uses the question before it. */
 function queryOf(request: ChatRequest, question: string): Query {
   const own = searchTermsOf(question.replace(/\bapi[ -]?keys?\b/gi, 'api token'));
   const query = new Map(own.map((term) => [term, 1]));
@@ -124,7 +124,7 @@ function seeAlso(hits: readonly Hit[]): string {
   ].join('\n');
 }
 
-/** "What is Tollgate?" has no other words in it than the name. */
+/** "What is Tollgate?" has no other terms than the name. */
 function overview(): string {
   const [start] = GUIDES.slice(0, 1).flatMap(sectionsOf);
   return start ? quote(start, '', 1_600) : abilities();
@@ -140,7 +140,7 @@ function abilities(): string {
   return `I can answer from these guides: ${guides}.\n\nFor example:\n\n${examples}`;
 }
 
-/** Said once in a conversation. */
+/** Once per conversation. */
 function withIntroduction(text: string, first: boolean): string {
   return first
     ? `${text}\n\n---\n*I am House Guide. I look up passages in Tollgate's own documentation; I am not a neural model.*`
@@ -170,8 +170,8 @@ function smallTalk(question: string): string | undefined {
   return undefined;
 }
 
-/** Better a clear refusal than an answer in the wrong form. */
-function refuseWhatItCannot(request: ChatRequest): void {
+/** A clear refusal is better than an answer in the wrong form. */
+function refuseUnsupported(request: ChatRequest): void {
   const choice = toolChoiceOf(request).kind;
   const forced = choice === 'required' || choice === 'named';
   const schema = answerFormatOf(request).kind === 'schema';

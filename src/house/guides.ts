@@ -38,11 +38,11 @@ export interface Guide {
   readonly text: string;
 }
 
-/** A part of a guide under one heading; the part before the first one goes by the guide's title. */
+/** A part of a guide under one heading; the part before the first one has the guide's title. */
 export interface Section {
   readonly guide: Guide;
   readonly heading: string;
-  /** Where the console shows it. */
+  /** Its path in the console. */
   readonly path: string;
   readonly body: string;
 }
@@ -52,7 +52,7 @@ export function sectionsOf(source: Guide): Section[] {
   let fenced = false;
   for (const line of source.text.split('\n').slice(1)) {
     if (line.startsWith('```')) fenced = !fenced;
-    // A comment in a code block begins with # as well.
+    // A comment in a code block may begin with # as well.
     if (!fenced && line.startsWith('## ')) sections.push({ heading: line.slice(3).trim(), lines: [] });
     else sections.at(-1)?.lines.push(line);
   }

@@ -18,7 +18,7 @@ const config: UpstreamConfig = {
   timeouts: { firstByteMs: 1_000, idleMs: 50, totalMs: 5_000 },
   options: new Map(),
 };
-const pool = new PaintPool({ workers: 1, queue: 4, idleMs: 1_000, patienceMs: 30_000 });
+const pool = new PaintPool({ workers: 1, queue: 4, idleMs: 1_000, timeoutMs: 30_000 });
 const house = makeHouse(config, { clock: { now: () => 1_790_000_000_123 }, pool });
 afterAll(() => pool.close());
 
@@ -49,7 +49,7 @@ async function streamed(request: ChatRequest, model?: string): Promise<string[]>
   return await eventData(answer);
 }
 
-/** Puts a stream together again, as a client does. */
+/** Assembles a stream like a client. */
 function assemble(events: readonly string[], index = 0) {
   const chunks = events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as ChatChunk);
   const deltas = chunks.flatMap((chunk) => chunk.choices.filter((choice) => choice.index === index));
@@ -150,7 +150,7 @@ describe('every house chat model', () => {
     });
   }
 
-  test('a stream put together is the whole answer, for each choice, and ends in usage and [DONE]', async () => {
+  test('a stream adds up to the whole answer, for each choice, and ends in usage and [DONE]', async () => {
     await fc.assert(
       fc.asyncProperty(anyRequest, async (request) => {
         const { choices, usage } = await whole(request);
@@ -181,13 +181,13 @@ describe('every house chat model', () => {
       expect(await whole(request, model)).toEqual(await whole(request, model));
   });
 
-  test('an answer longer than the cap is cut there and says length', async () => {
+  test('an answer longer than the cap is truncated with finish reason length', async () => {
     const { choices, usage } = await whole(ask('/long 500', { max_completion_tokens: 20 }));
     expect(choices[0]?.finish_reason).toBe('length');
     expect(usage?.completion_tokens).toBe(20);
   });
 
-  test('a stop sequence ends the answer before itself and says stop', async () => {
+  test('a stop sequence ends the answer before it, with finish reason stop', async () => {
     const { choices } = await whole(ask('one two three', { stop: [' three', ' two'] }));
     expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'one' } });
   });
@@ -235,7 +235,7 @@ describe('house-echo', () => {
     );
   });
 
-  test('/see tells number, type and size of the images it got', async () => {
+  test('/see reports number, type and size of the images', async () => {
     const png =
       'iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAEElEQVR4nGNkYPjPwMDAAAAFBAEBTLQrPAAAAABJRU5ErkJggg==';
     const parts: ChatMessage['content'] = [
@@ -273,7 +273,7 @@ describe('house-echo', () => {
     expect(events).not.toContain('[DONE]');
   });
 
-  test('/error cut ends without a finish, /error stall stops sending and fails', async () => {
+  test('/error cut ends without a finish reason, /error stall stops sending and fails', async () => {
     const events = await streamed(ask('/error cut\none two three four five six'));
     expect(assemble(events).finish).toBeUndefined();
     expect(await failureOf(streamed(ask('/error stall\none two three')))).toMatchObject({ kind: 'timeout' });
@@ -337,7 +337,7 @@ describe('house-echo and tools', () => {
     });
   });
 
-  test('JSON is answered when it is asked for, by schema or freely', async () => {
+  test('the answer is JSON if requested, with or without a schema', async () => {
     const schema = {
       type: 'object',
       properties: { name: { type: 'string' }, tags: { type: 'array', items: { enum: ['a', 'b'] } } },
@@ -394,7 +394,7 @@ describe('an abort', () => {
     await failureOf(house.chat(call(ask('late'), 'house-guide', stop.signal)));
   });
 
-  test('a reader that cancels is not made to wait for the pace', async () => {
+  test('a reader that cancels need not wait for the next event', async () => {
     const answer = await house.chat(call(ask('/slow 10000\none two three', { stream: true })));
     if (answer.kind !== 'events') throw new Error('expected a stream');
     const reader = answer.events.getReader();

@@ -15,8 +15,8 @@ import { abortFailure } from './pacing.ts';
 import { PaintPool } from './paint-pool.ts';
 
 /**
- * The backend that is built in and needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` does
- * what tests and tours need, `house-paint` paints.
+ * The built-in backend, which needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` behaves as
+ * tests and tours need it, `house-paint` generates images.
  */
 export function makeHouse(
   config: UpstreamConfig,
@@ -30,10 +30,10 @@ export function makeHouse(
   };
 }
 
-/** One pool for the process: a reloaded catalog makes new upstreams, and must not multiply threads. */
+/** One pool per process: a reloaded catalog makes new upstreams, which must not multiply the threads. */
 const sharedPool = new PaintPool();
 
-/** House-guide's reading speed: fast, but one can see that it streams. */
+/** House-guide's pace: fast, but visibly streamed. */
 const GUIDE_PAUSE_MS = 5;
 
 async function chat(call: UpstreamChatCall, context: { nowS: number; idleMs: number }): Promise<ChatAnswer> {
@@ -71,7 +71,7 @@ async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAn
       })),
     };
   } catch (thrown) {
-    // One failed picture fails the request, so the others need not be painted.
+    // One failed image fails the request, so the others are not needed.
     stop.abort();
     throw thrown;
   }

@@ -20,11 +20,11 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 export interface Pace {
   readonly pauseMs: number;
   readonly signal: AbortSignal;
-  /** After the last event: stay silent for this long, then fail as a backend does that has gone away. */
+  /** After the last event: stay silent for this long, then fail like a backend whose connection is lost. */
   readonly stall?: { readonly afterMs: number } | undefined;
 }
 
-/** Without pauses, this many events are given before other work of the process gets its turn. */
+/** Without pauses, this many events are emitted before other work of the process gets a turn. */
 const EVENTS_PER_TURN = 32;
 
 /** Events one by one, as fast as the reader takes them and no faster than the pace. */
@@ -35,7 +35,7 @@ export function paced<Event>(events: readonly Event[], pace: Pace): ReadableStre
   return new ReadableStream<Event>(
     {
       start(controller) {
-        // A reader that has stopped asking must still learn of the abort.
+        // A reader that has stopped reading must still get the abort.
         pace.signal.addEventListener('abort', () => controller.error(abortFailure(pace.signal)), {
           once: true,
           signal: own.signal,
@@ -67,7 +67,7 @@ function turn(): Promise<void> {
   });
 }
 
-/** What an attempt ends with when its caller has given it up. */
+/** The failure of an attempt that its caller aborted. */
 export function abortFailure(signal: AbortSignal): UpstreamFailure {
   return new UpstreamFailure('timeout', 'the attempt was aborted', { blameless: true, cause: signal.reason });
 }

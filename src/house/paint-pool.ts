@@ -9,38 +9,38 @@ import type { Painting } from './paint/paint.ts';
 
 export interface PaintPoolLimits {
   readonly workers: number;
-  /** Orders that may wait while all workers paint. */
+  /** Orders that may wait while all workers are busy. */
   readonly queue: number;
-  /** A worker without work ends after this time. */
+  /** An idle worker ends after this time. */
   readonly idleMs: number;
-  /** A picture that takes longer is given up and its worker replaced. */
-  readonly patienceMs: number;
+  /** A worker that takes longer for one image is replaced. */
+  readonly timeoutMs: number;
 }
 
 const USUAL_LIMITS: PaintPoolLimits = {
-  // One core stays with the event loop.
+  // One core is left to the event loop.
   workers: Math.max(1, availableParallelism() - 1),
   queue: 64,
   idleMs: 20_000,
-  patienceMs: 60_000,
+  timeoutMs: 60_000,
 };
 
 interface Job {
   readonly order: PaintOrder;
   readonly resolve: (painting: Painting) => void;
   readonly reject: (reason: Error) => void;
-  /** Lets the next order have its turn. */
+  /** Releases the turn to the next order. */
   readonly leave: Turn;
 }
 
 interface Painter {
   readonly worker: Worker;
   job: Job | undefined;
-  /** Runs while idle (to end the worker) or while painting (to give up). */
+  /** Runs while idle (to end the worker) or while painting (to time out). */
   timer: Timer | undefined;
 }
 
-/** Paints in worker threads, so that a picture never delays another request. Threads start with the first order. */
+/** Paints in worker threads, so that an image never delays another request. Threads start with the first order. */
 export class PaintPool {
   readonly #limits: PaintPoolLimits;
   readonly #queue: BoundedQueue;
@@ -57,13 +57,13 @@ export class PaintPool {
   }
 
   /**
-   * Waits for a free worker, in order of arrival. A full queue rejects at once. So does an abort, which gives a waiting
-   * order's place away; a picture that is being painted is finished and thrown away, within a second.
+   * Waits for a free worker, in order of arrival. A full queue rejects at once. So does an abort, which frees the place
+   * of a waiting order; an image that is already being painted is finished and discarded, within a second.
    */
   async paint(order: PaintOrder, signal: AbortSignal): Promise<Painting> {
     if (signal.aborted) throw abortFailure(signal);
     const turn = this.#enter(signal);
-    // An order that need not wait is with its worker at once, so that closing the pool finds it there.
+    // An order that need not wait reaches its worker synchronously, so that closing the pool finds it there.
     const leave = turn instanceof Promise ? await turn.catch(asAborted(signal)) : turn;
     const { promise, resolve, reject } = Promise.withResolvers<Painting>();
     const abandon = (): void => reject(abortFailure(signal));
@@ -114,7 +114,7 @@ export class PaintPool {
     painter.job = job;
     const tooLong = (): void =>
       this.#dismiss(painter, new UpstreamFailure('timeout', 'the picture took too long'));
-    painter.timer = setTimeout(tooLong, this.#limits.patienceMs);
+    painter.timer = setTimeout(tooLong, this.#limits.timeoutMs);
     painter.worker.ref();
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
     painter.worker.postMessage(job.order);
@@ -131,7 +131,7 @@ export class PaintPool {
     job?.leave();
   }
 
-  /** Ends the worker. The next order, if one waits, gets another. */
+  /** Ends the worker. A waiting order gets another one. */
   #dismiss(painter: Painter, reason?: Error): void {
     clearTimeout(painter.timer);
     this.#painters.delete(painter);
@@ -144,8 +144,8 @@ export class PaintPool {
 }
 
 /**
- * In a compiled binary every module has the address of the binary's root, where the bundler has laid the worker under
- * its path below `src/`.
+ * In a compiled binary every module has the URL of the binary's root, where the bundler has put the worker under its
+ * path below `src/`.
  */
 function workerUrl(): URL {
   return new URL(

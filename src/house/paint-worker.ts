@@ -2,14 +2,14 @@ import { parentPort } from 'node:worker_threads';
 import type { PaintOrder } from './paint/brief.ts';
 import { paint } from './paint/paint.ts';
 
-/** What the pool gets back. One worker paints one picture at a time. */
+/** The result that the pool receives. One worker paints one image at a time. */
 export type PaintResult =
   | { readonly kind: 'painted'; readonly png: Uint8Array<ArrayBuffer>; readonly description: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 parentPort?.on('message', (order: PaintOrder) => {
   const result = attempt(order);
-  // The bytes move to the main thread instead of being copied.
+  // The bytes are transferred to the main thread instead of being copied.
   parentPort?.postMessage(result, result.kind === 'painted' ? [result.png.buffer] : []);
 });
 

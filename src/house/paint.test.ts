@@ -18,7 +18,7 @@ const config: UpstreamConfig = {
   timeouts: { firstByteMs: 1_000, idleMs: 1_000, totalMs: 5_000 },
   options: new Map(),
 };
-const pool = new PaintPool({ workers: 1, queue: 3, idleMs: 20, patienceMs: 30_000 });
+const pool = new PaintPool({ workers: 1, queue: 3, idleMs: 20, timeoutMs: 30_000 });
 const house = makeHouse(config, { clock: systemClock, pool });
 afterAll(() => pool.close());
 
@@ -37,7 +37,7 @@ function call(
   };
 }
 
-/** Reads a PNG the strict way: every checksum, every length, every filter byte. */
+/** Reads a PNG strictly: every checksum, every length, every filter byte. */
 function readPng(bytes: Uint8Array): { width: number; height: number; pixels: Uint8Array } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   expect([...bytes.subarray(0, 8)]).toEqual([137, 80, 78, 71, 13, 10, 26, 10]);
@@ -110,7 +110,7 @@ describe('house-paint', () => {
     'starry night with aurora',
     'stormy sea',
     'snowy alps under the moon',
-  ])('paints a valid picture with something in it: %s', (prompt) => {
+  ])('paints a valid image with content: %s', (prompt) => {
     const { width, height, pixels } = readPng(paint({ prompt, index: 0, width: 120, height: 72 }).png);
     expect([width, height]).toEqual([120, 72]);
     expect(new Set(pixels).size).toBeGreaterThan(60);
@@ -151,7 +151,7 @@ describe('house-paint', () => {
     expect(describeBrief(brief)).toContain('mountains at dusk, coloured by “teal”, “orange”');
   });
 
-  test('a colour word colours the picture', () => {
+  test('a colour word colours the image', () => {
     const [red = 0, , blueOfRed = 0] = sumsOf('red silk');
     const [redOfBlue = 0, , blue = 0] = sumsOf('blue silk');
     expect(red).toBeGreaterThan(blueOfRed * 1.3);
@@ -160,7 +160,7 @@ describe('house-paint', () => {
 });
 
 describe('image requests', () => {
-  test('n pictures come in order, each different, and say what was painted', async () => {
+  test('n images come in order, each different and described', async () => {
     const { images } = await house.images(call('dunes at sunset', { n: 3 }));
     expect(images.map(({ mime }) => mime)).toEqual(['image/png', 'image/png', 'image/png']);
     for (const [index, { bytes, revisedPrompt }] of images.entries()) {
@@ -177,7 +177,7 @@ describe('image requests', () => {
     ['a size beyond its canvas', call('x', {}, '9000x9000')],
     ['a size that is none', call('x', {}, 'auto')],
     ['another file format', call('x', { output_format: 'webp' })],
-  ])('%s is rejected in words for the client', async (_what, wrong) => {
+  ])('%s is rejected with a message for the client', async (_what, wrong) => {
     const failure = await failureOf(house.images(wrong));
     expect(failure).toMatchObject({ kind: 'rejected', publicMessage: expect.any(String) });
   });
@@ -196,7 +196,7 @@ describe('the paint pool', () => {
   const never = new AbortController().signal;
 
   test('starts with the first order, stays within its threads, and ends when idle', async () => {
-    const own = new PaintPool({ workers: 2, queue: 10, idleMs: 5, patienceMs: 30_000 });
+    const own = new PaintPool({ workers: 2, queue: 10, idleMs: 5, timeoutMs: 30_000 });
     expect(own.workers).toBe(0);
     const jobs = Array.from({ length: 6 }, (_, index) => own.paint({ ...order, index }, never));
     expect(own.workers).toBe(2);
@@ -207,7 +207,7 @@ describe('the paint pool', () => {
   });
 
   test('a full queue refuses at once with a retry time, and does not count against the backend', async () => {
-    const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, patienceMs: 30_000 });
+    const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, timeoutMs: 30_000 });
     const accepted = [own.paint(order, never), own.paint(order, never)];
     expect(await failureOf(own.paint(order, never))).toMatchObject({
       kind: 'rate_limited',
@@ -219,7 +219,7 @@ describe('the paint pool', () => {
   });
 
   test('an abort rejects at once and frees its place in the queue', async () => {
-    const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, patienceMs: 30_000 });
+    const own = new PaintPool({ workers: 1, queue: 1, idleMs: 1_000, timeoutMs: 30_000 });
     const first = own.paint(order, never);
     const stop = new AbortController();
     const waiting = own.paint(order, stop.signal);
@@ -231,8 +231,8 @@ describe('the paint pool', () => {
     own.close();
   });
 
-  test('a picture that takes too long is abandoned, and the next one is painted by another thread', async () => {
-    const own = new PaintPool({ workers: 1, queue: 2, idleMs: 1_000, patienceMs: 1 });
+  test('an image that takes too long is abandoned, and the next one is painted by another thread', async () => {
+    const own = new PaintPool({ workers: 1, queue: 2, idleMs: 1_000, timeoutMs: 1 });
     expect(await failureOf(own.paint({ ...order, width: 1024, height: 1024 }, never))).toMatchObject({
       kind: 'timeout',
     });
@@ -240,8 +240,8 @@ describe('the paint pool', () => {
     own.close();
   });
 
-  test('closing rejects what waits and what is being painted', async () => {
-    const own = new PaintPool({ workers: 1, queue: 2, idleMs: 1_000, patienceMs: 30_000 });
+  test('closing rejects waiting and running orders', async () => {
+    const own = new PaintPool({ workers: 1, queue: 2, idleMs: 1_000, timeoutMs: 30_000 });
     const jobs = [own.paint(order, never), own.paint(order, never)].map((job) =>
       job.catch((thrown: unknown) => thrown),
     );

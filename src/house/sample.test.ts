@@ -42,7 +42,7 @@ describe('a sample of a JSON schema', () => {
     expect(schema.safeParse(made)).toMatchObject({ success: true });
   });
 
-  test('takes what the schema itself proposes', () => {
+  test('uses the schema’s own examples', () => {
     expect(schemaSample({ default: 5 })).toBe(5);
     expect(schemaSample({ enum: ['b', 'a'] })).toBe('b');
     expect(schemaSample({ type: 'string', examples: ['Oslo'] })).toBe('Oslo');
@@ -58,7 +58,7 @@ describe('a sample of a JSON schema', () => {
     [{ $ref: 'http://elsewhere/' }],
     [{ allOf: [{ $ref: '#' }] }],
     [{ type: 'nonsense' }],
-  ])('ends on nonsense as well: %p', (schema) => {
+  ])('terminates for invalid schemas: %p', (schema) => {
     expect(JSON.stringify(schemaSample(schema))).toBeString();
   });
 
@@ -72,7 +72,7 @@ describe('a sample of a JSON schema', () => {
     );
   });
 
-  test('optional parts that do not fit are left out, and what is required is there', () => {
+  test('optional parts that do not fit are left out, and required ones are present', () => {
     const node = {
       type: 'object',
       properties: Object.fromEntries([...'abcdefgh'].map((name) => [name, { $ref: '#' }])),
@@ -82,7 +82,7 @@ describe('a sample of a JSON schema', () => {
   });
 });
 
-describe('a hostile schema ends soon', () => {
+describe('a hostile schema terminates soon', () => {
   const nested = (levels: number): object =>
     levels === 0 ? { type: 'string' } : { type: 'array', minItems: 100, items: nested(levels - 1) };
   const many = (count: number, value: unknown) =>

@@ -11,7 +11,7 @@ const anyText = fc.oneof(
 );
 
 describe('tokenCount', () => {
-  test('is zero for nothing and one for the shortest text', () => {
+  test('is zero for the empty text and one for the shortest', () => {
     expect(tokenCount('')).toBe(0);
     expect(tokenCount('a')).toBe(1);
     expect(tokenCount('Hello world, this is Tollgate.')).toBe(7);

@@ -4,7 +4,7 @@ import type { AdmissionSummary } from '../relay/call.ts';
 import { asFault, type Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
-import { faultBody } from '../wire/faults.ts';
+import { faultBody } from '../wire/fault-body.ts';
 
 export type HeaderMap = Record<string, string>;
 

@@ -4,7 +4,7 @@ import { makeLog } from '../std/log.ts';
 import {
   UpstreamFailure,
   type AttemptResult,
-  type Target,
+  type UpstreamTarget,
   type Upstream,
   type UpstreamPool,
 } from '../upstream/port.ts';
@@ -32,8 +32,8 @@ const failing = (kind: UpstreamFailure['kind'], more = {}) => new UpstreamFailur
 async function play(scene: Scene) {
   const called: string[] = [];
   const models: string[] = [];
-  const reports: (Target & AttemptResult)[] = [];
-  const released: Target[] = [];
+  const reports: (UpstreamTarget & AttemptResult)[] = [];
+  const released: UpstreamTarget[] = [];
   const log: { level: string; event: string }[] = [];
   let nowMs = 1_000;
   let retries = scene.retries ?? 100;

@@ -10,7 +10,7 @@ import {
   type Scene,
 } from './words.ts';
 
-/** What will be painted: read from the prompt's words; what the words leave open, the seed decides. */
+/** What will be painted: read from the prompt's words; the seed decides what they leave open. */
 export interface Brief {
   readonly seed: number;
   readonly scene: Scene;
@@ -23,7 +23,7 @@ export interface Brief {
 
 export interface PaintOrder {
   readonly prompt: string;
-  /** Which of the n pictures of a request this is. */
+  /** The index of this image among the n of a request. */
   readonly index: number;
   readonly width: number;
   readonly height: number;
@@ -50,7 +50,7 @@ export function readBrief(order: Pick<PaintOrder, 'prompt' | 'index'>): Brief {
   };
 }
 
-/** One honest sentence about the picture: what is in it and what it is not. */
+/** One sentence that describes the image and what it is not. */
 export function describe(brief: Brief): string {
   const colours = [...new Set(brief.colours)]
     .slice(0, 3)
@@ -64,7 +64,7 @@ export function describe(brief: Brief): string {
   return `${SCENE_TEXTS[brief.scene]}${light}${inColours}${withDetails}${brush}. Painted by House Paint from noise and geometry; it follows the prompt's scenery and colour words.`;
 }
 
-/** Only the first words steer: a prompt of 32,000 characters has said what it wants long before its end. */
+/** Only the first words count: a prompt of 32,000 characters has named its subject long before its end. */
 const MAX_WORDS = 400;
 
 function wordsOf(prompt: string): string[] {
@@ -72,7 +72,7 @@ function wordsOf(prompt: string): string[] {
   return plain.slice(0, MAX_WORDS).map(simplest);
 }
 
-/** The form the tables know: as written, else without a plural ending. */
+/** The form that the tables know: as written, otherwise without a plural ending. */
 function simplest(word: string): string {
   const forms = [word, word.replace(/s$/, ''), word.replace(/es$/, ''), word.replace(/ies$/, 'y')];
   return forms.find(isKnown) ?? word;
@@ -94,7 +94,7 @@ function sceneOf(words: readonly string[], random: RandomNumber): Scene {
   return skyScene(words) ?? pick(random, OPEN_SCENES);
 }
 
-/** "A quiet evening by the lake" names no scene, but its light and water already are one. */
+/** "A quiet evening by the lake" names no scene, but its light and water suggest one. */
 function skyScene(words: readonly string[]): Scene | undefined {
   if (words.some((word) => DETAIL_WORDS.get(word) === 'boat')) return 'sea';
   if (words.some((word) => DETAIL_WORDS.get(word) === 'blossoms')) return 'flowers';

@@ -4,10 +4,10 @@ import type { PaintContext } from './paint-context.ts';
 import { clamp01 } from './noise.ts';
 import { between } from './random.ts';
 
-/** Paints `model` over again with a brush, broad strokes first, then fine ones where there is detail. */
-export function paintOver(easel: PaintContext, model: Canvas): void {
-  const { canvas, random } = easel;
-  const ground: Ground = { model, ratio: model.unit / canvas.unit, bristles: makeBristles(easel) };
+/** Paints `model` again with a brush, broad strokes first, then fine ones where there is detail. */
+export function paintOver(context: PaintContext, model: Canvas): void {
+  const { canvas, random } = context;
+  const ground: Ground = { model, ratio: model.unit / canvas.unit, bristles: makeBristles(context) };
   eachPixel(canvas, wholeCanvas(canvas), (x, y, at) => put(canvas.data, at, colourAt(ground, x, y)));
   for (const pass of PASSES) {
     const gap = canvas.unit * pass.gap;
@@ -18,7 +18,7 @@ export function paintOver(easel: PaintContext, model: Canvas): void {
       const cell = (spot * 7919) % (columns * rows);
       const x = ((cell % columns) + random()) * gap;
       const y = (Math.floor(cell / columns) + random()) * gap;
-      layStroke(easel, ground, {
+      layStroke(context, ground, {
         x,
         y,
         half: canvas.unit * pass.half * between(random, 0.7, 1.2),
@@ -35,7 +35,7 @@ const PASSES = [
   { gap: 0.008, half: 0.0048, length: 0.04, fine: 0.09 },
 ] as const;
 
-/** The picture to paint from, and how thick the paint lies under each hair of the brush. */
+/** The image to paint from, and how thick the paint is under each hair of the brush. */
 interface Ground {
   readonly model: Canvas;
   /** Pixels of the model per pixel of the picture: strokes hide detail, so a smaller model is enough. */
@@ -59,8 +59,8 @@ interface Touch {
   readonly fine: number;
 }
 
-function layStroke(easel: PaintContext, ground: Ground, touch: Touch): void {
-  const { canvas, noise, random } = easel;
+function layStroke(context: PaintContext, ground: Ground, touch: Touch): void {
+  const { canvas, noise, random } = context;
   const slope = slopeAt(ground, touch.x, touch.y, Math.max(2, touch.half));
   if (slope.steep < touch.fine) return;
   const drift = noise.at((touch.x / canvas.unit) * 1.8, (touch.y / canvas.unit) * 1.8) * 1.3;

@@ -9,31 +9,31 @@ import { fillBelow, paintSky } from './sky.ts';
 import { paintLake } from './water.ts';
 
 /** Towers in three or four distances, windows lit, all of it again in the water below. */
-export function paintCity(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintCity(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const shore = Math.round(canvas.height * 0.7);
-  const sun = paintSky(easel, shore);
+  const sun = paintSky(context, shore);
   fillBelow(canvas, shore, brief.palette.near);
   const layers = 4;
   const centre = between(random, 0.35, 0.65);
   for (let layer = 0; layer < layers; layer++) {
     const near = layer / (layers - 1);
-    paintBlock(easel, {
+    paintBlock(context, {
       near,
       shore,
       centre: centre + between(random, -0.08, 0.08),
       seed: stir(brief.seed + layer),
     });
     if (near < 1) {
-      driftFog(easel, {
+      driftFog(context, {
         row: shore - canvas.unit * 0.02,
         thick: canvas.unit * 0.22,
         strength: lerp(0.6, 0.35, near),
       });
     }
   }
-  paintQuay(easel, shore);
-  paintLake(easel, shore, sun, 1.25);
+  paintQuay(context, shore);
+  paintLake(context, shore, sun, 1.25);
 }
 
 interface Block {
@@ -52,8 +52,8 @@ interface Tower {
   readonly seed: number;
 }
 
-function paintBlock(easel: PaintContext, block: Block): void {
-  const { canvas, random } = easel;
+function paintBlock(context: PaintContext, block: Block): void {
+  const { canvas, random } = context;
   const wide = canvas.unit * lerp(0.034, 0.062, block.near);
   let x = -wide * random();
   while (x < canvas.width) {
@@ -66,7 +66,7 @@ function paintBlock(easel: PaintContext, block: Block): void {
         lerp(0.34, 0.24, block.near) * bulge * between(random, 0.35, 1) +
         0.05 * random());
     const gap = random() < 0.12 ? width * 0.5 : width * 0.04 * block.near;
-    paintTower(easel, {
+    paintTower(context, {
       left: x,
       right: x + width,
       top: block.shore - tall,
@@ -78,8 +78,8 @@ function paintBlock(easel: PaintContext, block: Block): void {
   }
 }
 
-function paintTower(easel: PaintContext, tower: Tower): void {
-  const { brief, random } = easel;
+function paintTower(context: PaintContext, tower: Tower): void {
+  const { brief, random } = context;
   const { palette } = brief;
   const day = brief.daytime === 'day' || brief.daytime === 'mist' || brief.daytime === 'golden';
   const distant = mix(palette.far, palette.sky[3], 0.35);
@@ -88,10 +88,10 @@ function paintTower(easel: PaintContext, tower: Tower): void {
   const setback = tower.near > 0.2 && random() < 0.4;
   const width = tower.right - tower.left;
   const crown = tower.top - (setback ? (tower.shore - tower.top) * between(random, 0.1, 0.22) : 0);
-  paintWall(easel, tower, tint, day);
+  paintWall(context, tower, tint, day);
   if (setback)
     paintWall(
-      easel,
+      context,
       {
         ...tower,
         left: tower.left + width * 0.2,
@@ -103,11 +103,11 @@ function paintTower(easel: PaintContext, tower: Tower): void {
       tint,
       day,
     );
-  paintCrown(easel, { ...tower, top: crown }, { colour: tint, setback });
+  paintCrown(context, { ...tower, top: crown }, { colour: tint, setback });
 }
 
-function paintCrown(easel: PaintContext, tower: Tower, look: { colour: Rgb; setback: boolean }): void {
-  const { canvas, random } = easel;
+function paintCrown(context: PaintContext, tower: Tower, look: { colour: Rgb; setback: boolean }): void {
+  const { canvas, random } = context;
   const inset = look.setback ? 0.2 : 0;
   const width = tower.right - tower.left;
   const left = tower.left + width * inset;
@@ -155,8 +155,8 @@ function paintCrown(easel: PaintContext, tower: Tower, look: { colour: Rgb; setb
 }
 
 /** One face of a tower with its grid of windows; a window is a few pixels with soft edges. */
-function paintWall(easel: PaintContext, tower: Tower, colour: Rgb, day: boolean): void {
-  const { canvas, brief } = easel;
+function paintWall(context: PaintContext, tower: Tower, colour: Rgb, day: boolean): void {
+  const { canvas, brief } = context;
   const pane = canvas.unit * lerp(0.0055, 0.0074, tower.near);
   const storey = pane * 1.35;
   const busy = (day ? 0.14 : 0.42) * (0.5 + (stir(tower.seed) % 100) / 100);
@@ -200,8 +200,8 @@ function paintWall(easel: PaintContext, tower: Tower, colour: Rgb, day: boolean)
 }
 
 /** The embankment: a dark line with street lamps, so that the towers stand on something. */
-function paintQuay(easel: PaintContext, shore: number): void {
-  const { canvas, brief, random } = easel;
+function paintQuay(context: PaintContext, shore: number): void {
+  const { canvas, brief, random } = context;
   const colour = scale(brief.palette.near, 0.7);
   const tall = canvas.unit * 0.012;
   eachPixel(canvas, { left: 0, right: canvas.width, top: shore - tall, bottom: shore }, (_x, y, at) => {

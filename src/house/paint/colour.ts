@@ -69,7 +69,7 @@ export function makeRamp(stops: readonly (readonly [at: number, colour: Rgb])[],
   return { samples, last: steps - 1 };
 }
 
-/** Writes the colour at `position` into `into`: called per pixel, so it makes no garbage. */
+/** Writes the colour at `position` into `into`: called per pixel, so it allocates nothing. */
 export function readRamp(ramp: Ramp, position: number, into: Float32Array): void {
   const scaled = (position < 0 ? 0 : position > 1 ? 1 : position) * ramp.last;
   const step = Math.min(Math.floor(scaled), ramp.last - 1);

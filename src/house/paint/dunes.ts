@@ -8,18 +8,18 @@ import { between, wholeBetween, type RandomNumber } from './random.ts';
 import { fillBelow, paintSky, type Sun } from './sky.ts';
 
 /** Dune behind dune in low light: every crest runs down towards us and parts a lit face from a shaded one. */
-export function paintDunes(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintDunes(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const horizon = canvas.height * 0.5;
-  const sun = paintSky(easel, horizon);
+  const sun = paintSky(context, horizon);
   fillBelow(canvas, horizon, mix(brief.palette.sky[3], brief.palette.far, 0.4));
   const count = wholeBetween(random, 5, 6);
-  const dunes = Array.from({ length: count }, (_, layer) => makeDune(easel, layer / (count - 1)));
+  const dunes = Array.from({ length: count }, (_, layer) => makeDune(context, layer / (count - 1)));
   for (const [index, dune] of dunes.entries()) {
-    shadeDune(easel, dune, nearestCrest(canvas, dunes.slice(index + 1)), sun);
+    shadeDune(context, dune, nearestCrest(canvas, dunes.slice(index + 1)), sun);
   }
-  paintGrass(easel, dunes.at(-1));
-  addLife(easel, horizon);
+  paintGrass(context, dunes.at(-1));
+  addLife(context, horizon);
 }
 
 interface Summit {
@@ -39,8 +39,8 @@ interface Dune {
   readonly summits: readonly Summit[];
 }
 
-function makeDune(easel: PaintContext, near: number): Dune {
-  const { canvas, noise, random } = easel;
+function makeDune(context: PaintContext, near: number): Dune {
+  const { canvas, noise, random } = context;
   const foot = canvas.height * lerp(0.53, 1.02, near ** 1.2);
   const tall = canvas.unit * lerp(0.045, 0.3, near);
   const count = Math.round(lerp(5, 1.4, near) * (canvas.width / canvas.unit));
@@ -76,8 +76,8 @@ function riseOf(summit: Summit, x: number): number {
   return summit.tall * Math.exp(-((Math.abs(x - summit.x) / summit.wide) ** 1.25));
 }
 
-function shadeDune(easel: PaintContext, dune: Dune, hidden: Float32Array, sun: Sun): void {
-  const { canvas, noise, brief } = easel;
+function shadeDune(context: PaintContext, dune: Dune, hidden: Float32Array, sun: Sun): void {
+  const { canvas, noise, brief } = context;
   const { palette } = brief;
   const air = (1 - dune.near) * 0.6;
   const sand = mix(palette.far, palette.sun, 0.42);
@@ -126,8 +126,8 @@ function faceAt(dune: Dune, unit: number, x: number, y: number): number {
 }
 
 /** A few tufts at our feet give the eye a measure of how large the dunes are. */
-function paintGrass(easel: PaintContext, dune: Dune | undefined): void {
-  const { canvas, brief, random } = easel;
+function paintGrass(context: PaintContext, dune: Dune | undefined): void {
+  const { canvas, brief, random } = context;
   if (!dune) return;
   for (let tuft = 0; tuft < 7; tuft++) {
     const x = canvas.width * between(random, 0.05, 0.95);

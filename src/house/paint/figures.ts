@@ -49,8 +49,8 @@ function addSpans(points: readonly Point[], row: number, share: Float32Array): v
 }
 
 /** A sloop under sail, standing on `y`. */
-export function paintBoat(easel: PaintContext, boat: { x: number; y: number; tall: number }): void {
-  const { canvas, brief, random } = easel;
+export function paintBoat(context: PaintContext, boat: { x: number; y: number; tall: number }): void {
+  const { canvas, brief, random } = context;
   const { x, y, tall } = boat;
   const lean = between(random, -0.05, 0.05) * tall;
   const hull = mix(brief.palette.near, brief.palette.sky[0], 0.2);
@@ -90,10 +90,10 @@ export function paintBoat(easel: PaintContext, boat: { x: number; y: number; tal
 
 /** A loose flock, each bird two curved wings. */
 export function paintBirds(
-  easel: PaintContext,
+  context: PaintContext,
   flock: { x: number; y: number; size: number; count: number },
 ): void {
-  const { canvas, brief, random } = easel;
+  const { canvas, brief, random } = context;
   for (let bird = 0; bird < flock.count; bird++) {
     const x = flock.x + between(random, -1, 1) * flock.size * 9;
     const y = flock.y + between(random, -1, 1) * flock.size * 4;

@@ -5,9 +5,9 @@ import { clamp01, smoothstep } from './noise.ts';
 import { bell, between, pick, wholeBetween } from './random.ts';
 
 /** Blossoms close up before a garden that is out of focus. */
-export function paintFlowers(easel: PaintContext): void {
-  const { canvas, random, brief } = easel;
-  paintGarden(easel);
+export function paintFlowers(context: PaintContext): void {
+  const { canvas, random, brief } = context;
+  paintGarden(context);
   const left = random() < 0.5;
   const across = (share: number): number => canvas.width * (left ? share : 1 - share);
   const spots = [
@@ -17,12 +17,12 @@ export function paintFlowers(easel: PaintContext): void {
     { x: across(between(random, 0.36, 0.44)), y: canvas.height * between(random, 0.44, 0.52), size: 0.34 },
   ];
   const main = pick(random, KINDS);
-  const [first, second] = bouquetColours(easel);
-  for (const spot of spots) paintStem(easel, spot, left);
+  const [first, second] = bouquetColours(context);
+  for (const spot of spots) paintStem(context, spot, left);
   for (const [index, spot] of spots.entries()) {
     const hero = index === spots.length - 1;
     const kind = hero || random() < 0.6 ? main : pick(random, KINDS);
-    paintBlossom(easel, {
+    paintBlossom(context, {
       x: spot.x,
       y: spot.y,
       radius: canvas.unit * spot.size * between(random, 0.9, 1.05),
@@ -35,7 +35,7 @@ export function paintFlowers(easel: PaintContext): void {
       dim: hero ? 0 : 0.16 + 0.1 * (3 - index) * 0.5,
     });
   }
-  paintPollen(easel, brief.palette.sun);
+  paintPollen(context, brief.palette.sun);
 }
 
 interface BlossomKind {
@@ -92,28 +92,28 @@ const HUES: readonly [HuePair, ...HuePair[]] = [
 
 type HuePair = readonly [own: number, companion: number];
 
-function paintBlossom(easel: PaintContext, blossom: Blossom): void {
+function paintBlossom(context: PaintContext, blossom: Blossom): void {
   const { kind, radius } = blossom;
   for (let ring = 0; ring < kind.rings; ring++) {
     const inward = ring / kind.rings;
     const reach = radius * (1 - inward * 0.86);
-    const ramp = petalRamp(easel, blossom, inward);
+    const ramp = petalRamp(context, blossom, inward);
     const count = Math.max(5, Math.round(kind.petals * (1 - inward * 0.35)));
     const offset = blossom.turn + ring * 2.39996;
-    shadowUnder(easel, blossom, reach);
+    shadowUnder(context, blossom, reach);
     for (let petal = 0; petal < count; petal++) {
       // Every second petal lies behind its neighbours, as in life.
       const place = ((petal * 2) % count) + (count % 2 === 0 && petal * 2 >= count ? 1 : 0);
-      const angle = offset + (place / count) * Math.PI * 2 + bell(easel.random) * 0.05;
-      paintPetal(easel, blossom, {
+      const angle = offset + (place / count) * Math.PI * 2 + bell(context.random) * 0.05;
+      paintPetal(context, blossom, {
         angle,
-        length: reach * (1 + bell(easel.random) * 0.05),
+        length: reach * (1 + bell(context.random) * 0.05),
         ramp,
-        seed: easel.random() * 90,
+        seed: context.random() * 90,
       });
     }
   }
-  if (kind.heart > 0.1) paintHeart(easel, blossom);
+  if (kind.heart > 0.1) paintHeart(context, blossom);
 }
 
 function petalRamp({ brief }: PaintContext, blossom: Blossom, inward: number): Ramp {
@@ -237,8 +237,8 @@ function paintHeart({ canvas, random, brief }: PaintContext, blossom: Blossom): 
   }
 }
 
-function paintGarden(easel: PaintContext): void {
-  const { canvas, brief, noise, random } = easel;
+function paintGarden(context: PaintContext): void {
+  const { canvas, brief, noise, random } = context;
   const { palette } = brief;
   const green = fromLch({ l: 0.42, c: 0.085, h: between(random, 140, 185) });
   const deep = mix(palette.near, green, 0.55);
@@ -258,7 +258,7 @@ function paintGarden(easel: PaintContext): void {
     readRamp(ramp, shade, tone);
     put(canvas.data, at, tone);
   });
-  const [first, second] = bouquetColours(easel);
+  const [first, second] = bouquetColours(context);
   const lights = wholeBetween(random, 26, 40);
   for (let light = 0; light < lights; light++) {
     const radius = canvas.unit * between(random, 0.015, 0.075);
@@ -271,8 +271,8 @@ function paintGarden(easel: PaintContext): void {
   }
 }
 
-function paintStem(easel: PaintContext, spot: { x: number; y: number; size: number }, left: boolean): void {
-  const { canvas, random, brief } = easel;
+function paintStem(context: PaintContext, spot: { x: number; y: number; size: number }, left: boolean): void {
+  const { canvas, random, brief } = context;
   const green = mix(fromLch({ l: 0.36, c: 0.08, h: 140 }), brief.palette.near, 0.35);
   const bend = (left ? 1 : -1) * between(random, 0.05, 0.2) * canvas.unit;
   let [x, y] = [spot.x, spot.y];
@@ -292,7 +292,7 @@ function paintStem(easel: PaintContext, spot: { x: number; y: number; size: numb
   }
   for (const side of [-1, 1]) {
     const t = between(random, 0.35, 0.7);
-    paintLeaf(easel, {
+    paintLeaf(context, {
       x: spot.x + bend * t * t,
       y: spot.y + (canvas.height - spot.y) * t,
       length: canvas.unit * spot.size * between(random, 0.8, 1.2),

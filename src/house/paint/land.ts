@@ -18,14 +18,14 @@ export interface Ridge {
 
 /** Paints ridges from far to near. Each pixel is shaded once: a ridge stops where a nearer one hides it. */
 export function paintRidges(
-  easel: PaintContext,
+  context: PaintContext,
   ridges: readonly Ridge[],
   sun: Sun,
   afterEach?: (ridge: Ridge) => void,
 ): void {
   for (const [index, ridge] of ridges.entries()) {
-    const hidden = nearestCrest(easel.canvas, ridges.slice(index + 1));
-    shadeSlope(easel, ridge, hidden, sun);
+    const hidden = nearestCrest(context.canvas, ridges.slice(index + 1));
+    shadeSlope(context, ridge, hidden, sun);
     afterEach?.(ridge);
   }
 }
@@ -92,9 +92,9 @@ interface Slope {
   readonly mist: Rgb;
 }
 
-function slopeColours(easel: PaintContext, near: number): Slope {
-  const { palette } = easel.brief;
-  const base = airy(easel, near);
+function slopeColours(context: PaintContext, near: number): Slope {
+  const { palette } = context.brief;
+  const base = airy(context, near);
   const air = 1 - near;
   return {
     base,
@@ -107,9 +107,9 @@ function slopeColours(easel: PaintContext, near: number): Slope {
 }
 
 /** Rock and grass: light falls from the sun's side on a relief of ridged noise; fog gathers at the foot. */
-function shadeSlope(easel: PaintContext, ridge: Ridge, hidden: Float32Array, sun: Sun): void {
-  const { canvas, noise, brief } = easel;
-  const colours = slopeColours(easel, ridge.near);
+function shadeSlope(context: PaintContext, ridge: Ridge, hidden: Float32Array, sun: Sun): void {
+  const { canvas, noise, brief } = context;
+  const colours = slopeColours(context, ridge.near);
   const rock = ridge.kind === 'rock';
   const fine = ((rock ? 5.5 : 4) * (1.35 - ridge.near * 0.7)) / canvas.unit;
   const snowy = rock && ridge.near < (brief.details.has('snow') ? 0.7 : 0.45) ? 1 : 0;
@@ -157,8 +157,11 @@ function shadeSlope(easel: PaintContext, ridge: Ridge, hidden: Float32Array, sun
 }
 
 /** Drifting fog between two layers of land. */
-export function driftFog(easel: PaintContext, band: { row: number; thick: number; strength: number }): void {
-  const { canvas, noise, brief, random } = easel;
+export function driftFog(
+  context: PaintContext,
+  band: { row: number; thick: number; strength: number },
+): void {
+  const { canvas, noise, brief, random } = context;
   const colour = mix(brief.palette.sky[3], brief.palette.sky[2], 0.25);
   const shift = between(random, 0, 90);
   const top = Math.max(0, Math.floor(band.row - band.thick));

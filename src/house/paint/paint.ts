@@ -25,16 +25,16 @@ export interface Painting {
 export function paint(order: PaintOrder): Painting {
   const brief = readBrief(order);
   const studio = STUDIOS[brief.scene];
-  const easel = setUp(brief, order.width, order.height);
+  const context = setUp(brief, order.width, order.height);
   if (brief.details.has('brush')) {
     const sketch = setUp(brief, Math.ceil(order.width * SKETCH), Math.ceil(order.height * SKETCH));
     studio.paint(sketch);
-    paintOver(easel, sketch.canvas);
+    paintOver(context, sketch.canvas);
   } else {
-    studio.paint(easel);
+    studio.paint(context);
   }
   return {
-    png: encodePng(develop(easel.canvas, studio.finish), order.width, order.height),
+    png: encodePng(develop(context.canvas, studio.finish), order.width, order.height),
     description: describe(brief),
   };
 }
@@ -52,7 +52,7 @@ function setUp(brief: Brief, width: number, height: number): PaintContext {
 }
 
 interface Studio {
-  readonly paint: (easel: PaintContext) => void;
+  readonly paint: (context: PaintContext) => void;
   readonly finish: PictureFinish;
 }
 

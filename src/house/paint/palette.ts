@@ -83,7 +83,7 @@ function accentsOf(hues: readonly number[], random: RandomNumber): Rgb[] {
       }),
     ),
   );
-  // One drop of the opposite colour makes the others sing.
+  // A little of the opposite colour brings out the others.
   const opposite = fromLch({ l: 0.74, c: 0.13, h: (hues[0] ?? 0) + 180 });
   return hues.length > 1 ? own : [...own, opposite];
 }

@@ -4,11 +4,11 @@ import type { PaintContext } from './paint-context.ts';
 import { between, pick, type RandomNumber } from './random.ts';
 
 /** Bands of colour that follow one invisible current and never touch. */
-export function paintRibbons(easel: PaintContext): void {
-  const { canvas, brief, random, noise } = easel;
+export function paintRibbons(context: PaintContext): void {
+  const { canvas, brief, random, noise } = context;
   const dark = brief.daytime === 'night' || brief.daytime === 'dusk' || brief.daytime === 'storm';
   const ground = dark ? brief.palette.ink : brief.palette.paper;
-  paintGround(easel, ground, dark);
+  paintGround(context, ground, dark);
   const taken = makeTaken(canvas);
   const bend = between(random, 0.55, 1.15);
   const lean = random() * Math.PI * 2;
@@ -28,7 +28,7 @@ export function paintRibbons(easel: PaintContext): void {
         random() * canvas.height,
       );
       if (path.length < class_.least) continue;
-      drawRibbon(easel, path, { half, colour: ribbonColour(easel, path, dark), dark });
+      drawRibbon(context, path, { half, colour: ribbonColour(context, path, dark), dark });
       for (const point of path) taken.mark(point, half + canvas.unit * 0.0035);
     }
   }
@@ -118,8 +118,8 @@ function oneWay(walk: Walk, start: Spot, direction: 1 | -1): Spot[] {
   return path;
 }
 
-function ribbonColour(easel: PaintContext, path: readonly Spot[], dark: boolean): Rgb {
-  const { brief, random, noise, canvas } = easel;
+function ribbonColour(context: PaintContext, path: readonly Spot[], dark: boolean): Rgb {
+  const { brief, random, noise, canvas } = context;
   const { accents } = brief.palette;
   const start = path[0] ?? { x: 0, y: 0 };
   // Neighbours tend to share a colour; now and then one breaks out.
@@ -130,11 +130,11 @@ function ribbonColour(easel: PaintContext, path: readonly Spot[], dark: boolean)
 }
 
 function drawRibbon(
-  easel: PaintContext,
+  context: PaintContext,
   path: readonly Spot[],
   look: { half: number; colour: Rgb; dark: boolean },
 ): void {
-  const { canvas, brief, random } = easel;
+  const { canvas, brief, random } = context;
   const end = mix(look.colour, pick(random, brief.palette.accents), 0.28);
   const shade = adjust(look.colour, { lightness: -0.12 });
   if (!look.dark && look.half > canvas.unit * 0.008) castShadow(canvas, path, look.half);

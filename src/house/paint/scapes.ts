@@ -9,11 +9,11 @@ import { paintWood } from './trees.ts';
 import { paintLake, paintSea } from './water.ts';
 
 /** Ranges behind ranges, with a summit, woods at our feet or a lake, as the words say. */
-export function paintMountains(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintMountains(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const lake = brief.details.has('water') || (!brief.details.has('trees') && random() < 0.4);
   const horizon = canvas.height * (lake ? 0.6 : 0.66);
-  const sun = paintSky(easel, horizon);
+  const sun = paintSky(context, horizon);
   fillBelow(canvas, horizon, mix(brief.palette.sky[3], brief.palette.far, 0.3));
   const count = wholeBetween(random, 4, 6);
   const hero = sun.x < canvas.width / 2 ? between(random, 0.58, 0.7) : between(random, 0.3, 0.42);
@@ -22,7 +22,7 @@ export function paintMountains(easel: PaintContext): void {
     const near = layer / (count - 1);
     const end = lake ? 0.66 : 1.02;
     ridges.push(
-      makeRidge(easel, {
+      makeRidge(context, {
         kind: near > 0.8 && !brief.details.has('snow') ? 'hill' : 'rock',
         foot: canvas.height * lerp(0.62, end, near ** 1.3),
         tall: canvas.unit * (layer === 1 ? 0.46 : lerp(0.24, lake ? 0.04 : 0.3, near)),
@@ -32,25 +32,25 @@ export function paintMountains(easel: PaintContext): void {
       }),
     );
   }
-  paintRidges(easel, ridges, sun, (ridge) => {
+  paintRidges(context, ridges, sun, (ridge) => {
     if (ridge.near > 0.12 && ridge.near < 0.7) {
-      driftFog(easel, {
+      driftFog(context, {
         row: ridge.foot - canvas.unit * 0.03,
         thick: canvas.unit * 0.09,
-        strength: fogginess(easel),
+        strength: fogginess(context),
       });
     }
-    if (ridge.near > 0.55 && ridge.kind === 'hill') standWood(easel, ridge, lake);
+    if (ridge.near > 0.55 && ridge.kind === 'hill') standWood(context, ridge, lake);
   });
-  if (lake) paintLake(easel, canvas.height * 0.655, sun);
-  addLife(easel, horizon);
+  if (lake) paintLake(context, canvas.height * 0.655, sun);
+  addLife(context, horizon);
 }
 
-function standWood(easel: PaintContext, ridge: Ridge, lake: boolean): void {
-  const { canvas, brief, random } = easel;
+function standWood(context: PaintContext, ridge: Ridge, lake: boolean): void {
+  const { canvas, brief, random } = context;
   const forest = brief.details.has('trees');
   const open = random() < 0.5 ? 1 : 0;
-  paintWood(easel, ridge, {
+  paintWood(context, ridge, {
     count: forest ? 170 : 110,
     tall: canvas.unit * (lake ? 0.055 : 0.13),
     hazy: 0.12,
@@ -66,16 +66,16 @@ function fogginess({ brief }: PaintContext): number {
 }
 
 /** Stands of spruce, one behind the other, each paler than the one before it. */
-export function paintForest(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintForest(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const horizon = canvas.height * 0.62;
-  const sun = paintSky(easel, horizon);
+  const sun = paintSky(context, horizon);
   fillBelow(canvas, horizon, mix(brief.palette.sky[3], brief.palette.far, 0.2));
   const count = 6;
   const open = between(random, 0.35, 0.65);
   const ridges = Array.from({ length: count }, (_, layer) => {
     const near = layer / (count - 1);
-    return makeRidge(easel, {
+    return makeRidge(context, {
       kind: 'hill',
       foot: canvas.height * lerp(0.58, 1.12, near ** 1.15),
       tall: canvas.unit * lerp(0.16, 0.2, near),
@@ -83,10 +83,10 @@ export function paintForest(easel: PaintContext): void {
       near,
     });
   });
-  paintRidges(easel, ridges, sun, (ridge) => {
+  paintRidges(context, ridges, sun, (ridge) => {
     const glade = (across: number): number =>
       lerp(1, smoothstep(0.02, 0.4, Math.abs(across - open)), ridge.near);
-    paintWood(easel, ridge, {
+    paintWood(context, ridge, {
       count: lerp(150, 46, ridge.near),
       tall: canvas.unit * lerp(0.085, 0.52, ridge.near ** 1.4),
       hazy: 0.75 * (1 - ridge.near * 0.7),
@@ -94,25 +94,25 @@ export function paintForest(easel: PaintContext): void {
       where: glade,
     });
     if (ridge.near < 0.95) {
-      driftFog(easel, {
+      driftFog(context, {
         row: ridge.foot - canvas.unit * 0.02,
         thick: canvas.unit * lerp(0.08, 0.16, ridge.near),
-        strength: fogginess(easel) * 1.1,
+        strength: fogginess(context) * 1.1,
       });
     }
   });
-  addLife(easel, horizon);
+  addLife(context, horizon);
 }
 
 /** The open sea, with islands on the horizon or a sail. */
-export function paintSeascape(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintSeascape(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const horizon = Math.round(canvas.height * between(random, 0.5, 0.58));
-  const sun = paintSky(easel, horizon);
+  const sun = paintSky(context, horizon);
   const islands = random() < 0.65 || brief.details.has('trees');
   if (islands) {
     for (const near of [0.08, 0.3]) {
-      const ridge = makeRidge(easel, {
+      const ridge = makeRidge(context, {
         kind: 'rock',
         foot: horizon + canvas.unit * 0.012,
         tall: canvas.unit * (0.1 - near * 0.1),
@@ -125,23 +125,23 @@ export function paintSeascape(easel: PaintContext): void {
         const rise = (horizon - (ridge.crest[x] ?? 0)) * smoothstep(0.36, 0.08, away);
         ridge.crest[x] = horizon - rise + smoothstep(0.3, 0.36, away) * 4;
       }
-      paintRidges(easel, [ridge], sun);
+      paintRidges(context, [ridge], sun);
     }
   }
-  paintSea(easel, horizon, sun);
+  paintSea(context, horizon, sun);
   if (brief.details.has('boat') || random() < 0.35) {
     const tall = canvas.unit * between(random, 0.1, 0.15);
     const x =
       canvas.width * (sun.x < canvas.width / 2 ? between(random, 0.58, 0.74) : between(random, 0.26, 0.42));
-    paintBoat(easel, { x, y: horizon + canvas.unit * 0.035, tall });
+    paintBoat(context, { x, y: horizon + canvas.unit * 0.035, tall });
   }
-  addLife(easel, horizon);
+  addLife(context, horizon);
 }
 
-export function addLife(easel: PaintContext, horizon: number): void {
-  const { canvas, brief, random } = easel;
-  if (!brief.details.has('birds') && (isNight(easel) || random() < 0.6)) return;
-  paintBirds(easel, {
+export function addLife(context: PaintContext, horizon: number): void {
+  const { canvas, brief, random } = context;
+  if (!brief.details.has('birds') && (isNight(context) || random() < 0.6)) return;
+  paintBirds(context, {
     x: canvas.width * between(random, 0.25, 0.75),
     y: horizon * between(random, 0.3, 0.6),
     size: canvas.unit * 0.014,

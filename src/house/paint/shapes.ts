@@ -5,14 +5,14 @@ import { clamp01 } from './noise.ts';
 import { pick, wholeBetween } from './random.ts';
 
 /** A poster: a grid of plain forms cut from coloured paper. */
-export function paintShapes(easel: PaintContext): void {
-  const { canvas, brief, random } = easel;
+export function paintShapes(context: PaintContext): void {
+  const { canvas, brief, random } = context;
   const { palette } = brief;
   const cells = wholeBetween(random, 4, 6);
   const size = canvas.unit / cells;
   const columns = Math.ceil(canvas.width / size);
   const rows = Math.ceil(canvas.height / size);
-  paintPaper(easel);
+  paintPaper(context);
   const colours: readonly [Rgb, ...Rgb[]] = [...palette.accents, mix(palette.ink, palette.accents[0], 0.25)];
   const taken = new Set<string>();
   for (let row = 0; row < rows; row++) {
@@ -23,7 +23,7 @@ export function paintShapes(easel: PaintContext): void {
       for (let x = 0; x < span; x++) for (let y = 0; y < span; y++) taken.add(`${column + x},${row + y}`);
       const back = pick(random, colours);
       const fore = pick(random, colours.filter((colour) => colour !== back) as [Rgb, ...Rgb[]]);
-      paintCell(easel, {
+      paintCell(context, {
         left: column * size,
         top: row * size,
         size: size * span,
@@ -67,8 +67,8 @@ const FORMS: readonly [Form, ...Form[]] = [
 /** Forms that stay whole when they are set small into another one. */
 const INLAYS: readonly [Form, ...Form[]] = [FORMS[0], FORMS[6] ?? FORMS[0]];
 
-function paintCell(easel: PaintContext, cell: Cell): void {
-  const { canvas, random, noise } = easel;
+function paintCell(context: PaintContext, cell: Cell): void {
+  const { canvas, random, noise } = context;
   const form = pick(random, FORMS);
   const turns = Math.floor(random() * 4);
   const second = random() < 0.25 ? pick(random, INLAYS) : undefined;

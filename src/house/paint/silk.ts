@@ -5,8 +5,8 @@ import { clamp01 } from './noise.ts';
 import { between, pick } from './random.ts';
 
 /** Noise folded into itself twice, lit from one side: cloth, smoke or stone, as the palette has it. */
-export function paintSilk(easel: PaintContext): void {
-  const { canvas, noise, random, brief } = easel;
+export function paintSilk(context: PaintContext): void {
+  const { canvas, noise, random, brief } = context;
   const shift = random() * 200;
   const zoom = between(random, 0.75, 1.15);
   const turn = random() * Math.PI;
@@ -24,7 +24,7 @@ export function paintSilk(easel: PaintContext): void {
     4,
     (x, y) => 0.5 + 0.6 * noise.fbm((x / canvas.unit) * 0.8 + shift, (y / canvas.unit) * 0.8 + 50, 2),
   );
-  const ramp = silkRamp(easel);
+  const ramp = silkRamp(context);
   const shine = mix(brief.palette.sun, [1, 1, 1], 0.3);
   const tone = new Float32Array(3);
   const reach = Math.max(1, canvas.unit / 340);

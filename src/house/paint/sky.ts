@@ -23,13 +23,13 @@ export interface Sun {
 }
 
 /** Paints the heavens from the top edge down to `horizon` (a row) and a little below, and says where the sun stands. */
-export function paintSky(easel: PaintContext, horizon: number): Sun {
-  const sun = placeSun(easel, horizon);
-  paintAir(easel, horizon, sun);
-  if (isNight(easel)) paintStars(easel, horizon);
-  if (easel.brief.details.has('aurora')) paintAurora(easel, horizon);
-  paintDisc(easel, sun);
-  paintClouds(easel, horizon, sun);
+export function paintSky(context: PaintContext, horizon: number): Sun {
+  const sun = placeSun(context, horizon);
+  paintAir(context, horizon, sun);
+  if (isNight(context)) paintStars(context, horizon);
+  if (context.brief.details.has('aurora')) paintAurora(context, horizon);
+  paintDisc(context, sun);
+  paintClouds(context, horizon, sun);
   return sun;
 }
 
@@ -49,8 +49,8 @@ function placeSun({ canvas, random, brief }: PaintContext, horizon: number): Sun
   };
 }
 
-function paintAir(easel: PaintContext, horizon: number, sun: Sun): void {
-  const { canvas, brief, noise } = easel;
+function paintAir(context: PaintContext, horizon: number, sun: Sun): void {
+  const { canvas, brief, noise } = context;
   const [zenith, upper, lower, rim] = brief.palette.sky;
   const ramp = makeRamp([
     [0, zenith],
@@ -76,10 +76,10 @@ function paintAir(easel: PaintContext, horizon: number, sun: Sun): void {
   });
 }
 
-function paintDisc(easel: PaintContext, sun: Sun): void {
-  const { canvas, brief, noise, random } = easel;
+function paintDisc(context: PaintContext, sun: Sun): void {
+  const { canvas, brief, noise, random } = context;
   if (brief.daytime === 'storm') return;
-  const moon = isNight(easel) || brief.details.has('moon');
+  const moon = isNight(context) || brief.details.has('moon');
   const bright = moon ? 1.05 : 1.9;
   glow(
     canvas,
@@ -171,12 +171,12 @@ function paintAurora({ canvas, random, noise, brief }: PaintContext, horizon: nu
   }
 }
 
-function paintClouds(easel: PaintContext, horizon: number, sun: Sun): void {
-  const { canvas, brief, random } = easel;
-  const clear = isNight(easel) && !brief.details.has('clouds');
-  const amount = cloudAmount(easel);
+function paintClouds(context: PaintContext, horizon: number, sun: Sun): void {
+  const { canvas, brief, random } = context;
+  const clear = isNight(context) && !brief.details.has('clouds');
+  const amount = cloudAmount(context);
   if (clear || amount <= 0) return;
-  const density = cloudField(easel, horizon, random() * 60);
+  const density = cloudField(context, horizon, random() * 60);
   const reach = canvas.unit * 0.5;
   const lit = brief.palette.cloudLit;
   const shade = mix(brief.palette.cloudShade, brief.palette.sky[1], 0.35);

@@ -5,11 +5,11 @@ import { clamp01, smoothstep } from './noise.ts';
 import { between, pick } from './random.ts';
 
 /** A planet in front of glowing dust, stars behind both. */
-export function paintSpace(easel: PaintContext): void {
-  const { random, canvas } = easel;
-  const colours = cosmicColours(easel);
-  paintNebula(easel, colours);
-  paintStarfield(easel);
+export function paintSpace(context: PaintContext): void {
+  const { random, canvas } = context;
+  const colours = cosmicColours(context);
+  paintNebula(context, colours);
+  paintStarfield(context);
   const right = random() < 0.5;
   const radius = canvas.unit * between(random, 0.2, 0.29);
   const planet: Planet = {
@@ -20,17 +20,17 @@ export function paintSpace(easel: PaintContext): void {
     light: unit([right ? -0.72 : 0.72, -0.5, 0.42]),
     colours,
   };
-  const ringed = easel.brief.details.has('rings') || random() < 0.45;
-  if (ringed) paintRing(easel, planet, 'behind');
-  paintPlanet(easel, planet);
-  if (ringed) paintRing(easel, planet, 'before');
+  const ringed = context.brief.details.has('rings') || random() < 0.45;
+  if (ringed) paintRing(context, planet, 'behind');
+  paintPlanet(context, planet);
+  if (ringed) paintRing(context, planet, 'before');
   const moon = {
     ...planet,
     x: canvas.width - planet.x * between(random, 0.85, 1.05),
     y: canvas.height * between(random, 0.18, 0.32),
     radius: radius * between(random, 0.12, 0.2),
   };
-  paintPlanet(easel, moon);
+  paintPlanet(context, moon);
 }
 
 interface CosmicColours {

@@ -75,9 +75,9 @@ export interface Wood {
 }
 
 /** A stand of conifers along the crest of a ridge. */
-export function paintWood(easel: PaintContext, ridge: Ridge, wood: Wood): void {
-  const { canvas, brief, random, noise } = easel;
-  const colour = airy(easel, Math.min(1, ridge.near + 0.16));
+export function paintWood(context: PaintContext, ridge: Ridge, wood: Wood): void {
+  const { canvas, brief, random, noise } = context;
+  const colour = airy(context, Math.min(1, ridge.near + 0.16));
   const haze = mix(brief.palette.sky[3], brief.palette.sky[2], 0.3);
   const count = Math.round((wood.count * canvas.width) / canvas.unit);
   const feet = Array.from({ length: count }, () => random()).map((across) => ({ across, back: random() }));

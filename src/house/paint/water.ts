@@ -6,8 +6,8 @@ import { between } from './random.ts';
 import type { Sun } from './sky.ts';
 
 /** A still lake from `shore` down: the picture above, upside down, broken by ripples that grow towards us. */
-export function paintLake(easel: PaintContext, shore: number, sun: Sun, calm = 1): void {
-  const { canvas, noise, brief, random } = easel;
+export function paintLake(context: PaintContext, shore: number, sun: Sun, calm = 1): void {
+  const { canvas, noise, brief, random } = context;
   const deep = mix(brief.palette.sky[0], brief.palette.near, 0.45);
   const shift = between(random, 0, 80);
   const row = Math.ceil(shore);
@@ -24,7 +24,7 @@ export function paintLake(easel: PaintContext, shore: number, sun: Sun, calm = 1
         deep,
         share: 0.2 + 0.38 * down,
       });
-      sparkle(easel, { x, y, at: (y * canvas.width + x) * 3 }, { ripple, down, sun });
+      sparkle(context, { x, y, at: (y * canvas.width + x) * 3 }, { ripple, down, sun });
     }
   }
 }
@@ -54,11 +54,11 @@ function copyTinted(
 }
 
 function sparkle(
-  easel: PaintContext,
+  context: PaintContext,
   pixel: { x: number; y: number; at: number },
   light: { ripple: number; down: number; sun: Sun },
 ): void {
-  const { canvas, brief } = easel;
+  const { canvas, brief } = context;
   const path = Math.abs(pixel.x - light.sun.x) / (canvas.unit * (0.05 + 0.22 * light.down));
   if (path > 2.4 || brief.daytime === 'storm') return;
   const strength = Math.exp(-path * path) * smoothstep(0.25, 1.1, light.ripple) * 0.42;
@@ -66,8 +66,8 @@ function sparkle(
 }
 
 /** Open sea from the horizon down: long swell in perspective, sky in its slopes, and the sun's road on it. */
-export function paintSea(easel: PaintContext, horizon: number, sun: Sun): void {
-  const { canvas, noise, brief, random } = easel;
+export function paintSea(context: PaintContext, horizon: number, sun: Sun): void {
+  const { canvas, noise, brief, random } = context;
   const { palette } = brief;
   const deep = mix(mix(palette.sky[0], palette.near, 0.3), palette.sky[1], 0.25);
   const clear = mix(mix(palette.sky[1], palette.cloudShade, 0.3), palette.sky[2], 0.15);

@@ -28,7 +28,7 @@ export type Detail =
   | 'clouds'
   | 'brush';
 
-/** Words as prompts use them, in their simplest form: plural endings are taken off before the look-up. */
+/** Words as prompts use them, in their simplest form: plural endings are removed before the lookup. */
 export const SCENE_WORDS: ReadonlyMap<string, Scene> = table<Scene>({
   mountains:
     'mountain peak alp summit ridge cliff hill valley volcano fuji landscape nature glacier highland himalaya fjord horizon',
@@ -140,7 +140,7 @@ export const COLOUR_WORDS: ReadonlyMap<string, ColourWord> = new Map<string, Col
 
 function table<T extends string>(rows: Readonly<Partial<Record<T, string>>>): ReadonlyMap<string, T> {
   const map = new Map<string, T>();
-  // Object.entries forgets the key type that Record gives it.
+  // Object.entries loses the key type of the Record.
   for (const [value, words] of Object.entries(rows) as [T, string][]) {
     for (const word of words.split(' ')) map.set(word, value);
   }

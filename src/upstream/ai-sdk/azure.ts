@@ -1,5 +1,5 @@
 import type { JSONObject } from '@ai-sdk/provider';
-import { usualAddress } from '../../catalog/address.ts';
+import { defaultAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
@@ -108,5 +108,5 @@ function versionOf(config: UpstreamConfig): string {
 }
 
 function addressOf({ config }: ProviderAccess): string {
-  return baseUrl(config, `${usualAddress(config)}/openai${byDeployment(config) ? '' : '/v1'}`);
+  return baseUrl(config, `${defaultAddress(config)}/openai${byDeployment(config) ? '' : '/v1'}`);
 }

@@ -1,5 +1,5 @@
 import type { EmbeddingModelV4, ImageModelV4, JSONObject, LanguageModelV4 } from '@ai-sdk/provider';
-import { usualAddress } from '../../catalog/address.ts';
+import { defaultAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
@@ -91,7 +91,7 @@ export function needsKey(config: UpstreamConfig): string | undefined {
 }
 
 /** The configured address, with the usual path if only a host was given: `/v1` is often left out. */
-export function baseUrl(config: UpstreamConfig, usual = usualAddress(config) ?? ''): string {
+export function baseUrl(config: UpstreamConfig, usual = defaultAddress(config) ?? ''): string {
   const url = new URL(config.baseUrl ?? usual);
   if (url.pathname === '/') url.pathname = new URL(usual).pathname;
   return url.href.replace(/\/+$/, '');
