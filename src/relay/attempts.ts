@@ -1,6 +1,7 @@
 import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
+import { connectionFailure } from '../upstream/connection-failure.ts';
 import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
 import type { RelayParts, Quote } from './call.ts';
 
@@ -61,10 +62,11 @@ export async function firstAnswer<Answer>(
 ): Promise<AnsweredAttempt<Answer>> {
   const startedAt = parts.clock.now();
   const attempts: Attempt[] = [];
+  const possiblyBilled = new Set<string>();
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
   for (const upstream of candidates(quote.route.endpoint, parts.upstreams)) {
-    if (last && isSameUpstream(attempts, upstream) && !isWorthRepeating(last)) break;
+    if (possiblyBilled.has(upstream.name)) continue;
     const model = modelAt(quote.route.model, upstream.name);
     const target = { upstream: upstream.name, model };
     const waitMs = parts.upstreams.admit(target);
@@ -90,6 +92,7 @@ export async function firstAnswer<Answer>(
       };
     }
     last = result.failure;
+    if (!neverStarted(last)) possiblyBilled.add(upstream.name);
     if (!last.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
@@ -157,12 +160,11 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
   ['not_found', 'upstream_model_not_found'],
 ]);
 
-function isSameUpstream(attempts: readonly Attempt[], upstream: Upstream): boolean {
-  return attempts.at(-1)?.upstream === upstream.name;
-}
-
-/** The same backend is tried twice only if it never started to work: no connection, or too busy to take the call. */
-function isWorthRepeating({ kind, status }: UpstreamFailure): boolean {
+/**
+ * The same backend is tried twice only if it never started to work: no connection, or too busy to take the call.
+ * Otherwise it may have done the work and would bill it twice.
+ */
+function neverStarted({ kind, status }: UpstreamFailure): boolean {
   return kind === 'connect' || status === SERVICE_UNAVAILABLE;
 }
 
@@ -204,9 +206,7 @@ function modelAt(model: Model, upstream: string): string {
 
 function asFailure(thrown: unknown): UpstreamFailure {
   if (thrown instanceof UpstreamFailure) return thrown;
-  return new UpstreamFailure('connect', thrown instanceof Error ? thrown.message : String(thrown), {
-    cause: thrown,
-  });
+  return connectionFailure(thrown);
 }
 
 const DEFAULT_RETRY_AFTER_MS = 2_000;

@@ -41,7 +41,13 @@ async function imageBytes(
   if (typeof item['url'] !== 'string') return undefined;
   if (item['url'].startsWith('data:'))
     return Buffer.from(item['url'].slice(item['url'].indexOf(',') + 1), 'base64');
-  return await download(new URL(item['url'], backend), backend, signal);
+  try {
+    return await download(new URL(item['url'], backend), backend, signal);
+  } catch (cause) {
+    if (cause instanceof UpstreamFailure) throw cause;
+    // However the link failed, the image has been made: this is not a backend that could not be reached.
+    throw new UpstreamFailure('protocol', `cannot fetch the image: ${String(cause)}`, { cause });
+  }
 }
 
 /**

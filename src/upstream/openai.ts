@@ -9,6 +9,7 @@ import {
 import { readBounded } from '../std/bounded-body.ts';
 import { remembered } from '../std/remembered.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
+import { connectionFailure } from './connection-failure.ts';
 import { answerTooLarge, failureOf } from './response.ts';
 import { collectImages } from './image-response.ts';
 import {
@@ -156,7 +157,7 @@ class OpenAiUpstream implements Upstream {
     try {
       response = await fetch(this.#base + path, options);
     } catch (cause) {
-      throw new UpstreamFailure('connect', cause instanceof Error ? cause.message : String(cause), { cause });
+      throw connectionFailure(cause);
     }
     if (!response.ok) throw await failureOf(response);
     return response;

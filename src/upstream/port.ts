@@ -124,7 +124,10 @@ export interface MessagesReading {
 }
 
 export type FailureKind =
+  /** The backend cannot have seen the request. */
   | 'connect'
+  /** The connection ended before the answer, after the request may have reached the backend. */
+  | 'connection_lost'
   | 'timeout'
   | 'rate_limited'
   | 'unauthorized'

@@ -1,4 +1,5 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { connectionFailure } from '../connection-failure.ts';
 import { UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { parseObject } from './json.ts';
@@ -72,8 +73,7 @@ async function fetchUpstream(url: string, init: BunFetchRequestInit, signal: Abo
     return await fetch(url, init);
   } catch (error) {
     signal.throwIfAborted();
-    const detail = error instanceof Error ? error.message : String(error);
-    throw new UpstreamFailure('connect', `cannot reach ${new URL(url).host}: ${detail}`, { cause: error });
+    throw connectionFailure(error, new URL(url).host);
   }
 }
 
