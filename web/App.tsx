@@ -27,7 +27,7 @@ export function App() {
   );
 }
 
-/** Everything begins with the question who is there, and whether this server was ever set up. */
+/** First of all: who is signed in, and whether this server has been set up. */
 function Gate() {
   const session = useSession();
   useFreshStart();

@@ -83,7 +83,7 @@ interface AreaProps {
   readonly pages: typeof ACCOUNT_PAGES;
 }
 
-/** The shell stays while pages change; somebody without a session is asked to sign in and brought back. */
+/** The shell stays while pages change; without a session, the user is asked to sign in and then sent back. */
 function Area({ session, area, pages }: AreaProps) {
   if (!session.user) return <Redirect to={signInHref()} replace />;
   if (area === 'admin' && session.user.role !== 'admin') return <NotFound />;

@@ -7,15 +7,15 @@ import { guidesPlugin } from './guides-plugin.ts';
 export interface WebFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly mime: string;
-  /** The name carries a hash of the content: it may be cached for ever. */
+  /** The name contains a hash of the content, so it may be cached forever. */
   readonly immutable: boolean;
-  /** The same, compressed once at build time; absent where compressing saves nothing (fonts). */
+  /** The same, compressed once at build time; absent if compressing saves nothing (fonts). */
   readonly gzip?: Uint8Array<ArrayBuffer>;
 }
 
 export interface BuildWebOptions {
   readonly minify: boolean;
-  /** Also written here, for looking at; the map is what gets served. */
+  /** Also written here, for inspection; the map is what is served. */
   readonly outdir?: string | undefined;
 }
 
@@ -49,8 +49,8 @@ const ROOT = import.meta.dir;
 const MODULES = join(ROOT, '../node_modules/@fontsource-variable');
 
 /**
- * The bundler would put fonts into the stylesheet as data, which the content policy forbids and the cache dislikes; so
- * `styles/fonts.css` names them `/fonts/…` and the names are exchanged for hashed ones.
+ * The bundler would inline fonts into the stylesheet, which the content policy forbids and which defeats caching; so
+ * `styles/fonts.css` names them `/fonts/…`, and these names are replaced by hashed ones.
  */
 const FONTS = [
   {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BunPlugin } from 'bun';
 
-/** The order of a first reading; a guide not named here comes after these, by name. */
+/** The order of a first reading; guides that are not listed here follow by name. */
 const READING_ORDER = [
   'getting-started',
   'tokens-and-sign-in',

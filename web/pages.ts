@@ -10,9 +10,9 @@ const KEPT_MS = 7 * 86_400_000;
 const BUNDLE_MS = 120_000;
 
 /**
- * The console's pages for a server that runs from its sources. They are bundled by a process of its own, because a
- * bundler's memory would stay with the server for as long as it runs, and kept under a hash of all that they are made
- * from, so that the next start finds them ready.
+ * The console's pages for a server that runs from its sources. They are bundled by a separate process, because the
+ * bundler's memory would otherwise stay with the server, and cached under a hash of all their inputs, so that the next
+ * start finds them ready.
  */
 export async function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
   const file = join(KEPT, `${await fingerprint()}.pages`);
@@ -57,11 +57,11 @@ async function forgetOld(): Promise<void> {
 }
 
 if (import.meta.main) {
-  // Loaded here alone: the server has no use for the bundler.
+  // Imported only here: the server does not need the bundler.
   const { buildWeb } = await import('./build.ts');
   const file = process.argv[2] ?? '';
   const whole = `${file}.${process.pid}`;
   await Bun.write(whole, serialize(await buildWeb({ minify: true })));
-  // Others may be waiting for the same file: it is there as a whole, or not yet.
+  // Others may be waiting for the same file, so it appears only when it is complete.
   await rename(whole, file);
 }

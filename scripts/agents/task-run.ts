@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Wiretap } from '../../test/clients/wiretap.ts';
+import { RecordingProxy } from '../../test/clients/recording-proxy.ts';
 import { catalogFor, Gateway } from '../../test/support/gateway.ts';
 import { ScriptedBackend } from '../../test/support/scripted-backend.ts';
 import { putFiles, type Agent, type Place } from './cast.ts';
@@ -22,7 +22,7 @@ export interface Installed {
 export interface TaskRun extends Finished {
   readonly place: Place;
   readonly file: string | undefined;
-  readonly exchanges: Wiretap['exchanges'];
+  readonly exchanges: RecordingProxy['exchanges'];
   readonly receipts: Awaited<ReturnType<Gateway['requests']>>;
   readonly backendCalls: number;
   readonly balanceNanoUsd: number;
@@ -33,10 +33,10 @@ export interface TaskRun extends Finished {
 export async function runTask(agent: Agent, installed: Installed, usd: string): Promise<TaskRun> {
   const backend = new ScriptedBackend();
   const gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
-  const tap = new Wiretap(gateway.url);
+  const proxy = new RecordingProxy(gateway.url);
   try {
     const account = await gateway.account(usd);
-    const place = makePlace(installed.folder, tap.url, account.token);
+    const place = makePlace(installed.folder, proxy.url, account.token);
     const file = join(place.project, 'hello.txt');
     backend.script((call) => scriptedModelResponse(call, agent.writeFile(file, CONTENT)));
     await putFiles(agent.files(place));
@@ -48,14 +48,14 @@ export async function runTask(agent: Agent, installed: Installed, usd: string): 
       ...finished,
       place,
       file: existsSync(file) ? readFileSync(file, 'utf8') : undefined,
-      exchanges: tap.exchanges,
+      exchanges: proxy.exchanges,
       receipts: await gateway.requests(account),
       backendCalls: backend.calls.length,
       balanceNanoUsd: (await gateway.money(account)).balance,
       breaches: (await gateway.verify()).breaches,
     };
   } finally {
-    await tap.stop();
+    await proxy.stop();
     await gateway.stop();
     await backend.stop();
   }

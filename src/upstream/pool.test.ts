@@ -94,11 +94,11 @@ test('retries are a tenth of the requests and a small reserve, however many fail
 
 test('the page about providers names the failures that a request can cause, and how long a breaker stays open', () => {
   const section = /## When a backend fails\n(.*?)\n## /s.exec(page)?.[1] ?? '';
-  const earned = Array.from({ length: 200 }, (_, index) => 400 + index).filter(
+  const caused = Array.from({ length: 200 }, (_, index) => 400 + index).filter(
     (status) => new UpstreamFailure(kindOf(status), '').blameless,
   );
   expect(section).toContain(
-    `**Refusals that a request earns** (${earned.join(', ')}) say nothing about health`,
+    `**Refusals that a request can cause** (${caused.join(', ')}) say nothing about health`,
   );
   expect(section).toContain(`at most ${failed(CLOSED, 0, 3_600_000).openUntil / 1_000} seconds`);
   expect(section).toContain(`rest the model there for ${broken(0).openUntil / 1_000} seconds`);

@@ -12,8 +12,8 @@ import {
 } from './source-graph.ts';
 
 /**
- * Folders are walls: each may import only what its line allows, and a folder without a line fails. The lines are in
- * order: none allows a folder below it. `relay` and `house` are held to single files of the ports they work with.
+ * Each folder may import only what its line allows, and a folder without a line fails. The lines are in order: none
+ * allows a folder below it. `relay` and `house` may import only single files of the ports they use.
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   std: [],
@@ -68,7 +68,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
 };
 
-/** The two ledgers have the same contract and not a line in common: what both need lies above them. */
+/** The two ledgers share a contract but no code: what both need is in the folder above them. */
 const TWINS = ['ledger/sqlite/', 'ledger/postgres/'];
 
 test('every folder imports only what the table allows', async () => {
@@ -86,7 +86,7 @@ test('no line of the table allows a folder below it', () => {
   expect(upwards).toEqual([]);
 });
 
-test('neither ledger knows the other', async () => {
+test('neither ledger imports the other', async () => {
   const [sqlite = '', postgres = ''] = TWINS;
   const across = (await program()).filter(
     ({ from, to }) =>
@@ -96,18 +96,18 @@ test('neither ledger knows the other', async () => {
   expect(across.map(arrow)).toEqual([]);
 });
 
-test('the console pages know the server only by its contract', async () => {
+test('the console pages import only the server’s contract', async () => {
   const outside = (await importsIn(WEB))
     .filter(({ to }) => to.startsWith('..'))
     .filter(({ to }) => !/^\.\.\/(src\/console\/contract(\.ts|\/)|docs\/|node_modules\/)/.test(to));
   expect(outside.map(arrow)).toEqual([]);
 });
 
-test('no file imports itself through others, types included', async () => {
+test('there is no import cycle, types included', async () => {
   expect(cycleIn(await importsIn(SRC))).toEqual([]);
 });
 
-test('test support lives in testing folders, and only tests use it', async () => {
+test('test support is in testing folders, and only tests use it', async () => {
   const misplaced = (await sourcesIn(SRC))
     .filter(({ file }) => !isTest(file) && !isTesting(file))
     .filter(({ text }) => /from '(bun:test|fast-check|(?:\.\.\/)+test\/[^']*)'/.test(text))
@@ -123,7 +123,7 @@ test('the built-in backend is loaded when it is first called', async () => {
   expect(loaded).toEqual(['house/backend.ts']);
 });
 
-test('the request path stays a story of under 70 lines', async () => {
+test('the request path stays under 70 lines', async () => {
   const lines = (await Bun.file(`${SRC}/relay/relay.ts`).text()).trimEnd().split('\n');
   expect(lines.length).toBeLessThan(70);
 });
@@ -133,13 +133,13 @@ test('the request path names no provider, no SQL and no HTTP', async () => {
     /\b(anthropic|openai|gemini|bedrock|azure|mistral|cohere|sqlite|postgres|select|fetch|headers)\b/i;
   for (const { file, text } of await sourcesIn(SRC)) {
     if (!file.startsWith('relay/') || isTest(file)) continue;
-    // The addresses of imports are the table's business.
+    // Import paths are checked by the table.
     const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|from '[^']*'/gm, '');
     expect({ file, found: words.exec(code)?.[0] }).toEqual({ file, found: undefined });
   }
 });
 
-/** Test support may use whatever it needs to stand a room up. */
+/** Test support may import whatever it needs. */
 async function program(): Promise<Import[]> {
   return (await importsIn(SRC)).filter(({ from }) => !isTesting(from));
 }

@@ -2,8 +2,8 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 
 /**
- * `npm ci` refuses a lockfile in which a package of another platform has no entry. npm writes such a lockfile, without
- * a word, when a release names builds that were not published: pin the newest release that has them all.
+ * `npm ci` refuses a lockfile in which a package of another platform has no entry. npm silently writes such a lockfile
+ * when a release names builds that were not published: pin the newest release that has them all.
  */
 
 interface Entry {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { isTest, sourcesIn, SRC } from './source-graph.ts';
 
-test('no two exported things have one name', async () => {
+test('every exported name is unique', async () => {
   const homes = new Map<string, Set<string>>();
   const pattern =
     /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(?:function\*?|class|interface|type|const|let|enum)\s+(\w+)/gm;

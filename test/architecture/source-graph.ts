@@ -19,7 +19,7 @@ export async function importsIn(root: string): Promise<Import[]> {
     if (isTest(file)) continue;
     for (const [, type, named, dynamic] of text.matchAll(STATEMENT)) {
       const target = named ?? dynamic ?? '';
-      // Texts and styles are data; the walls are between code.
+      // Texts and styles are data; the import rules are for code.
       if (!/\.tsx?$/.test(target)) continue;
       const kind = dynamic ? 'dynamic' : type ? 'type' : 'value';
       found.push({ from: file, to: relative(root, resolve(root, dirname(file), target)), kind });
@@ -43,7 +43,7 @@ export function isTesting(file: string): boolean {
   return file.split('/').includes('testing');
 }
 
-/** The first cycle found, as the files on its way; empty when there is none. */
+/** The first cycle found, as a list of its files; empty if there is none. */
 export function cycleIn(imports: readonly Import[]): string[] {
   const graph = Map.groupBy(imports, ({ from }) => from);
   const done = new Set<string>();

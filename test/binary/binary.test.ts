@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { version } from '../../package.json' with { type: 'json' };
 
-/** What `npm run build` makes, as somebody runs it who has nothing but this file. */
+/** The result of `npm run build`, run by somebody who has only this file. */
 
 const BUILD_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
@@ -25,7 +25,7 @@ afterAll(() => {
 });
 
 describe('the binary alone in an empty folder', () => {
-  test('tells its version', async () => {
+  test('prints its version', async () => {
     const { code, output } = await run(emptyFolder(), '--version');
     expect({ code, output }).toEqual({ code: 0, output: `${version}\n` });
   });
@@ -91,7 +91,7 @@ function emptyFolder(): string {
 function spawn(home: string, words: readonly string[]): Subprocess<'ignore', 'pipe', 'inherit'> {
   const child = Bun.spawn([binary, ...words], {
     cwd: home,
-    // Nothing of the machine that built it: no Bun in the path, no cache, no sources.
+    // Nothing of the build machine: no Bun in the path, no cache, no sources.
     env: { HOME: home, TOLLGATE_PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

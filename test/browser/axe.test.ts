@@ -3,10 +3,10 @@ import axe from 'axe-core';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { PAGES, type Who } from './pages.ts';
 import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, Stage } from './support.ts';
+import { follow, settled, BrowserEnvironment } from './browser-environment.ts';
 
-/** No page may have a serious accessibility fault, in either theme, on a desk or on a phone. */
-let stage: Stage;
+/** No page may have a serious accessibility error, in either theme, on a desktop or a phone. */
+let environment: BrowserEnvironment;
 const EMAIL = 'ada@example.com';
 const signedIn = new Map<Who, BrowserContextOptions['storageState']>();
 
@@ -20,9 +20,9 @@ const DESK = { viewport: { width: 1280, height: 720 } };
 const PHONE = { viewport: { width: 390, height: 844 } };
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  const admin = await setUpAdmin(stage);
-  const user = await signUp(stage, EMAIL);
+  environment = await BrowserEnvironment.open();
+  const admin = await setUpAdmin(environment);
+  const user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '5');
   await fillWithTraffic(user.page);
   signedIn.set('user', await user.context.storageState());
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
 for (const who of EVERYBODY) {
@@ -50,8 +50,8 @@ for (const who of EVERYBODY) {
   });
 }
 
-test('sheets, dialogs and the palette have no serious fault', async () => {
-  const { page, context } = await stage.visitor({ ...stateOf('admin'), colorScheme: 'dark' });
+test('sheets, dialogs and the palette have no serious accessibility error', async () => {
+  const { page, context } = await environment.newSession({ ...stateOf('admin'), colorScheme: 'dark' });
   const faults: string[] = [];
   const look = async (what: string): Promise<void> => {
     await page.getByRole('dialog').first().waitFor();
@@ -96,20 +96,20 @@ async function faultsOfAll(
   options: BrowserContextOptions,
   look: (page: Page) => Promise<string[]>,
 ): Promise<string[]> {
-  const visitor = await stage.visitor({ colorScheme: 'light', ...options, ...stateOf(who) });
-  const { page, context, complaints } = visitor;
+  const session = await environment.newSession({ colorScheme: 'light', ...options, ...stateOf(who) });
+  const { page, context, pageErrors } = session;
   await page.goto(PAGES[who][0]);
   const faults: string[] = [];
   for (const path of PAGES[who]) {
     await follow(page, path);
-    expect(page.url()).toBe(`${stage.url}${path}`);
+    expect(page.url()).toBe(`${environment.url}${path}`);
     const found = await look(page);
     if (await scrollsSideways(page)) found.push('scrolls sideways');
     faults.push(...found.map((fault) => `${path}: ${fault}`));
   }
   await context.close();
-  // A page that crashed shows an error page, which has no accessibility faults.
-  return [...faults, ...complaints];
+  // A page that crashed shows an error page, which has no accessibility errors.
+  return [...faults, ...pageErrors];
 }
 
 function stateOf(who: Who): BrowserContextOptions {
@@ -122,9 +122,9 @@ async function fillWithTraffic(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Create token' }).click();
   const token = await takeToken(page);
   for (const content of ['one', 'two', 'fail']) {
-    await stage.gateway.chat(token, { model: 'house-echo', messages: [{ role: 'user', content }] });
+    await environment.gateway.chat(token, { model: 'house-echo', messages: [{ role: 'user', content }] });
   }
-  await stage.gateway.image(token, { model: 'house-paint', prompt: 'a gate', size: '256x256' });
+  await environment.gateway.image(token, { model: 'house-paint', prompt: 'a gate', size: '256x256' });
 }
 
 interface Violation {

@@ -3,22 +3,22 @@ import { createHmac } from 'node:crypto';
 import decodeQr from 'qr/decode.js';
 import type { Locator } from 'playwright-core';
 import { confirmIfAsked, PASSWORD, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, Stage, type Visitor } from './support.ts';
+import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
-/** What the walk does not touch: keys, dialogs that ask, the second factor, the catalog's editor, the other language. */
-let stage: Stage;
-let admin: Visitor;
-let user: Visitor;
+/** What the walk-through leaves out: shortcuts, dialogs, the second factor, the catalog editor, the other language. */
+let environment: BrowserEnvironment;
+let admin: BrowserSession;
+let user: BrowserSession;
 const EMAIL = 'kim@example.com';
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  admin = await setUpAdmin(stage);
-  user = await signUp(stage, EMAIL);
+  environment = await BrowserEnvironment.open();
+  admin = await setUpAdmin(environment);
+  user = await signUp(environment, EMAIL);
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
 test('the palette finds a page and a model, and g with a letter goes there', async () => {
@@ -39,7 +39,7 @@ test('the palette finds a page and a model, and g with a letter goes there', asy
   await page.waitForURL('**/app/usage');
 });
 
-test('a dialog keeps the focus, gives it back, and closes with Escape', async () => {
+test('a dialog keeps the focus, returns it, and closes with Escape', async () => {
   const { page } = admin;
   await follow(page, '/admin/accounts');
   const opener = page.getByRole('button', { name: 'New account' });
@@ -59,7 +59,7 @@ test('a dialog keeps the focus, gives it back, and closes with Escape', async ()
   expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true);
 });
 
-test('an action that wants a fresh confirmation asks for the password and then goes on by itself', async () => {
+test('an action that needs a fresh confirmation asks for the password and then continues by itself', async () => {
   const { page } = user;
   let asked = 0;
   await page.route('**/api/console/token', async (route) => {
@@ -84,7 +84,7 @@ test('an action that wants a fresh confirmation asks for the password and then g
   await page.unroute('**/api/console/token');
 });
 
-test('the second factor is turned on with an app, asked for at sign-in, and a backup code stands in once', async () => {
+test('the second factor is set up with an app, required at sign-in, and a backup code replaces it once', async () => {
   const { page } = user;
   await follow(page, '/app/settings');
   await page.getByRole('button', { name: 'Turn on' }).click();
@@ -100,14 +100,14 @@ test('the second factor is turned on with an app, asked for at sign-in, and a ba
   await enrol.getByRole('button', { name: 'Verify' }).click();
   await page.getByText('Second factor is on').first().waitFor();
 
-  const elsewhere = await stage.visitor();
+  const elsewhere = await environment.newSession();
   await signInAgain(elsewhere);
   await elsewhere.page.getByLabel('Code').fill(totp(secret));
   await elsewhere.page.getByRole('button', { name: 'Verify' }).click();
   await elsewhere.page.waitForURL('**/app');
   await elsewhere.context.close();
 
-  const lostPhone = await stage.visitor();
+  const lostPhone = await environment.newSession();
   await signInAgain(lostPhone);
   await lostPhone.page.getByRole('button', { name: 'Use a backup code instead' }).click();
   await lostPhone.page.getByLabel('Backup code').fill(backup);
@@ -144,7 +144,7 @@ test('the catalog is edited with messages, a preview and a history', async () =>
   await user.page.getByText('Our Guide').first().waitFor();
 });
 
-test('a provider key is stored with its host, which is known for the usual names', async () => {
+test('a provider key is stored with its host, which is known for common names', async () => {
   const { page } = admin;
   await follow(page, '/admin/catalog?view=keys');
   const host = page.getByLabel('Host');
@@ -160,7 +160,7 @@ test('a provider key is stored with its host, which is known for the usual names
 
 /** An hour passes for the sessions of admins. */
 async function leaveAdminSessionOpen(): Promise<void> {
-  const { db } = stage.gateway.tollgate.services.store;
+  const { db } = environment.gateway.tollgate.services.store;
   const admins = db.selectFrom('account').select('id').where('role', '=', 'admin');
   const createdAt = new Date(Date.now() - 3_600_000).toISOString();
   await db
@@ -171,7 +171,7 @@ async function leaveAdminSessionOpen(): Promise<void> {
 }
 
 test('a catalog file of the operator is shown and cannot be edited', async () => {
-  const own = await stage.another({ yaml: FILE });
+  const own = await environment.another({ yaml: FILE });
   try {
     const keeper = await setUpAdmin(own);
     await keeper.page.goto('/admin/catalog');
@@ -184,7 +184,7 @@ test('a catalog file of the operator is shown and cannot be edited', async () =>
   }
 });
 
-test('the language changes at once and stays', async () => {
+test('the language changes at once and is remembered', async () => {
   const { page } = user;
   await follow(page, '/app/settings');
   await page.getByLabel('Language').selectOption('de');
@@ -199,7 +199,7 @@ test('a first page weighs less than 250 kB of JavaScript, whichever it is', asyn
   const paths = ['/', '/app', '/app/playground', '/admin', '/docs/reference'];
   const light = await Promise.all(
     paths.map(async (path) => {
-      const { page, context } = await stage.visitor({ storageState });
+      const { page, context } = await environment.newSession({ storageState });
       const scripts: Promise<number>[] = [];
       page.on('response', (response) => {
         if (response.headers()['content-type']?.startsWith('text/javascript')) {
@@ -216,11 +216,11 @@ test('a first page weighs less than 250 kB of JavaScript, whichever it is', asyn
   expect(light).toEqual(paths.map((path) => ({ path, light: true })));
 });
 
-test('no page complained', () => {
-  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+test('no page has reported an error', () => {
+  expect([...admin.pageErrors, ...user.pageErrors]).toEqual([]);
 });
 
-async function signInAgain({ page }: Visitor): Promise<void> {
+async function signInAgain({ page }: BrowserSession): Promise<void> {
   await page.goto('/sign-in');
   await page.getByLabel('E-mail').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);

@@ -1,28 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { AccountId } from '../../src/std/ids.ts';
 import { setUpAdmin, signUp } from './user-steps.ts';
-import { settled, Stage, type Visitor } from './support.ts';
+import { settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /** What a new customer sees first, on a real server in a real browser. */
-let stage: Stage;
-let customer: Visitor;
+let environment: BrowserEnvironment;
+let customer: BrowserSession;
 const EMAIL = 'new@example.com';
 const ALARM = '.barrier, .bg-bad-soft, .bg-warn-soft';
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  await setUpAdmin(stage);
-  customer = await signUp(stage, EMAIL);
+  environment = await BrowserEnvironment.open();
+  await setUpAdmin(environment);
+  customer = await signUp(environment, EMAIL);
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
-const steps = (visitor: Visitor) => visitor.page.getByRole('main').locator('ol > li');
+const steps = (session: BrowserSession) => session.page.getByRole('main').locator('ol > li');
 
 async function post(amount: number): Promise<void> {
-  const { store, ledger } = stage.gateway.tollgate.services;
+  const { store, ledger } = environment.gateway.tollgate.services;
   const { id } = await store.db
     .selectFrom('account')
     .select('id')
@@ -32,7 +32,7 @@ async function post(amount: number): Promise<void> {
   await ledger.ledger.post({ accountId: id as AccountId, ...entry });
 }
 
-async function reload({ page }: Visitor): Promise<void> {
+async function reload({ page }: BrowserSession): Promise<void> {
   await page.goto('/app');
   await settled(page);
 }
@@ -56,16 +56,16 @@ test('a new customer is shown the steps to the first request, and no alarm', asy
 
 test('the same in German', async () => {
   const state = await customer.context.storageState();
-  const german = await stage.visitor({ locale: 'de-DE', storageState: state });
+  const german = await environment.newSession({ locale: 'de-DE', storageState: state });
   await german.page.goto('/app');
   await german.page.getByRole('heading', { name: 'Drei Schritte zur ersten Anfrage' }).waitFor();
   expect(await steps(german).nth(0).textContent()).toContain('Guthaben für die erste Anfrage hinzufügen');
   expect(await german.page.locator(ALARM).count()).toBe(0);
-  expect(german.complaints).toEqual([]);
+  expect(german.pageErrors).toEqual([]);
   await german.context.close();
 });
 
-test('balance ticks the first step off and leads to the token', async () => {
+test('a balance completes the first step and leads to the token', async () => {
   await post(1_000_000);
   await reload(customer);
   expect(await steps(customer).nth(0).getByLabel('Done').count()).toBe(1);
@@ -73,13 +73,13 @@ test('balance ticks the first step off and leads to the token', async () => {
   expect(await customer.page.locator(ALARM).count()).toBe(0);
 });
 
-test('an account that ran empty is told so clearly', async () => {
+test('an account without balance is told so clearly', async () => {
   await post(-1_000_000);
   await reload(customer);
   const notice = customer.page.getByRole('status').filter({ hasText: 'Your balance is used up.' });
   await notice.getByRole('link', { name: 'Top up' }).waitFor();
   expect(await customer.page.locator('.bg-bad-soft').count()).toBe(1);
-  expect(customer.complaints).toEqual([]);
+  expect(customer.pageErrors).toEqual([]);
 });
 
 test('the playground suggests what the guide can answer, and a click asks it', async () => {
@@ -91,5 +91,5 @@ test('the playground suggests what the guide can answer, and a click asks it', a
   expect(await suggestions.getByRole('button').count()).toBe(10);
   await suggestions.getByRole('button', { name: 'What are the rate limits?' }).click();
   await page.getByRole('cell', { name: 'chat requests per minute' }).waitFor();
-  expect(customer.complaints).toEqual([]);
+  expect(customer.pageErrors).toEqual([]);
 });

@@ -1,25 +1,25 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { confirmIfAsked, PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
-import { settled, Stage, type Visitor } from './support.ts';
+import { settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /** From a new server to a user who forgot their password. The tests build on each other. */
-let stage: Stage;
-let admin: Visitor;
-let user: Visitor;
+let environment: BrowserEnvironment;
+let admin: BrowserSession;
+let user: BrowserSession;
 let link: string;
 const EMAIL = 'frida@example.com';
 const NEW_PASSWORD = 'another gate by the sea';
 
 beforeAll(async () => {
-  stage = await Stage.open();
+  environment = await BrowserEnvironment.open();
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
-test('before there is an administrator, nobody can register and the pages say so', async () => {
-  const early = await stage.visitor();
+test('before there is an administrator, registration is closed and the pages say so', async () => {
+  const early = await environment.newSession();
   for (const path of ['/sign-up', '/sign-in', '/']) {
     await early.page.goto(path);
     await early.page.getByRole('heading', { name: 'This installation is being set up' }).waitFor();
@@ -39,13 +39,13 @@ test('before there is an administrator, nobody can register and the pages say so
 });
 
 test('afterwards registration is open', async () => {
-  admin = await setUpAdmin(stage);
-  user = await signUp(stage, EMAIL);
+  admin = await setUpAdmin(environment);
+  user = await signUp(environment, EMAIL);
   await user.page.getByRole('button', { name: new RegExp(EMAIL) }).waitFor();
 });
 
-test('the sign-in page says whom to ask, by the contact that the operator has given', async () => {
-  const { page } = await stage.visitor();
+test('the sign-in page shows the operator’s contact', async () => {
+  const { page } = await environment.newSession();
   await page.goto('/sign-in');
   await page.getByText('Forgot your password? Ask your operator for a reset link.').waitFor();
   await settled(page);
@@ -68,12 +68,12 @@ test('the operator makes a link in the console', async () => {
   const dialog = page.getByRole('dialog', { name: 'Password reset link' });
   await confirmIfAsked(page, dialog);
   link = (await dialog.locator('code').textContent()) ?? '';
-  expect(link).toStartWith(`${stage.url}/reset-password#`);
+  expect(link).toStartWith(`${environment.url}/reset-password#`);
   await dialog.getByRole('button', { name: 'Done' }).click();
 });
 
 test('the link leads to a new password, and no request or log line holds its token', async () => {
-  const { page, complaints } = await stage.visitor();
+  const { page, pageErrors } = await environment.newSession();
   const token = link.split('#')[1] ?? '';
   const sent: string[] = [];
   page.on('request', (request) => sent.push(request.url(), ...Object.values(request.headers())));
@@ -86,7 +86,7 @@ test('the link leads to a new password, and no request or log line holds its tok
   await page.getByLabel('New password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Set new password' }).click();
   await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
-  expect(page.url()).toBe(`${stage.url}/reset-password`);
+  expect(page.url()).toBe(`${environment.url}/reset-password`);
   await page.getByRole('main').getByRole('link', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
@@ -96,12 +96,12 @@ test('the link leads to a new password, and no request or log line holds its tok
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/app');
   expect(sent.filter((text) => text.includes(token))).toEqual([]);
-  expect(stage.gateway.log.filter((line) => line.includes(token))).toEqual([]);
-  expect(complaints).toEqual([]);
+  expect(environment.gateway.log.filter((line) => line.includes(token))).toEqual([]);
+  expect(pageErrors).toEqual([]);
   await page.context().close();
 });
 
-test('the sessions from before have ended', async () => {
+test('earlier sessions have ended', async () => {
   await user.page.goto('/app/settings');
   await user.page.waitForURL(/\/sign-in/);
 });
@@ -111,7 +111,7 @@ test('a second use is refused, in either language', async () => {
     ['en-US', 'This reset link is not valid any more'],
     ['de-DE', 'Dieser Link gilt nicht mehr'],
   ] as const) {
-    const { page } = await stage.visitor({ locale });
+    const { page } = await environment.newSession({ locale });
     await page.goto(link);
     await page.getByRole('heading', { name: words }).waitFor();
     expect(await page.getByRole('textbox').count()).toBe(0);
@@ -120,13 +120,13 @@ test('a second use is refused, in either language', async () => {
   }
 });
 
-test('two tabs with one link: the one that is late is told', async () => {
+test('two tabs with one link: the later one is told', async () => {
   const { page } = admin;
   await page.getByRole('button', { name: 'Make a reset link' }).click();
   const dialog = page.getByRole('dialog', { name: 'Password reset link' });
   await confirmIfAsked(page, dialog);
   const next = (await dialog.locator('code').textContent()) ?? '';
-  const tabs = [await stage.visitor(), await stage.visitor()];
+  const tabs = [await environment.newSession(), await environment.newSession()];
   for (const tab of tabs) {
     await tab.page.goto(next);
     await tab.page.getByLabel('New password').fill(NEW_PASSWORD);
@@ -150,5 +150,5 @@ test('the audit log says who made the links, and that they were used', async () 
     'account.reset-link.used',
     'account.reset-link',
   ]);
-  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+  expect([...admin.pageErrors, ...user.pageErrors]).toEqual([]);
 });

@@ -3,19 +3,19 @@ import type { Page } from 'playwright-core';
 import { CORPUS } from './hostile-corpus.ts';
 import { PAGES } from './pages.ts';
 import { confirmIfAsked, creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, settled, Stage, type Visitor } from './support.ts';
+import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /** Whatever people, programs and models write is shown as text: nothing in it runs, on any page that shows it. */
-let stage: Stage;
-let admin: Visitor;
-let user: Visitor;
+let environment: BrowserEnvironment;
+let admin: BrowserSession;
+let user: BrowserSession;
 let token: string;
 const EMAIL = 'mallory@example.com';
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  admin = await setUpAdmin(stage);
-  user = await signUp(stage, EMAIL);
+  environment = await BrowserEnvironment.open();
+  admin = await setUpAdmin(environment);
+  user = await signUp(environment, EMAIL);
   await creditAs(admin.page, EMAIL, '50');
   await follow(user.page, '/app/key');
   await user.page.getByRole('button', { name: 'Create token' }).click();
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
 test('a model that answers with every attack of the corpus runs none of them', async () => {
@@ -75,7 +75,7 @@ test('attacks in the address run on no page', async () => {
     const all = encodeURIComponent(part.join(' '));
     await load(page, `/app/requests?model=${all}&endpoint=${all}&id=${all}`);
   }
-  // One by one as well, where nothing before it can take the sting out of an attack; a link is enough for that.
+  // Also one by one, so that no other attack can interfere; a link is enough for that.
   for (const payload of attacks.map(encodeURIComponent))
     await follow(page, `/app/requests?model=${payload}&endpoint=${payload}&id=${payload}`);
   const [first, second, third, fourth] = chunks(attacks, 10).map((part) =>
@@ -91,9 +91,9 @@ test('attacks in the address run on no page', async () => {
 async function writeEverywhere(): Promise<void> {
   const attack = CORPUS.slice(0, 12).join(' ').slice(0, 180);
   for (const agent of CORPUS.filter((text) => /^[\x20-\x7e]+$/.test(text)).slice(0, 25)) {
-    await stage.gateway.chat(token, { model: 'house-echo' }, { headers: { 'user-agent': agent } });
+    await environment.gateway.chat(token, { model: 'house-echo' }, { headers: { 'user-agent': agent } });
   }
-  await stage.gateway.image(token, { model: 'house-paint', prompt: attack, size: '256x256' });
+  await environment.gateway.image(token, { model: 'house-paint', prompt: attack, size: '256x256' });
   const { page } = user;
   await follow(page, '/app/settings');
   await page.getByLabel('Name').fill(attack.slice(0, 100));
@@ -127,7 +127,7 @@ async function alarm(page: Page): Promise<void> {
     void dialog.dismiss();
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(stage.url) && !/^(data|blob):/.test(request.url()))
+    if (!request.url().startsWith(environment.url) && !/^(data|blob):/.test(request.url()))
       ran.push(`request: ${request.url()}`);
   });
 }
@@ -137,7 +137,7 @@ const ran: string[] = [];
 async function nothingRan(): Promise<void> {
   await Promise.all([settled(user.page), settled(admin.page)]);
   expect(ran).toEqual([]);
-  expect([...user.complaints, ...admin.complaints]).toEqual([]);
+  expect([...user.pageErrors, ...admin.pageErrors]).toEqual([]);
 }
 
 async function load(page: Page, path: string): Promise<void> {

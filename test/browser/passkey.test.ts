@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
 import { PASSWORD, setUpAdmin, signUp } from './user-steps.ts';
-import { follow, settled, Stage, type Visitor } from './support.ts';
+import { follow, settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /** A passkey from creation to removal, with the browser's virtual authenticator. */
-let stage: Stage;
-let user: Visitor;
+let environment: BrowserEnvironment;
+let user: BrowserSession;
 const EMAIL = 'pia@example.com';
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  await (await setUpAdmin(stage)).context.close();
-  user = await signUp(stage, EMAIL);
+  environment = await BrowserEnvironment.open();
+  await (await setUpAdmin(environment)).context.close();
+  user = await signUp(environment, EMAIL);
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
 test('a passkey is added with a name and listed', async () => {
@@ -95,8 +95,8 @@ test('removed, it is refused', async () => {
   await page.waitForURL('**/app');
 });
 
-test('under a number instead of a name, the console says why there are none', async () => {
-  const { page, context } = await stage.visitor({ baseURL: stage.gateway.url });
+test('on an IP address instead of a host name, the console says why there are none', async () => {
+  const { page, context } = await environment.newSession({ baseURL: environment.gateway.url });
   await page.goto('/sign-in');
   await settled(page);
   expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0);
@@ -109,8 +109,8 @@ test('under a number instead of a name, the console says why there are none', as
   await context.close();
 });
 
-test('no page complained', () => {
-  expect(user.complaints).toEqual([]);
+test('no page has reported an error', () => {
+  expect(user.pageErrors).toEqual([]);
 });
 
 let authenticator: CDPSession;
@@ -137,7 +137,7 @@ async function withAuthenticator(page: Page): Promise<void> {
   ({ authenticatorId } = await authenticator.send('WebAuthn.addVirtualAuthenticator', { options }));
 }
 
-/** Whether somebody touches the device when it asks from now on; what waits already goes on waiting. */
+/** Whether the user touches the device on future requests; a pending request stays pending. */
 async function touch(enabled: boolean): Promise<void> {
   await authenticator.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
 }

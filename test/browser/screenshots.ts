@@ -17,7 +17,7 @@ import { openStore } from '../../src/store/store.ts';
 import { startTollgate } from '../../src/main/compose.ts';
 import { PAGES, type Who } from './pages.ts';
 import { PASSWORD } from './user-steps.ts';
-import { launchChromium } from './support.ts';
+import { launchChromium } from './browser-environment.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 
 const LOOKS: Record<string, BrowserContextOptions> = {

@@ -1,32 +1,35 @@
 import { expect } from 'bun:test';
 import type { Locator, Page } from 'playwright-core';
-import type { Stage, Visitor } from './support.ts';
+import type { BrowserEnvironment, BrowserSession } from './browser-environment.ts';
 
 export const PASSWORD = 'a quiet gate at dawn';
 
 /** The first administrator, through the pages of the first run, up to the console. */
-export async function setUpAdmin(stage: Stage, email = 'keeper@example.com'): Promise<Visitor> {
-  const visitor = await stage.visitor();
-  const { page } = visitor;
-  const link = stage.gateway.tollgate.setupLink;
+export async function setUpAdmin(
+  environment: BrowserEnvironment,
+  email = 'keeper@example.com',
+): Promise<BrowserSession> {
+  const session = await environment.newSession();
+  const { page } = session;
+  const link = environment.gateway.tollgate.setupLink;
   if (!link) throw new Error('this server was set up already');
   await page.goto(new URL(link).pathname);
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create administrator' }).click();
   await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
-  return visitor;
+  return session;
 }
 
-export async function signUp(stage: Stage, email: string): Promise<Visitor> {
-  const visitor = await stage.visitor();
-  const { page } = visitor;
+export async function signUp(environment: BrowserEnvironment, email: string): Promise<BrowserSession> {
+  const session = await environment.newSession();
+  const { page } = session;
   await page.goto('/sign-up');
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create account' }).click();
   await page.waitForURL('**/app');
-  return visitor;
+  return session;
 }
 
 /** Puts dollars on an account the way an admin does it: search, open, credit, in the slide-over. */

@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Locator } from 'playwright-core';
 import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
-import { follow, Stage, type Visitor } from './support.ts';
+import { follow, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
 /**
  * A new user's complete use of the console, on a real server in a real browser. The tests build on each other.
  */
-let stage: Stage;
-let admin: Visitor;
-let user: Visitor;
+let environment: BrowserEnvironment;
+let admin: BrowserSession;
+let user: BrowserSession;
 let token: string;
 const EMAIL = 'dora@example.com';
 
 beforeAll(async () => {
-  stage = await Stage.open();
+  environment = await BrowserEnvironment.open();
 });
 
 afterAll(async () => {
-  await stage.close();
+  await environment.close();
 });
 
 test('the first run makes the administrator, shows the endpoints, and its first call is answered and receipted', async () => {
-  admin = await setUpAdmin(stage);
+  admin = await setUpAdmin(environment);
   const { page } = admin;
   await page.getByText('svc_chat', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Next' }).click();
@@ -38,14 +38,14 @@ test('the first run makes the administrator, shows the endpoints, and its first 
 });
 
 test('the setup link is gone afterwards', async () => {
-  const late = await stage.visitor();
-  await late.page.goto(stage.gateway.tollgate.setupLink ?? '/setup/none');
+  const late = await environment.newSession();
+  await late.page.goto(environment.gateway.tollgate.setupLink ?? '/setup/none');
   await late.page.getByText('This link is no longer good').waitFor();
   await late.context.close();
 });
 
 test('somebody signs up and finds the first steps', async () => {
-  user = await signUp(stage, EMAIL);
+  user = await signUp(environment, EMAIL);
   await user.page.getByRole('heading', { name: 'Three steps to your first request' }).waitFor();
 });
 
@@ -71,7 +71,7 @@ test('the token is shown once, fills the examples, and is gone after a reload', 
 test('the quickstart turns green at the first request', async () => {
   const { page } = user;
   await page.getByText('Waiting for your first request…').waitFor();
-  const answer = await stage.gateway.chat(token, {
+  const answer = await environment.gateway.chat(token, {
     model: 'house-echo',
     messages: [{ role: 'user', content: 'hello from a program' }],
   });
@@ -218,11 +218,11 @@ test('replacing the token refuses the old one at once', async () => {
   await page.getByRole('button', { name: 'Replace now' }).click();
   const next = await takeToken(page);
   expect(next).not.toBe(token);
-  expect((await stage.gateway.chat(token, { model: 'house-echo' })).status).toBe(401);
-  expect((await stage.gateway.chat(next, { model: 'house-echo' })).status).toBe(200);
+  expect((await environment.gateway.chat(token, { model: 'house-echo' })).status).toBe(401);
+  expect((await environment.gateway.chat(next, { model: 'house-echo' })).status).toBe(200);
 });
 
-test('the admin sees the traffic, the ledger adds up, and the deed is in the audit log', async () => {
+test('the admin sees the traffic, the ledger is consistent, and the action is in the audit log', async () => {
   const { page } = admin;
   await follow(page, '/admin/requests');
   await page.getByRole('link', { name: EMAIL }).first().waitFor();
@@ -236,7 +236,7 @@ test('the admin sees the traffic, the ledger adds up, and the deed is in the aud
     .waitFor();
 });
 
-test('signing out leaves nothing behind, and the way back is remembered', async () => {
+test('signing out leaves nothing behind, and the last page is remembered', async () => {
   const { page } = user;
   await follow(page, '/app/usage?days=7');
   await page.getByRole('button', { name: new RegExp(EMAIL) }).click();
@@ -248,14 +248,14 @@ test('signing out leaves nothing behind, and the way back is remembered', async 
   await page.getByLabel('E-mail').fill(EMAIL);
   await page.getByLabel('Password').fill('a quiet gate at dawn');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.waitForURL(`${stage.url}/app`);
+  await page.waitForURL(`${environment.url}/app`);
 });
 
-test('no page complained: no uncaught error, no refused content', () => {
-  expect([...admin.complaints, ...user.complaints]).toEqual([]);
+test('no page has reported an error', () => {
+  expect([...admin.pageErrors, ...user.pageErrors]).toEqual([]);
 });
 
-/** An answer from the guide, as a page and not as the signs that it was written with. */
+/** An answer from the guide, rendered as a page and not as Markdown source. */
 async function expectRendered(answer: Locator): Promise<void> {
   await answer.getByRole('heading', { name: 'Holds' }).waitFor();
   const text = (await answer.textContent()) ?? '';

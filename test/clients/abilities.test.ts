@@ -24,7 +24,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
   const client = () => make({ url: gateway.url, token: account.token, model: 'svc_chat/house-echo' });
 
   describe.each(['ask', 'stream'] as const)('%s', (how) => {
-    test('brings the text and what it used', async () => {
+    test('returns the text and its usage', async () => {
       const reply = await client()[how]({ prompt: 'Two words and some more of them.' });
       expect(reply.text).toBe('Two words and some more of them.');
       expect(reply.usage?.input).toBeGreaterThan(0);
@@ -53,7 +53,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
       expect(reply.text).toContain(`image/png, 1x1, ${PIXEL.length} bytes`);
     });
 
-    test('a JSON schema is obeyed', async () => {
+    test('a JSON schema is followed', async () => {
       const schema = z.object({ name: z.string(), age: z.number().int(), tags: z.array(z.enum(['a', 'b'])) });
       const reply = await client()[how]({ prompt: 'A person, please.', schema });
       expect(schema.safeParse(JSON.parse(reply.text)).success).toBe(true);
@@ -62,7 +62,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
     test('reasoning is separate from the answer', async () => {
       const reply = await client()[how]({ prompt: '/think What is it?' });
       expect(reply.text).toBe('What is it?');
-      // OpenAI's own chat API has no place for them, so this provider does not look.
+      // OpenAI's own chat API has no field for them, so this provider does not read them.
       if (name === 'ai + openai.chat') expect(reply.thoughts).toBe('');
       else expect(reply.thoughts).toContain('I am told to think first');
     });

@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, generateImage, generateText, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
-import { Wiretap } from './wiretap.ts';
+import { RecordingProxy } from './recording-proxy.ts';
 
 /** What the page on the AI SDK promises, provider by provider. */
 globalThis.AI_SDK_LOG_WARNINGS = false;
@@ -34,7 +34,7 @@ const weather = tool({
 });
 
 describe('openai-compatible', () => {
-  test('a stream tells its usage only with includeUsage', async () => {
+  test('a stream reports its usage only with includeUsage', async () => {
     const used = async (includeUsage: boolean): Promise<number | undefined> => {
       const provider = createOpenAICompatible({ name: 'tollgate', includeUsage, ...settings() });
       const result = streamText({ model: provider(MODEL), prompt: 'one two three' });
@@ -68,20 +68,20 @@ describe('openai', () => {
   };
 
   test('with store: false a conversation is sent whole', async () => {
-    const tap = new Wiretap(gateway.url);
-    expect(await twoTurns(tap.url, false)).toBe('two');
-    expect(tap.exchanges.map(({ path }) => path)).toEqual(['/v1/responses', '/v1/responses']);
-    expect(tap.exchanges[1]?.body).toContain('"role":"assistant"');
-    await tap.stop();
+    const proxy = new RecordingProxy(gateway.url);
+    expect(await twoTurns(proxy.url, false)).toBe('two');
+    expect(proxy.exchanges.map(({ path }) => path)).toEqual(['/v1/responses', '/v1/responses']);
+    expect(proxy.exchanges[1]?.body).toContain('"role":"assistant"');
+    await proxy.stop();
   });
 
-  test('without it, references to stored answers are refused in words that say what to do', async () => {
+  test('without it, references to stored answers are refused with a message that says what to do', async () => {
     const thrown: unknown = await twoTurns(gateway.url, undefined).catch((error: unknown) => error);
     expect(APICallError.isInstance(thrown)).toBe(true);
     expect(thrown).toMatchObject({ statusCode: 400, message: expect.stringContaining('store: false') });
   });
 
-  test('a tool loop needs no such setting, thoughts or not', async () => {
+  test('a tool loop needs no such setting, with or without thoughts', async () => {
     const { text } = await generateText({
       model: createOpenAI(settings())(MODEL),
       prompt: '/think\n/tool get_weather {"city":"Oslo"}',
@@ -92,29 +92,29 @@ describe('openai', () => {
   });
 
   test('.chat() goes to chat completions', async () => {
-    const tap = new Wiretap(gateway.url);
+    const proxy = new RecordingProxy(gateway.url);
     const { text } = await generateText({
-      model: createOpenAI(settings({ url: tap.url })).chat(MODEL),
+      model: createOpenAI(settings({ url: proxy.url })).chat(MODEL),
       prompt: 'hello',
     });
     expect(text).toBe('hello');
-    expect(tap.exchanges[0]?.path).toBe('/v1/chat/completions');
-    await tap.stop();
+    expect(proxy.exchanges[0]?.path).toBe('/v1/chat/completions');
+    await proxy.stop();
   });
 });
 
 describe('anthropic', () => {
-  test('sends its key as x-api-key, and its version is taken', async () => {
-    const tap = new Wiretap(gateway.url);
+  test('sends its key as x-api-key, and its version is accepted', async () => {
+    const proxy = new RecordingProxy(gateway.url);
     const { text, finishReason } = await generateText({
-      model: createAnthropic(settings({ url: tap.url }))(MODEL),
+      model: createAnthropic(settings({ url: proxy.url }))(MODEL),
       prompt: 'hello',
       maxOutputTokens: 50,
     });
     expect([text, finishReason]).toEqual(['hello', 'stop']);
-    expect(tap.exchanges[0]?.headers.get('x-api-key')).toBe(account.token);
-    expect(tap.exchanges[0]?.path).toBe('/v1/messages');
-    await tap.stop();
+    expect(proxy.exchanges[0]?.headers.get('x-api-key')).toBe(account.token);
+    expect(proxy.exchanges[0]?.path).toBe('/v1/messages');
+    await proxy.stop();
   });
 });
 
@@ -135,7 +135,7 @@ test('the parts of a stream come in order, ending with the finish', async () => 
   for (const model of Object.values(models)) {
     const kinds: string[] = [];
     for await (const { type } of streamText({ model, prompt: '/think one two' }).fullStream) {
-      // A provider's own remarks, and the second of two deltas, say nothing about the order.
+      // A provider's own metadata, and the second of two deltas, do not matter for the order.
       if (type !== 'custom' && kinds.at(-1) !== type) kinds.push(type);
     }
     expect(kinds).toEqual([

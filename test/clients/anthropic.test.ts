@@ -3,7 +3,7 @@ import Anthropic, { APIError } from '@anthropic-ai/sdk';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
 import { anthropic } from './anthropic-client.ts';
-import { Wiretap } from './wiretap.ts';
+import { RecordingProxy } from './recording-proxy.ts';
 
 /** What only `@anthropic-ai/sdk` has, against the built-in catalog. */
 
@@ -35,7 +35,7 @@ async function refusal(work: Promise<unknown>): Promise<APIError> {
 }
 
 describe('models', () => {
-  test('the list is read page by page, and one page is all', async () => {
+  test('the list is read page by page, and has one page', async () => {
     const ids: string[] = [];
     for await (const model of client.models.list({ limit: 1000 })) ids.push(model.id);
     expect(ids).toContain('svc_chat/house-echo');
@@ -78,7 +78,7 @@ describe('messages', () => {
     });
   });
 
-  test('system blocks, cache marks, metadata and betas are no obstacle', async () => {
+  test('system blocks, cache marks, metadata and betas are accepted', async () => {
     const message = await client.beta.messages.create({
       ...ORDER,
       system: [{ type: 'text', text: 'Echo.', cache_control: { type: 'ephemeral' } }],
@@ -141,7 +141,7 @@ describe('messages', () => {
     expect(JSON.parse(pieces.join(''))).toEqual({ numbers: [1, 2, 3] });
   });
 
-  test('a picture in a tool result reaches the model', async () => {
+  test('an image in a tool result reaches the model', async () => {
     const image = {
       type: 'image' as const,
       source: { type: 'base64' as const, media_type: 'image/png' as const, data: PIXEL_BASE64 },
@@ -155,13 +155,13 @@ describe('messages', () => {
     expect(content[0]).toMatchObject({ text: expect.stringContaining('image/png, 1x1') });
   });
 
-  test('an answer that was cut says so', async () => {
+  test('an answer that was cut off says so', async () => {
     const message = await client.messages.create({ model: MODEL, max_tokens: 5, messages: user('/long 50') });
     expect(message.stop_reason).toBe('max_tokens');
     expect(message.usage.output_tokens).toBe(5);
   });
 
-  test('what is wrong is told by field', async () => {
+  test('an error names its field', async () => {
     const error = await refusal(client.messages.create({ ...ORDER, max_tokens: 0, messages: user('x') }));
     expect(error).toBeInstanceOf(Anthropic.BadRequestError);
     expect(error).toMatchObject({
@@ -185,7 +185,7 @@ describe('messages', () => {
 });
 
 describe('count_tokens', () => {
-  test('counts near what the call is then charged for, and is free', async () => {
+  test('counts close to what the call is charged for, and is free', async () => {
     const messages = user('How many tokens are in this sentence, if one may ask?');
     const own = await gateway.account('1');
     const other = anthropic({ url: gateway.url, token: own.token, model: MODEL });
@@ -209,10 +209,10 @@ describe('count_tokens', () => {
 });
 
 describe('a tool loop whose conversation the SDK would keep at the server', () => {
-  test('is answered from the whole conversation, and the tries in between cost nothing', async () => {
+  test('is answered from the whole conversation, and the attempts in between cost nothing', async () => {
     const own = await gateway.account('1');
-    const tap = new Wiretap(gateway.url);
-    const other = anthropic({ url: tap.url, token: own.token, model: MODEL });
+    const proxy = new RecordingProxy(gateway.url);
+    const other = anthropic({ url: proxy.url, token: own.token, model: MODEL });
     const thread = other.beta.messages.thread({ ...ORDER, messages: [] });
     expect((await thread.send({ role: 'user', content: 'first' })).content).toMatchObject([
       { text: 'first' },
@@ -220,11 +220,11 @@ describe('a tool loop whose conversation the SDK would keep at the server', () =
     expect((await thread.send({ role: 'user', content: 'second' })).content).toMatchObject([
       { text: 'second' },
     ]);
-    expect(tap.statuses).toEqual([200, 404, 200]);
-    expect(JSON.parse(tap.exchanges[2]?.body ?? '')).toMatchObject({
+    expect(proxy.statuses).toEqual([200, 404, 200]);
+    expect(JSON.parse(proxy.exchanges[2]?.body ?? '')).toMatchObject({
       messages: [{ role: 'user' }, { role: 'assistant' }, { role: 'user' }],
     });
     expect(await gateway.requests(own)).toHaveLength(2);
-    await tap.stop();
+    await proxy.stop();
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Gateway } from '../support/gateway.ts';
-import { Wiretap } from './wiretap.ts';
+import { RecordingProxy } from './recording-proxy.ts';
 
 /**
  * A mistyped or replaced key fails at once. The Claude Agent SDK retries a 401 for minutes, unless `x-should-retry` says
@@ -86,18 +86,18 @@ describe('a mistyped key in an SDK', () => {
         new OpenAI({ baseURL: `${url}/v1`, apiKey: 'sk-mistyped' }).responses.create({ model, input: 'hi' }),
     },
   ])('$name: one request, and the error carries the header', async ({ ask }) => {
-    const tap = new Wiretap(gateway.url);
+    const proxy = new RecordingProxy(gateway.url);
     try {
-      const thrown: unknown = await ask(tap.url).then(
+      const thrown: unknown = await ask(proxy.url).then(
         () => undefined,
         (error: unknown) => error,
       );
       expect(thrown).toMatchObject({ status: 401 });
       const { headers } = thrown as { headers: Headers };
       expect(headers.get('x-should-retry')).toBe('false');
-      expect(tap.statuses).toEqual([401]);
+      expect(proxy.statuses).toEqual([401]);
     } finally {
-      await tap.stop();
+      await proxy.stop();
     }
   });
 });

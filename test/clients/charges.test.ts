@@ -8,7 +8,7 @@ import { ALL_CLIENTS } from './all-clients.ts';
 let backend: ScriptedBackend;
 let gateway: Gateway;
 
-/** USD per million tokens; so many nano-dollars for a thousand of them. */
+/** USD per million tokens, which is nano-dollars per thousand. */
 const PRICES = 'input: 0.7, cached_input: 0.07, output: 3.1';
 
 const WORK = [

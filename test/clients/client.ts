@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * What every SDK can be asked to do, so that one table of tests holds for all. Each implementation does it in the SDK's
- * own way (its helpers, its tool loop), with nothing changed but base URL, key and model.
+ * What every SDK can do, so that one table of tests applies to all. Each implementation does it in the SDK's own way
+ * (its helpers, its tool loop) and changes only base URL, key and model.
  */
 export interface Client {
   readonly name: string;
@@ -16,7 +16,7 @@ export interface Client {
 
 export interface Question {
   readonly prompt: string;
-  /** A PNG to look at. */
+  /** A PNG for the model. */
   readonly image?: Uint8Array;
   /** The answer must be an object of this form. */
   readonly schema?: z.ZodObject;
@@ -34,7 +34,7 @@ export interface Tool {
 export interface Reply {
   readonly text: string;
   readonly thoughts: string;
-  /** `undefined` where the SDK has no place for it, or was not asked to bring it. */
+  /** `undefined` if the SDK has no field for it, or was not asked to include it. */
   readonly usage: { readonly input: number; readonly output: number } | undefined;
   /** How many pieces of text came; one for a whole answer. */
   readonly pieces: number;
@@ -55,18 +55,18 @@ export interface Target {
   readonly url: string;
   readonly token: string;
   readonly model: string;
-  /** Absent: as often as the SDK does by itself. */
+  /** Absent: the SDK's default. */
   readonly retries?: number;
 }
 
 export type MakeClient = (target: Target) => Client;
 
-/** For SDKs that take pictures as a link. */
+/** For SDKs that take images as a link. */
 export function dataUrl(png: Uint8Array): string {
   return `data:image/png;base64,${Buffer.from(png).toString('base64')}`;
 }
 
-/** A field of something nobody has typed: errors look different in every SDK. */
+/** A field of an untyped value: errors look different in every SDK. */
 export function field(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (here, key) => (typeof here === 'object' && here !== null ? Reflect.get(here, key) : undefined),

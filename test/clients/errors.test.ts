@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { ALL_CLIENTS } from './all-clients.ts';
 import type { Target } from './client.ts';
-import { tappedCall, type CallMode } from './tapped-call.ts';
+import { proxiedCall, type CallMode } from './proxied-call.ts';
 
 /** What a program sees when a request fails, in every SDK. */
 
@@ -63,7 +63,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
     ])(
       '$status $code comes with its code, its words and the request id, after one request',
       async ({ status, code, words, prompt, changes }) => {
-        const { error, statuses, requestIds } = await tappedCall(make, {
+        const { error, statuses, requestIds } = await proxiedCall(make, {
           target: targetWith(changes),
           how,
           prompt: prompt ?? 'hi',
@@ -75,7 +75,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
     );
 
     test('402 is never retried, and reports the available and the required amount', async () => {
-      const { error, statuses, requestIds } = await tappedCall(make, {
+      const { error, statuses, requestIds } = await proxiedCall(make, {
         target: targetWith({ token: poor.token }),
         how,
         prompt: 'hi',
@@ -87,7 +87,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
 
     test('429 comes with its code', async () => {
       const { token } = await hasty();
-      const { error, statuses } = await tappedCall(make, {
+      const { error, statuses } = await proxiedCall(make, {
         target: targetWith({ token, retries: 0 }),
         how,
         prompt: 'hi',
@@ -101,7 +101,7 @@ describe.each(ALL_CLIENTS)('%s', (name, make) => {
     'a stream that breaks off (%s) is an error with our words, and is not tried again',
     async (fault) => {
       const prompt = `/error ${fault}\none two three four five six seven eight`;
-      const { error, text, statuses } = await tappedCall(make, {
+      const { error, text, statuses } = await proxiedCall(make, {
         target: targetWith(),
         how: 'stream',
         prompt,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 
-/** The order of a stream's events, which strict clients of each dialect hold us to. */
+/** The order of a stream's events, which strict clients of each dialect rely on. */
 
 let gateway: Gateway;
 let account: TestAccount;
@@ -39,7 +39,7 @@ async function stream(
   return { text, events };
 }
 
-/** Runs of the same type are one. */
+/** Consecutive events of the same type count as one. */
 function order(events: readonly Event[]): string[] {
   return events.map(({ data }) => String(data['type'])).filter((type, place, all) => type !== all[place - 1]);
 }

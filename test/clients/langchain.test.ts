@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { z } from 'zod';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { chatOpenAi } from './langchain-client.ts';
-import { Wiretap } from './wiretap.ts';
+import { RecordingProxy } from './recording-proxy.ts';
 
 /** What the page on LangChain promises. */
 
@@ -36,13 +36,13 @@ test('batch, and a role for everything', async () => {
 });
 
 test('on the Responses API a conversation is sent whole, thoughts included', async () => {
-  const tap = new Wiretap(gateway.url);
-  const model = chatOpenAi(target(tap.url), true);
+  const proxy = new RecordingProxy(gateway.url);
+  const model = chatOpenAi(target(proxy.url), true);
   const asked = { role: 'user', content: '/think one' };
   const first = await model.invoke([asked]);
   expect((await model.invoke([asked, first, { role: 'user', content: 'two' }])).text).toBe('two');
-  expect(tap.exchanges[1]?.body).toContain('"type":"reasoning"');
-  await tap.stop();
+  expect(proxy.exchanges[1]?.body).toContain('"type":"reasoning"');
+  await proxy.stop();
 });
 
 test('structured output works by schema, by function and as plain JSON', async () => {
@@ -60,11 +60,11 @@ test('structured output works by schema, by function and as plain JSON', async (
 });
 
 test('a stream asks for its usage by itself', async () => {
-  const tap = new Wiretap(gateway.url);
-  for await (const _ of await chatOpenAi(target(tap.url)).stream('one two'));
-  expect(JSON.parse(tap.exchanges[0]?.body ?? '')).toMatchObject({
+  const proxy = new RecordingProxy(gateway.url);
+  for await (const _ of await chatOpenAi(target(proxy.url)).stream('one two'));
+  expect(JSON.parse(proxy.exchanges[0]?.body ?? '')).toMatchObject({
     stream: true,
     stream_options: { include_usage: true },
   });
-  await tap.stop();
+  await proxy.stop();
 });

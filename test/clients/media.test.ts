@@ -8,7 +8,7 @@ import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import { images, PIXEL_BASE64, ScriptedBackend, type RecordedCall } from '../support/scripted-backend.ts';
 import { openAi, refusal } from './openai-client.ts';
 
-/** Pictures and embeddings by way of a backend: what the SDKs send, what arrives, what comes back, what it costs. */
+/** Images and embeddings through a backend: what the SDKs send, what arrives, what is returned, what it costs. */
 
 let backend: ScriptedBackend;
 let gateway: Gateway;
@@ -165,7 +165,7 @@ describe('images', () => {
     expect(charged).toBe(20_000_000);
   });
 
-  test('openai: an edit carries its pictures and its mask to the backend', async () => {
+  test('openai: an edit sends its images and its mask to the backend', async () => {
     const forms: FormData[] = [];
     backend.script(async (call) => {
       const { headers, text } = call;

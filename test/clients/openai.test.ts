@@ -64,7 +64,7 @@ describe('chat', () => {
     expect(response.headers.get('x-ratelimit-remaining-requests')).not.toBeNull();
   });
 
-  test('the model is named as it was asked for', async () => {
+  test('the answer names the model as the request did', async () => {
     for (const model of [MODEL, 'house-echo']) {
       expect((await client.chat.completions.create({ model, messages: user('x') })).model).toBe(model);
     }
@@ -81,7 +81,7 @@ describe('chat', () => {
     expect(usages).toEqual([]);
   });
 
-  test('two tools in one answer come apart, streamed or not', async () => {
+  test('two tools in one answer are separate, streamed or not', async () => {
     const tools = ['first', 'second'].map((name) => ({
       type: 'function' as const,
       function: { name, parameters: { type: 'object' } },
@@ -125,7 +125,7 @@ describe('chat', () => {
     });
   });
 
-  test('leaving a stream is no error, and is settled', async () => {
+  test('leaving a stream is not an error, and is settled', async () => {
     const stream = await client.chat.completions.create({
       model: MODEL,
       messages: user('/slow 20\n/long 500'),
@@ -212,7 +212,7 @@ describe('images', () => {
       ).toBe('PNG');
   });
 
-  test('402 is not tried again', async () => {
+  test('402 is not retried', async () => {
     const { token } = await gateway.account('0');
     const error = await refusal(
       openAi({ url: gateway.url, token, model: '' }).images.generate({ model: 'house-paint', prompt: 'x' }),
@@ -224,14 +224,14 @@ describe('images', () => {
     });
   });
 
-  test('a form that lacks its picture is refused by name', async () => {
+  test('a form without its image is refused by field name', async () => {
     const image = await toFile(new Uint8Array([1]), 'a.png', { type: 'image/png' });
     const error = await refusal(client.images.edit({ model: 'svc_tgter/house-paint', prompt: '', image }));
     expect(error).toMatchObject({ status: 400, param: 'prompt' });
   });
 });
 
-test('what does not exist here is a 404 in the shape of every error', async () => {
+test('an unknown path is a 404 in the usual error shape', async () => {
   const error = await refusal(client.batches.list());
   expect(error).toBeInstanceOf(OpenAI.NotFoundError);
   expect(error).toMatchObject({ code: 'not_found', type: 'invalid_request_error' });

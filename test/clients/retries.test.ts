@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { chunk, completion, DONE, openStream, ScriptedBackend, usage } from '../support/scripted-backend.ts';
 import { ALL_CLIENTS } from './all-clients.ts';
-import { tappedCall } from './tapped-call.ts';
+import { proxiedCall } from './proxied-call.ts';
 
 /** Which failures an SDK retries with its default settings. All at once, since most of it is waiting. */
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 const PATIENCE_MS = 60_000;
 const CASES = ALL_CLIENTS.map(([name, make], place) => ({ name, make, place }));
 
-describe('an SDK tries again', () => {
+describe('an SDK retries', () => {
   test.concurrent.each(CASES)(
     '$name: a 500 that passes',
     async ({ make, place }) => {
@@ -35,7 +35,7 @@ describe('an SDK tries again', () => {
       const answers = [new Response('{}', { status: 500, headers: { 'retry-after-ms': '40' } })];
       scripts.set(model, () => answers.shift() ?? completion('here again', usage(3, 2)));
       const { token } = await gateway.account('1');
-      const { text, statuses } = await tappedCall(make, {
+      const { text, statuses } = await proxiedCall(make, {
         target: { url: gateway.url, token, model },
         how: 'ask',
         prompt: 'hi',
@@ -58,7 +58,11 @@ describe('an SDK tries again', () => {
         how: 'ask',
         prompt: 'hi',
       } as const;
-      const { text, statuses } = await tappedCall(make, call, (tap) => void tap.saw(429).then(other.finish));
+      const { text, statuses } = await proxiedCall(
+        make,
+        call,
+        (proxy) => void proxy.saw(429).then(other.finish),
+      );
       expect(statuses).toEqual([429, 200]);
       expect(text).toBe('my turn');
     },
@@ -66,7 +70,7 @@ describe('an SDK tries again', () => {
   );
 });
 
-describe('an SDK does not try again', () => {
+describe('an SDK does not retry', () => {
   test.concurrent.each(CASES)(
     '$name: a 402 because money is on hold, though it would pass',
     async ({ make, place }) => {
@@ -79,7 +83,7 @@ describe('an SDK does not try again', () => {
         how: 'ask',
         prompt: 'hi',
       } as const;
-      const { error, statuses } = await tappedCall(make, call);
+      const { error, statuses } = await proxiedCall(make, call);
       expect(statuses).toEqual([402]);
       expect(error).toMatchObject({ status: 402, code: 'payment_required' });
       expect(error?.message).toContain('on hold');
@@ -89,7 +93,7 @@ describe('an SDK does not try again', () => {
   );
 });
 
-/** A request that has begun and does not end before it is told to. */
+/** A request that has started and ends only when it is told to. */
 async function runningStream(model: string, account: TestAccount): Promise<{ finish(): Promise<void> }> {
   const stream = openStream();
   scripts.set(model, () => stream.response);
@@ -106,7 +110,7 @@ async function runningStream(model: string, account: TestAccount): Promise<{ fin
   };
 }
 
-/** Every model has a backend of its own as far as its health goes: one that is told to fail must not rest the others. */
+/** Each model has its own health: one that fails must not affect the others. */
 function catalog(baseUrl: string): string {
   const models = CASES.flatMap(({ place }) => [`failing${place}`, `busy${place}`, `held${place}`]);
   return `

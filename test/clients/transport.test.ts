@@ -34,7 +34,7 @@ describe.each(DIALECTS)('$name', ({ name, path, body }) => {
   const send = (more: Json = {}, init: RequestInit = {}, token: string | undefined = account.token) =>
     gateway.post(path, token, { ...body, ...more }, init);
 
-  test('every answer has both request ids, and they are one', async () => {
+  test('every answer has both request id headers, with the same id', async () => {
     for (const response of [
       await send(),
       await send({ stream: true }),
@@ -89,13 +89,13 @@ describe.each(DIALECTS)('$name', ({ name, path, body }) => {
     }
   });
 
-  test('a 402 tells SDKs not to try again', async () => {
+  test('a 402 tells SDKs not to retry', async () => {
     const response = await send({}, {}, poor.token);
     expect(response.headers.get('x-should-retry')).toBe('false');
     expect(response.headers.get('retry-after')).toBeNull();
   });
 
-  test('a 429 says when to come back, in seconds and in milliseconds', async () => {
+  test('a 429 says when to retry, in seconds and in milliseconds', async () => {
     const { token } = await gateway.account('1', { chat: 1 });
     await (await send({}, {}, token)).text();
     const response = await send({}, {}, token);
@@ -122,7 +122,7 @@ describe.each(DIALECTS)('$name', ({ name, path, body }) => {
     expect(response.status).toBe(200);
   });
 
-  test('any version of the dialect is taken', async () => {
+  test('any version of the dialect is accepted', async () => {
     for (const version of ['2023-06-01', '2026-10-21', 'tomorrow']) {
       expect((await send({}, { headers: { 'anthropic-version': version } })).status).toBe(200);
     }
@@ -217,7 +217,7 @@ test('a Responses body on the chat path is understood and answered as one, strea
   expect(await streamed.text()).toContain('event: response.completed');
 });
 
-test('an unknown path is a 404 in the shape of every error', async () => {
+test('an unknown path is a 404 in the usual error shape', async () => {
   for (const path of ['/v1/audio/speech', '/v1/nothing', '/v1/messages/batches']) {
     const response = await gateway.post(path, account.token, {});
     expect(response.status).toBe(404);

@@ -123,7 +123,7 @@ describe('three nodes on one Postgres', () => {
         const began = performance.now();
         const answers = await admitAll(Array.from({ length: 600 }, () => chatAdmission(account, { limits })));
         const { admitted = 0, rate_limit_exceeded = 0 } = reasonsOf(answers);
-        // The limit refills by one a second, also while we are asking.
+        // The limit refills by one per second, also during the test.
         const refilled = Math.ceil((performance.now() - began) / 1_000);
         expect(admitted).toBeGreaterThanOrEqual(60);
         expect(admitted).toBeLessThanOrEqual(60 + refilled);
@@ -191,7 +191,7 @@ describe('three nodes on one Postgres', () => {
           const accepted = answer.kind === 'admitted';
           if (isOld) outcome.oldTried++;
           if (isOld && accepted) outcome.oldAccepted++;
-          // Replaced while it was on its way: either answer is right.
+          // Replaced while the request was in flight: either answer is right.
           if (isOld || version !== newest) continue;
           outcome.newTried++;
           if (!accepted) outcome.newRefused++;

@@ -36,7 +36,7 @@ describe('a connection that breaks', () => {
       const account = await addAccount(harness, 100 * 2_100);
       const admitted = new Set<string>();
       for (let round = 0; round < 20; round++) {
-        // So that a connection is there, and the next reply is the admission's.
+        // So that there is a connection, and the next reply is the admission's.
         await node.identify({ kind: 'token', hash: account.hash });
         const lost = cutter.loseNextReply();
         const requests = [chatAdmission(account), chatAdmission(account)];
@@ -53,7 +53,7 @@ describe('a connection that breaks', () => {
         open_holds: admitted.size,
         held: admitted.size * 2_100,
       });
-      // On a machine with too much to do a look-up may come too late, but not as a rule.
+      // On a busy machine a lookup may be late, but not usually.
       expect(admitted.size).toBeGreaterThan(20);
       expect((await harness.ledger().verify()).breaches).toEqual([]);
       await close();
@@ -257,7 +257,7 @@ describe('a database that goes away', () => {
         expect(performance.now() - back).toBeLessThan(3_000);
         await load.stop();
         expect([...load.outcomes].toSorted()).toEqual(['admitted', 'service_unavailable', 'settled']);
-        // What this process itself was late by is not the ledger's.
+        // The delay of this process itself is not the ledger's.
         expect(load.slowestMs - load.latestMs).toBeLessThan(1_000);
         await untilTrue(async () => (await pendingIds(store, account)).length === 0);
         expect((await chargesOf(store, account)) - chargedBefore).toBe(load.closed);

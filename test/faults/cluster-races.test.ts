@@ -17,7 +17,7 @@ import { postgresHarness, type PostgresHarness } from '../support/postgres-ledge
 
 const PATIENCE_MS = 60_000;
 
-describe('what happens while a request waits for its account', () => {
+describe('changes while a request waits for its account', () => {
   let harness: PostgresHarness;
   beforeAll(async () => {
     harness = await postgresHarness();
@@ -125,7 +125,7 @@ describe('holds that several nodes would close', () => {
       const delivered = { ...NO_USAGE, output: 10 };
       await harness.ledger().renew(ids.slice(0, 75).map((requestId) => ({ requestId, delivered })));
       await harness.advance(harness.leaseMs + 1_000);
-      // The owner was only frozen and comes back at the worst moment.
+      // The owner was only frozen and resumes at the worst moment.
       const late = Promise.all(ids.map((id) => harness.ledger().settle(id, used({ output: 20 }))));
       const found = await Promise.all(nodes.map((node) => node.expire()));
       const settled = await late;

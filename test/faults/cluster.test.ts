@@ -6,7 +6,7 @@ import { BackendProcess, eventually, NODE_SECRET, NodeProcess } from '../support
 import { Operator } from '../support/operator.ts';
 import { testPostgres } from '../support/postgres.ts';
 
-/** Three nodes that share a Postgres and nothing else: what holds on one holds on all of them together. */
+/** Three nodes that share only a Postgres: the guarantees of one hold for all of them together. */
 
 const BACKEND_KEY = 'sk-canary-key-of-the-backend';
 const PROMPT = 'canary words of a prompt';
@@ -91,7 +91,7 @@ interface Burst {
 
 /**
  * A machine too busy to answer within a second says so (500): then fewer may be served, never more, and the burst is
- * made again on a fresh account.
+ * repeated on a fresh account.
  */
 async function burst(
   { usd, total, affordable }: Burst,
@@ -215,7 +215,7 @@ test('A10: one Idempotency-Key, 50 times at once over three nodes: one backend c
   }
 });
 
-test('afterwards the books are right, nothing is held, and no secret is in any log', async () => {
+test('afterwards the ledger is consistent, nothing is held, and no secret is in any log', async () => {
   await operator.settled();
   const { code, output } = await nodes[1]!.cli('verify', '--json');
   expect(JSON.parse(output)).toMatchObject({ ok: true, breaches: [] });

@@ -38,7 +38,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     readonly delayMs: number;
   }
 
-  /** Its status, and the code if it was refused; 0 when there was no whole answer. */
+  /** The status, and the code if it was refused; 0 if there was no whole answer. */
   async function send({ account, stream, delayMs }: Call): Promise<{ status: number; text: string }> {
     try {
       const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
@@ -81,7 +81,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
         })),
       );
       const first = Promise.all(calls.map(send));
-      // Some are done then, some are about to be, some have far to go.
+      // Some are finished then, some nearly, some have just started.
       await eventually('a few are charged', async () => {
         const counts = await Promise.all(calls.slice(0, 10).map(({ account }) => charges(account)));
         return counts.some((count) => count > 0);

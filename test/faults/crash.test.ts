@@ -5,7 +5,7 @@ import { BackendProcess, eventually, NodeProcess } from '../support/node-process
 import { Operator } from '../support/operator.ts';
 import { testPostgres } from '../support/postgres.ts';
 
-/** A node that dies in the middle of everything: no promise is broken, nothing is paid twice, nothing stays on hold. */
+/** A node that dies at any moment: no promise is broken, nothing is charged twice, nothing stays on hold. */
 
 const KILLS = 20;
 const PATIENCE_MS = 170_000;
@@ -23,11 +23,11 @@ afterAll(async () => {
   await backend.stop();
 });
 
-/** 150 requests under way, most of them admitted, others already answered; then the plug is pulled. */
+/** 150 requests are running, most of them admitted, others already answered; then the node is killed. */
 async function killUnderLoad(node: NodeProcess, operator: Operator, token: string): Promise<Traffic> {
   const traffic = new Traffic({ url: node.url, token, ...CLIENTS, script: SCRIPT });
   await eventually('answers have arrived', () => traffic.acknowledged.size >= CLIENTS.whole);
-  // Any moment will do; a random one is another one each time.
+  // Any moment will do, so it is random.
   await Bun.sleep(Math.random() * 300);
   await eventually('holds are open', async () => (await operator.pending()) >= CLIENTS.streams);
   expect(traffic.running).toBe(CLIENTS.whole + CLIENTS.streams);
@@ -93,7 +93,7 @@ test.concurrent(
     const { survivor, victim, operator, close } = await twoNodes();
     const account = await operator.account('100');
     const promised = new Map<string, number>();
-    // Longer than a lease and alive all the time: its own node renews it, so the other leaves it alone.
+    // Longer than a lease and alive all the time: its own node renews it, so the other node leaves it alone.
     const longStreams = new Traffic({
       url: survivor.url,
       token: account.token,
@@ -106,10 +106,11 @@ test.concurrent(
       const traffic = await killUnderLoad(victim, operator, account.token);
       for (const [id, charge] of traffic.acknowledged) promised.set(id, charge);
     }
-    // A database too busy to take a charge in time is a fault of its own; what the log says is not booked was not promised.
+    // A database too busy to take a charge in time is a separate fault; what the log reports as not settled was not
+    // promised.
     for (const id of unbooked(victim.log)) promised.delete(id);
     await longStreams.stop();
-    // A machine too busy to admit within a second says so; a stream that began is never cut.
+    // A machine too busy to admit within a second says so; a stream that has started is never cut off.
     const { service_unavailable: _, ...ends } = longStreams.ends;
     expect(ends).toEqual({ answered: longStreams.acknowledged.size });
     await operator.settled(30_000);
@@ -150,7 +151,7 @@ test.concurrent(
   PATIENCE_MS,
 );
 
-/** On a database of their own; holds whose owner is gone are found after four seconds. */
+/** On a separate database; holds of a dead owner are found after four seconds. */
 async function twoNodes() {
   const databaseUrl = await (await testPostgres()).freshDatabase();
   const options = { yaml, databaseUrl, env: { TOLLGATE_LEASE_SECONDS: '4' } };

@@ -9,7 +9,7 @@ import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventually, NodeProcess } from '../support/node-process.ts';
 
-/** SIGHUP on a real process: the catalog is read again, and the server goes on. */
+/** SIGHUP on a real process: the catalog is reloaded, and the server continues. */
 
 let node: NodeProcess;
 const folders: string[] = [];
@@ -23,14 +23,14 @@ describe('SIGHUP', () => {
     await node.stop();
   });
 
-  test('reads the catalog file again at once, wherever the file is', async () => {
+  test('reloads the catalog file at once, wherever the file is', async () => {
     const file = await startBehindLink(catalogWith('house-echo'));
     writeFileSync(file, catalogWith('house-guide'));
     await hangup('catalog_reloaded');
     expect(await models()).toEqual(['house-guide']);
   });
 
-  test('keeps the catalog in force when the file has a mistake, and says why each time', async () => {
+  test('keeps the catalog in force if the file is invalid, and says why each time', async () => {
     const file = await startBehindLink(catalogWith('house-echo'));
     writeFileSync(file, catalogWith('house-echo').replace('kind: house', 'kind: nonsense'));
     for (const times of [1, 2]) {
@@ -44,14 +44,14 @@ describe('SIGHUP', () => {
     expect(await models()).toEqual(['house-echo']);
   });
 
-  test('reads the store again where the catalog lives there', async () => {
+  test('reloads the store if the catalog is there', async () => {
     node = await NodeProcess.start({});
     await saveInStore(catalogWith('house-guide'));
     await hangup('catalog_reloaded');
     expect(await models()).toEqual(['house-guide']);
   });
 
-  test('ends nothing: the server still drains and ends with 0 on SIGTERM', async () => {
+  test('does not stop the server: it still drains and exits with 0 on SIGTERM', async () => {
     node = await NodeProcess.start({ yaml: catalogWith('house-echo') });
     for (let times = 0; times < 20; times++) node.signal('SIGHUP');
     await eventually('it has answered', () => linesOf('catalog_reloaded').length > 0);
@@ -60,7 +60,7 @@ describe('SIGHUP', () => {
   });
 });
 
-test('a server whose terminal is closed drains and ends, as on SIGTERM', async () => {
+test('a server whose terminal is closed drains and exits, as on SIGTERM', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-terminal-'));
   folders.push(folder);
   const ready = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ endpoints:
 `;
 }
 
-/** Starts a server whose watch on its catalog's folder does not see the file change: the file is behind a link. */
+/** Starts a server that cannot watch its catalog file: the file is behind a symlink. */
 async function startBehindLink(yaml: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'));
   folders.push(folder);
@@ -109,7 +109,7 @@ async function startBehindLink(yaml: string): Promise<string> {
   return file;
 }
 
-/** Sends the signal and resolves with the lines of an event, once there are so many. */
+/** Sends the signal and resolves with the log lines of an event, once there are enough. */
 async function hangup(event: string, times = 1): Promise<string[]> {
   node.signal('SIGHUP');
   await eventually(`${event} is logged`, () => !node.alive || linesOf(event).length >= times);

@@ -6,7 +6,7 @@ import { Operator } from '../support/operator.ts';
 import { rawExchange, type RawOptions } from '../support/raw-client.ts';
 import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
 
-/** Below the level of an HTTP client: bytes that are no request, or two requests, or never become one. */
+/** Below the level of an HTTP client: bytes that are not a request, or two requests, or never become one. */
 
 const LONG = process.env['TOLLGATE_LONG'] === '1';
 
@@ -85,7 +85,7 @@ describe('two requests in one: refused, and the hidden one is never answered', (
     expect(backend.calls.length).toBe(before);
   });
 
-  test('a longer body than it says: the rest is no request', async () => {
+  test('a body longer than declared: the rest is not a request', async () => {
     const { statuses } = await exchange([
       `${POST}${auth()}content-length: ${length}\r\n\r\n${CHAT}GARBAGE\r\n\r\n`,
     ]);
@@ -93,7 +93,7 @@ describe('two requests in one: refused, and the hidden one is never answered', (
     expect(statuses.at(-1)).toBe(400);
   });
 
-  test('chunks, as they should be, are read', async () => {
+  test('valid chunks are read', async () => {
     const { statuses } = await exchange([
       `${POST}${auth()}connection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunked}`,
     ]);
@@ -101,7 +101,7 @@ describe('two requests in one: refused, and the hidden one is never answered', (
   });
 });
 
-describe('bytes that are no request: closed or refused, never served', () => {
+describe('bytes that are not a request: closed or refused, never served', () => {
   const get = (rest: string) => `GET /api/public/v1/account HTTP/1.1\r\n${rest}`;
   test.each<[string, string | Uint8Array]>([
     ['line feeds only', `GET /api/public/v1/account HTTP/1.1\nhost: x\nx\n\n`],
@@ -205,7 +205,7 @@ test(`without a token nothing is given away: ${WITHOUT_TOKEN.length} routes, wri
   expect(backend.calls.length).toBe(before);
 }, 120_000);
 
-test('a strange host with a good token is answered or refused, never a failure of ours', async () => {
+test('a strange Host header with a valid token is answered or refused, never an internal error', async () => {
   for (const host of HOSTS) {
     for (const path of [
       `/api/public/v1/account?token=${account.token}`,
@@ -225,7 +225,7 @@ test('a strange host with a good token is answered or refused, never a failure o
   }
 });
 
-test('100 requests in one go are 100 answers in their order', async () => {
+test('100 pipelined requests get 100 answers in order', async () => {
   const { statuses } = await exchange([`GET /healthz HTTP/1.1\r\nhost: gate\r\n\r\n`.repeat(100)]);
   expect(statuses).toEqual(Array.from({ length: 100 }, () => 200));
 });

@@ -8,7 +8,7 @@ import { testPostgres } from '../support/postgres.ts';
 import { rawExchange } from '../support/raw-client.ts';
 import { completion, images, ScriptedBackend, streamed, usage } from '../support/scripted-backend.ts';
 
-/** What comes in may be anything. It is answered with a reason, costs what it should, and goes where it should. */
+/** Input may be anything. It is answered with a reason, costs what it should, and goes where it should. */
 
 const BACKEND_KEY = 'sk-canary-key-of-the-backend';
 const CHAT = '/api/public/v1/chat/completions';
@@ -120,7 +120,7 @@ async function send(url: string, token: string, { method, path, headers, body, a
   return { status: response.status, text: await response.text() };
 }
 
-describe('bombs', () => {
+describe('oversized structures', () => {
   test.each([100, 5_000, 1_000_000, 5_000_000])(
     '%d levels of brackets are refused before anything recursive sees them',
     async (depth) => {
@@ -180,7 +180,7 @@ describe('bombs', () => {
 });
 
 describe('text', () => {
-  test('what is not UTF-8 is refused; a BOM, NUL, lone surrogates and every plane survive, on both stores', async () => {
+  test('invalid UTF-8 is refused; a BOM, NUL, lone surrogates and every plane are preserved, on both stores', async () => {
     const utf8 = new TextEncoder();
     expect((await post(new Uint8Array([...utf8.encode('{"model":"'), 0xc3, 0x28]))).status).toBe(400);
     expect((await post(new Uint8Array(Buffer.from(body(''), 'utf16le')))).status).toBe(400);
@@ -283,7 +283,7 @@ describe('text', () => {
   });
 });
 
-test('nothing in a body or a header chooses where a backend call goes, or what key goes with it', async () => {
+test('nothing in a body or a header chooses where a backend call is sent, or with which key', async () => {
   const trap = new ScriptedBackend();
   const { node, account } = sqlite();
   const before = backend.calls.length;
@@ -367,7 +367,7 @@ test('a backend that links to images cannot make us call private addresses', asy
   await trap.stop();
 });
 
-test('afterwards both nodes serve, the books are right, and no secret is in a log', async () => {
+test('afterwards both nodes serve, the ledger is consistent, and no secret is in a log', async () => {
   backend.script(() => completion('x', usage(1, 1)));
   for (const { node, operator, account } of nodes) {
     await operator.settled();

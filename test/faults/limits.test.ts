@@ -15,7 +15,7 @@ import {
   usage,
 } from '../support/scripted-backend.ts';
 
-/** Limits that are exact: they refuse what they must, nothing else, and tell the truth about when to come back. */
+/** Limits are exact: they refuse what they must and nothing else, and say truthfully when to retry. */
 
 describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   let backend: ScriptedBackend;
@@ -33,7 +33,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await backend.stop();
   });
 
-  /** Asks until refused; what is left of a limit is how often it was answered. */
+  /** Sends requests until one is refused; the number of answers is what was left of a limit. */
   async function left(account: TestAccount, most = 30): Promise<number> {
     backend.script(() => completion('x', usage(0, 1)));
     for (let answered = 0; answered < most; answered++) {
@@ -50,10 +50,10 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   }
 
   describe('a refusal by one limit consumes none of the others', () => {
-    // At six a minute one more grows back every ten seconds: not within these tests.
+    // At six per minute, one is refilled every ten seconds: not within these tests.
     const CHAT = 6;
 
-    test('concurrency: the rate is as it was', async () => {
+    test('concurrency: the rate is unchanged', async () => {
       const account = await gateway.account('1', { chat: CHAT, concurrent: 1 });
       const { response, send, end } = openStream();
       backend.script(() => response);
@@ -67,7 +67,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       expect(await left(account)).toBe(CHAT - 1);
     });
 
-    test('an empty balance: the rate is as it was', async () => {
+    test('an empty balance: the rate is unchanged', async () => {
       const account = await gateway.account('0', { chat: CHAT });
       await refused(20, () => gateway.chat(account.token, { max_tokens: 1 }), 'payment_required');
       await gateway.tollgate.services.ledger.ledger.post({
@@ -80,7 +80,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       expect(await left(account)).toBe(CHAT);
     });
 
-    test('a monthly limit: the rate is as it was', async () => {
+    test('a monthly limit: the rate is unchanged', async () => {
       const account = await gateway.account('1', { chat: CHAT });
       const { accounts } = gateway.tollgate.services;
       await accounts.setLimits(account.id, { monthlyLimit: nanoUsd(0) });
@@ -89,13 +89,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       expect(await left(account)).toBe(CHAT);
     });
 
-    test('a mistake in the request: the rate is as it was', async () => {
+    test('an invalid request: the rate is unchanged', async () => {
       const account = await gateway.account('1', { chat: CHAT });
       await refused(20, () => gateway.chat(account.token, { max_tokens: -1 }), 'invalid_field');
       expect(await left(account)).toBe(CHAT);
     });
 
-    test('the rate: no money is held or spent, no slot taken, and images go on', async () => {
+    test('the rate: no money is held or spent, no slot is taken, and images still work', async () => {
       const account = await gateway.account('1', { chat: CHAT, images: 5, concurrent: 3 });
       expect(await left(account)).toBe(CHAT);
       const before = await gateway.money(account);
@@ -115,7 +115,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   });
 
   test('Retry-After is exact: a client that waits exactly that long is answered', async () => {
-    // One grows back every 300 ms.
+    // One is refilled every 300 ms.
     const account = await gateway.account('1', { chat: 200 });
     backend.script(() => completion('x', usage(0, 1)));
     const ask = () => gateway.chat(account.token, { max_tokens: 1 });
@@ -239,7 +239,7 @@ describe('ten at once', () => {
     expect(await operator.money(account)).toMatchObject({ held: 0, open: 0 });
   });
 
-  test('clients that leave give their slots back', async () => {
+  test('clients that leave free their slots', async () => {
     const account = await operator.account('10', { concurrent: 10 });
     const plan = { urls: [node.url], token: account.token, concurrent: 30 };
     const left = await runLoad({
@@ -262,7 +262,7 @@ describe('ten at once', () => {
   });
 });
 
-/** Usage is written as text, since not all that a backend may write is a number in this language. */
+/** Usage is written as text, because not everything that a backend may write is a number in JavaScript. */
 function answerOf(content: string, usageText: string, isStream: boolean): Response {
   const base = `"id":"x","created":1,"model":"b"`;
   const whole = `{${base},"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"${content}"},"finish_reason":"stop"}],"usage":${usageText}}`;

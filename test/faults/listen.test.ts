@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A server that cannot listen says why in a line and ends with 1. */
+/** A server that cannot listen says why in one line and exits with 1. */
 
 const MAIN = join(import.meta.dir, '../../src/main/main.ts');
 const LOW_PORT = 81;
@@ -24,12 +24,15 @@ describe('a server that cannot listen', () => {
     });
   });
 
-  test.each(['192.0.2.7', '2001:db8::1', 'not an address'])('an address of nobody here: %s', async (host) => {
-    expect(await serve({ TOLLGATE_PORT: '0', TOLLGATE_HOST: host })).toEqual({
-      code: 1,
-      stderr: `Tollgate cannot start: '${host}' is not an address of this machine. Set TOLLGATE_HOST to one, such as 127.0.0.1, or 0.0.0.0 for all.\n`,
-    });
-  });
+  test.each(['192.0.2.7', '2001:db8::1', 'not an address'])(
+    'an address that is not of this machine: %s',
+    async (host) => {
+      expect(await serve({ TOLLGATE_PORT: '0', TOLLGATE_HOST: host })).toEqual({
+        code: 1,
+        stderr: `Tollgate cannot start: '${host}' is not an address of this machine. Set TOLLGATE_HOST to one, such as 127.0.0.1, or 0.0.0.0 for all.\n`,
+      });
+    },
+  );
 
   // Containers often allow every port to everybody.
   test.skipIf(lowPortsAreFree())('a port that this user may not use', async () => {

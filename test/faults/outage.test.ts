@@ -9,14 +9,14 @@ import { Operator } from '../support/operator.ts';
 import { startPostgres, testPostgres } from '../support/postgres.ts';
 
 /**
- * The store is away, for a while, under load. Clients are told so, quickly and with a time to come back; nobody is told
- * that a token is wrong or a balance empty; the process lives, and serves again by itself.
+ * The store is unavailable for a while, under load. Clients are told so, quickly and with a retry time; none is told
+ * that a token is wrong or a balance empty; the process survives and recovers by itself.
  */
 
 const LONG = process.env['TOLLGATE_LONG'] === '1';
 const OUTAGE_MS = LONG ? 20_000 : 3_000;
 const PATIENCE_MS = 120_000;
-/** The promise is one second; a machine with other things to do gets some more. */
+/** The promise is one second; a busy machine gets some more. */
 const SOON_MS = 8_000;
 
 let backend: BackendProcess;
@@ -37,7 +37,7 @@ interface Outage {
 
 const chat = { endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: 'hi' }], max_tokens: 1 };
 
-/** Every way in that needs the store, each with what makes it special. */
+/** Every route that needs the store, each with its peculiarities. */
 const WAYS_IN: readonly { name: string; path: string; init: RequestInit }[] = [
   { name: 'a chat', path: '/api/public/v1/chat/completions', init: post(chat) },
   { name: 'a stream', path: '/api/public/v1/chat/completions', init: post({ ...chat, stream: true }) },
@@ -68,7 +68,7 @@ function post(body: unknown, headers: Record<string, string> = {}): RequestInit 
   };
 }
 
-/** Load before, during and after; every answer is 200 or `service_unavailable` with a time to come back. */
+/** Load before, during and after; every answer is 200 or `service_unavailable` with a retry time. */
 async function survive(
   node: NodeProcess,
   operator: Operator,
@@ -178,7 +178,7 @@ test.concurrent(
   PATIENCE_MS,
 );
 
-/** Reading goes on while nobody can write. */
+/** Reading continues while writes fail. */
 const WRITING = WAYS_IN.filter(({ name }) =>
   ['a chat', 'a stream', 'a chat with an Idempotency-Key', 'an image', "OpenAI's chat"].includes(name),
 );
@@ -216,7 +216,7 @@ test.concurrent(
   PATIENCE_MS,
 );
 
-/** Afterwards the CLI finds the books right, and no token is in the log. */
+/** Afterwards `tollgate verify` finds the ledger consistent, and no token is in the log. */
 async function onSqlite(work: (node: NodeProcess, operator: Operator) => Promise<void>): Promise<void> {
   const node = await NodeProcess.start({ yaml });
   const operator = await Operator.open(node.env);

@@ -16,7 +16,7 @@ const ROUNDS = 4;
 const WARM_TURNS = 4;
 const TURN_SECONDS = 1;
 const LOOK_MS = 500;
-/** Above this, what others leave of caches and batches tells more about them than about us. */
+/** Above this, the interference of other processes says more about them than about us. */
 const MOST_FOR_OTHERS = 0.4;
 
 const others = await shareOfOthers(() => Bun.sleep(LOOK_MS));

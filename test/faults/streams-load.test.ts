@@ -6,8 +6,8 @@ import { BackendProcess, eventually, NodeProcess } from '../support/node-process
 import { Operator } from '../support/operator.ts';
 
 /**
- * Many streams on one process: none fails, each is settled, and memory stays where it was. The long forms, with the
- * numbers that are promised, run with TOLLGATE_LONG=1.
+ * Many streams on one process: none fails, each is settled, and memory does not grow. The long forms, with the promised
+ * numbers, run with TOLLGATE_LONG=1.
  */
 
 const LONG = process.env['TOLLGATE_LONG'] === '1';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   backend = await BackendProcess.start();
   node = await NodeProcess.start({ yaml: catalogFor([backend.baseUrl], { prices: 'input: 0, output: 2' }) });
   operator = await Operator.open(node.env);
-  // The console's pages are made once; what that takes is not what streams take.
+  // The console's pages are bundled once; that memory is not used by streams.
   await fetch(node.url).then((page) => page.text());
 }, 60_000);
 afterAll(async () => {
@@ -34,7 +34,7 @@ afterAll(async () => {
   await backend.stop();
 });
 
-/** The least of each half: garbage piles up between two collections, and what stays after them is what is in use. */
+/** The minimum of each half: garbage accumulates between two collections, and what remains after them is in use. */
 function lows(samples: readonly number[]): [early: number, late: number] {
   const middle = Math.floor(samples.length / 2);
   return [Math.min(...samples.slice(0, middle)), Math.min(...samples.slice(middle))];
@@ -63,7 +63,7 @@ test('2,000 streams at once: no error, every one settled to the token, memory un
   console.log(
     `2,000 streams for ${SECONDS} s: at most ${most} MB, at least ${early} → ${late} MB, slowest ${report.slowestMs} ms`,
   );
-  // A few seconds are too short to tell growth from a collection that is due.
+  // A few seconds are too short to tell growth from a pending collection.
   if (LONG) expect(late).toBeLessThan(early * 1.1 + 10);
   expect({ ...report.statuses, ...report.broken }).toEqual({ 200: 2_000 });
   expect(report.ends).toEqual({ done: 2_000 });
@@ -79,7 +79,7 @@ test(`${ABORTED} clients that come and go: no socket, no hold and no memory stay
   const body = chat({ script: { chunks: 200, everyMs: 20 } });
   const abort = (total: number) =>
     runLoad({ urls: [node.url], token: account.token, total, concurrent: 100, leaveAfter: 1, body });
-  // What the first of them leaves is what the process needs to serve them.
+  // What the first streams leave allocated is what the process needs to serve them.
   await abort(1_000);
   await quiet();
   const [memory, sockets] = [node.rssMegabytes(), node.openSockets()];
@@ -103,7 +103,8 @@ test(`${STALLED} readers that read nothing of fast streams: memory is bounded an
   const account = await operator.account('1000');
   await quiet();
   const before = node.rssMegabytes();
-  // As fast as the fastest models write; or, to be done sooner, as fast as fills everything between here and the client.
+  // As fast as the fastest models write; or, to finish sooner, as fast as it takes to fill all buffers on the way to
+  // the client.
   const flood = { characters: 200, megabytes: 200, everyMs: LONG ? 1_000 : 4 };
   const body = chat({ max_tokens: 100_000, script: { flood } });
   const path = '/api/public/v1/chat/completions';
@@ -134,7 +135,7 @@ test(`${STALLED} readers that read nothing of fast streams: memory is bounded an
   console.log(`${STALLED} stalled readers gone: ${node.rssMegabytes()} MB`);
 }, 400_000);
 
-test('20 readers that take all they can get of fast streams: others are answered meanwhile', async () => {
+test('20 readers of fast streams at full speed: others are answered in the meantime', async () => {
   const [greedy, modest] = await Promise.all([operator.account('1000'), operator.account('1')]);
   const flood = chat({ max_tokens: 100_000, script: { flood: { characters: 200, megabytes: 10 } } });
   const streams = startLoad({
@@ -152,19 +153,19 @@ test('20 readers that take all they can get of fast streams: others are answered
     concurrent: 1,
     body: chat({ stream: false }),
   });
-  // Had they waited their turn behind those streams, each would have waited until the last of them was through.
+  // If they had waited behind those streams, each would have waited for the last of them.
   expect((await operator.money(greedy)).open).toBeGreaterThan(0);
   expect(others.statuses).toEqual({ 200: 20 });
   expect((await streams.report).ends).toEqual({ done: 20 });
 }, 170_000);
 
-test('afterwards the books are right', async () => {
+test('afterwards the ledger is consistent', async () => {
   const { code, output } = await node.cli('verify', '--json');
   expect({ code, ...(JSON.parse(output) as object) }).toMatchObject({ code: 0, ok: true });
   for (const token of operator.tokens) expect(node.log).not.toContain(token);
 }, 60_000);
 
-/** Whether the backend could get rid of nothing since the last look. */
+/** Whether the backend could send nothing since the last check. */
 function nothingSentFor(ms: number): () => Promise<boolean> {
   let sent = 0;
   return async () => {
@@ -175,7 +176,7 @@ function nothingSentFor(ms: number): () => Promise<boolean> {
   };
 }
 
-/** Every hold is closed, every backend connection given up. */
+/** Every hold is closed, every backend connection released. */
 async function quiet(): Promise<void> {
   await operator.settled();
   await eventually('the backend is left alone', async () => (await backend.stats()).running === 0);

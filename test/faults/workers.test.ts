@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 describe('two workers on one port', () => {
-  test('both answer, and the books are one', async () => {
+  test('both answer, and share one ledger', async () => {
     await eventually('both have served', async () => {
       await Promise.all(Array.from({ length: 20 }, () => ask()));
       return (await servingNodes()) === 2;
@@ -51,7 +51,7 @@ describe('two workers on one port', () => {
     expect(await unsettled()).toBe(0);
   });
 
-  test('SIGHUP reaches both: each reads the catalog again', async () => {
+  test('SIGHUP reaches both: each reloads the catalog', async () => {
     writeFileSync(join(node.folder, 'tollgate.yaml'), YAML.replaceAll('house-guide', 'house-echo'));
     node.signal('SIGHUP');
     for (const worker of [0, 1])
@@ -69,7 +69,7 @@ describe('two workers on one port', () => {
     });
   });
 
-  test('one that dies is replaced, and the other answers meanwhile', async () => {
+  test('one that dies is replaced, and the other answers in the meantime', async () => {
     const [victim] = await workerPids();
     process.kill(victim ?? 0, 'SIGKILL');
     await eventually('there are two again', async () => {
@@ -97,7 +97,7 @@ test('a SQLite file is not shared: more workers than one are refused with the re
   expect(await child.exited).toBe(1);
 });
 
-/** A connection of its own each time, so that the kernel deals anew. */
+/** A new connection each time, so that the kernel chooses a worker again. */
 async function ask(model = 'house-guide'): Promise<number> {
   const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
     method: 'POST',

@@ -8,18 +8,18 @@ export interface Reply {
   readonly body: string | Uint8Array;
   /**
    * What follows the body. `end` ends the answer properly. The others happen when the case says so: the connection
-   * breaks, or the rest never comes, or (`held`) the whole answer is kept back until then.
+   * breaks, or the rest never comes, or (`held`) the whole answer is held back until then.
    */
   readonly after?: 'end' | 'cut' | 'silence' | 'held';
 }
 
 interface Connection {
   input: Buffer;
-  /** What the socket would not take yet. */
+  /** What the socket has not accepted yet. */
   unsent: Buffer;
 }
 
-/** A backend on a bare socket: it keeps every byte that it was sent, and can break off anywhere. */
+/** A backend on a raw socket: it records every byte that it receives, and can break off anywhere. */
 export class GoldenBackend {
   #listener: TCPSocketListener<Connection>;
   #replies: Reply[] = [];
@@ -50,12 +50,12 @@ export class GoldenBackend {
     this.#pending = [];
   }
 
-  /** Resolves when this many calls have come. */
+  /** Resolves when this many calls have arrived. */
   async called(count: number): Promise<void> {
     while (this.calls.length < count) await new Promise<void>((wake) => this.#waiting.push(wake));
   }
 
-  /** What replies wait for happens now. */
+  /** Releases the replies that are held back. */
   release(): void {
     for (const act of this.#pending.splice(0)) act();
   }
@@ -102,7 +102,7 @@ function send(socket: Socket<Connection>, bytes: Buffer): void {
   socket.data.unsent = all.subarray(taken);
 }
 
-/** The head as the reply says it, with a length that is true, or that will never be reached. */
+/** The head of the reply, with a length that is true, or that is never reached. */
 function encode(reply: Reply): Buffer {
   const body = Buffer.from(reply.body);
   const { status = 200, headers = {} } = reply;

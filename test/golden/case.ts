@@ -2,7 +2,7 @@ import type { Reply } from './backend.ts';
 import type { AccountOptions } from './gateway.ts';
 import type { Message } from './message.ts';
 
-/** One recorded story: what a client sends, what backends answer, and so what everybody gets. */
+/** One recorded scenario: what a client sends, what backends answer, and what each of them gets. */
 export interface GoldenCase {
   /** `operation/what-happens`: also the path of its file. */
   readonly name: string;
@@ -11,23 +11,23 @@ export interface GoldenCase {
   readonly replies?: readonly Reply[];
   readonly account?: AccountOptions;
   readonly catalog?: 'main' | 'proxied';
-  /** The gateway remembers what happens (a failing backend, a moved clock), so no other case may share it. */
+  /** The gateway keeps the effects (a failing backend, a moved clock), so no other case may share it. */
   readonly fresh?: boolean;
-  /** A table that the store has lost. */
+  /** A table that is dropped from the store. */
   readonly lost?: 'image' | 'request';
 }
 
 export interface Step {
-  /** The request, or how it follows from earlier answers. */
+  /** The request, or a function that makes it from earlier answers. */
   readonly send: ClientRequest | ((answers: readonly Message[]) => ClientRequest);
-  /** Goes on while the next steps run, until the end of the case. */
+  /** Runs on while the next steps run, until the end of the case. */
   readonly background?: boolean;
   /** The gateway begins to shut down before this step. */
   readonly drain?: boolean;
   readonly during?: During;
 }
 
-/** What happens once the client has seen these words; without words, once the backend has been called. */
+/** What happens once the client has received this text; without a text, once the backend has been called. */
 export interface During {
   readonly seen?: string;
   readonly happens: 'backend goes on' | 'client leaves' | 'a minute passes';

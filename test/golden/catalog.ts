@@ -5,7 +5,7 @@ export const ENV = {
   AWS_SECRET: 'secret-of-the-operator-0123456789',
 };
 
-/** What the corpus sells. Every backend is the one scripted server; the path says which of them was meant. */
+/** The catalog of the corpus. Every backend is the same scripted server; the path says which of them was meant. */
 export const CATALOGS: Readonly<Record<'main' | 'proxied', (backend: string) => string>> = {
   main,
   proxied: (backend) => `${main(backend)}\ntrusted_proxies: [127.0.0.1]\n`,

@@ -1,16 +1,16 @@
 import { parseMessage, partOf, type Message } from './message.ts';
 
-export interface Exchange {
+export interface PendingAnswer {
   /** Resolves with the answer, whole or cut. */
   readonly answer: Promise<Message>;
-  /** Resolves when the body so far holds these words. */
+  /** Resolves when the body so far contains this text. */
   seen(words: string): Promise<void>;
   /** Closes the connection without waiting for the rest. */
   leave(): void;
 }
 
-/** Sends the bytes of one request on a connection of its own. */
-export async function sendRequest(url: string, request: Buffer): Promise<Exchange> {
+/** Sends the bytes of one request on a separate connection. */
+export async function sendRequest(url: string, request: Buffer): Promise<PendingAnswer> {
   const { hostname, port } = new URL(url);
   const withoutBody = request.subarray(0, 5).toString('latin1') === 'HEAD ';
   const answer = Promise.withResolvers<Message>();

@@ -14,8 +14,8 @@ export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream
 export { REQUESTS } from '../../src/upstream/ai-sdk/testing/requests.ts';
 
 /**
- * The gateway of the golden corpus, with a clock that stands still and ids that repeat. This file alone knows the
- * program's sources: whoever moves or renames them changes the imports above and nothing else here.
+ * The gateway of the golden corpus, with a fixed clock and repeatable ids. Only this file depends on the program's
+ * sources: if they are moved or renamed, only the imports above change.
  */
 export class GoldenGateway {
   readonly #tollgate: Tollgate;
@@ -41,7 +41,7 @@ export class GoldenGateway {
       TOLLGATE_DATA: join(folder, 'data'),
       TOLLGATE_PORT: '0',
       TOLLGATE_SECRET: 'the secret of the golden corpus',
-      // Cases move the clock by minutes; no hold may be given up meanwhile.
+      // Cases move the clock by minutes; no hold may expire in the meantime.
       TOLLGATE_LEASE_SECONDS: '3600',
     });
     const clock = new FixedClock();

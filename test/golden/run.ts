@@ -1,7 +1,7 @@
 import { GoldenBackend, type Reply } from './backend.ts';
 import type { ClientRequest, GoldenCase, Step } from './case.ts';
 import { CATALOGS, ENV } from './catalog.ts';
-import { sendRequest, type Exchange } from './client.ts';
+import { sendRequest, type PendingAnswer } from './client.ts';
 import { GoldenGateway } from './gateway.ts';
 import { headerOf, parseMessage, type Message } from './message.ts';
 import { bodyText, messageText, section } from './transcript.ts';
@@ -82,13 +82,13 @@ class Runner {
       const wanted = typeof step.send === 'function' ? step.send(answers) : step.send;
       const bytes = requestBytes(wanted, token);
       const calls = backend.calls.length;
-      const exchange = await sendRequest(gateway.url, bytes);
-      exchanges.push({ sent: readBack(bytes), answer: exchange.answer });
+      const pending = await sendRequest(gateway.url, bytes);
+      exchanges.push({ sent: readBack(bytes), answer: pending.answer });
       if (step.background && step.during?.seen === undefined) await backend.called(calls + 1);
-      else if (step.background) await exchange.seen(step.during?.seen ?? '');
+      else if (step.background) await pending.seen(step.during?.seen ?? '');
       else {
-        await this.#meanwhile(step, exchange, { ...told, calls });
-        answers.push(await exchange.answer);
+        await this.#meanwhile(step, pending, { ...told, calls });
+        answers.push(await pending.answer);
       }
     }
     backend.release();
@@ -105,16 +105,16 @@ class Runner {
     return [...parts, ...callSections(backend.calls), ...receipts].join('\n');
   }
 
-  async #meanwhile({ during }: Step, exchange: Exchange, told: Told & { calls: number }): Promise<void> {
+  async #meanwhile({ during }: Step, pending: PendingAnswer, told: Told & { calls: number }): Promise<void> {
     if (!during) return;
     const { gateway, calls } = told;
     if (during.seen === undefined) await this.#backend.called(calls + 1);
-    else await exchange.seen(during.seen);
+    else await pending.seen(during.seen);
     switch (during.happens) {
       case 'backend goes on':
         return this.#backend.release();
       case 'client leaves':
-        return exchange.leave();
+        return pending.leave();
       case 'a minute passes':
         gateway.clock.advance(MOMENT_MS);
         await gateway.clock.seen();

@@ -58,7 +58,7 @@ describe('chat', () => {
     },
   );
 
-  test('an upstream’s option goes before what the name tells', async () => {
+  test('an upstream’s option overrides the model’s name', async () => {
     const upstream = ', options: { cap_field: max_tokens }';
     await withGateway(catalog({ chat: 'model: gpt-5-mini', upstream }), async (gateway) => {
       const { token } = await gateway.account('10');
@@ -100,7 +100,7 @@ describe('images', () => {
     },
   );
 
-  test('a name that tells nothing is asked for base64, as most servers take it', async () => {
+  test('a model with an unknown name is asked for base64, which most servers accept', async () => {
     await withGateway(catalog({ image: 'model: our-painter' }), async (gateway) => {
       const { token } = await gateway.account('10');
       expect((await gateway.image(token, { model: 'our-painter' })).status).toBe(400);

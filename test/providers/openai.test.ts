@@ -47,11 +47,11 @@ test.each([
   expect(provider.invoice).toHaveLength(billed);
 });
 
-test('no key, no answer', async () => {
+test('without a key there is no answer', async () => {
   expect((await post(CHATS, CHAT, 'sk-of-somebody-else')).status).toBe(401);
 });
 
-test('a stream tells its usage only when asked to', async () => {
+test('a stream reports its usage only when asked to', async () => {
   const silent = await (await post(CHATS, { ...CHAT, stream: true })).text();
   expect(silent).not.toContain('usage');
   const told = await (

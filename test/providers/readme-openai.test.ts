@@ -143,7 +143,7 @@ describe('a chat with the model of the example', () => {
     expect(await charged(account)).toEqual(bills.map(costOf));
   });
 
-  test('a cap that leaves no room for words ends the answer by length, charged as billed', async () => {
+  test('a cap that leaves no room for text ends the answer by length, charged as billed', async () => {
     const account = await gateway.account('1');
     const response = await gateway.post('/v1/chat/completions', account.token, {
       model: 'partner_chat/gpt-5-mini',
@@ -155,7 +155,7 @@ describe('a chat with the model of the example', () => {
     expect(await charged(account)).toEqual(provider.invoice.slice(-1).map(costOf));
   });
 
-  test('what the client itself got wrong is refused in the provider’s words, and costs nothing', async () => {
+  test('an invalid request is refused with the provider’s message, and costs nothing', async () => {
     const account = await gateway.account('1');
     const response = await gateway.post('/v1/chat/completions', account.token, {
       model: 'partner_chat/gpt-5-mini',

@@ -40,7 +40,7 @@ async function embed(input: unknown, script: Script, usd = '1') {
   return { status: response.status, body, receipt };
 }
 
-test('the backend’s count of the input is charged, whatever it says of an output', async () => {
+test('the backend’s input count is charged, whatever output it reports', async () => {
   const { body, receipt } = await embed('hi', answering({ prompt_tokens: 7, total_tokens: 7 }));
   expect(receipt).toMatchObject({ charged: 7, input_tokens: 7, output_tokens: 0, usage_source: 'upstream' });
   expect(receipt).toMatchObject({ outcome: 'completed', stream: 0, state: 'posted' });
@@ -102,7 +102,7 @@ test.each([
   expect(String(receipt?.attempts)).toContain('"protocol"');
 });
 
-test('a client that left pays for the vectors that were made', async () => {
+test('a client that left is charged for the vectors that were made', async () => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();
   backend.script(async () => {

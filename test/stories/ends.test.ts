@@ -83,7 +83,7 @@ test('a whole stream: the backend’s own usage, to the nano-dollar', async () =
   });
 });
 
-test('a backend that closes its answer after its last words keeps the connection for the next', async () => {
+test('a backend that closes its answer after the last event keeps the connection for the next call', async () => {
   const { server, connections } = lingering();
   const own = await Gateway.start({ yaml: catalogFor([`http://127.0.0.1:${server.port}/v1`]) });
   try {
@@ -133,7 +133,7 @@ function lingering() {
   return { server, connections: () => opened };
 }
 
-test('usage is asked of the backend always and shown only to who asked', async () => {
+test('usage is always requested from the backend and shown only to clients that asked', async () => {
   backend.script(() => streamed(['x'], { prompt: 1, completion: 1 }));
   const account = await gateway.account('1');
   const hidden = await (await gateway.chat(account.token, { stream: true })).text();
@@ -145,7 +145,7 @@ test('usage is asked of the backend always and shown only to who asked', async (
   expect(shown).toContain('"prompt_tokens":1');
 });
 
-test('a backend without usage: counted, flagged, and told to who asked', async () => {
+test('a backend without usage: counted, flagged, and reported to clients that asked', async () => {
   backend.script(() => streamed(['one', ' two', ' three']));
   const account = await gateway.account('1');
   const text = await (
@@ -188,7 +188,7 @@ describe('the client leaves', () => {
     });
   });
 
-  test('a whole answer is paid work: it is waited for and charged as used', async () => {
+  test('a whole answer is awaited and charged as used', async () => {
     const gate = Promise.withResolvers<void>();
     backend.script(async () => {
       await gate.promise;
@@ -254,7 +254,7 @@ describe('the backend fails', () => {
     expect(await charged(account)).toMatchObject({ outcome: 'upstream_failed', output_tokens: 1 });
   });
 
-  test('by an error event after content: ours reaches the client, its words do not', async () => {
+  test('by an error event after content: our error reaches the client, its message does not', async () => {
     const account = await gateway.account('1');
     const { stream, client } = await opened(account);
     stream.send('data: {"error":{"message":"key sk-backendsecret123456 is over quota"}}\n\n');
@@ -291,7 +291,7 @@ describe('the backend fails', () => {
     expect(await charged(account)).toMatchObject({ charged: 0, state: 'void' });
   });
 
-  test('by dripping for ever: the total deadline is honoured', async () => {
+  test('by sending slowly forever: cut off at the total deadline', async () => {
     const account = await gateway.account('1');
     const { stream, client } = await opened(account);
     const drip = setInterval(() => stream.send(chunk({ content: ' x' })), 100);
@@ -355,7 +355,7 @@ test('a token replaced in mid-stream: the stream finishes, the next request is r
   expect((await gateway.chat(fresh)).status).toBe(200);
 });
 
-test('a disabled account is refused at once while its stream goes on', async () => {
+test('a disabled account is refused at once while its stream continues', async () => {
   const account = await gateway.account('1');
   const { stream, client } = await opened(account);
   await gateway.tollgate.services.accounts.setStatus(account.id, 'disabled');

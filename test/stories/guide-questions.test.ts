@@ -100,7 +100,7 @@ describe('house-guide', () => {
     expect(new Set(questions).size).toBe(10);
   });
 
-  test.each(questions)('answers what is suggested: %s', async (question) => {
+  test.each(questions)('answers its suggestions: %s', async (question) => {
     expectAnswer(await answerTo(question), question);
   });
 
@@ -108,7 +108,7 @@ describe('house-guide', () => {
     expectAnswer(await answerTo(question), asSuggested);
   });
 
-  test('suggests these questions where it does not know', async () => {
+  test('suggests these questions if it does not know the answer', async () => {
     const text = await answerTo('What is the capital of France?');
     for (const question of questions) expect(text).toContain(`- ${question}`);
   });

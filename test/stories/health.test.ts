@@ -51,7 +51,7 @@ const calls = (): number[] => backends.map(({ calls: made }) => made.length);
 const alarms = (): string[] => gateway.log.filter((line) => line.includes('"level":"error"'));
 
 describe('a backend that is over its rate for one model', () => {
-  test('rests for that model alone: every other one is served', async () => {
+  test('is skipped for that model alone: every other one is served', async () => {
     refuseAsked(429, { 'retry-after': '120' });
     expect(await status('asked')).toBe(500);
     for (let round = 0; round < 5; round++) expect(await status('other')).toBe(200);
@@ -61,7 +61,7 @@ describe('a backend that is over its rate for one model', () => {
   });
 });
 
-describe('a refusal that a request earned by its own content', () => {
+describe('a refusal that the content of a request caused', () => {
   test.each([400, 403, 404, 409, 413, 415, 422])('%i says nothing about the backend', async (code) => {
     refuseAsked(code, { 'retry-after': '60' });
     for (let round = 0; round < 8; round++) await status('asked');
@@ -70,7 +70,7 @@ describe('a refusal that a request earned by its own content', () => {
     expect(await status('other')).toBe(200);
   });
 
-  test.each([403, 404])('%i is still asked of the next backend, and raises an alarm', async (code) => {
+  test.each([403, 404])('%i is still tried at the next backend, and raises an alarm', async (code) => {
     refuseAsked(code);
     expect(await status('asked', 'both')).toBe(200);
     expect(calls()).toEqual([1, 1]);
@@ -78,10 +78,13 @@ describe('a refusal that a request earned by its own content', () => {
     expect(alarms()[0]).toContain('"upstream":"b0"');
   });
 
-  test.each([400, 409, 413, 415, 422])('%i is the client’s own: no other backend is asked', async (code) => {
-    refuseAsked(code);
-    expect(await status('asked', 'both')).toBe(400);
-    expect(calls()).toEqual([1, 0]);
-    expect(alarms()).toEqual([]);
-  });
+  test.each([400, 409, 413, 415, 422])(
+    '%i is the client’s own error: no other backend is called',
+    async (code) => {
+      refuseAsked(code);
+      expect(await status('asked', 'both')).toBe(400);
+      expect(calls()).toEqual([1, 0]);
+      expect(alarms()).toEqual([]);
+    },
+  );
 });

@@ -71,7 +71,7 @@ async function leftAfter(events: string, until: string, path = '/api/public/v1/c
 describe('usage that the backend reported counts', () => {
   const hidden = usageEvent(20_000, 20_020);
 
-  test('when it came last: it is the charge, whoever ended the stream', async () => {
+  test('when it came last: it is charged, whichever side ended the stream', async () => {
     const events = chunk({ content: 'one' }) + chunk({}, 'stop') + hidden + chunk({ vendor: 'last' });
     expect(await leftAfter(events, '"last"')).toMatchObject({
       charged: nano(20_000, 20_020),
@@ -80,7 +80,7 @@ describe('usage that the backend reported counts', () => {
     });
   });
 
-  test('when it came with the text it counts, as some backends tell it with every chunk', async () => {
+  test('when it came with the text, as some backends send it with every chunk', async () => {
     const told = { usage: usage(500, 300) };
     const events =
       chunk({ content: 'one' }, null, { usage: usage(500, 100) }) + chunk({ content: ' two' }, null, told);
@@ -90,7 +90,7 @@ describe('usage that the backend reported counts', () => {
     });
   });
 
-  test('when text followed it: its input stands, its output is the least', async () => {
+  test('when text followed it: its input is charged, its output is the minimum', async () => {
     const early = chunk({ role: 'assistant', content: '' }, null, { usage: usage(7_000, 1) });
     const row = await leftAfter(early + chunk({ content: 'one' }) + chunk({ content: ' two' }), '" two"');
     expect(row).toMatchObject({ charged: nano(7_000, 2), usage_source: 'mixed' });
@@ -100,7 +100,7 @@ describe('usage that the backend reported counts', () => {
     });
   });
 
-  test('when it is zero although there is text, ours stands in its place, also where the answer is whole', async () => {
+  test('unless it is zero although there is text: then our count is charged, also for a whole answer', async () => {
     const account = await gateway.account('1');
     backend.script(() => completion('one two three', usage(0, 0)));
     const response = await gateway.chat(account.token);
@@ -135,7 +135,7 @@ describe('input counts once the backend has answered', () => {
     return { leave, pending };
   }
 
-  test('although nothing was said yet', async () => {
+  test('even without any content yet', async () => {
     const stream = openStream();
     backend.script(() => stream.response);
     const account = await gateway.account('1');
@@ -151,7 +151,7 @@ describe('input counts once the backend has answered', () => {
     });
   });
 
-  test('although the client left before that: a backend that has the request is waited for, not asked in vain', async () => {
+  test('even if the client left before that: the answer of a backend that has the request is awaited', async () => {
     const gate = Promise.withResolvers<void>();
     const stream = openStream();
     backend.script(async () => {
@@ -168,7 +168,7 @@ describe('input counts once the backend has answered', () => {
     expect(await onlyReceipt(account)).toMatchObject({ charged: nano(INPUT, 0), outcome: 'client_left' });
   });
 
-  test('but not where it refused, and no other backend is asked for a client that left', async () => {
+  test('but not if it refused, and no other backend is called for a client that left', async () => {
     const gate = Promise.withResolvers<void>();
     backend.script(async () => {
       await gate.promise;

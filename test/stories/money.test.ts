@@ -137,7 +137,7 @@ describe('what is charged', () => {
     expect((await gateway.money(account)).balance).toBe(980_000_000 as never);
   });
 
-  test('a cap that the balance cannot afford is lowered, told, and sent to the backend', async () => {
+  test('a cap that the balance does not cover is lowered, reported, and sent to the backend', async () => {
     backend.script(() => completion('x', usage(0, 1)));
     const account = await gateway.account('0.002');
     const response = await gateway.chat(account.token, { max_tokens: 50_000 });
@@ -157,7 +157,7 @@ describe('what is charged', () => {
     });
   });
 
-  test('money on hold is told apart from money that is gone', async () => {
+  test('money on hold is distinguished from spent money', async () => {
     const gate = Promise.withResolvers<void>();
     backend.script(async () => {
       await gate.promise;
@@ -235,7 +235,7 @@ describe('Idempotency-Key', () => {
     expect(await gateway.requests(account)).toHaveLength(1);
   });
 
-  test('a failure is not kept: the next try may fare better', async () => {
+  test('a failure is not stored: a retry may succeed', async () => {
     const account = await gateway.account('1');
     const init = key();
     backend.script(() => new Response('{}', { status: 400 }));

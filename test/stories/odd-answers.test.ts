@@ -82,7 +82,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     }
   });
 
-  test('a finish reason of any shape is charged all the same', async () => {
+  test('an answer with a finish reason of any shape is charged', async () => {
     for (const finish_reason of ODD_FINISH) {
       const message = { role: 'assistant', content: 'ok' };
       backend.script(() => completion('', usage(11, 2), { choices: [{ index: 0, message, finish_reason }] }));

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 /** An admin who may be the wrong person at the right desk, a provider, and the server that the keys must not reach. */
 describe.each(Object.entries(DATABASES))('provider keys on %s', (_name, database) => {
-  test('a session left open cannot publish a catalog, nor an older version of one, without the password', async () => {
+  test('an open session cannot publish a catalog, nor an older version of one, without the password', async () => {
     const scene = await open(database);
     const { admin } = scene;
     await storeKey(scene, 'PROVIDER_API_KEY', scene.provider.url);
@@ -35,7 +35,7 @@ describe.each(Object.entries(DATABASES))('provider keys on %s', (_name, database
     expect(scene.thief.heard()).toBe('');
   });
 
-  test('a key goes to the host it was entered for, and a redirect takes it nowhere', async () => {
+  test('a key is sent to the host it was entered for, and never along a redirect', async () => {
     const scene = await open(database);
     await storeKey(scene, 'PROVIDER_API_KEY', scene.provider.url);
     await publish(scene.admin, catalog(scene.provider.url));
@@ -68,7 +68,7 @@ describe.each(Object.entries(DATABASES))('provider keys on %s', (_name, database
     expect(provider.keys()).toEqual([KEY, KEY, KEY]);
   });
 
-  test('a backend that a key was not entered for is shown with the reason and is never asked', async () => {
+  test('a backend that a key was not entered for is shown with the reason and is never called', async () => {
     const scene = await open(database);
     const { admin, gateway, thief, provider } = scene;
     await storeKey(scene, 'PROVIDER_API_KEY', thief.url, 'sk-of-somebody-else');
@@ -86,7 +86,7 @@ describe.each(Object.entries(DATABASES))('provider keys on %s', (_name, database
     expect(gateway.log.join('\n')).toContain('provider_key_withheld');
   });
 
-  test('a key from the environment goes to its provider and to hosts that the operator listed', async () => {
+  test('a key from the environment is sent to its provider and to hosts that the operator listed', async () => {
     const provider = listen();
     const listed = `TEAM_API_KEY=${provider.url}, PLAIN_NAME`;
     const env = {

@@ -5,7 +5,7 @@ import example from '../../tollgate.example.yaml' with { type: 'text' };
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 
-test('a proxy is believed, and no longer believed, as soon as the file that says so has been read', async () => {
+test('a proxy is trusted or no longer trusted as soon as the file that says so has been read', async () => {
   const gateway = await Gateway.start({ yaml: example });
   const account = await gateway.account('1');
 

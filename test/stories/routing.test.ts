@@ -46,7 +46,7 @@ const calls = (): number[] => backends.map(({ calls: made }) => made.length);
 const lastReceipt = async () => (await gateway.requests(account)).at(-1)!;
 
 describe('order and weights', () => {
-  test('the first that can is asked, the others are not', async () => {
+  test('the first available one is called, the others are not', async () => {
     await start(3);
     for (const backend of backends) backend.script(ok);
     for (let round = 0; round < 10; round++) expect((await gateway.chat(account.token)).status).toBe(200);
@@ -67,7 +67,7 @@ describe('order and weights', () => {
   });
 });
 
-describe('falling over', () => {
+describe('failover', () => {
   test.each([500, 502, 503, 429, 401, 403, 404])(
     'a %i goes to the next backend; the receipt tells the story; one charge',
     async (status) => {
@@ -84,7 +84,7 @@ describe('falling over', () => {
     },
   );
 
-  test('a 400 is the client’s: no other backend is asked, its words are scrubbed, nothing is charged', async () => {
+  test('a 400 is the client’s error: no other backend is called, its message is redacted, nothing is charged', async () => {
     await start(2);
     backends[0]!.script(() =>
       Response.json(
@@ -103,14 +103,14 @@ describe('falling over', () => {
     expect(await lastReceipt()).toMatchObject({ charged: 0, state: 'void' });
   });
 
-  test('a backend that cannot be reached goes to the next', async () => {
+  test('an unreachable backend is followed by the next', async () => {
     await start(2);
     await backends[0]!.stop();
     backends[1]!.script(ok);
     expect((await gateway.chat(account.token)).status).toBe(200);
   });
 
-  test('a stream that begins with an error inside a 200 goes to the next, and the client sees a clean stream', async () => {
+  test('a stream that begins with an error inside a 200 is followed by the next, and the client sees a clean stream', async () => {
     await start(2);
     backends[0]!.script(() => eventStream('data: {"error":{"message":"overloaded"}}\n\n'));
     backends[1]!.script(() => streamed(['fine'], { prompt: 1, completion: 1 }));
@@ -131,7 +131,7 @@ describe('falling over', () => {
     expect(text).not.toContain('overloaded');
   });
 
-  test('a stream that is none (wrong type, garbage, empty) goes to the next', async () => {
+  test('an invalid stream (wrong type, garbage, empty) is followed by the next', async () => {
     await start(2);
     backends[1]!.script(() => streamed(['fine'], { prompt: 1, completion: 1 }));
     for (const wrong of [() => ok(), () => eventStream('data: <html>\n\n'), () => eventStream('')]) {
@@ -140,7 +140,7 @@ describe('falling over', () => {
     }
   });
 
-  test('a whole answer that is none (HTML, no choices, half JSON) goes to the next', async () => {
+  test('an invalid answer (HTML, no choices, half JSON) is followed by the next', async () => {
     await start(2);
     backends[1]!.script(ok);
     for (const wrong of ['<html>', '{}', '{"choices":[]}', '{"choices":[{']) {
@@ -149,7 +149,7 @@ describe('falling over', () => {
     }
   });
 
-  test('a slow start goes to the next', async () => {
+  test('a slow start is followed by the next', async () => {
     await start(2);
     backends[0]!.script(async () => {
       await Bun.sleep(1_500);
@@ -159,7 +159,7 @@ describe('falling over', () => {
     expect(await (await gateway.chat(account.token, { stream: true })).text()).toContain('fine');
   });
 
-  test('nothing is tried again once a word reached the client', async () => {
+  test('nothing is retried once content has reached the client', async () => {
     await start(2);
     backends[0]!.script(() => eventStream(chunk({ content: 'begun' })));
     backends[1]!.script(() => streamed(['other']));
@@ -169,7 +169,7 @@ describe('falling over', () => {
     expect(calls()).toEqual([1, 0]);
   });
 
-  test('a redirect is not followed, and our key stays home', async () => {
+  test('a redirect is not followed, and our key is not sent along', async () => {
     await start(2);
     const thief = new ScriptedBackend();
     backends[0]!.script(() => Response.redirect(`${thief.baseUrl}/chat/completions`, 307));
@@ -180,7 +180,7 @@ describe('falling over', () => {
   });
 });
 
-describe('no backend can', () => {
+describe('no backend can serve', () => {
   test.each([
     [500, 'upstream_error'],
     [429, 'upstream_error'],
@@ -217,7 +217,7 @@ describe('no backend can', () => {
 });
 
 describe('health', () => {
-  test('after failures the breaker leaves the backend alone; then one probe decides', async () => {
+  test('after failures the breaker opens; then one probe decides', async () => {
     await start(2);
     backends[0]!.script(fails(500));
     backends[1]!.script(ok);
@@ -245,7 +245,7 @@ describe('health', () => {
     expect(calls()).toEqual([1, 5]);
   });
 
-  test('when everything fails the backends see at most a tenth more than the clients sent, and a reserve', async () => {
+  test('when everything fails, the backends get at most a tenth more than the clients sent, plus a reserve', async () => {
     await start(3);
     for (const backend of backends) backend.script(fails(404));
     await Promise.all(Array.from({ length: 100 }, async () => (await gateway.chat(account.token)).text()));

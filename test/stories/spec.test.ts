@@ -55,7 +55,7 @@ describe('2.1 endpoints', () => {
     }
   });
 
-  test.each(IMAGE_CODES)('%s answers with an image that is one', async (code) => {
+  test.each(IMAGE_CODES)('%s answers with a valid image', async (code) => {
     const [first] = (await (
       await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, { token: account.token })
     ).json()) as Json[];
@@ -98,7 +98,7 @@ describe('2.2 model entries', () => {
     }
   });
 
-  test('several lists exist, so that source_table means something', async () => {
+  test('there are several lists, so that source_table is meaningful', async () => {
     const lists = new Set<string>();
     for (const code of ALL_CODES) {
       const response = await gateway.fetch(`/api/public/v1/endpoints/${code}/models`, {
@@ -137,7 +137,7 @@ describe('2.3–2.5 chat', () => {
     expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
   });
 
-  test('endpoint and endpoint_code are one field under two names', async () => {
+  test('endpoint and endpoint_code are two names of one field', async () => {
     expect((await chat({ endpoint: undefined, endpoint_code: 'svc_chat' })).status).toBe(200);
     expect((await chat({ endpoint: 'svc_chat', endpoint_code: 'svc_chat' })).status).toBe(200);
     expect((await chat({ endpoint: 'svc_chat', endpoint_code: 'svcv1_chat' })).status).toBe(400);
@@ -201,7 +201,7 @@ describe('2.3–2.5 chat', () => {
     expect(['invalid_field', 'missing_field']).toContain(String((await errorOf(response))['code']));
   });
 
-  test.each(['system', 'developer', 'user', 'assistant', 'tool'])('role %s is taken', async (role) => {
+  test.each(['system', 'developer', 'user', 'assistant', 'tool'])('role %s is accepted', async (role) => {
     const extra = role === 'tool' ? { tool_call_id: 'call_1' } : {};
     const messages = [
       { role, content: 'words', ...extra },
@@ -233,15 +233,15 @@ describe('2.3–2.5 chat', () => {
     ).toBe(200);
   });
 
-  test('unknown fields are no mistake', async () => {
+  test('unknown fields are accepted', async () => {
     expect((await chat({ brand_new_field: { deep: [1, 2] } })).status).toBe(200);
   });
 
-  test('the model may carry the endpoint: code/model', async () => {
+  test('the model may contain the endpoint: code/model', async () => {
     expect((await chat({ endpoint: undefined, model: 'svc_chat/house-echo' })).status).toBe(200);
   });
 
-  test('a wrong selector is told apart: unknown code, wrong kind, unknown model', async () => {
+  test('wrong selectors are distinguished: unknown code, wrong kind, unknown model', async () => {
     expect((await errorOf(await chat({ endpoint: 'svc_none' })))['code']).toBe('unknown_endpoint');
     expect((await errorOf(await chat({ endpoint: 'svc_tgter' })))['code']).toBe('unsupported_endpoint');
     expect((await errorOf(await chat({ model: 'no-such-model' })))['code']).toBe('unsupported_model');
@@ -252,7 +252,7 @@ describe('2.3–2.5 chat', () => {
 });
 
 describe('streaming', () => {
-  test('chunks, then [DONE]; usage only for those who ask', async () => {
+  test('chunks, then [DONE]; usage only on request', async () => {
     const plain = await (await chat({ stream: true })).text();
     const events = plain
       .split('\n\n')
@@ -286,7 +286,7 @@ describe('2.6 images', () => {
     expect(Buffer.from(String(inline.data[0]?.['b64_json']), 'base64').subarray(1, 4).toString()).toBe('PNG');
   });
 
-  test('n images in the size that was asked for', async () => {
+  test('n images in the requested size', async () => {
     const { data } = (await body(await image({ n: 2, size: '512x512', response_format: 'b64_json' }))) as {
       data: { b64_json: string }[];
     };
@@ -313,13 +313,13 @@ describe('2.6 images', () => {
     expect((await errorOf(response))['param']).toBe(param);
   });
 
-  test('a chat endpoint does not do images', async () => {
+  test('a chat endpoint does not generate images', async () => {
     const response = await image({ endpoint_code: 'svc_chat' });
     expect(response.status).toBe(400);
     expect((await errorOf(response))['code']).toBe('unsupported_endpoint');
   });
 
-  test('a link is signed and good for nobody who changes it', async () => {
+  test('a link is signed and invalid once it is changed', async () => {
     const { data } = (await body(await image())) as { data: { url: string }[] };
     const url = new URL(data[0]?.url ?? '');
     url.searchParams.set('expires', String(Number(url.searchParams.get('expires')) + 1));
@@ -335,7 +335,7 @@ describe('5 authentication', () => {
     expect((await gateway.fetch(`${path}?token=${account.token}`)).status).toBe(200);
   });
 
-  test('a missing token and a wrong one are told apart, both 401', async () => {
+  test('a missing token and a wrong one have different codes, both 401', async () => {
     const missing = await chat({}, undefined);
     const none = await gateway.chat(undefined, { model: 'house-echo' });
     expect(none.status).toBe(401);
@@ -364,7 +364,7 @@ describe('5 authentication', () => {
     }
   });
 
-  test('two tokens that differ are refused, two that agree are one', async () => {
+  test('two different tokens are refused, two equal ones count as one', async () => {
     const path = '/api/public/v1/account';
     expect(
       (await gateway.fetch(path, { token: account.token, headers: { 'x-api-key': account.token } })).status,
@@ -425,7 +425,7 @@ describe('7 errors', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  test('500 when the backend cannot, in our words', async () => {
+  test('500 when the backend fails, with our own message', async () => {
     const response = await chat({ messages: [{ role: 'user', content: '/error 500' }] });
     expect(response.status).toBe(500);
     expect(await errorOf(response)).toMatchObject({ code: 'upstream_error', type: 'server_error' });
@@ -484,7 +484,7 @@ describe('8 limits and headers', () => {
     }
   });
 
-  test('the account tells balance, holds, limits and usage', async () => {
+  test('the account shows balance, holds, limits and usage', async () => {
     const owner = await gateway.account('5');
     await chat({}, owner.token);
     const view = await body(await gateway.fetch('/api/public/v1/account', { token: owner.token }));
@@ -561,12 +561,12 @@ describe('8 limits and headers', () => {
 });
 
 describe('transport', () => {
-  test('slashes too many, trailing slashes and unknown query are forgiven', async () => {
+  test('extra slashes, trailing slashes and unknown query parameters are accepted', async () => {
     expect((await gateway.fetch('//api/public//v1/models?beta=true')).status).toBe(200);
     expect((await gateway.fetch('/api/public/v1/models/')).status).toBe(200);
   });
 
-  test('browsers may ask from anywhere', async () => {
+  test('browsers may call from any origin', async () => {
     const preflight = await gateway.fetch('/api/public/v1/chat/completions', {
       method: 'OPTIONS',
       headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
@@ -577,7 +577,7 @@ describe('transport', () => {
     expect((await chat()).headers.get('access-control-allow-origin')).toBe('*');
   });
 
-  test('a body over 20 MB, nested beyond reason or not UTF-8 is 400', async () => {
+  test('a body over 20 MB, nested too deeply or not UTF-8 is 400', async () => {
     const send = (raw: string | Uint8Array<ArrayBuffer>) =>
       gateway.fetch('/api/public/v1/chat/completions', { method: 'POST', token: account.token, body: raw });
     expect((await errorOf(await send('x'.repeat(20 * 1_048_576 + 1))))['code']).toBe('request_too_large');
@@ -592,7 +592,7 @@ describe('transport', () => {
     expect(gateway.log.join('\n')).not.toContain(account.token);
   });
 
-  test('afterwards the books are right and nothing is held', async () => {
+  test('afterwards the ledger is consistent and nothing is held', async () => {
     expect((await gateway.verify()).breaches).toEqual([]);
     expect((await gateway.money(account)).held).toBe(0 as never);
   });

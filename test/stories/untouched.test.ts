@@ -41,7 +41,7 @@ const usage = {
   output_tokens: 7,
 };
 
-test('a whole answer comes back as the backend wrote it, and is charged by its own usage', async () => {
+test('a whole answer is returned as the backend wrote it, and is charged by its own usage', async () => {
   const answer = {
     id: 'msg_backend',
     type: 'message',
@@ -120,7 +120,7 @@ const events = [
 ] as const;
 const wire = events.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join('');
 
-test('a stream comes back event for event, and is charged by its own usage', async () => {
+test('a stream is returned event for event, and is charged by its own usage', async () => {
   backend.script(() => eventStream(wire));
   const response = await gateway.post('/v1/messages', account.token, { ...body, stream: true });
   expect(await response.text()).toBe(wire);

@@ -2,7 +2,7 @@ import { useWidth } from './size.ts';
 
 interface SparklineProps {
   readonly values: readonly number[];
-  /** What the line says, in words; the drawing itself is not read out. */
+  /** The text alternative of the line; the drawing itself is not read out. */
   readonly label: string;
   readonly height?: number;
 }

@@ -123,7 +123,7 @@ function Drawing({ series, bars, formatTick, onOpen, height, width, active, setA
               <text
                 x={index === bars.length - 1 ? Math.min(x + slot / 2 + 20, width) : x + slot / 2}
                 y={height - 5}
-                // The last label would run out of the picture on narrow screens.
+                // On narrow screens the last label would be clipped.
                 textAnchor={index === bars.length - 1 ? 'end' : 'middle'}
                 fill="var(--c-ink-3)"
               >
@@ -151,7 +151,7 @@ function Stack({ bar, x, thick, y, colours }: StackProps) {
     const base = below;
     below += part.value;
     const height = y(base) - y(below);
-    // A hairline between the pieces keeps neighbours apart for those who do not see the colours.
+    // A hairline between the pieces separates neighbours for readers who cannot tell the colours apart.
     return height <= 0 ? null : (
       <rect
         key={part.series}

@@ -5,13 +5,13 @@ import { useConfirmed } from './confirm.ts';
 
 interface ActionOptions<Result> {
   readonly onDone?: (result: Result) => void;
-  /** Reads that the action makes stale. */
+  /** Queries that the action makes stale. */
   readonly refresh?: readonly (ConsoleRoute & `GET ${string}`)[];
-  /** Reads to repeat when the server says that they are behind. */
+  /** Queries to repeat when the server says that they are outdated. */
   readonly refreshOnConflict?: readonly (ConsoleRoute & `GET ${string}`)[];
 }
 
-/** Something a person does: asks for the password first where the server wants it, then refreshes what it changed. */
+/** A user's action: asks for the password first if the server requires it, then refreshes what it changed. */
 export function useAction<Result, Input = void>(
   act: (input: Input) => Promise<Result>,
   { onDone, refresh = [], refreshOnConflict = [] }: ActionOptions<Result> = {},

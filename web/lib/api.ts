@@ -10,7 +10,7 @@ import type {
   QueryOf,
 } from '../../src/console/contract.ts';
 
-/** A refusal of the console's API, in the words of the server. `network` means that no answer came at all. */
+/** An error of the console's API, with the server's message. `network` means that there was no answer. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,

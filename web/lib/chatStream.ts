@@ -50,7 +50,7 @@ function* partsOf(chunk: PlaygroundChunk): Generator<ChatPart> {
   if (choice.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
 }
 
-/** After a stop the stream is gone; the receipt settles a moment later and is asked for. */
+/** After a stop the stream is gone; the receipt is settled a moment later and fetched then. */
 export async function settledReceipt(requestId: string): Promise<PlaygroundReceipt | undefined> {
   for (let attempt = 0; attempt < 5; attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 300 * 2 ** attempt));

@@ -42,7 +42,7 @@ export async function chooseLanguage(language: Language): Promise<void> {
   document.documentElement.lang = language;
 }
 
-/** Follows the account, unless this device has a choice of its own. */
+/** Follows the account, unless this device has its own setting. */
 export async function adoptLanguage(language: string): Promise<void> {
   if (readStored(KEY) === undefined && isLanguage(language) && language !== i18next.language)
     await chooseLanguage(language);

@@ -5,7 +5,7 @@ export function formatUsd(amount: Usd, language: string, options: UsdOptions = {
   return formatter(language, options).format(literal(amount));
 }
 
-/** The same text in pieces: to the cent, the digits beyond it (shown quieter), and what follows them. */
+/** The same text in pieces: to the cent, the digits beyond it (shown fainter), and what follows them. */
 export function usdParts(
   amount: Usd,
   language: string,
@@ -25,7 +25,7 @@ export function usdParts(
 }
 
 export interface UsdOptions {
-  /** Fewer digits where space is scarce (axes, legends); never where an amount is owed. */
+  /** Fewer digits where space is scarce (axes, legends); never for an amount that is owed. */
   readonly digits?: number;
   readonly sign?: boolean;
   /** Another currency's code, for amounts already converted. */
@@ -50,7 +50,7 @@ export function addUsd(left: Usd, right: Usd): Usd {
   );
 }
 
-/** Reads what a person typed as dollars; both decimal marks are understood. Undefined if it is no amount. */
+/** Reads an amount of dollars as typed; accepts both decimal marks. Undefined if it is not an amount. */
 export function parseUsd(text: string): Usd | undefined {
   const match = /^(-?)\$?\s*(\d{1,7})(?:[.,](\d{1,9}))?\s*\$?$/.exec(text.trim());
   if (!match) return undefined;

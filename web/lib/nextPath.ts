@@ -4,7 +4,7 @@ export function nextPath(): string {
   return isOwnPath(wanted) ? wanted : '/app';
 }
 
-/** The sign-in page, with the way back to where the person is now. */
+/** The sign-in page, with the path to return to. */
 export function signInHref(): string {
   const here = location.pathname + location.search;
   return here === '/app' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(here)}`;

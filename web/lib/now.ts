@@ -6,7 +6,7 @@ let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
-/** The present, as one clock for the whole page that moves on every few seconds. */
+/** The current time, as one clock for the whole page that advances every few seconds. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }

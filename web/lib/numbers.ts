@@ -26,7 +26,7 @@ export function formatPercent(share: number, language: string): string {
   }).format(share);
 }
 
-/** 84 ms, 1.24 s, 3 min 12 s: three digits at most, because nobody compares more. */
+/** 84 ms, 1.24 s, 3 min 12 s: at most three digits. */
 export function formatDuration(milliseconds: number, language: string): string {
   if (milliseconds < 1000)
     return `${formatter(language, { maximumFractionDigits: 0 }).format(milliseconds)} ms`;

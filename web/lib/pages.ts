@@ -9,11 +9,13 @@ type PagedRoute = {
 interface PagesOptions {
   readonly query?: Record<string, string | undefined>;
   readonly limit?: number;
-  /** Fetches the first pages again and again, for a live list. */
+  /** Refetches the first pages periodically, for a live list. */
   readonly refetchInterval?: number | false;
 }
 
-/** A list by keyset: each page begins where the one before ended, however much arrives meanwhile. */
+/**
+ * A list with keyset pagination: each page begins where the previous one ended, however much is added in the meantime.
+ */
 export function usePages<Key extends PagedRoute>(
   route: Key,
   { query = {}, limit = 50, refetchInterval = false }: PagesOptions = {},

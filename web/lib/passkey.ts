@@ -10,18 +10,21 @@ import {
   type RegistrationResponseJSON,
 } from '@simplewebauthn/browser';
 
-/** Why there are no passkeys here: the browser has none, or the address is a number, and a passkey belongs to a name. */
+/**
+ * Why there are no passkeys here: the browser does not support them, or the address is an IP address, and a passkey
+ * needs a host name.
+ */
 export function passkeysMissing(): 'browser' | 'name' | undefined {
   if (!isSecureContext || !browserSupportsWebAuthn()) return 'browser';
   return /^[\d.]+$|:/.test(location.hostname.replace(/^\[/, '')) ? 'name' : undefined;
 }
 
-/** Whether the browser can offer passkeys in the e-mail field, among what it fills in. */
+/** Whether the browser can offer passkeys in the autofill of the e-mail field. */
 export async function canOfferInField(): Promise<boolean> {
   return !passkeysMissing() && (await browserSupportsWebAuthnAutofill());
 }
 
-/** The person closed the browser's dialog, or let it time out. */
+/** The user closed the browser's dialog, or it timed out. */
 export class PasskeyCancelled extends Error {}
 
 /** This device, or this password manager, has a passkey for the account already. */
@@ -34,7 +37,7 @@ export async function createPasskey(
 }
 
 export interface AskOptions {
-  /** Offered in the e-mail field, without a dialog, for as long as the signal lets it. */
+  /** Offered in the e-mail field, without a dialog, until the signal aborts. */
   readonly inField: boolean;
   readonly signal: AbortSignal;
 }

@@ -3,7 +3,7 @@ import type { SignedInUser } from '../../src/console/contract.ts';
 import { adoptLanguage } from './i18n.ts';
 import { adoptTheme } from './theme.ts';
 
-/** On a device that has no choice of its own, the account's language and theme hold. */
+/** On a device without its own settings, the account's language and theme apply. */
 export function usePreferencesOf(user: SignedInUser | null | undefined): void {
   const theme = user?.theme;
   const language = user?.language;

@@ -8,7 +8,7 @@ export function makeQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({
       onError: (error) => {
-        // The session ended elsewhere: asking again brings up the sign-in page with the way back.
+        // The session ended elsewhere: refetching it shows the sign-in page with the path to return to.
         if (error instanceof ApiError && error.code === 'unauthenticated') void refreshSession(client);
       },
     }),
@@ -27,7 +27,7 @@ export async function refreshSession(client: QueryClient): Promise<void> {
   await client.invalidateQueries({ queryKey: SESSION_KEY });
 }
 
-/** Nothing of one account may be seen by the next: loading the page anew forgets all that was in memory. */
+/** Nothing of one account may be visible to the next: reloading the page clears the memory. */
 export function leaveAll(): void {
   location.assign('/sign-in');
 }

@@ -1,4 +1,4 @@
-/** A key nobody guesses and nobody makes twice; works on plain HTTP too, where `randomUUID` is missing. */
+/** A random key that cannot be guessed; also works on plain HTTP, where `randomUUID` is missing. */
 export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

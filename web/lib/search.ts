@@ -2,12 +2,12 @@ import { useLocation, useSearch } from 'wouter';
 
 export type SearchState = Readonly<Record<string, string>>;
 
-/** Filters live in the address: they survive a reload and can be sent to somebody. Empty values are left out. */
+/** Filters are in the URL: they survive a reload and can be shared. Empty values are left out. */
 export function useSearchState(): [
   state: SearchState,
   change: (next: Record<string, string | undefined>) => void,
 ] {
-  // The router's own copy is decoded half; what the browser has is exact. The hook is there to hear of changes.
+  // The router's own copy is only partly decoded; the browser's is exact. The hook only subscribes to changes.
   useSearch();
   const [path, navigate] = useLocation();
   const state = Object.fromEntries(new URLSearchParams(location.search));

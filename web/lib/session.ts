@@ -20,13 +20,13 @@ export function useSite(): SessionState['site'] | undefined {
   return useSession().data?.site;
 }
 
-/** Leaves, and forgets everything that was shown. */
+/** Signs out and clears everything that was shown. */
 export async function signOut(): Promise<void> {
   await callAuth('POST /api/auth/sign-out', {});
   leaveAll();
 }
 
-/** Somebody else signed in on this tab: what the one before left in memory must go. */
+/** Another user signed in on this tab: what the previous one left in memory must go. */
 export function useFreshStart(): void {
   const accountId = useSession().data?.user?.accountId;
   const before = useRef(accountId);

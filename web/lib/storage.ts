@@ -1,4 +1,4 @@
-/** Browsers may forbid storage altogether; a preference that cannot be kept is not worth an error. */
+/** Browsers may forbid storage; a preference that cannot be stored is not worth an error. */
 export function readStored(key: string): string | undefined {
   try {
     return localStorage.getItem(key) ?? undefined;
@@ -12,6 +12,6 @@ export function writeStored(key: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, value);
   } catch {
-    // Full or forbidden: the choice lasts for this page only.
+    // Full or forbidden: the setting lasts for this page only.
   }
 }

@@ -1,7 +1,7 @@
 /** A value that outlives the components which show it; made for `useSyncExternalStore`. */
 export interface Store<Value extends object> {
   readonly get: () => Value;
-  /** With `soon`, listeners hear of it together with what follows in the next moment. */
+  /** With `soon`, listeners are notified together with what follows in the next moment. */
   readonly change: (next: Partial<Value>, soon?: boolean) => void;
   readonly subscribe: (listener: () => void) => () => void;
 }
@@ -21,7 +21,7 @@ export function makeStore<Value extends object>(initial: Value): Store<Value> {
     get: () => value,
     change: (next, soon = false) => {
       value = { ...value, ...next };
-      // Tokens come faster than a screen is drawn; a burst of them is shown together.
+      // Tokens arrive faster than the screen is drawn, so a burst of them is shown together.
       if (!soon) tell();
       else timer ??= setTimeout(tell, SOON_MS);
     },

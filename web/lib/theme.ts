@@ -20,7 +20,7 @@ export function chooseTheme(choice: ThemeChoice): void {
   apply();
 }
 
-/** Follows the account, unless this device has a choice of its own. */
+/** Follows the account, unless this device has its own setting. */
 export function adoptTheme(choice: ThemeChoice): void {
   if (readStored(KEY) === undefined && choice !== 'system') chooseTheme(choice);
 }

@@ -1,4 +1,6 @@
-/** Pages of one chunk: whoever opens one of them will open the others, and many small files load slower than one. */
+/**
+ * Pages of one chunk: users who open one of them usually open the others, and many small files load slower than one.
+ */
 export { default as BillingPage } from './billing/BillingPage.tsx';
 export { default as ImagesPage } from './images/ImagesPage.tsx';
 export { default as KeyPage } from './key/KeyPage.tsx';

@@ -9,7 +9,7 @@ import { LinkButton } from '../ui/Button.tsx';
 
 const FRESH_MS = 15_000;
 
-/** What the owner must know before anything else: no money, little money, a token that was seen in the open. */
+/** What the owner must know first: no money, little money, an exposed token. */
 export function Banner() {
   const { t, i18n } = useTranslation();
   const overview = useApi('GET /api/console/overview', undefined, { staleTime: FRESH_MS }).data;
@@ -29,7 +29,7 @@ export function Banner() {
       </Strip>
     );
   }
-  // Not an alarm: a new account begins empty, and its first steps say what to do.
+  // Not an alarm: a new account starts empty, and its first steps say what to do.
   if (isNew(overview)) return null;
   if (isOut(overview)) {
     const limited = overview.binding.kind === 'monthly_limit';
@@ -81,7 +81,7 @@ interface StripProps {
   readonly tone: 'warn' | 'bad';
   readonly children: ReactNode;
   readonly action: ReactNode;
-  /** The bar is down: nothing passes. */
+  /** The barrier is down: requests are refused. */
   readonly gate?: boolean;
 }
 

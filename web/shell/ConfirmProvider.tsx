@@ -14,7 +14,7 @@ interface Waiting {
   readonly giveUp: () => void;
 }
 
-/** Sensitive actions want the password again; whichever page they are on, this asks for it. */
+/** Sensitive actions require the password again; this asks for it, on whichever page. */
 export function ConfirmProvider({ children }: { children: ReactNode }) {
   const [waiting, setWaiting] = useState<Waiting>();
   const [confirmed] = useState(() => makeConfirmed(setWaiting));

@@ -7,14 +7,14 @@ interface AskDialogProps {
   readonly open: boolean;
   readonly title: string;
   readonly children: ReactNode;
-  /** Names the deed, never just "OK". */
+  /** Names the action, never just "OK". */
   readonly go: string;
   readonly onGo: () => void;
   readonly onClose: () => void;
   readonly kind?: 'danger' | 'primary';
 }
 
-/** Are you sure: says what will happen, and asks. */
+/** A confirmation: says what will happen, and asks. */
 export function AskDialog({ open, title, children, go, onGo, onClose, kind = 'danger' }: AskDialogProps) {
   const { t } = useTranslation();
   return (

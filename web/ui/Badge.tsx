@@ -25,7 +25,7 @@ export function Badge({
   );
 }
 
-/** State is told by shape as well as colour: a ring is waiting, a disc is good, a bar across is bad. */
+/** State is shown by shape as well as colour: a ring is waiting, a disc is good, a bar across is bad. */
 export function Dot({ tone, label, pulse }: { tone: Tone; label: string; pulse?: boolean }) {
   return (
     <span

@@ -6,7 +6,7 @@ import { Code } from './Code.tsx';
 
 const PLUGINS = [remarkGfm];
 
-/** Output of models is hostile: raw HTML is dropped, addresses are filtered, and no picture is fetched from anywhere. */
+/** Output of models is hostile: raw HTML is dropped, URLs are filtered, and no image is fetched from anywhere. */
 export default function MarkdownRendered({ text, document = false }: { text: string; document?: boolean }) {
   return (
     <div className="prose">

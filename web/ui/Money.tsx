@@ -8,7 +8,7 @@ interface MoneyProps {
   readonly usd: Usd;
   readonly sign?: boolean;
   readonly className?: string;
-  /** Shows every digit at the same strength, where the small ones are the point. */
+  /** Shows every digit at the same strength, for when the small ones matter. */
   readonly plain?: boolean;
   /** Rounds for a summary; the exact amount is in the tooltip. */
   readonly digits?: number;

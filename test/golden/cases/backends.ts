@@ -23,7 +23,7 @@ async function providerCases(wire: Wire): Promise<GoldenCase[]> {
   const cases: GoldenCase[] = [];
   for (const kind of KINDS) {
     cases.push({ name: name(kind), replies: [await whole(wire, kind)], steps: v1(REQUESTS[kind]) });
-    // What is cached shows in the usage, which a stream tells no other way.
+    // Cached tokens are visible only in the usage of a stream.
     if (kind === 'cached') continue;
     const streamed = [await stream(wire, kind)];
     cases.push({ name: name(`${kind}-streamed`), replies: streamed, steps: v1(REQUESTS[kind], true) });
@@ -62,7 +62,7 @@ async function stream(wire: Wire, name: string): Promise<Reply> {
   return { headers: { 'content-type': wire.streamType }, body };
 }
 
-/** Gemini may name its calls or not; where it does not, the AI SDK draws a name, and no two runs would be alike. */
+/** Gemini may name its calls or not; if it does not, the AI SDK generates a name, which would differ in each run. */
 function withCallIds(text: string): string {
   let count = 0;
   return text.replace(/"functionCall":\s*\{/g, (found) => `${found}"id":"call_${++count}",`);
@@ -189,7 +189,7 @@ const WEATHER = {
   function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
 };
 
-/** House-echo does what it is told to. House-guide answers from the guides, which change, so it is not recorded. */
+/** House-echo does what it is told. House-guide answers from the guides, which change, so it is not recorded. */
 function house(): GoldenCase[] {
   const says = (what: string, content: string, fields: Record<string, unknown> = {}): GoldenCase => {
     const asked = { messages: [{ role: 'user', content }], ...fields };

@@ -23,10 +23,10 @@ export interface Dialect {
   readonly path: string;
   /** A request for this endpoint and model, with more fields. */
   ask(more?: Record<string, unknown>, route?: Route): Record<string, unknown>;
-  /** The fields by which each kind of request is told in this dialect. */
+  /** The fields that express each kind of request in this dialect. */
   readonly kinds: Readonly<Record<string, Record<string, unknown>>>;
   readonly capField: string;
-  /** Its answers and errors are made by what makes another dialect's, so not every case is repeated. */
+  /** Its answers and errors are produced by another dialect's code, so not every case is repeated. */
   readonly isTwin?: boolean;
 }
 

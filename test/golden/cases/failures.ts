@@ -95,7 +95,10 @@ export function failureCases(): GoldenCase[] {
 const TWIN_FAILURES = /^(?:backend-error|backend-rejects|error-inside-streamed|cut-streamed)$/;
 const WHOLE_FAILURES = /^(?:backend-error|backend-rejects|backend-rate-limit|backend-context-exceeded)$/;
 
-/** Before an answer begins, failures are told in one place for all dialects; in a stream each dialect has its own way. */
+/**
+ * Before an answer begins, failures are reported by the same code for all dialects; in a stream each dialect has its
+ * own way.
+ */
 function failingFor(dialect: Dialect): readonly Failing[] {
   if (dialect === PUBLIC_CHAT) return FAILING;
   if (dialect.isTwin) return FAILING.filter(({ name }) => TWIN_FAILURES.test(name));
@@ -112,7 +115,7 @@ function failingCase(dialect: Dialect, { name, stream = false, replies, during }
   };
 }
 
-/** Two backends, the second for when the first fails before it has said anything. */
+/** Two backends, the second for when the first fails before it has answered. */
 function spares(): GoldenCase[] {
   const route = { endpoint: 'spare_chat', model: 'spare' };
   const spare = (name: string, stream: boolean, replies: readonly Reply[]): GoldenCase => ({

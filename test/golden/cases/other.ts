@@ -4,7 +4,7 @@ import { headerOf, type Message } from '../message.ts';
 import { BEARER, get, MESSAGES, post, PUBLIC_CHAT, V1_CHAT } from './dialects.ts';
 import { ANSWERS, failure, jsonReply, PIXEL } from './replies.ts';
 
-/** Everything but chat: models, account, receipts, token counts, embeddings, images, and what is no operation. */
+/** Everything but chat: models, account, receipts, token counts, embeddings, images, and unknown paths. */
 export function otherCases(): GoldenCase[] {
   return [
     ...lookups(),
@@ -213,7 +213,7 @@ function images(): GoldenCase[] {
       asked('house-refuses-format', { ...route('house_image', 'house-paint'), output_format: 'webp' }),
     ];
   });
-  // The two paths differ in how they name a model and in nothing else.
+  // The two paths differ only in how they name a model.
   return all.filter(
     ({ name }) =>
       !/^v1-images\/(?!link|base64|price|no-prompt|unsupported|without|insufficient|backend-error)/.test(
@@ -256,7 +256,7 @@ function edits(): GoldenCase[] {
   ];
 }
 
-/** Links to pictures, which need no token. */
+/** Links to images, which need no token. */
 function links(): GoldenCase[] {
   const make = post('/v1/images/generations', { model: 'svc_tgter/p', prompt: 'a gate' });
   const follow =

@@ -14,12 +14,12 @@ import {
 } from './dialects.ts';
 import { ANSWERS, FIRST, eventsReply, completion } from './replies.ts';
 
-/** Dialects that read bodies and word errors as the public chat does: one case of each error is enough. */
+/** Dialects that read bodies and report errors like the public chat: one case of each error is enough. */
 const WORDED_ALIKE: ReadonlySet<Dialect> = new Set([V1_CHAT, RESPONSES]);
 const ESSENTIAL =
   /\/(?:not-json|nothing-given|unknown-endpoint|unsupported-model|context-exceeded|no-token|mistyped-token)$/;
 
-/** Requests that are refused before any backend is asked, and those that wait for others. */
+/** Requests that are refused before any backend is called, and those that wait for others. */
 export function refusalCases(): GoldenCase[] {
   return [
     ...DIALECTS.flatMap((dialect) => [

@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next';
 import { useSite } from '../../lib/session.ts';
 import { Contact } from '../../ui/Contact.tsx';
 
-/** Nobody gets a link by mail here: the operator makes it, so the page says whom to ask. */
+/** Tollgate sends no mail: the operator makes the link, so the page says whom to ask. */
 export function ForgotPassword() {
   const { t } = useTranslation();
   const contact = useSite()?.contact;

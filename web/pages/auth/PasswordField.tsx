@@ -10,7 +10,7 @@ interface PasswordFieldProps {
   readonly autoFocus?: boolean;
 }
 
-/** A password that is being chosen: the rules are the server's, told before it is sent. */
+/** A new password: the server's rules are shown before it is sent. */
 export function NewPasswordField({ value, onChange, label, error, autoFocus = false }: PasswordFieldProps) {
   const { t } = useTranslation();
   return (

@@ -14,7 +14,7 @@ import { ErrorState, FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { NewPasswordField } from './PasswordField.tsx';
 
-/** Where a reset link leads: a new password, once. */
+/** The page of a reset link: a new password, once. */
 export default function ResetPasswordPage() {
   const { t } = useTranslation();
   const token = useLinkToken();
@@ -54,7 +54,7 @@ function NewPassword({ token, email, onDone }: NewPasswordProps) {
     async () => await call('POST /api/console/password-reset', { body: { token, password } }),
     {
       onDone: () => {
-        // What is used up need not stay in the address bar and the history.
+        // A used token should not stay in the address bar and the history.
         history.replaceState(null, '', location.pathname);
         onDone();
         void refreshSession(client);

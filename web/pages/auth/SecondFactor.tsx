@@ -8,7 +8,7 @@ import { FormError } from '../../ui/States.tsx';
 import { AuthFrame } from './AuthFrame.tsx';
 import { Form } from '../../ui/Form.tsx';
 
-/** The password was right; now the code of the app, or one of the codes kept for the day the phone is gone. */
+/** The password was right; now the code of the app, or a backup code. */
 export function SecondFactor({ onDone, onStartOver }: { onDone: () => void; onStartOver: () => void }) {
   const { t } = useTranslation();
   const [backup, setBackup] = useState(false);

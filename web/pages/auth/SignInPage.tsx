@@ -24,7 +24,7 @@ export default function SignInPage() {
   const session = useSession().data;
   const { search } = location;
   const [needsCode, setNeedsCode] = useState(false);
-  // A session makes this page redirect to where the person was going.
+  // With a session, this page redirects to where the user was going.
   const entered = (): void => void refreshSession(client);
   if (needsCode) return <SecondFactor onDone={entered} onStartOver={() => setNeedsCode(false)} />;
   const signUpHref = `/sign-up${search}`;

@@ -7,12 +7,12 @@ import { ApiError, callAuth } from '../../lib/api.ts';
 import { askForPasskey, canOfferInField, PasskeyCancelled, type AskOptions } from '../../lib/passkey.ts';
 import { refreshSession } from '../../lib/query.ts';
 
-/** A challenge is good for five minutes; a page that stays open longer asks for another. */
+/** A challenge is valid for five minutes; a page that stays open longer requests another. */
 const RENEW_MS = 4 * 60_000;
 
 /**
- * Signing in with a passkey: by the button, or from the list in the e-mail field, which waits in the background. A
- * browser answers one question at a time, so the button ends the waiting.
+ * Signing in with a passkey: by the button, or from the autofill of the e-mail field, which waits in the background. A
+ * browser handles one request at a time, so the button ends the waiting.
  */
 export function usePasskey() {
   const { t } = useTranslation();
@@ -35,7 +35,7 @@ export function usePasskey() {
     const offer = async (): Promise<void> => {
       if (!(await canOfferInField()) || page.signal.aborted) return;
       const signal = turn.next();
-      // Nobody has asked for anything yet, so nobody is told when this does not work.
+      // The user has not asked for anything yet, so a failure is not shown.
       const options = await challenge().catch(() => undefined);
       if (!options || signal.aborted) return;
       await proveWith(options, { inField: true, signal });
@@ -43,7 +43,7 @@ export function usePasskey() {
     };
     const begin = (): void => {
       offer().catch((error: unknown) => {
-        // The server refused a passkey that somebody chose; that this browser has none to offer is no news.
+        // The server refused a passkey that the user chose; that this browser has none to offer is not worth a message.
         if (error instanceof ApiError) setRefused(error);
       });
     };
@@ -62,7 +62,7 @@ export function usePasskey() {
   };
 }
 
-/** One question at a time: the next ends the one before. */
+/** One request at a time: the next aborts the previous one. */
 class Turn {
   #now = new AbortController();
 

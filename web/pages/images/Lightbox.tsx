@@ -21,11 +21,11 @@ interface LightboxProps<Item extends Picture> {
   readonly pictures: readonly Item[];
   readonly index: number;
   readonly onIndex: (index: number | undefined) => void;
-  /** More to say or do about the picture shown. */
+  /** More information or actions for the image shown. */
   readonly children?: (picture: Item) => ReactNode;
 }
 
-/** One picture large, with its prompt; arrow keys go through the others. */
+/** One image enlarged, with its prompt; arrow keys go through the others. */
 export function Lightbox<Item extends Picture>({ pictures, index, onIndex, children }: LightboxProps<Item>) {
   const { t } = useTranslation();
   const picture = pictures[index];

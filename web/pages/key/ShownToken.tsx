@@ -6,7 +6,7 @@ import { CopyButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Check } from '../../ui/Field.tsx';
 
-/** The one time a token is seen. It cannot be closed by accident: first the person says that it is saved. */
+/** The only time a token is shown. It cannot be closed by accident: the user first confirms that it is saved. */
 export function ShownToken({ token, onClose }: { token: string; onClose: () => void }) {
   const { t } = useTranslation();
   const [saved, setSaved] = useState(false);

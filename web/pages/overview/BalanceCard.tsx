@@ -6,7 +6,7 @@ import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
 import { Meter } from '../../ui/Meter.tsx';
 
-/** What can be spent, what was spent, and what will stop it first: one ledger row of figures. */
+/** What can be spent, what was spent, and which limit comes first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
   const { t } = useTranslation();
   const { spend } = overview;

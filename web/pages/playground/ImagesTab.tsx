@@ -129,7 +129,7 @@ function OrderForm({ models, wanted, busy, error, onOrder }: OrderFormProps) {
   );
 }
 
-/** The price is on the button: nobody finds out afterwards. */
+/** The price is on the button, so that it is known before the click. */
 function GenerateButton({
   price,
   n,

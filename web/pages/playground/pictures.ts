@@ -6,7 +6,7 @@ const MAX_PICTURES = 6;
 let pictures: readonly string[] = [];
 const listeners = new Set<() => void>();
 
-/** Pictures that go with the next message; the gallery puts one here for "Use in chat". */
+/** Images that go with the next message; the gallery puts one here for "Use in chat". */
 export function usePending() {
   return {
     pictures: useSyncExternalStore(subscribe, () => pictures),
@@ -20,7 +20,7 @@ export function addPending(picture: string): void {
   change([...pictures, picture].slice(-MAX_PICTURES));
 }
 
-/** A file as a `data:` URL; undefined when it is too large or no picture. */
+/** A file as a `data:` URL; undefined if it is too large or not an image. */
 export async function readPicture(file: Blob): Promise<string | undefined> {
   if (file.size > MAX_PICTURE_BYTES || !file.type.startsWith('image/')) return undefined;
   return await new Promise((resolve, reject) => {

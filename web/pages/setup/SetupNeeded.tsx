@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { Logo } from '../../ui/Logo.tsx';
 
-/** Nobody runs this server yet. Only somebody who can read its output may begin. */
+/** This server has not been set up yet. Only somebody who can read its output may begin. */
 export function SetupNeeded() {
   const { t } = useTranslation();
   return (

@@ -14,7 +14,7 @@ interface FirstCall {
 
 const NOTHING: FirstCall = { answer: '', receipt: undefined, error: undefined, busy: false };
 
-/** One streamed call, as it stands; asking again begins anew, and leaving the page ends it. */
+/** One streamed call; starting again replaces it, and leaving the page aborts it. */
 export function useFirstCall() {
   const [call, setCall] = useState(NOTHING);
   const abort = useRef<AbortController>(undefined);

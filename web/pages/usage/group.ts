@@ -12,7 +12,7 @@ export interface UsageGroup {
   readonly counts: UsageCounts;
 }
 
-/** Rows of a day, endpoint and model, summed as asked; the dearest first, days newest first. */
+/** Rows of a day, endpoint and model, summed as requested; the most expensive first, days newest first. */
 export function groupUsage(rows: readonly UsageRow[], by: GroupBy): UsageGroup[] {
   const groups = new Map<string, UsageGroup>();
   for (const row of rows) {

@@ -22,7 +22,7 @@ const ROUTES = {
 
 type Deed = keyof typeof ROUTES;
 
-/** Deeds that take something away say what will happen and ask first; the others just do it. */
+/** Destructive actions say what will happen and ask first; the others run directly. */
 const WARNINGS = {
   disable: 'disableLead',
   promote: 'promoteLead',
@@ -98,7 +98,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
   );
 }
 
-/** The token stands behind the `#`, which a browser sends to nobody. */
+/** The token is behind the `#`, which a browser does not send. */
 function linkOf(token: string): string {
   return `${location.origin}/reset-password#${token}`;
 }

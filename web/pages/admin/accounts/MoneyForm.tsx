@@ -42,7 +42,7 @@ export function MoneyForm({ account }: { account: AdminAccountDetail }) {
 function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
   const { t, i18n } = useTranslation();
   const { values, field, reset } = useForm(EMPTY);
-  // The key makes a form sent twice count once; a new one is made after each booking.
+  // The key makes a form that is sent twice count once; a new one is made after each booking.
   const [once, setOnce] = useState(randomKey);
   const amountUsd = parseUsd(values.amount);
   const wrong =

@@ -20,7 +20,7 @@ const READS = [
   'GET /api/console/models',
 ] as const;
 
-/** Keys of providers, by the name the YAML uses. They go in and never come out. */
+/** Provider keys, by the name that the YAML uses. They can be set but never read. */
 export function ProviderKeys() {
   const { t } = useTranslation();
   const keys = useApi('GET /api/console/admin/catalog/keys');

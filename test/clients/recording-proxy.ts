@@ -2,8 +2,8 @@
  * A proxy in front of a server that forwards everything and records it: what an SDK really sends, how often, and what it
  * gets back. To the SDK it is just another port.
  */
-export class Wiretap {
-  readonly exchanges: Exchange[] = [];
+export class RecordingProxy {
+  readonly exchanges: RecordedExchange[] = [];
   readonly #server: ReturnType<typeof Bun.serve>;
   #onStatus: ((status: number) => void) | undefined;
 
@@ -61,7 +61,7 @@ export class Wiretap {
   }
 }
 
-export interface Exchange {
+export interface RecordedExchange {
   readonly method: string;
   readonly path: string;
   readonly search: string;

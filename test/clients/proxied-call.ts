@@ -1,35 +1,39 @@
 import type { Client, MakeClient, ReportedError, Target } from './client.ts';
-import { Wiretap } from './wiretap.ts';
+import { RecordingProxy } from './recording-proxy.ts';
 
 export type CallMode = 'ask' | 'stream';
 
 export interface Outcome {
   readonly error: ReportedError | undefined;
   readonly text: string | undefined;
-  /** Of every response that passed the proxy, in order. */
+  /** The status of every response through the proxy, in order. */
   readonly statuses: readonly number[];
   readonly requestIds: readonly (string | null)[];
 }
 
-export interface TappedCall {
+export interface ProxiedCall {
   readonly target: Target;
   readonly how: CallMode;
   readonly prompt: string;
 }
 
-/** One call through a recording proxy: what the program got, and what was sent for it. */
-export async function tappedCall(
+/** One call through a recording proxy: what the program got, and what was sent. */
+export async function proxiedCall(
   make: MakeClient,
-  { target, how, prompt }: TappedCall,
-  onTap?: (tap: Wiretap) => void,
+  { target, how, prompt }: ProxiedCall,
+  onProxy?: (proxy: RecordingProxy) => void,
 ): Promise<Outcome> {
-  const tap = new Wiretap(target.url);
-  onTap?.(tap);
+  const proxy = new RecordingProxy(target.url);
+  onProxy?.(proxy);
   try {
-    const result = await attempt(make({ ...target, url: tap.url }), how, prompt);
-    return { ...result, statuses: tap.statuses, requestIds: tap.exchanges.map(({ requestId }) => requestId) };
+    const result = await attempt(make({ ...target, url: proxy.url }), how, prompt);
+    return {
+      ...result,
+      statuses: proxy.statuses,
+      requestIds: proxy.exchanges.map(({ requestId }) => requestId),
+    };
   } finally {
-    await tap.stop();
+    await proxy.stop();
   }
 }
 

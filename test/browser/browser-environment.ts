@@ -14,11 +14,11 @@ import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 /** Nothing in the console takes a tenth of this, even on a busy machine. */
 const WAIT_MS = 30_000;
 
-/** A real Tollgate with its console, and a real Chromium to look at it. */
-export class Stage {
+/** A real Tollgate with its console, and a real Chromium. */
+export class BrowserEnvironment {
   readonly gateway: Gateway;
   readonly browser: Browser;
-  /** Absent where the browser belongs to another stage. */
+  /** Absent if the browser belongs to another environment. */
   readonly #folder: string | undefined;
 
   private constructor(gateway: Gateway, browser: Browser, folder?: string) {
@@ -27,30 +27,30 @@ export class Stage {
     this.#folder = folder;
   }
 
-  static async open(options: GatewayOptions = {}): Promise<Stage> {
+  static async open(options: GatewayOptions = {}): Promise<BrowserEnvironment> {
     // The browser unpacks and keeps its profile in a folder of its own: a shared one races with other runs.
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-browser-'));
     const browser = await launchChromium(folder);
-    return new Stage(await Gateway.start(options), browser, folder);
+    return new BrowserEnvironment(await Gateway.start(options), browser, folder);
   }
 
-  /** Another Tollgate, looked at with the same browser. */
-  async another(options: GatewayOptions): Promise<Stage> {
-    return new Stage(await Gateway.start(options), this.browser);
+  /** Another Tollgate with the same browser. */
+  async another(options: GatewayOptions): Promise<BrowserEnvironment> {
+    return new BrowserEnvironment(await Gateway.start(options), this.browser);
   }
 
-  /** By name: passkeys belong to one, and an address has none. */
+  /** With a host name: passkeys need one. */
   get url(): string {
     return this.gateway.url.replace('127.0.0.1', 'localhost');
   }
 
-  /** A fresh person: no cookies, no storage. Complaints of the pages (errors, refused content) are collected. */
-  async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
+  /** A new browser session without cookies or storage. Errors of its pages are collected. */
+  async newSession(options: BrowserContextOptions = {}): Promise<BrowserSession> {
     const context = await this.browser.newContext({ baseURL: this.url, locale: 'en-US', ...options });
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
-    watchTraffic(page);
-    return { context, page, complaints: listen(page) };
+    trackRequests(page);
+    return { context, page, pageErrors: collectErrors(page) };
   }
 
   async close(): Promise<void> {
@@ -60,34 +60,34 @@ export class Stage {
   }
 }
 
-export interface Visitor {
+export interface BrowserSession {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Uncaught errors, crashes that were caught, and broken content policy: no page may have any. */
-  readonly complaints: string[];
+  /** Uncaught errors, crashes that were caught, and violations of the content policy: no page may have any. */
+  readonly pageErrors: string[];
 }
 
-/** Goes to a page the way a link of the console does: the application stays, the page changes. */
+/** Goes to a page like a link of the console: the application stays loaded, the page changes. */
 export async function follow(page: Page, path: string): Promise<void> {
   await page.evaluate((to) => history.pushState(null, '', to), path);
   await settled(page);
 }
 
 /**
- * The page has its code and its data: it has a heading, nothing says "Loading", no request is under way, and everything
- * that moved has come to rest. What arrived last may ask for more, so all of it has to hold at once.
+ * The page has its code and its data: it has a heading, nothing says "Loading", no request is pending, and all
+ * animations have finished. What arrived last may request more, so all of it has to hold at once.
  */
 export async function settled(page: Page): Promise<void> {
-  const requests = underWay.get(page);
-  if (!requests) throw new Error('this page is not of a stage');
+  const requests = pendingRequests.get(page);
+  if (!requests) throw new Error('this page is not of a environment');
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
     await page.waitForFunction(
       () => document.querySelector('h1') && !document.querySelector('[role=status][aria-label^="Loading"]'),
     );
     for (const request of requests) await request.response().then((response) => response?.finished());
-    const rests = await page.evaluate(comeToRest);
-    if (rests && requests.size === 0) return;
+    const isIdle = await page.evaluate(animationsFinished);
+    if (isIdle && requests.size === 0) return;
     if (Date.now() > deadline) throw new Error(`${page.url()} is never done: ${urlsOf(requests)}`);
   }
 }
@@ -108,7 +108,7 @@ const SYSTEM_PATHS = [
   '/opt/google/chrome/chrome',
 ];
 
-/** The one named by CHROMIUM_PATH, else the one from npm where it runs (Linux on x64), else one of the system. */
+/** The one named by CHROMIUM_PATH, or the one from npm where it runs (Linux on x64), or one of the system. */
 async function findChromium(folder: string): Promise<string> {
   const named = process.env['CHROMIUM_PATH'];
   if (named) return named;
@@ -134,11 +134,11 @@ async function unpackChromium(folder: string): Promise<string> {
   }
 }
 
-const underWay = new WeakMap<Page, Set<Request>>();
+const pendingRequests = new WeakMap<Page, Set<Request>>();
 
-function watchTraffic(page: Page): void {
+function trackRequests(page: Page): void {
   const requests = new Set<Request>();
-  underWay.set(page, requests);
+  pendingRequests.set(page, requests);
   page.on('request', (request) => requests.add(request));
   page.on('requestfinished', (request) => requests.delete(request));
   page.on('requestfailed', (request) => requests.delete(request));
@@ -149,7 +149,7 @@ function urlsOf(requests: ReadonlySet<Request>): string {
 }
 
 /** Runs in the page. Two frames: the first shows what has arrived, the second what that led to. */
-async function comeToRest(): Promise<boolean> {
+async function animationsFinished(): Promise<boolean> {
   const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
   await frame();
   await frame();
@@ -158,15 +158,15 @@ async function comeToRest(): Promise<boolean> {
   return document.querySelector('[role=status][aria-label^="Loading"]') === null;
 }
 
-function listen(page: Page): string[] {
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`));
+function collectErrors(page: Page): string[] {
+  const pageErrors: string[] = [];
+  page.on('pageerror', (error) => pageErrors.push(`uncaught: ${error.message}`));
   page.on('console', (message) => {
-    // A refused request is reported by the browser as an error too; that is an answer like any other.
+    // The browser also reports a refused request as an error, but it is an ordinary answer.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      complaints.push(message.text());
+      pageErrors.push(message.text());
   });
-  return complaints;
+  return pageErrors;
 }
 
 function definedOnly(env: NodeJS.ProcessEnv): Record<string, string> {
