@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Overview, RequestPage, ReceiptDetail, TokenCreated, UsageReport } from './contract.ts';
+import type { Overview, RequestPage, ReceiptDetail, UsageReport } from './contract.ts';
+import type { Answer } from './contract/routes.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
@@ -22,7 +23,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
     test('signs up, makes a token, and sees every request with its exact price', async () => {
       const ann = await site.user('ann@example.com');
       const id = await ann.accountId();
-      const { token, info } = await ann.must<TokenCreated>('POST', '/api/console/token');
+      const { token, info } = await ann.must<Answer<'POST /api/console/token'>>('POST', '/api/console/token');
       expect(token).toMatch(/^sk-[0-9A-Za-z]{49}$/);
       expect(token.endsWith(info.hint.slice(-4))).toBe(true);
 

@@ -1,38 +1,15 @@
-import { Hono } from 'hono';
 import { writeAudit } from '../activity/audit.ts';
 import { makeReader } from '../activity/reader.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
-import type { Visitor } from '../identity/sign-in/session.ts';
-import { authRoute } from '../identity/sign-in/routes.ts';
-import { accountActRoutes } from './admin/account-acts.ts';
-import { adminAccountRoutes } from './admin/accounts.ts';
-import { backendRoutes } from './admin/backends.ts';
-import { catalogRoutes } from './admin/catalog.ts';
-import { codeRoutes } from './admin/codes.ts';
-import { moneyRoutes } from './admin/money.ts';
-import { adminOverviewRoutes } from './admin/overview.ts';
-import { adminRequestRoutes } from './admin/requests.ts';
-import { siteRoutes } from './admin/site.ts';
-import { answer, withApiHeaders, errorResponse } from './answers.ts';
-import { billingRoutes } from './billing.ts';
-import { readConsoleBody } from './body.ts';
 import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
-import type { ConsoleRoute } from './contract.ts';
-import { imageRoutes } from './images.ts';
-import { modelRoutes } from './models.ts';
-import { overviewRoutes } from './overview.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { authRoute } from '../identity/sign-in/routes.ts';
+import type { Visitor } from '../identity/sign-in/session.ts';
+import { answer, withApiHeaders, errorResponse } from './answers.ts';
+import { readConsoleBody } from './body.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
-import { passkeyRoutes } from './passkeys.ts';
-import { passwordResetRoutes } from './password-reset.ts';
-import { playgroundRoutes } from './playground.ts';
-import { requestRoutes } from './requests.ts';
-import { ROUTES, type RouteRule } from './routes.ts';
+import { authMeta, type ConsoleMeta, type RouteDeclaration } from './route.ts';
+import { matchRoute, type MatchedRoute } from './routes.ts';
 import { requireOwnPage } from './security.ts';
-import { sessionRoutes } from './session.ts';
-import { settingsRoutes } from './settings.ts';
-import { tokenRoutes } from './token.ts';
-import { usageRoutes } from './usage.ts';
-import { authMeta, type ConsoleMeta, type RouteHandlers } from './visit.ts';
 
 /** The console's API: everything under /api/console and /api/auth. */
 export interface Console {
@@ -40,162 +17,111 @@ export interface Console {
   close(): Promise<void>;
 }
 
-interface Env {
-  Bindings: { meta: ConsoleMeta };
-}
-
 export function makeConsole(parts: ConsoleParts): Console {
   const reader = makeReader(parts.store);
-  const app = consoleApp({ ...parts, reader });
+  const routeParts = { ...parts, reader };
   return {
-    fetch: async (request, meta) => await app.fetch(request, { meta }),
+    async fetch(request, meta) {
+      const response = await respond(routeParts, request, meta).catch((error: unknown) =>
+        errorResponse(error, meta.requestId, parts.log),
+      );
+      return request.method === 'HEAD' ? new Response(null, response) : response;
+    },
     close: () => reader.close(),
   };
 }
 
-/** Built from the route table: a route that is not in it does not exist. */
-export function consoleApp(parts: RouteParts): Hono<Env> {
-  const app = new Hono<Env>();
-  const endpoints = allEndpoints(parts);
-  for (const key of Object.keys(ROUTES) as ConsoleRoute[]) {
-    const [method = '', path = ''] = key.split(' ');
-    app.on(method, path.replaceAll(/\{(\w+)\}/g, ':$1'), (context) =>
-      serve(
-        parts,
-        { rule: ROUTES[key], endpoint: endpoints[key] },
-        {
-          request: context.req.raw,
-          meta: context.env.meta,
-          params: context.req.param(),
-          query: context.req.query(),
-        },
-      ),
-    );
-  }
-  app.post('/api/auth/*', (context) => serveAuth(parts, context.req.raw, context.env.meta));
-  app.get('/api/auth/callback/:provider', (context) =>
-    serveCallback(parts, context.req.raw, context.env.meta, context.req.param('provider')),
-  );
-  app.notFound((context) => errorResponse(notFound(), context.env.meta.requestId, parts.log));
-  app.onError((error, context) => errorResponse(error, context.env.meta.requestId, parts.log));
-  return app;
-}
-
-function allEndpoints(parts: RouteParts): RouteHandlers {
-  return {
-    ...sessionRoutes(parts),
-    ...passwordResetRoutes(parts),
-    ...modelRoutes(parts),
-    ...overviewRoutes(parts),
-    ...tokenRoutes(parts),
-    ...usageRoutes(parts),
-    ...requestRoutes(parts),
-    ...imageRoutes(parts),
-    ...billingRoutes(parts),
-    ...settingsRoutes(parts),
-    ...passkeyRoutes(parts),
-    ...playgroundRoutes(parts),
-    ...adminOverviewRoutes(parts),
-    ...adminAccountRoutes(parts),
-    ...accountActRoutes(parts),
-    ...moneyRoutes(parts),
-    ...adminRequestRoutes(parts),
-    ...codeRoutes(parts),
-    ...catalogRoutes(parts),
-    ...backendRoutes(parts),
-    ...siteRoutes(parts),
-  };
-}
-
-interface IncomingCall {
+interface IncomingRequest {
   readonly request: Request;
   readonly meta: ConsoleMeta;
-  readonly params: Record<string, string>;
-  readonly query: Record<string, string>;
+  readonly url: URL;
 }
 
-interface Target {
-  readonly rule: RouteRule;
-  readonly endpoint: UntypedHandler;
-}
-
-/** A route handler without its types: `serve` checks at run time what they say at compile time. */
-interface UntypedHandler {
-  readonly query?: { parse(value: unknown): unknown };
-  readonly body?: { parse(value: unknown): unknown };
-  handle(call: unknown): Promise<unknown>;
+async function respond(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
+  // Without a usable Host header the request's URL is the path alone.
+  const url = new URL(request.url, meta.origin);
+  const { pathname } = url;
+  const incoming = { request, meta, url };
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const matched = matchRoute(method, pathname);
+  if (matched) return await serve(parts, matched, incoming);
+  const [, authName] = /^\/api\/auth\/(.*)$/.exec(pathname) ?? [];
+  if (authName !== undefined && method === 'POST') return await serveAuth(parts, incoming, authName);
+  const [, provider] = /^callback\/([^/]+)$/.exec(authName ?? '') ?? [];
+  if (provider !== undefined && method === 'GET') return await serveCallback(parts, incoming, provider);
+  throw notFound();
 }
 
 /** In this order: own page, access, query and body, fresh confirmation for sensitive actions, then the work. */
 async function serve(
   parts: RouteParts,
-  { rule, endpoint }: Target,
-  incoming: IncomingCall,
+  { route, params }: MatchedRoute,
+  incoming: IncomingRequest,
 ): Promise<Response> {
-  const { request, meta, params } = incoming;
+  const { request, meta, url } = incoming;
   requireOwnPage(request, meta.origin);
-  const visitor = await requireAccess(parts, rule, incoming);
-  const query = endpoint.query ? endpoint.query.parse(incoming.query) : {};
-  const body = endpoint.body
-    ? endpoint.body.parse((await readConsoleBody(request, rule.maxBytes)).value)
-    : undefined;
-  if (rule.confirmed && visitor) requireConfirmed(visitor, parts.clock);
-  const work = () => endpoint.handle({ request, meta, visitor, params, query, body });
+  const user = await requireAccess(parts, route, incoming);
+  const query = route.query?.parse(queryOf(url));
+  const body = route.body?.parse((await readConsoleBody(request, route.maxBytes)).value);
+  if (route.confirmed && user) requireConfirmed(user, parts.clock);
+  const work = () => route.handle(parts, { request, meta, user, params, query, body });
   const result =
-    rule.audit !== undefined && visitor
-      ? await runAudited(parts, { action: rule.audit, visitor, params, body }, work)
+    route.audit !== undefined && user
+      ? await runAudited(parts, { action: route.audit, user, params, body }, work)
       : await work();
   return result instanceof Response ? withApiHeaders(result, meta.requestId) : answer(result, meta.requestId);
+}
+
+/** Of a name that is there twice the first value counts. */
+function queryOf({ searchParams }: URL): Record<string, string> {
+  const query: Record<string, string> = {};
+  for (const [name, value] of searchParams) query[name] ??= value;
+  return query;
 }
 
 /** Throws unless the caller may use the route. The account is always the session's, never one from the request. */
 async function requireAccess(
   { auth, setup }: RouteParts,
-  rule: RouteRule,
-  { request, meta }: IncomingCall,
+  { who }: RouteDeclaration,
+  { request, meta }: IncomingRequest,
 ): Promise<Visitor | undefined> {
-  const visitor = await auth.sessions.read(request.headers, authMeta(meta));
-  switch (rule.who) {
+  const user = await auth.sessions.read(request.headers, authMeta(meta));
+  switch (who) {
     case 'public':
-      return visitor;
+      return user;
     case 'setup':
       if (!(await setup.needed())) throw notFound();
-      return visitor;
+      return user;
     case 'user':
     case 'admin':
-      if (!visitor) throw new AuthRefusal('unauthenticated', 'Sign in first.');
-      if (rule.who === 'admin' && visitor.role !== 'admin')
-        throw new AuthRefusal('forbidden', 'This is for admins.');
-      return visitor;
+      if (!user) throw new AuthRefusal('unauthenticated', 'Sign in first.');
+      if (who === 'admin' && user.role !== 'admin') throw new AuthRefusal('forbidden', 'This is for admins.');
+      return user;
     default:
-      return rule.who satisfies never;
+      return who satisfies never;
   }
 }
 
 interface AuditedAction {
   readonly action: string;
-  readonly visitor: Visitor;
-  readonly params: Record<string, string>;
+  readonly user: Visitor;
+  readonly params: MatchedRoute['params'];
   readonly body: unknown;
 }
 
 /** Recorded before it is done, so that nothing is done without a record; a refusal adds a second entry. */
 async function runAudited(
   parts: RouteParts,
-  act: AuditedAction,
+  { action, user, params, body }: AuditedAction,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
-  const entry = {
-    actor: act.visitor.accountId,
-    target: act.params['id'] ?? '',
-    detail: withoutSecrets(act.body),
-  };
-  await writeAudit(parts.store, { ...entry, action: act.action }, parts.clock.now());
+  const entry = { actor: user.accountId, target: params['id'] ?? '', detail: withoutSecrets(body) };
+  await writeAudit(parts.store, { ...entry, action }, parts.clock.now());
   try {
     return await work();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'internal_error';
-    const refused = { ...entry, action: `${act.action}.refused`, detail: { code } };
+    const refused = { ...entry, action: `${action}.refused`, detail: { code } };
     await writeAudit(parts.store, refused, parts.clock.now());
     throw error;
   }
@@ -208,19 +134,22 @@ function withoutSecrets(body: unknown): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !SECRET_FIELDS.has(name)));
 }
 
-async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta): Promise<Response> {
+async function serveAuth(
+  parts: RouteParts,
+  { request, meta }: IncomingRequest,
+  name: string,
+): Promise<Response> {
   requireOwnPage(request, meta.origin);
   const { value } = await readConsoleBody(request);
-  const visitor = await parts.auth.sessions.read(request.headers, authMeta(meta));
-  const name = new URL(request.url).pathname.slice('/api/auth/'.length);
+  const user = await parts.auth.sessions.read(request.headers, authMeta(meta));
   const result = await parts.auth.post(name, value, {
     headers: request.headers,
     meta: authMeta(meta),
-    visitor,
+    visitor: user,
   });
   const audit = authRoute(name)?.audit;
-  if (audit !== undefined && visitor?.role === 'admin') {
-    const entry = { actor: visitor.accountId, action: audit, target: visitor.accountId, detail: {} };
+  if (audit !== undefined && user?.role === 'admin') {
+    const entry = { actor: user.accountId, action: audit, target: user.accountId, detail: {} };
     await writeAudit(parts.store, entry, parts.clock.now());
   }
   return withApiHeaders(result, meta.requestId);
@@ -229,8 +158,7 @@ async function serveAuth(parts: RouteParts, request: Request, meta: ConsoleMeta)
 /** Where a social provider sends the browser back to; the library checks that the sign-in began here. */
 async function serveCallback(
   { auth }: RouteParts,
-  request: Request,
-  meta: ConsoleMeta,
+  { request, meta }: IncomingRequest,
   provider: string,
 ): Promise<Response> {
   if (!auth.socialProviders.some((name) => name === provider)) throw notFound();

@@ -2,48 +2,48 @@ import { z } from 'zod';
 import { entryPage } from '../activity/entries.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
-import type { Entry } from './contract.ts';
+import type { Entry, Page } from './contract.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';
-import type { RouteParts } from './parts.ts';
-import type { RouteHandlers } from './visit.ts';
+import { route } from './route.ts';
 
+/** `money` leaves out the charges of requests. */
 export const entryFields = { ...pagingFields, kind: z.enum(['all', 'money']).optional() };
 
 /** The account's ledger entries, and redeeming codes. */
-export function billingRoutes(
-  parts: RouteParts,
-): Pick<RouteHandlers, 'GET /api/console/entries' | 'POST /api/console/redeem'> {
-  const at = { db: parts.store.db, reader: parts.reader };
-  return {
-    'GET /api/console/entries': {
-      query: z.strictObject(entryFields),
-      async handle({ visitor, query }) {
-        const limit = limitOf(query);
-        const filter = { accountId: visitor.accountId, moneyOnly: query.kind === 'money' };
-        const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
-        return pageOf(rows, limit, { item: entryOf, cursor: (row) => String(row.id) });
-      },
+export const billingRoutes = [
+  route('GET /api/console/entries', {
+    who: 'user',
+    query: z.strictObject(entryFields),
+    async handle({ store, reader }, { user, query }): Promise<Page<Entry>> {
+      const limit = limitOf(query);
+      const filter = { accountId: user.accountId, moneyOnly: query.kind === 'money' };
+      const rows = await entryPage({ db: store.db, reader }, filter, {
+        before: numberCursor(query.cursor),
+        limit: limit + 1,
+      });
+      return pageOf(rows, limit, { item: entryOf, cursor: (row) => String(row.id) });
     },
-    'POST /api/console/redeem': {
-      body: z.strictObject({ code: z.string().min(1).max(100) }),
-      async handle({ visitor, body }) {
-        // A code is money: attempts are limited per account, and a code is far too long to be guessed.
-        parts.auth.throttle.act('redeem', visitor.accountId);
-        const redeemed = await parts.codes.redeem(body.code, visitor.accountId);
-        if (!redeemed) {
-          throw new AuthRefusal(
-            'code_invalid',
-            'This code is not valid, was redeemed already, or is too old.',
-            {
-              param: 'code',
-            },
-          );
-        }
-        return { amountUsd: usd(redeemed.amount), balanceUsd: usd(redeemed.balance) };
-      },
+  }),
+  route('POST /api/console/redeem', {
+    who: 'user',
+    body: z.strictObject({ code: z.string().min(1).max(100) }),
+    async handle(parts, { user, body }) {
+      // A code is money: attempts are limited per account, and a code is far too long to be guessed.
+      parts.auth.throttle.act('redeem', user.accountId);
+      const redeemed = await parts.codes.redeem(body.code, user.accountId);
+      if (!redeemed) {
+        throw new AuthRefusal(
+          'code_invalid',
+          'This code is not valid, was redeemed already, or is too old.',
+          {
+            param: 'code',
+          },
+        );
+      }
+      return { amountUsd: usd(redeemed.amount), balanceUsd: usd(redeemed.balance) };
     },
-  };
-}
+  }),
+];
 
 type EntryRow = Awaited<ReturnType<typeof entryPage>>[number];
 

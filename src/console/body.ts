@@ -2,6 +2,7 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { readBounded } from '../std/bounded-body.ts';
 import { requireJson } from './security.ts';
 
+export const MEGABYTE = 1_048_576;
 const MAX_BYTES = 65_536;
 
 export interface ConsoleBody {

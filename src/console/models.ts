@@ -1,26 +1,22 @@
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
 import { usd } from './amounts.ts';
-import type { EndpointItem, ModelItem, ListedPrice } from './contract.ts';
-import type { BackendHealth, RouteParts } from './parts.ts';
-import type { RouteHandlers } from './visit.ts';
+import type { EndpointItem, ModelItem, ModelList, ListedPrice } from './contract.ts';
+import type { BackendHealth } from './parts.ts';
+import { route } from './route.ts';
 
 /** The endpoints and models that are sold; public. */
-export function modelRoutes({
-  catalog,
-  backends,
-}: RouteParts): Pick<RouteHandlers, 'GET /api/console/models'> {
-  return {
-    'GET /api/console/models': {
-      handle: () => {
-        const endpoints = [...catalog.current().endpoints.values()];
-        const models = endpoints.flatMap((endpoint) =>
-          endpoint.models.map((model) => modelItem(endpoint, model)),
-        );
-        return Promise.resolve({ endpoints: endpoints.map((one) => endpointItem(one, backends)), models });
-      },
+export const modelRoutes = [
+  route('GET /api/console/models', {
+    who: 'public',
+    handle: ({ catalog, backends }): Promise<ModelList> => {
+      const endpoints = [...catalog.current().endpoints.values()];
+      const models = endpoints.flatMap((endpoint) =>
+        endpoint.models.map((model) => modelItem(endpoint, model)),
+      );
+      return Promise.resolve({ endpoints: endpoints.map((one) => endpointItem(one, backends)), models });
     },
-  };
-}
+  }),
+];
 
 function endpointItem(endpoint: Endpoint, backends: BackendHealth): EndpointItem {
   return {

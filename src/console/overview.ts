@@ -11,20 +11,22 @@ import type { RouteParts } from './parts.ts';
 import { requestItem } from './request-row.ts';
 import { tokenInfo } from './token.ts';
 import { usageRow } from './usage.ts';
-import type { RouteHandlers } from './visit.ts';
+import { route } from './route.ts';
 
 const CHART_DAYS = 14;
 const LATEST = 10;
 
 /** The account at a glance, and whether its first request has arrived. */
-export function overviewRoutes(
-  parts: RouteParts,
-): Pick<RouteHandlers, 'GET /api/console/overview' | 'GET /api/console/quickstart'> {
-  return {
-    'GET /api/console/overview': { handle: ({ visitor }) => overview(parts, visitor.accountId) },
-    'GET /api/console/quickstart': { handle: ({ visitor }) => quickstart(parts, visitor.accountId) },
-  };
-}
+export const overviewRoutes = [
+  route('GET /api/console/overview', {
+    who: 'user',
+    handle: (parts, { user }) => overview(parts, user.accountId),
+  }),
+  route('GET /api/console/quickstart', {
+    who: 'user',
+    handle: (parts, { user }) => quickstart(parts, user.accountId),
+  }),
+];
 
 async function overview(parts: RouteParts, accountId: string): Promise<Overview> {
   const { clock, reader, store } = parts;

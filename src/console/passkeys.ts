@@ -2,34 +2,33 @@ import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
 import { passkeysOf, removePasskey, renamePasskey } from '../identity/sign-in/passkey.ts';
 import { passkeyName } from '../identity/sign-in/routes.ts';
-import type { RouteParts } from './parts.ts';
-import type { RouteHandlers } from './visit.ts';
-
-type PasskeyRoutes =
-  | 'GET /api/console/passkeys'
-  | 'PATCH /api/console/passkeys/{id}'
-  | 'DELETE /api/console/passkeys/{id}';
+import type { PasskeyItem } from './contract.ts';
+import { route } from './route.ts';
 
 /** The passkeys of an account. Adding one is a ceremony of its own, under /api/auth/passkey. */
-export function passkeyRoutes({ store, clock }: RouteParts): Pick<RouteHandlers, PasskeyRoutes> {
-  return {
-    'GET /api/console/passkeys': {
-      handle: async ({ visitor }) => ({ items: await passkeysOf(store, visitor.accountId) }),
+export const passkeyRoutes = [
+  route('GET /api/console/passkeys', {
+    who: 'user',
+    handle: async ({ store }, { user }): Promise<{ items: PasskeyItem[] }> => ({
+      items: await passkeysOf(store, user.accountId),
+    }),
+  }),
+  route('PATCH /api/console/passkeys/{id}', {
+    who: 'user',
+    body: z.strictObject({ name: passkeyName }),
+    async handle({ store }, { user, params, body }) {
+      await renamePasskey(store, { accountId: user.accountId, id: params.id }, body.name);
+      return {};
     },
-    'PATCH /api/console/passkeys/{id}': {
-      body: z.strictObject({ name: passkeyName }),
-      async handle({ visitor, params, body }) {
-        await renamePasskey(store, { accountId: visitor.accountId, id: params.id }, body.name);
-        return {};
-      },
+  }),
+  route('DELETE /api/console/passkeys/{id}', {
+    who: 'user',
+    confirmed: true,
+    async handle({ store, clock }, { user, params }) {
+      await removePasskey(store, { accountId: user.accountId, id: params.id });
+      const entry = { actor: user.accountId, action: 'passkey.remove', target: params.id, detail: {} };
+      if (user.role === 'admin') await writeAudit(store, entry, clock.now());
+      return {};
     },
-    'DELETE /api/console/passkeys/{id}': {
-      async handle({ visitor, params }) {
-        await removePasskey(store, { accountId: visitor.accountId, id: params.id });
-        const entry = { actor: visitor.accountId, action: 'passkey.remove', target: params.id, detail: {} };
-        if (visitor.role === 'admin') await writeAudit(store, entry, clock.now());
-        return {};
-      },
-    },
-  };
-}
+  }),
+];

@@ -1,38 +1,39 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
-import type { RouteParts } from './parts.ts';
-import type { RouteHandlers } from './visit.ts';
+import type { PasswordResetState } from './contract.ts';
+import { route } from './route.ts';
 
-type ResetRoutes = `POST /api/console/password-reset${'' | '/check'}`;
-
+/** A link is `/reset-password#{token}`; the token travels in bodies only. */
 const token = z.string().max(100);
 
 /** For a user with a reset link who is not signed in: whether the link is valid, and setting the new password. */
-export function passwordResetRoutes({ auth, clock }: RouteParts): Pick<RouteHandlers, ResetRoutes> {
-  return {
-    'POST /api/console/password-reset/check': {
-      body: z.strictObject({ token }),
-      async handle({ body, meta }) {
-        auth.throttle.act('reset', meta.address);
-        const link = await auth.resetLinks.check(body.token);
-        return { valid: link !== undefined, email: link?.email ?? null, expiresAt: link?.expiresAt ?? null };
-      },
+export const passwordResetRoutes = [
+  route('POST /api/console/password-reset/check', {
+    who: 'public',
+    body: z.strictObject({ token }),
+    async handle({ auth }, { body, meta }): Promise<PasswordResetState> {
+      auth.throttle.act('reset', meta.address);
+      const link = await auth.resetLinks.check(body.token);
+      return { valid: link !== undefined, email: link?.email ?? null, expiresAt: link?.expiresAt ?? null };
     },
-    'POST /api/console/password-reset': {
-      body: z.strictObject({ token, password: z.string().min(1).max(1_024) }),
-      async handle({ body, meta }) {
-        auth.throttle.act('reset', meta.address);
-        const { email } = await auth.resetLinks.use(body, async (tx, { accountId, createdBy }) => {
-          const entry = {
-            actor: accountId,
-            action: 'account.reset-link.used',
-            target: accountId,
-            detail: { madeBy: createdBy, address: meta.address },
-          };
-          await writeAudit({ db: tx }, entry, clock.now());
-        });
-        return { email };
-      },
+  }),
+  /** Works once; every session of the account ends, and a second factor is asked for at sign-in. */
+  route('POST /api/console/password-reset', {
+    who: 'public',
+    body: z.strictObject({ token, password: z.string().min(1).max(1_024) }),
+    async handle({ auth, clock }, { body, meta }) {
+      auth.throttle.act('reset', meta.address);
+      // Written here because the actor is the account itself, which has no session.
+      const { email } = await auth.resetLinks.use(body, async (tx, { accountId, createdBy }) => {
+        const entry = {
+          actor: accountId,
+          action: 'account.reset-link.used',
+          target: accountId,
+          detail: { madeBy: createdBy, address: meta.address },
+        };
+        await writeAudit({ db: tx }, entry, clock.now());
+      });
+      return { email };
     },
-  };
-}
+  }),
+];

@@ -2,12 +2,10 @@ import { z } from 'zod';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
+import { MEGABYTE } from './body.ts';
 import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
-import type { RouteParts } from './parts.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
-import type { RouteHandlers, ConsoleCall } from './visit.ts';
-
-type PlaygroundRoutes = 'POST /api/console/playground/chat' | 'POST /api/console/playground/images';
+import { route, type RouteCall, type RouteName } from './route.ts';
 
 const text = (max: number) => z.string().min(1).max(max);
 /** Only what selects the route is looked at here; the rest is the relay's to check, as for the public API. */
@@ -29,40 +27,41 @@ const imageSchema = z.strictObject({
 });
 
 /** Chats and images on the session: the browser never holds a token, and the account pays as for any other request. */
-export function playgroundRoutes(parts: RouteParts): Pick<RouteHandlers, PlaygroundRoutes> {
-  return {
-    'POST /api/console/playground/chat': {
-      body: chatSchema,
-      async handle(call) {
-        const forced = { ...call.body, stream: true, stream_options: { include_usage: true } };
-        const { asked, receipt } = callOf(call, forced);
-        const response = await parts.playground.chat(asked);
-        if (!response.body) return response;
-        const body = withReceipt(response.body, receipt);
-        return new Response(body, { status: response.status, headers: response.headers });
-      },
+export const playgroundRoutes = [
+  route('POST /api/console/playground/chat', {
+    who: 'user',
+    maxBytes: 20 * MEGABYTE,
+    body: chatSchema,
+    async handle(parts, call) {
+      const forced = { ...call.body, stream: true, stream_options: { include_usage: true } };
+      const { asked, receipt } = callOf(call, forced);
+      const response = await parts.playground.chat(asked);
+      if (!response.body) return response;
+      const body = withReceipt(response.body, receipt);
+      return new Response(body, { status: response.status, headers: response.headers });
     },
-    'POST /api/console/playground/images': {
-      body: imageSchema,
-      async handle(call) {
-        const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
-        const response = await parts.playground.images(asked);
-        const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
-        return { created: given.created, data: given.data, receipt: receipt() };
-      },
+  }),
+  route('POST /api/console/playground/images', {
+    who: 'user',
+    body: imageSchema,
+    async handle(parts, call): Promise<PlaygroundImages> {
+      const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
+      const response = await parts.playground.images(asked);
+      const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
+      return { created: given.created, data: given.data, receipt: receipt() };
     },
-  };
-}
+  }),
+];
 
 /** The call for the relay, and its receipt once it has ended. */
 function callOf(
-  call: ConsoleCall<PlaygroundRoutes>,
+  call: RouteCall<RouteName, 'user'>,
   body: Record<string, unknown>,
 ): { asked: PlaygroundCall; receipt: () => PlaygroundReceipt } {
   let closed: ClosedCall | undefined;
   const { requestId, origin } = call.meta;
   const asked: PlaygroundCall = {
-    accountId: call.visitor.accountId,
+    accountId: call.user.accountId,
     requestId,
     body,
     size: measured(body),

@@ -3,18 +3,13 @@ import { csvLine } from '../activity/csv.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
-import type { RequestPage, RequestQuery } from './contract.ts';
+import type { ReceiptDetail, RequestPage } from './contract.ts';
 import { limitOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
 import { requestItem } from './request-row.ts';
 import { csvResponse } from './usage.ts';
-import type { RouteHandlers, Loose } from './visit.ts';
-
-type RequestRoutes =
-  | 'GET /api/console/requests'
-  | 'GET /api/console/requests.csv'
-  | 'GET /api/console/requests/{id}';
+import { route } from './route.ts';
 
 const moment = z
   .string()
@@ -26,6 +21,7 @@ export const requestFields = {
   endpoint: name,
   model: name,
   state: z.enum(['pending', 'posted', 'void', 'expired']).optional(),
+  /** `failed` is everything that ended other than completed. */
   outcome: z
     .enum(['completed', 'client_left', 'upstream_failed', 'cut_short', 'expired', 'shed', 'failed'])
     .optional(),
@@ -33,35 +29,36 @@ export const requestFields = {
   to: moment,
 };
 const querySchema = z.strictObject(requestFields);
+type RequestQuery = z.output<typeof querySchema>;
 
 /** The account's own requests: a list, a file, and one with its receipt. */
-export function requestRoutes(parts: RouteParts): Pick<RouteHandlers, RequestRoutes> {
-  return {
-    'GET /api/console/requests': {
-      query: querySchema,
-      async handle({ visitor, query }) {
-        const page = await findRequests(parts, filterOf(query, visitor.accountId), query);
-        return { ...page, items: page.rows.map(requestItem) };
-      },
+export const requestRoutes = [
+  route('GET /api/console/requests', {
+    who: 'user',
+    query: querySchema,
+    async handle(parts, { user, query }): Promise<RequestPage> {
+      const page = await findRequests(parts, filterOf(query, user.accountId), query);
+      return { ...page, items: page.rows.map(requestItem) };
     },
-    'GET /api/console/requests.csv': {
-      query: querySchema,
-      handle: ({ visitor, query }) =>
-        Promise.resolve(
-          csvResponse('requests', requestCsv(parts, filterOf(query, visitor.accountId), CSV_OWN)),
-        ),
+  }),
+  /** One line per request, streamed; takes the filters of the list, not its cursor. */
+  route('GET /api/console/requests.csv', {
+    who: 'user',
+    query: querySchema,
+    handle: (parts, { user, query }) =>
+      Promise.resolve(csvResponse('requests', requestCsv(parts, filterOf(query, user.accountId), CSV_OWN))),
+  }),
+  route('GET /api/console/requests/{id}', {
+    who: 'user',
+    async handle(parts, { user, params }): Promise<ReceiptDetail> {
+      const row = await requestById(parts.store.db, params.id, user.accountId);
+      if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+      return receiptDetail(row);
     },
-    'GET /api/console/requests/{id}': {
-      async handle({ visitor, params }) {
-        const row = await requestById(parts.store.db, params.id, visitor.accountId);
-        if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
-        return receiptDetail(row);
-      },
-    },
-  };
-}
+  }),
+];
 
-export function filterOf(query: Loose<RequestQuery>, accountId: string | undefined): RequestFilter {
+export function filterOf(query: RequestQuery, accountId: string | undefined): RequestFilter {
   return {
     accountId,
     endpoint: query.endpoint,
@@ -73,7 +70,7 @@ export function filterOf(query: Loose<RequestQuery>, accountId: string | undefin
   };
 }
 
-export async function findRequests(parts: RouteParts, filter: RequestFilter, query: Loose<RequestQuery>) {
+export async function findRequests(parts: RouteParts, filter: RequestFilter, query: RequestQuery) {
   const before = query.cursor === undefined || query.cursor === '' ? undefined : query.cursor;
   const page = await requestPage({ db: parts.store.db, reader: parts.reader }, filter, {
     before,

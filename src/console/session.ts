@@ -4,19 +4,12 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
-import type { SessionItem, SessionState, SignedInUser } from './contract.ts';
+import type { SessionItem, SessionState, SetupState, SignedInUser } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import { authMeta, type RouteHandlers } from './visit.ts';
-
-type SessionRoutes =
-  | 'GET /api/console/session'
-  | 'POST /api/console/confirm'
-  | 'GET /api/console/sessions'
-  | 'DELETE /api/console/sessions/{id}'
-  | 'GET /api/console/setup'
-  | 'POST /api/console/setup';
+import { authMeta, route } from './route.ts';
 
 const password = z.string().min(1).max(1_024);
+/** From the link that the server printed: `/setup/{token}`. */
 const setupToken = z.string().max(100);
 const setupSchema = z.strictObject({
   token: setupToken,
@@ -26,57 +19,65 @@ const setupSchema = z.strictObject({
 });
 
 /** The current session, its confirmation, the list of sessions, and the first run. */
-export function sessionRoutes(parts: RouteParts): Pick<RouteHandlers, SessionRoutes> {
-  const { auth, setup } = parts;
-  return {
-    'GET /api/console/session': {
-      async handle({ request, meta, visitor }) {
-        const state = await sessionState(parts, visitor);
-        // Every page begins with this call, so a session in use is extended here.
-        const cookie = visitor && (await auth.sessions.prolong(request.headers, authMeta(meta)));
-        return cookie === undefined ? state : answer(state, meta.requestId, { 'set-cookie': cookie });
-      },
+export const sessionRoutes = [
+  route('GET /api/console/session', {
+    who: 'public',
+    async handle(parts, { request, meta, user }): Promise<SessionState | Response> {
+      const state = await sessionState(parts, user);
+      // Every page begins with this call, so a session in use is extended here.
+      const cookie = user && (await parts.auth.sessions.prolong(request.headers, authMeta(meta)));
+      return cookie === undefined ? state : answer(state, meta.requestId, { 'set-cookie': cookie });
     },
-    'POST /api/console/confirm': {
-      body: z.strictObject({ password }),
-      handle: async ({ visitor, body, meta }) => ({
-        confirmedUntil: await auth.confirm(visitor, body.password, authMeta(meta)),
-      }),
+  }),
+  route('POST /api/console/confirm', {
+    who: 'user',
+    body: z.strictObject({ password }),
+    handle: async ({ auth }, { user, body, meta }) => ({
+      confirmedUntil: await auth.confirm(user, body.password, authMeta(meta)),
+    }),
+  }),
+  route('GET /api/console/sessions', {
+    who: 'user',
+    handle: async (parts, { user }): Promise<{ items: SessionItem[] }> => ({
+      items: await sessionItems(parts, user),
+    }),
+  }),
+  route('DELETE /api/console/sessions/{id}', {
+    who: 'user',
+    async handle(parts, { user, params }) {
+      const { numDeletedRows } = await parts.store.db
+        .deleteFrom('auth_session')
+        .where('id', '=', params.id)
+        .where('userId', '=', user.accountId)
+        .executeTakeFirstOrThrow();
+      if (numDeletedRows === 0n) throw new AuthRefusal('not_found', 'There is no such session.');
+      return {};
     },
-    'GET /api/console/sessions': {
-      handle: async ({ visitor }) => ({ items: await sessionItems(parts, visitor) }),
+  }),
+  route('GET /api/console/setup', {
+    who: 'setup',
+    query: z.strictObject({ token: setupToken.optional() }),
+    async handle({ auth, setup }, { query, meta }): Promise<SetupState> {
+      auth.throttle.act('setup', meta.address);
+      const expiresAt = await setup.check(query.token ?? '');
+      return { valid: expiresAt !== undefined, expiresAt: expiresAt ?? null };
     },
-    'DELETE /api/console/sessions/{id}': {
-      async handle({ visitor, params }) {
-        const { numDeletedRows } = await parts.store.db
-          .deleteFrom('auth_session')
-          .where('id', '=', params.id)
-          .where('userId', '=', visitor.accountId)
-          .executeTakeFirstOrThrow();
-        if (numDeletedRows === 0n) throw new AuthRefusal('not_found', 'There is no such session.');
-        return {};
-      },
+  }),
+  route('POST /api/console/setup', {
+    who: 'setup',
+    body: setupSchema,
+    async handle(
+      { auth, setup },
+      { request, body: { token, ...person }, meta },
+    ): Promise<{ accountId: string } | Response> {
+      auth.throttle.act('setup', meta.address);
+      const accountId = await setup.consume(token, person);
+      return signedIn(auth.sessions, accountId, { headers: request.headers, meta: authMeta(meta) });
     },
-    'GET /api/console/setup': {
-      query: z.strictObject({ token: setupToken.optional() }),
-      async handle({ query, meta }) {
-        auth.throttle.act('setup', meta.address);
-        const expiresAt = await setup.check(query.token ?? '');
-        return { valid: expiresAt !== undefined, expiresAt: expiresAt ?? null };
-      },
-    },
-    'POST /api/console/setup': {
-      body: setupSchema,
-      async handle({ request, body: { token, ...person }, meta }) {
-        auth.throttle.act('setup', meta.address);
-        const accountId = await setup.consume(token, person);
-        return signedIn(auth.sessions, accountId, { headers: request.headers, meta: authMeta(meta) });
-      },
-    },
-  };
-}
+  }),
+];
 
-async function sessionState(parts: RouteParts, visitor: Visitor | undefined): Promise<SessionState> {
+async function sessionState(parts: RouteParts, user: Visitor | undefined): Promise<SessionState> {
   const [site, setupNeeded] = await Promise.all([readSite(parts.store), parts.setup.needed()]);
   return {
     setupNeeded,
@@ -89,32 +90,28 @@ async function sessionState(parts: RouteParts, visitor: Visitor | undefined): Pr
       contact: site.contact,
       currency: site.currency,
     },
-    user: visitor ? await signedInUser(parts, visitor) : null,
+    user: user ? await signedInUser(parts, user) : null,
   };
 }
 
-async function signedInUser({ store }: RouteParts, visitor: Visitor): Promise<SignedInUser> {
+async function signedInUser({ store }: RouteParts, user: Visitor): Promise<SignedInUser> {
   const [preference, credential] = await Promise.all([
-    store.db
-      .selectFrom('preference')
-      .selectAll()
-      .where('account_id', '=', visitor.accountId)
-      .executeTakeFirst(),
+    store.db.selectFrom('preference').selectAll().where('account_id', '=', user.accountId).executeTakeFirst(),
     store.db
       .selectFrom('auth_account')
       .select('id')
-      .where('userId', '=', visitor.accountId)
+      .where('userId', '=', user.accountId)
       .where('providerId', '=', 'credential')
       .executeTakeFirst(),
   ]);
   return {
-    accountId: visitor.accountId,
-    email: visitor.email,
-    name: visitor.name,
-    role: visitor.role,
-    twoFactor: visitor.twoFactor,
+    accountId: user.accountId,
+    email: user.email,
+    name: user.name,
+    role: user.role,
+    twoFactor: user.twoFactor,
     hasPassword: credential !== undefined,
-    confirmedUntil: visitor.provedAt + CONFIRMED_MS,
+    confirmedUntil: user.provedAt + CONFIRMED_MS,
     language: preference?.language ?? null,
     theme: preference?.theme ?? 'system',
   };
@@ -122,18 +119,18 @@ async function signedInUser({ store }: RouteParts, visitor: Visitor): Promise<Si
 
 const MAX_SESSIONS = 100;
 
-async function sessionItems({ store, clock }: RouteParts, visitor: Visitor): Promise<SessionItem[]> {
+async function sessionItems({ store, clock }: RouteParts, user: Visitor): Promise<SessionItem[]> {
   const rows = await store.db
     .selectFrom('auth_session')
     .select(['id', 'createdAt', 'updatedAt', 'expiresAt', 'ipAddress', 'userAgent'])
-    .where('userId', '=', visitor.accountId)
+    .where('userId', '=', user.accountId)
     .where('expiresAt', '>', new Date(clock.now()).toISOString())
     .orderBy('updatedAt', 'desc')
     .limit(MAX_SESSIONS)
     .execute();
   return rows.map((row) => ({
     id: row.id,
-    current: row.id === visitor.sessionId,
+    current: row.id === user.sessionId,
     createdAt: millis(row.createdAt),
     updatedAt: millis(row.updatedAt),
     expiresAt: millis(row.expiresAt),

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { MAX_NAME } from '../identity/sign-in/users.ts';
 import { readUsd, usd } from './amounts.ts';
-import type { Settings, SettingsPatch } from './contract.ts';
+import type { Settings } from './contract.ts';
 import { requireAccount } from './overview.ts';
 import type { RouteParts } from './parts.ts';
-import type { RouteHandlers, Loose } from './visit.ts';
+import { route } from './route.ts';
 
 const patchSchema = z.strictObject({
   name: z.string().trim().max(MAX_NAME).optional(),
@@ -17,20 +17,20 @@ const patchSchema = z.strictObject({
 });
 
 /** A user's console preferences. */
-export function settingsRoutes(
-  parts: RouteParts,
-): Pick<RouteHandlers, 'GET /api/console/settings' | 'PATCH /api/console/settings'> {
-  return {
-    'GET /api/console/settings': { handle: ({ visitor }) => readSettings(parts, visitor.accountId) },
-    'PATCH /api/console/settings': {
-      body: patchSchema,
-      async handle({ visitor, body }) {
-        await writeSettings(parts, visitor.accountId, body);
-        return readSettings(parts, visitor.accountId);
-      },
+export const settingsRoutes = [
+  route('GET /api/console/settings', {
+    who: 'user',
+    handle: (parts, { user }) => readSettings(parts, user.accountId),
+  }),
+  route('PATCH /api/console/settings', {
+    who: 'user',
+    body: patchSchema,
+    async handle(parts, { user, body }) {
+      await writeSettings(parts, user.accountId, body);
+      return readSettings(parts, user.accountId);
     },
-  };
-}
+  }),
+];
 
 async function readSettings(parts: RouteParts, accountId: string): Promise<Settings> {
   const { db } = parts.store;
@@ -50,7 +50,7 @@ async function readSettings(parts: RouteParts, accountId: string): Promise<Setti
 async function writeSettings(
   { store }: RouteParts,
   accountId: string,
-  patch: Loose<SettingsPatch>,
+  patch: z.output<typeof patchSchema>,
 ): Promise<void> {
   const { db } = store;
   if (patch.name !== undefined) {

@@ -1,5 +1,5 @@
 import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
-import type { ConsoleMeta } from './visit.ts';
+import type { ConsoleMeta } from './route.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 
 export interface WebFile {

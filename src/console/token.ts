@@ -1,47 +1,40 @@
-import { z } from 'zod';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import type { AccountRow } from '../store/schema.ts';
 import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
 import type { TokenInfo } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import type { RouteHandlers } from './visit.ts';
-
-type TokenRoutes = 'GET /api/console/token' | 'POST /api/console/token' | 'DELETE /api/console/token';
+import { emptyBody, route } from './route.ts';
 
 /** The account's API token: created, shown once, replaced, revoked. */
-export function tokenRoutes(parts: RouteParts): Pick<RouteHandlers, TokenRoutes> {
-  const { store, accounts, clock } = parts;
-  const tokenRow = (accountId: string) =>
-    store.db
-      .selectFrom('account')
-      .select(TOKEN_COLUMNS)
-      .where('id', '=', accountId)
-      .executeTakeFirstOrThrow();
-  return {
-    'GET /api/console/token': {
-      handle: async ({ visitor }) => ({ token: tokenInfo(await tokenRow(visitor.accountId)) }),
+export const tokenRoutes = [
+  route('GET /api/console/token', {
+    who: 'user',
+    handle: async (parts, { user }) => ({ token: tokenInfo(await tokenRow(parts, user.accountId)) }),
+  }),
+  /** The only time the token is shown. Replacing needs a confirmation, creating the first one does not. */
+  route('POST /api/console/token', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user }) {
+      const before = await tokenRow(parts, user.accountId);
+      if (before.token_hash !== null) requireConfirmed(user, parts.clock);
+      const token = await parts.accounts.replaceToken(user.accountId);
+      await parts.store.durable();
+      const info = tokenInfo(await tokenRow(parts, user.accountId));
+      if (!info)
+        throw new AuthRefusal('conflict', 'The token was taken back at this very moment. Try again.');
+      return { token, info };
     },
-    'POST /api/console/token': {
-      body: z.strictObject({}),
-      async handle({ visitor }) {
-        const before = await tokenRow(visitor.accountId);
-        if (before.token_hash !== null) requireConfirmed(visitor, clock);
-        const token = await accounts.replaceToken(visitor.accountId);
-        await store.durable();
-        const info = tokenInfo(await tokenRow(visitor.accountId));
-        if (!info)
-          throw new AuthRefusal('conflict', 'The token was taken back at this very moment. Try again.');
-        return { token, info };
-      },
+  }),
+  route('DELETE /api/console/token', {
+    who: 'user',
+    confirmed: true,
+    async handle(parts, { user }) {
+      await revokeToken(parts, user.accountId);
+      return {};
     },
-    'DELETE /api/console/token': {
-      async handle({ visitor }) {
-        await revokeToken(parts, visitor.accountId);
-        return {};
-      },
-    },
-  };
-}
+  }),
+];
 
 const TOKEN_COLUMNS = [
   'token_hash',
@@ -50,6 +43,14 @@ const TOKEN_COLUMNS = [
   'token_used_at',
   'token_exposed_at',
 ] as const;
+
+function tokenRow({ store }: RouteParts, accountId: string) {
+  return store.db
+    .selectFrom('account')
+    .select(TOKEN_COLUMNS)
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow();
+}
 
 /** From this statement on no node admits the old token. */
 export async function revokeToken({ store }: RouteParts, accountId: string): Promise<void> {

@@ -11,54 +11,53 @@ import {
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { dayText, usd } from './amounts.ts';
-import type { UsageCounts, UsageQuery, UsageRow } from './contract.ts';
+import type { UsageCounts, UsageReport, UsageRow } from './contract.ts';
 import type { RouteParts } from './parts.ts';
-import type { RouteHandlers, Loose } from './visit.ts';
+import { route } from './route.ts';
 
 const day = z.iso.date().optional();
+/** Both days inclusive, UTC; the default is the last 30. */
 const querySchema = z.strictObject({ from: day, to: day });
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
 /** Usage by day, model and endpoint, as a table and as a CSV file. */
-export function usageRoutes(
-  parts: RouteParts,
-): Pick<RouteHandlers, 'GET /api/console/usage' | 'GET /api/console/usage.csv'> {
-  const at = { db: parts.store.db, reader: parts.reader };
-  return {
-    'GET /api/console/usage': {
-      query: querySchema,
-      async handle({ visitor, query }) {
-        const range = rangeOf(query, parts.clock.now());
-        const rows = await usageRows(at, visitor.accountId, range);
-        const shown = rows.slice(0, MAX_USAGE_ROWS);
-        return {
-          from: dayText(range.from),
-          to: dayText(range.to),
-          rows: shown.map(usageRow),
-          totals: usageCounts(sumUsage(shown)),
-          truncated: rows.length > shown.length,
-        };
-      },
+export const usageRoutes = [
+  route('GET /api/console/usage', {
+    who: 'user',
+    query: querySchema,
+    async handle(parts, { user, query }): Promise<UsageReport> {
+      const range = rangeOf(query, parts.clock.now());
+      const rows = await usageRows({ db: parts.store.db, reader: parts.reader }, user.accountId, range);
+      const shown = rows.slice(0, MAX_USAGE_ROWS);
+      return {
+        from: dayText(range.from),
+        to: dayText(range.to),
+        rows: shown.map(usageRow),
+        totals: usageCounts(sumUsage(shown)),
+        truncated: rows.length > shown.length,
+      };
     },
-    'GET /api/console/usage.csv': {
-      query: querySchema,
-      handle: ({ visitor, query }) => {
-        const range = rangeOf(query, parts.clock.now());
-        return Promise.resolve(
-          csvResponse(`usage-${range.from}-${range.to}`, usageCsv(parts, visitor.accountId, range)),
-        );
-      },
+  }),
+  /** One line per day, endpoint and model. */
+  route('GET /api/console/usage.csv', {
+    who: 'user',
+    query: querySchema,
+    handle: (parts, { user, query }) => {
+      const range = rangeOf(query, parts.clock.now());
+      return Promise.resolve(
+        csvResponse(`usage-${range.from}-${range.to}`, usageCsv(parts, user.accountId, range)),
+      );
     },
-  };
-}
+  }),
+];
 
 interface DayRange {
   readonly from: number;
   readonly to: number;
 }
 
-function rangeOf(query: Loose<UsageQuery>, now: number): DayRange {
+function rangeOf(query: z.output<typeof querySchema>, now: number): DayRange {
   const to = query.to === undefined ? now : Date.parse(query.to);
   const from = query.from === undefined ? to - (DEFAULT_DAYS - 1) * DAY_MS : Date.parse(query.from);
   if (from > to || to - from >= MAX_DAYS * DAY_MS) {

@@ -1,14 +1,13 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { AuthRoutes, ErrorBody, ErrorCode } from '../../src/console/contract.ts';
 import type {
   Answer,
-  AuthRoutes,
   BodyOf,
   ConsoleRoute,
-  ErrorBody,
-  ErrorCode,
+  JsonRoute,
   ParamsOf,
   QueryOf,
-} from '../../src/console/contract.ts';
+} from '../../src/console/contract/routes.ts';
 
 /** An error of the console's API, with the server's message. `network` means that there was no answer. */
 export class ApiError extends Error {
@@ -23,53 +22,69 @@ export class ApiError extends Error {
   }
 }
 
-export type CallOptions<Key extends ConsoleRoute> = (ParamsOf<Key> extends undefined
-  ? object
-  : { params: ParamsOf<Key> }) & {
-  readonly query?: QueryOf<Key> | undefined;
-  readonly body?: BodyOf<Key> | undefined;
+/** Reads that components share, cache and refresh. */
+export type ReadRoute = JsonRoute & `GET ${string}`;
+
+type HasParams<Route extends ConsoleRoute> = [keyof ParamsOf<Route>] extends [never] ? false : true;
+
+type CallOptions<Route extends ConsoleRoute> = (HasParams<Route> extends true
+  ? { readonly params: ParamsOf<Route> }
+  : object) & {
+  readonly query?: QueryOf<Route> | undefined;
+  readonly body?: BodyOf<Route> | undefined;
   readonly signal?: AbortSignal | undefined;
 };
 
+type OptionsFor<Route extends ConsoleRoute> =
+  HasParams<Route> extends true ? [options: CallOptions<Route>] : [options?: CallOptions<Route>];
+
 /** One call of the console's API, typed by its route. */
-export async function call<Key extends ConsoleRoute>(
-  route: Key,
-  ...[options]: OptionsFor<Key>
-): Promise<Answer<Key>> {
-  const response = await send(route, urlOf(route, options), options?.body, options?.signal);
-  // The route table says what this route answers with; the server is tested against the same types.
-  return (await response.json()) as Answer<Key>;
+export async function call<Route extends JsonRoute>(
+  route: Route,
+  ...options: OptionsFor<Route>
+): Promise<Answer<Route>> {
+  const response = await fetchRoute(route, ...options);
+  // The handler's own type; the server is compiled with it.
+  return (await response.json()) as Answer<Route>;
+}
+
+/** The same before its body is read, for streams. */
+export async function fetchRoute<Route extends ConsoleRoute>(
+  route: Route,
+  ...[options]: OptionsFor<Route>
+): Promise<Response> {
+  return await send(methodOf(route), urlOf(route, options), options?.body, options?.signal);
 }
 
 /** Sign-in routes, whose bodies and answers are listed apart. */
-export async function callAuth<Key extends keyof AuthRoutes>(
-  route: Key,
-  body: AuthRoutes[Key]['body'],
-): Promise<AuthRoutes[Key]['response']> {
-  const response = await send(route, pathOf(route), body, undefined);
-  return (await response.json()) as AuthRoutes[Key]['response'];
+export async function callAuth<Route extends keyof AuthRoutes>(
+  route: Route,
+  body: AuthRoutes[Route]['body'],
+): Promise<AuthRoutes[Route]['response']> {
+  const response = await send(methodOf(route), pathOf(route), body, undefined);
+  return (await response.json()) as AuthRoutes[Route]['response'];
 }
 
-/** A read that components share, cache and refresh. Pass `undefined` to wait until there is something to ask. */
-export function useApi<Key extends ConsoleRoute & `GET ${string}`>(
-  route: Key,
-  options?: Omit<CallOptions<Key>, 'body' | 'signal'>,
+/** Pass `enabled: false` to wait until there is something to ask. */
+export function useApi<Route extends ReadRoute>(
+  route: Route,
+  options?: Omit<CallOptions<Route>, 'body' | 'signal'>,
   more: { enabled?: boolean; refetchInterval?: number | false; staleTime?: number } = {},
-): UseQueryResult<Answer<Key>, ApiError> {
-  return useQuery<Answer<Key>, ApiError>({
+): UseQueryResult<Answer<Route>, ApiError> {
+  return useQuery<Answer<Route>, ApiError>({
     queryKey: [route, options ?? null],
     queryFn: async ({ signal }) => {
-      const response = await send(route, urlOf(route, options), undefined, signal);
-      return (await response.json()) as Answer<Key>;
+      const response = await send('GET', urlOf(route, options), undefined, signal);
+      return (await response.json()) as Answer<Route>;
     },
     ...more,
   });
 }
 
 /** The address of a route, for links that the browser follows itself (downloads, pictures). */
-export function urlOf<Key extends ConsoleRoute>(
-  route: Key,
-  options?: Pick<CallOptions<Key>, 'query'> | object,
+export function urlOf<Route extends ConsoleRoute>(
+  route: Route,
+  options?: Pick<CallOptions<Route>, 'query'> | object,
 ): string {
   const { params, query } = { params: undefined, query: undefined, ...options } as {
     params: Record<string, string> | undefined;
@@ -84,14 +99,13 @@ export function urlOf<Key extends ConsoleRoute>(
   return pairs.length > 0 ? `${path}?${new URLSearchParams(pairs)}` : path;
 }
 
-/** Sends JSON and throws {@link ApiError} for anything but success. Streams use it directly. */
+/** Sends JSON and throws {@link ApiError} for anything but success. */
 export async function send(
-  route: string,
+  method: string,
   url: string,
   body: unknown,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const method = route.slice(0, route.indexOf(' '));
   const hasBody = method !== 'GET' && method !== 'DELETE';
   let response: Response;
   try {
@@ -120,8 +134,9 @@ async function refusal(response: Response): Promise<ApiError> {
   }
 }
 
-type OptionsFor<Key extends ConsoleRoute> =
-  ParamsOf<Key> extends undefined ? [options?: CallOptions<Key>] : [options: CallOptions<Key>];
+function methodOf(route: string): string {
+  return route.slice(0, route.indexOf(' '));
+}
 
 function pathOf(route: string): string {
   return route.slice(route.indexOf(' ') + 1);

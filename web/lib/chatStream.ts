@@ -4,7 +4,7 @@ import type {
   PlaygroundChunk,
   PlaygroundReceipt,
 } from '../../src/console/contract.ts';
-import { ApiError, call, send } from './api.ts';
+import { ApiError, call, fetchRoute } from './api.ts';
 import { readEvents } from './eventStream.ts';
 
 export type ChatPart =
@@ -13,9 +13,6 @@ export type ChatPart =
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'receipt'; readonly receipt: PlaygroundReceipt };
-
-const ROUTE = 'POST /api/console/playground/chat';
-const PATH = '/api/console/playground/chat';
 
 interface StreamOptions {
   readonly body: PlaygroundChatBody;
@@ -26,7 +23,7 @@ interface StreamOptions {
 
 /** One answer of the playground, piece by piece. It runs on the session; no token is in the browser. */
 export async function* streamChat({ body, signal, onRequestId }: StreamOptions): AsyncGenerator<ChatPart> {
-  const response = await send(ROUTE, PATH, body, signal);
+  const response = await fetchRoute('POST /api/console/playground/chat', { body, signal });
   const requestId = response.headers.get('x-request-id');
   if (requestId) onRequestId?.(requestId);
   if (!response.body) throw new ApiError(response.status, 'internal_error', 'The answer has no body.');

@@ -1,10 +1,10 @@
 import { useInfiniteQuery, type InfiniteData, type UseInfiniteQueryResult } from '@tanstack/react-query';
-import type { Answer, ConsoleRoute } from '../../src/console/contract.ts';
-import { send, urlOf, type ApiError } from './api.ts';
+import type { Answer } from '../../src/console/contract/routes.ts';
+import { send, urlOf, type ApiError, type ReadRoute } from './api.ts';
 
 type PagedRoute = {
-  [Key in ConsoleRoute]: Answer<Key> extends { items: unknown[]; next: string | null } ? Key : never;
-}[ConsoleRoute];
+  [Route in ReadRoute]: Answer<Route> extends { items: unknown[]; next: string | null } ? Route : never;
+}[ReadRoute];
 
 interface PagesOptions {
   readonly query?: Record<string, string | undefined>;
@@ -16,21 +16,23 @@ interface PagesOptions {
 /**
  * A list with keyset pagination: each page begins where the previous one ended, however much is added in the meantime.
  */
-export function usePages<Key extends PagedRoute>(
-  route: Key,
+export function usePages<Route extends PagedRoute>(
+  route: Route,
   { query = {}, limit = 50, refetchInterval = false }: PagesOptions = {},
-): UseInfiniteQueryResult<InfiniteData<Answer<Key>>, ApiError> {
-  return useInfiniteQuery<Answer<Key>, ApiError, InfiniteData<Answer<Key>>, unknown[], string | undefined>({
+): UseInfiniteQueryResult<InfiniteData<Answer<Route>>, ApiError> {
+  return useInfiniteQuery<
+    Answer<Route>,
+    ApiError,
+    InfiniteData<Answer<Route>>,
+    unknown[],
+    string | undefined
+  >({
     queryKey: [route, query, limit],
     initialPageParam: undefined,
     queryFn: async ({ pageParam, signal }) => {
-      const response = await send(
-        route,
-        urlOf(route, { query: { ...query, limit: String(limit), cursor: pageParam } }),
-        undefined,
-        signal,
-      );
-      return (await response.json()) as Answer<Key>;
+      const url = urlOf(route, { query: { ...query, limit: String(limit), cursor: pageParam } });
+      const response = await send('GET', url, undefined, signal);
+      return (await response.json()) as Answer<Route>;
     },
     getNextPageParam: (last) => last.next ?? undefined,
     refetchInterval,

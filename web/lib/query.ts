@@ -1,7 +1,5 @@
 import { QueryCache, QueryClient } from '@tanstack/react-query';
-import { ApiError } from './api.ts';
-
-const SESSION_KEY = ['GET /api/console/session', null] as const;
+import { ApiError, type ReadRoute } from './api.ts';
 
 /** Reads are retried once when the network failed; a refusal is an answer and is shown as one. */
 export function makeQueryClient(): QueryClient {
@@ -24,7 +22,12 @@ export function makeQueryClient(): QueryClient {
 }
 
 export async function refreshSession(client: QueryClient): Promise<void> {
-  await client.invalidateQueries({ queryKey: SESSION_KEY });
+  await refreshReads(client, ['GET /api/console/session']);
+}
+
+/** Fetches again what is shown of these routes, whatever was asked of them. */
+export async function refreshReads(client: QueryClient, routes: readonly ReadRoute[]): Promise<void> {
+  await Promise.all(routes.map((route) => client.invalidateQueries({ queryKey: [route] })));
 }
 
 /** Nothing of one account may be visible to the next: reloading the page clears the memory. */

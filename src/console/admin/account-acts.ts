@@ -1,5 +1,4 @@
 import { sql, type Transaction } from 'kysely';
-import { z } from 'zod';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
 import { lockAdmins } from '../../identity/sign-in/setup.ts';
@@ -9,61 +8,74 @@ import type { AdminAccount } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
 import { revokeToken } from '../token.ts';
-import type { RouteHandlers } from '../visit.ts';
+import { emptyBody, route } from '../route.ts';
 import { adminAccount } from './account-view.ts';
 
-type ActRoutes =
-  `POST /api/console/admin/accounts/{id}/${'enable' | 'disable' | 'promote' | 'demote' | 'revoke-token' | 'reset-link' | 'reset-password'}`;
-
-const nothing = z.strictObject({});
-
 /** What an admin can do to an account besides money. A user whose role changes has to sign in again. */
-export function accountActRoutes(parts: RouteParts): Pick<RouteHandlers, ActRoutes> {
-  const change = (id: string, changes: Change): Promise<AdminAccount> => changeAccount(parts, id, changes);
-  return {
-    'POST /api/console/admin/accounts/{id}/enable': {
-      body: nothing,
-      handle: ({ params }) => change(params.id, { status: 'active' }),
+export const accountActRoutes = [
+  route('POST /api/console/admin/accounts/{id}/enable', {
+    who: 'admin',
+    audit: 'account.enable',
+    body: emptyBody,
+    handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'active' }),
+  }),
+  /** Ends its sessions too; its token is refused from now on. */
+  route('POST /api/console/admin/accounts/{id}/disable', {
+    who: 'admin',
+    audit: 'account.disable',
+    body: emptyBody,
+    handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'disabled' }),
+  }),
+  route('POST /api/console/admin/accounts/{id}/promote', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.promote',
+    body: emptyBody,
+    handle: (parts, { params }) => changeAccount(parts, params.id, { role: 'admin' }),
+  }),
+  route('POST /api/console/admin/accounts/{id}/demote', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.demote',
+    body: emptyBody,
+    handle: (parts, { params }) => changeAccount(parts, params.id, { role: 'user' }),
+  }),
+  route('POST /api/console/admin/accounts/{id}/revoke-token', {
+    who: 'admin',
+    audit: 'account.revoke-token',
+    body: emptyBody,
+    async handle(parts, { params }) {
+      await requireAccount(parts, params.id);
+      await revokeToken(parts, params.id);
+      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
     },
-    'POST /api/console/admin/accounts/{id}/disable': {
-      body: nothing,
-      handle: ({ params }) => change(params.id, { status: 'disabled' }),
+  }),
+  /** Shown once, good for an hour and for one new password; it ends the one before it. */
+  route('POST /api/console/admin/accounts/{id}/reset-link', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.reset-link',
+    body: emptyBody,
+    handle: (parts, { params, user }) =>
+      parts.auth.resetLinks.make({
+        accountId: params.id,
+        createdBy: user.accountId,
+        lifeMs: RESET_LIFE_MS,
+      }),
+  }),
+  /** Shown once. Every session ends and the second factor is off. */
+  route('POST /api/console/admin/accounts/{id}/reset-password', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.reset-password',
+    body: emptyBody,
+    async handle(parts, { params }) {
+      const password = randomPart(16);
+      await parts.auth.users.setPassword(params.id, password);
+      return { password };
     },
-    'POST /api/console/admin/accounts/{id}/promote': {
-      body: nothing,
-      handle: ({ params }) => change(params.id, { role: 'admin' }),
-    },
-    'POST /api/console/admin/accounts/{id}/demote': {
-      body: nothing,
-      handle: ({ params }) => change(params.id, { role: 'user' }),
-    },
-    'POST /api/console/admin/accounts/{id}/revoke-token': {
-      body: nothing,
-      async handle({ params }) {
-        await requireAccount(parts, params.id);
-        await revokeToken(parts, params.id);
-        return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
-      },
-    },
-    'POST /api/console/admin/accounts/{id}/reset-link': {
-      body: nothing,
-      handle: ({ params, visitor }) =>
-        parts.auth.resetLinks.make({
-          accountId: params.id,
-          createdBy: visitor.accountId,
-          lifeMs: RESET_LIFE_MS,
-        }),
-    },
-    'POST /api/console/admin/accounts/{id}/reset-password': {
-      body: nothing,
-      async handle({ params }) {
-        const password = randomPart(16);
-        await parts.auth.users.setPassword(params.id, password);
-        return { password };
-      },
-    },
-  };
-}
+  }),
+];
 
 type Change = { readonly status: 'active' | 'disabled' } | { readonly role: 'user' | 'admin' };
 

@@ -7,22 +7,17 @@ import { dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { entryOf } from '../billing.ts';
-import type { AdminAccountDetail } from '../contract.ts';
+import type { AdminAccount, AdminAccountDetail, Page } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import { requestItem } from '../request-row.ts';
-import type { RouteHandlers } from '../visit.ts';
+import { route } from '../route.ts';
 import { adminAccount } from './account-view.ts';
-
-type AccountRoutes =
-  | 'GET /api/console/admin/accounts'
-  | 'POST /api/console/admin/accounts'
-  | 'GET /api/console/admin/accounts/{id}'
-  | 'PATCH /api/console/admin/accounts/{id}/limits';
 
 const querySchema = z.strictObject({
   ...pagingFields,
+  /** Part of the e-mail or a whole account id. */
   search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
   status: z.enum(['active', 'disabled']).optional(),
   role: z.enum(['user', 'admin']).optional(),
@@ -30,6 +25,7 @@ const querySchema = z.strictObject({
 const createSchema = z.strictObject({
   email: z.string().max(512),
   name: z.string().max(100).optional(),
+  /** Absent: a password is made and shown once. */
   password: z.string().max(1_024).optional(),
   balanceUsd: z.string().max(30).optional(),
 });
@@ -42,56 +38,62 @@ const limitsSchema = z.strictObject({
 });
 
 /** Accounts: search, details, creation, limits. */
-export function adminAccountRoutes(parts: RouteParts): Pick<RouteHandlers, AccountRoutes> {
-  const { clock, accounts, store, reader } = parts;
-  return {
-    'GET /api/console/admin/accounts': {
-      query: querySchema,
-      async handle({ query }) {
-        const limit = limitOf(query);
-        const page = { before: markCursor(query.cursor), limit: limit + 1 };
-        const rows = await accountPage({ db: store.db, reader }, query, page);
-        return pageOf(rows, limit, {
-          item: (row) => adminAccount(row, clock.now()),
-          cursor: (row) => `${row.created_at}.${row.id}`,
-        });
-      },
+export const adminAccountRoutes = [
+  route('GET /api/console/admin/accounts', {
+    who: 'admin',
+    query: querySchema,
+    async handle({ store, reader, clock }, { query }): Promise<Page<AdminAccount>> {
+      const limit = limitOf(query);
+      const page = { before: markCursor(query.cursor), limit: limit + 1 };
+      const rows = await accountPage({ db: store.db, reader }, query, page);
+      return pageOf(rows, limit, {
+        item: (row) => adminAccount(row, clock.now()),
+        cursor: (row) => `${row.created_at}.${row.id}`,
+      });
     },
-    'POST /api/console/admin/accounts': {
-      body: createSchema,
-      async handle({ visitor, body }) {
-        const made = body.password === undefined ? randomPart(16) : undefined;
-        const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
-        const password = body.password ?? made ?? '';
-        const id = await parts.auth.users.create({
-          email: body.email,
-          name: body.name,
-          password,
-          role: 'user',
-        });
-        if (opening > 0) await credit(parts, id, opening, visitor.accountId);
-        return {
-          account: adminAccount(await requireAccount(parts, id), clock.now()),
-          password: made ?? null,
-        };
-      },
+  }),
+  route('POST /api/console/admin/accounts', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.create',
+    body: createSchema,
+    async handle(parts, { user, body }) {
+      const made = body.password === undefined ? randomPart(16) : undefined;
+      const opening = body.balanceUsd === undefined ? 0 : readUsd(body.balanceUsd, 'balanceUsd');
+      const password = body.password ?? made ?? '';
+      const id = await parts.auth.users.create({
+        email: body.email,
+        name: body.name,
+        password,
+        role: 'user',
+      });
+      if (opening > 0) await credit(parts, id, opening, user.accountId);
+      return {
+        account: adminAccount(await requireAccount(parts, id), parts.clock.now()),
+        password: made ?? null,
+      };
     },
-    'GET /api/console/admin/accounts/{id}': { handle: ({ params }) => detail(parts, params.id) },
-    'PATCH /api/console/admin/accounts/{id}/limits': {
-      body: limitsSchema,
-      async handle({ params, body }) {
-        const { monthlyUsd, ...rates } = body;
-        await requireAccount(parts, params.id);
-        await accounts.setLimits(params.id as AccountId, {
-          ...rates,
-          monthlyLimit: typeof monthlyUsd === 'string' ? readUsd(monthlyUsd, 'monthlyUsd') : monthlyUsd,
-        });
-        await store.durable();
-        return adminAccount(await requireAccount(parts, params.id), clock.now());
-      },
+  }),
+  route('GET /api/console/admin/accounts/{id}', {
+    who: 'admin',
+    handle: (parts, { params }) => detail(parts, params.id),
+  }),
+  route('PATCH /api/console/admin/accounts/{id}/limits', {
+    who: 'admin',
+    audit: 'account.limits',
+    body: limitsSchema,
+    async handle(parts, { params, body }) {
+      const { monthlyUsd, ...rates } = body;
+      await requireAccount(parts, params.id);
+      await parts.accounts.setLimits(params.id as AccountId, {
+        ...rates,
+        monthlyLimit: typeof monthlyUsd === 'string' ? readUsd(monthlyUsd, 'monthlyUsd') : monthlyUsd,
+      });
+      await parts.store.durable();
+      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
     },
-  };
-}
+  }),
+];
 
 function credit({ ledger }: RouteParts, accountId: AccountId, amount: number, actor: string) {
   return ledger.post({

@@ -1,34 +1,32 @@
-import { z } from 'zod';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { UpstreamStatus } from '../../upstream/pool.ts';
 import type { AdminBackend, BackendState } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
-import type { RouteHandlers } from '../visit.ts';
-
-type BackendRoutes = 'GET /api/console/admin/backends' | 'POST /api/console/admin/backends/{id}/test';
+import { emptyBody, route } from '../route.ts';
 
 const TEST_TIMEOUT_MS = 15_000;
 
 /** How the backends are doing on this node, and a call to find out. */
-export function backendRoutes(parts: RouteParts): Pick<RouteHandlers, BackendRoutes> {
-  return {
-    'GET /api/console/admin/backends': {
-      handle: () =>
-        Promise.resolve({ items: parts.backends.list().map((status) => backendItem(parts, status)) }),
+export const backendRoutes = [
+  route('GET /api/console/admin/backends', {
+    who: 'admin',
+    handle: (parts) =>
+      Promise.resolve({ items: parts.backends.list().map((status) => backendItem(parts, status)) }),
+  }),
+  route('POST /api/console/admin/backends/{id}/test', {
+    who: 'admin',
+    audit: 'backend.test',
+    body: emptyBody,
+    async handle(parts, { params, request }) {
+      if (!parts.catalog.current().upstreams.has(params.id)) {
+        throw new AuthRefusal('not_found', 'There is no such backend.');
+      }
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
+      const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);
+      return { ok, detail, latencyMs };
     },
-    'POST /api/console/admin/backends/{id}/test': {
-      body: z.strictObject({}),
-      async handle({ params, request }) {
-        if (!parts.catalog.current().upstreams.has(params.id)) {
-          throw new AuthRefusal('not_found', 'There is no such backend.');
-        }
-        const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TEST_TIMEOUT_MS)]);
-        const { ok, detail, latencyMs } = await parts.backends.test(params.id, signal);
-        return { ok, detail, latencyMs };
-      },
-    },
-  };
-}
+  }),
+];
 
 /** A backend whose key is withheld is never asked, whatever its breaker says. */
 export function backendState(

@@ -4,87 +4,117 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
-import type { AdminCatalog, AdminCatalogEndpoint, AdminProviderKey } from '../contract.ts';
+import { MEGABYTE } from '../body.ts';
+import type {
+  AdminCatalog,
+  AdminCatalogEndpoint,
+  AdminCatalogProposal,
+  AdminCatalogVersion,
+  AdminCatalogVersionDetail,
+  AdminProviderKey,
+  AdminProviderKeys,
+  Page,
+} from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
-import type { RouteHandlers } from '../visit.ts';
-
-type CatalogRoutes =
-  | 'GET /api/console/admin/catalog'
-  | 'POST /api/console/admin/catalog/propose'
-  | 'POST /api/console/admin/catalog'
-  | `GET /api/console/admin/catalog/history${'' | '/{id}'}`
-  | 'GET /api/console/admin/catalog/keys'
-  | `${'PUT' | 'DELETE'} /api/console/admin/catalog/keys/{id}`;
+import { route } from '../route.ts';
 
 const yaml = z.string().max(2_000_000);
 
 /** The catalog: always shown, and editable where it is in the store. */
-export function catalogRoutes(parts: RouteParts): Pick<RouteHandlers, CatalogRoutes> {
-  const editor = (): CatalogEditor => {
-    if (parts.catalogEditor) return parts.catalogEditor;
-    const path = parts.catalog.status().path ?? 'a file';
-    throw new AuthRefusal(
-      'read_only',
-      `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
-    );
-  };
-  return {
-    'GET /api/console/admin/catalog': { handle: () => currentCatalog(parts) },
-    'POST /api/console/admin/catalog/propose': {
-      body: z.strictObject({ yaml }),
-      handle: ({ body }) => {
-        const { ok, mistakes, changes } = editor().propose(body.yaml);
-        return Promise.resolve({
-          ok,
-          problems: mistakes.map(({ line, column, path, message }) => ({ line, column, path, message })),
-          changes: changes.map(({ kind, subject, before, after }) => ({
-            kind,
-            subject,
-            before: before ?? null,
-            after: after ?? null,
-          })),
-        });
-      },
+export const catalogRoutes = [
+  route('GET /api/console/admin/catalog', { who: 'admin', handle: currentCatalog }),
+  route('POST /api/console/admin/catalog/propose', {
+    who: 'admin',
+    // A preview stores nothing, so there is nothing to record.
+    maxBytes: 4 * MEGABYTE,
+    body: z.strictObject({ yaml }),
+    handle: (parts, { body }): Promise<AdminCatalogProposal> => {
+      const { ok, mistakes, changes } = requireEditor(parts).propose(body.yaml);
+      return Promise.resolve({
+        ok,
+        problems: mistakes.map(({ line, column, path, message }) => ({ line, column, path, message })),
+        changes: changes.map(({ kind, subject, before, after }) => ({
+          kind,
+          subject,
+          before: before ?? null,
+          after: after ?? null,
+        })),
+      });
     },
-    'POST /api/console/admin/catalog': {
-      body: z.strictObject({ yaml, note: z.string().trim().max(500), revision: z.number().int().min(0) }),
-      handle: ({ visitor, body }) => save(editor(), visitor.accountId, body),
+  }),
+  route('POST /api/console/admin/catalog', {
+    who: 'admin',
+    // Changing a backend's address changes where its key is sent.
+    confirmed: true,
+    audit: 'catalog.save',
+    maxBytes: 4 * MEGABYTE,
+    body: z.strictObject({
+      yaml,
+      note: z.string().trim().max(500),
+      /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
+      revision: z.number().int().min(0),
+    }),
+    handle: (parts, { user, body }) => save(requireEditor(parts), user.accountId, body),
+  }),
+  route('GET /api/console/admin/catalog/history', {
+    who: 'admin',
+    query: pagingSchema,
+    async handle(parts, { query }): Promise<Page<AdminCatalogVersion>> {
+      const limit = limitOf(query);
+      const rows = await requireEditor(parts).history({
+        before: numberCursor(query.cursor),
+        limit: limit + 1,
+      });
+      return pageOf(rows, limit, { item: version, cursor: (row) => String(row.id) });
     },
-    'GET /api/console/admin/catalog/history': {
-      query: pagingSchema,
-      async handle({ query }) {
-        const limit = limitOf(query);
-        const rows = await editor().history({ before: numberCursor(query.cursor), limit: limit + 1 });
-        return pageOf(rows, limit, { item: version, cursor: (row) => String(row.id) });
-      },
+  }),
+  route('GET /api/console/admin/catalog/history/{id}', {
+    who: 'admin',
+    async handle(parts, { params }): Promise<AdminCatalogVersionDetail> {
+      const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
+      if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
+      return { ...version(found), yaml: found.yaml };
     },
-    'GET /api/console/admin/catalog/history/{id}': {
-      async handle({ params }) {
-        const found = await editor().at(numberCursor(params.id) ?? 0);
-        if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
-        return { ...version(found), yaml: found.yaml };
-      },
+  }),
+  route('GET /api/console/admin/catalog/keys', {
+    who: 'admin',
+    handle: async (parts): Promise<AdminProviderKeys> => ({
+      items: ((await parts.catalogEditor?.listProviderKeys()) ?? []).map(providerKey),
+      knownHosts: Object.fromEntries(KNOWN_HOSTS),
+    }),
+  }),
+  route('PUT /api/console/admin/catalog/keys/{id}', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'provider-key.set',
+    body: z.strictObject({
+      value: z.string().min(1).max(4_096),
+      /** The only server that this key is sent to. */
+      host: z.string().trim().min(1).max(500),
+    }),
+    handle: async (parts, { params, body }) =>
+      providerKey(await requireEditor(parts).setProviderKey(params.id, body.value, body.host)),
+  }),
+  route('DELETE /api/console/admin/catalog/keys/{id}', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'provider-key.remove',
+    async handle(parts, { params }) {
+      if (!(await requireEditor(parts).removeProviderKey(params.id)))
+        throw new AuthRefusal('not_found', 'There is no such key.');
+      return {};
     },
-    'GET /api/console/admin/catalog/keys': {
-      handle: async () => ({
-        items: ((await parts.catalogEditor?.listProviderKeys()) ?? []).map(providerKey),
-        knownHosts: Object.fromEntries(KNOWN_HOSTS),
-      }),
-    },
-    'PUT /api/console/admin/catalog/keys/{id}': {
-      body: z.strictObject({ value: z.string().min(1).max(4_096), host: z.string().trim().min(1).max(500) }),
-      handle: async ({ params, body }) =>
-        providerKey(await editor().setProviderKey(params.id, body.value, body.host)),
-    },
-    'DELETE /api/console/admin/catalog/keys/{id}': {
-      async handle({ params }) {
-        if (!(await editor().removeProviderKey(params.id)))
-          throw new AuthRefusal('not_found', 'There is no such key.');
-        return {};
-      },
-    },
-  };
+  }),
+];
+
+function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
+  if (catalogEditor) return catalogEditor;
+  const path = catalog.status().path ?? 'a file';
+  throw new AuthRefusal(
+    'read_only',
+    `The catalog comes from ${path}. Edit it there; changes are picked up at once.`,
+  );
 }
 
 async function save(

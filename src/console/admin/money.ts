@@ -7,106 +7,105 @@ import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { entryFields, entryOf } from '../billing.ts';
-import type { AdminMoneyBody, AdminMoneyResult } from '../contract.ts';
+import type { AdminEntry, Page } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import { limitOf, numberCursor, pageOf } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
-import type { RouteHandlers, Loose } from '../visit.ts';
-
-type MoneyRoutes =
-  | `POST /api/console/admin/accounts/{id}/${'credit' | 'refund' | 'adjust'}`
-  | 'GET /api/console/admin/entries';
+import { route } from '../route.ts';
 
 const bodySchema = z.strictObject({
   amountUsd: z.string().max(31),
   cause: z.string().trim().min(1).max(200),
+  /** A refund may name the request it is for. */
   requestId: z.string().max(64).optional(),
+  /** A random key made by the page: sending the same form twice counts once. */
   once: z.string().min(8).max(64),
 });
 
 /** Credits, refunds and adjustments by an admin. Each has a cause and an actor, and a form sent twice counts once. */
-export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes> {
-  const at = { db: parts.store.db, reader: parts.reader };
-  const post = async (
-    id: string,
-    actor: string,
-    entry: Pick<NewEntry, 'kind' | 'amount' | 'cause' | 'once'>,
-  ) => {
-    await requireAccount(parts, id);
-    return result(await parts.ledger.post({ accountId: id as AccountId, actor, ...entry }));
-  };
-  return {
-    'POST /api/console/admin/accounts/{id}/credit': {
-      body: bodySchema,
-      handle: ({ params, visitor, body }) =>
-        post(params.id, visitor.accountId, {
-          ...said(params.id, body),
-          kind: 'credit',
-          amount: positive(body),
+export const moneyRoutes = [
+  route('POST /api/console/admin/accounts/{id}/credit', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.credit',
+    body: bodySchema,
+    handle: (parts, call) => post(parts, call, { kind: 'credit', amount: positive(call.body.amountUsd) }),
+  }),
+  route('POST /api/console/admin/accounts/{id}/refund', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.refund',
+    body: bodySchema,
+    async handle(parts, call) {
+      const { amountUsd, requestId } = call.body;
+      const amount = positive(amountUsd);
+      const once = requestId === undefined ? {} : await refundOf(parts, call.params.id, requestId, amount);
+      return post(parts, call, { kind: 'refund', amount, ...once });
+    },
+  }),
+  route('POST /api/console/admin/accounts/{id}/adjust', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.adjust',
+    body: bodySchema,
+    handle: (parts, call) => post(parts, call, { kind: 'adjustment', amount: signed(call.body.amountUsd) }),
+  }),
+  route('GET /api/console/admin/entries', {
+    who: 'admin',
+    query: z.strictObject({ ...entryFields, account: z.string().max(64).optional() }),
+    async handle({ store, reader }, { query }): Promise<Page<AdminEntry>> {
+      const limit = limitOf(query);
+      const at = { db: store.db, reader };
+      const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
+      const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
+      const emails = await emailsOf(
+        store.db,
+        rows.map((row) => row.account_id),
+      );
+      return pageOf(rows, limit, {
+        item: (row) => ({
+          ...entryOf(row),
+          accountId: row.account_id,
+          email: emails.get(row.account_id) ?? '',
+          actor: row.actor,
         }),
+        cursor: (row) => String(row.id),
+      });
     },
-    'POST /api/console/admin/accounts/{id}/refund': {
-      body: bodySchema,
-      async handle({ params, visitor, body }) {
-        const amount = positive(body);
-        const once =
-          body.requestId === undefined ? {} : await refundOf(parts, params.id, body.requestId, amount);
-        return post(params.id, visitor.accountId, {
-          ...said(params.id, body),
-          ...once,
-          kind: 'refund',
-          amount,
-        });
-      },
-    },
-    'POST /api/console/admin/accounts/{id}/adjust': {
-      body: bodySchema,
-      handle: ({ params, visitor, body }) =>
-        post(params.id, visitor.accountId, {
-          ...said(params.id, body),
-          kind: 'adjustment',
-          amount: signed(body),
-        }),
-    },
-    'GET /api/console/admin/entries': {
-      query: z.strictObject({ ...entryFields, account: z.string().max(64).optional() }),
-      async handle({ query }) {
-        const limit = limitOf(query);
-        const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
-        const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
-        const emails = await emailsOf(
-          at.db,
-          rows.map((row) => row.account_id),
-        );
-        return pageOf(rows, limit, {
-          item: (row) => ({
-            ...entryOf(row),
-            accountId: row.account_id,
-            email: emails.get(row.account_id) ?? '',
-            actor: row.actor,
-          }),
-          cursor: (row) => String(row.id),
-        });
-      },
-    },
-  };
+  }),
+];
+
+interface MoneyCall {
+  readonly params: { readonly id: string };
+  readonly user: { readonly accountId: string };
+  readonly body: z.output<typeof bodySchema>;
 }
 
-function said(accountId: string, body: Loose<AdminMoneyBody>) {
-  return { cause: body.cause, once: `admin:${accountId}:${body.once}` };
+async function post(
+  parts: RouteParts,
+  { params, user, body }: MoneyCall,
+  entry: Pick<NewEntry, 'kind' | 'amount' | 'once'>,
+) {
+  await requireAccount(parts, params.id);
+  const { entryId, balance } = await parts.ledger.post({
+    accountId: params.id as AccountId,
+    actor: user.accountId,
+    cause: body.cause,
+    once: `admin:${params.id}:${body.once}`,
+    ...entry,
+  });
+  return { entryId, balanceUsd: usd(balance) };
 }
 
-function positive(body: Loose<AdminMoneyBody>): number {
-  const amount = readUsd(body.amountUsd, 'amountUsd');
+function positive(amountUsd: string): number {
+  const amount = readUsd(amountUsd, 'amountUsd');
   if (amount === 0)
     throw new AuthRefusal('invalid_field', 'The amount must be above zero.', { param: 'amountUsd' });
   return amount;
 }
 
-function signed(body: Loose<AdminMoneyBody>): number {
-  const negative = body.amountUsd.startsWith('-');
-  const amount = positive({ ...body, amountUsd: negative ? body.amountUsd.slice(1) : body.amountUsd });
-  return negative ? -amount : amount;
+function signed(amountUsd: string): number {
+  return amountUsd.startsWith('-') ? -positive(amountUsd.slice(1)) : positive(amountUsd);
 }
 
 /** A request is refunded once, and never more than it was charged. */
@@ -119,8 +118,4 @@ async function refundOf(parts: RouteParts, accountId: string, requestId: string,
     });
   }
   return { once: `refund:${requestId}` };
-}
-
-function result({ entryId, balance }: { entryId: number; balance: number }): AdminMoneyResult {
-  return { entryId, balanceUsd: usd(balance) };
 }

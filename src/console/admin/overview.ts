@@ -11,37 +11,36 @@ import {
 } from '../../activity/usage.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';
+import type { Store } from '../../store/store.ts';
 import { dayText, usd, usdOfText } from '../amounts.ts';
 import type { AdminDay, AdminOverview } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { usageCounts } from '../usage.ts';
-import type { RouteHandlers } from '../visit.ts';
+import { route } from '../route.ts';
 import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
 const TOP = 5;
 /** Several admins at once, or one page that refreshes, query the store once. */
 const KEPT_MS = 3_000;
+/** By store: a process may run more than one console. */
+const latest = new WeakMap<Store, { readonly at: number; readonly figures: Promise<AdminOverview> }>();
 
 /** All traffic at a glance. */
-export function adminOverviewRoutes(
-  parts: RouteParts,
-): Pick<RouteHandlers, 'GET /api/console/admin/overview'> {
-  let kept: { readonly at: number; readonly figures: Promise<AdminOverview> } | undefined;
-  return {
-    'GET /api/console/admin/overview': {
-      handle: () => {
-        const now = parts.clock.now();
-        if (!kept || now - kept.at > KEPT_MS) {
-          const figures = computeOverview(parts, now);
-          kept = { at: now, figures };
-          figures.catch(() => (kept = undefined));
-        }
-        return kept.figures;
-      },
+export const adminOverviewRoutes = [
+  route('GET /api/console/admin/overview', {
+    who: 'admin',
+    handle: (parts) => {
+      const now = parts.clock.now();
+      const kept = latest.get(parts.store);
+      if (kept && now - kept.at <= KEPT_MS) return kept.figures;
+      const figures = computeOverview(parts, now);
+      latest.set(parts.store, { at: now, figures });
+      figures.catch(() => latest.delete(parts.store));
+      return figures;
     },
-  };
-}
+  }),
+];
 
 async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
   const at = { db: parts.store.db, reader: parts.reader };

@@ -3,51 +3,50 @@ import { emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { usd } from '../amounts.ts';
-import type { RouteParts } from '../parts.ts';
+import type { AdminReceipt, AdminRequestPage } from '../contract.ts';
 import { receiptDetail } from '../receipt.ts';
 import { requestItem } from '../request-row.ts';
 import { CSV_OWN, filterOf, findRequests, requestCsv, requestFields } from '../requests.ts';
 import { csvResponse } from '../usage.ts';
-import type { RouteHandlers } from '../visit.ts';
-
-type RequestRoutes = `GET /api/console/admin/requests${'' | '.csv' | '/{id}'}`;
+import { route } from '../route.ts';
 
 const querySchema = z.strictObject({ ...requestFields, account: z.string().max(64).optional() });
 
 /** The requests of all accounts, or of one. */
-export function adminRequestRoutes(parts: RouteParts): Pick<RouteHandlers, RequestRoutes> {
-  return {
-    'GET /api/console/admin/requests': {
-      query: querySchema,
-      async handle({ query: { account, ...query } }) {
-        const { rows, ...page } = await findRequests(parts, filterOf(query, account), query);
-        const emails = await emailsOf(
-          parts.store.db,
-          rows.map((row) => row.account_id),
-        );
-        return {
-          ...page,
-          items: rows.map((row) => Object.assign(requestItem(row), operatorView(row, emails))),
-        };
-      },
+export const adminRequestRoutes = [
+  route('GET /api/console/admin/requests', {
+    who: 'admin',
+    query: querySchema,
+    async handle(parts, { query: { account, ...query } }): Promise<AdminRequestPage> {
+      const { rows, ...page } = await findRequests(parts, filterOf(query, account), query);
+      const emails = await emailsOf(
+        parts.store.db,
+        rows.map((row) => row.account_id),
+      );
+      return {
+        ...page,
+        items: rows.map((row) => Object.assign(requestItem(row), operatorView(row, emails))),
+      };
     },
-    'GET /api/console/admin/requests.csv': {
-      query: querySchema,
-      handle: ({ query: { account, ...query } }) =>
-        Promise.resolve(csvResponse('all-requests', requestCsv(parts, filterOf(query, account), CSV_ALL))),
+  }),
+  route('GET /api/console/admin/requests.csv', {
+    who: 'admin',
+    query: querySchema,
+    handle: (parts, { query: { account, ...query } }) =>
+      Promise.resolve(csvResponse('all-requests', requestCsv(parts, filterOf(query, account), CSV_ALL))),
+  }),
+  route('GET /api/console/admin/requests/{id}', {
+    who: 'admin',
+    async handle(parts, { params }): Promise<AdminReceipt> {
+      const row = await requestById(parts.store.db, params.id);
+      if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
+      return {
+        ...receiptDetail(row),
+        ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
+      };
     },
-    'GET /api/console/admin/requests/{id}': {
-      async handle({ params }) {
-        const row = await requestById(parts.store.db, params.id);
-        if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
-        return {
-          ...receiptDetail(row),
-          ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
-        };
-      },
-    },
-  };
-}
+  }),
+];
 
 function operatorView(row: LoggedRequest, emails: ReadonlyMap<string, string>) {
   return {

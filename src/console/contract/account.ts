@@ -37,16 +37,6 @@ export interface TokenInfo {
   exposedAt: Millis | null;
 }
 
-export interface TokenState {
-  token: TokenInfo | null;
-}
-
-/** The only time the token is shown. */
-export interface TokenCreated {
-  token: string;
-  info: TokenInfo;
-}
-
 export interface Quickstart {
   hasToken: boolean;
   /** When the first request arrived with the token; null: still waiting. Playground calls count too. */
@@ -95,12 +85,6 @@ export interface ModelList {
   models: ModelItem[];
 }
 
-/** Both days inclusive, UTC, at most 366 of them; the default is the last 30. */
-export interface UsageQuery {
-  from?: Day;
-  to?: Day;
-}
-
 export interface UsageReport {
   from: Day;
   to: Day;
@@ -126,19 +110,6 @@ export interface UsageCounts {
   reasoningTokens: number;
   images: number;
   chargedUsd: Usd;
-}
-
-/** Every filter is optional and narrows further; times are milliseconds as text. */
-export interface RequestQuery {
-  endpoint?: string;
-  model?: string;
-  state?: RequestState;
-  /** `failed` is everything that ended other than completed. */
-  outcome?: RequestOutcome | 'failed';
-  from?: string;
-  to?: string;
-  cursor?: string;
-  limit?: string;
 }
 
 /** A page may hold fewer items than asked for, even none, and still have a `next`: the search is bounded, go on. */
@@ -213,13 +184,6 @@ export interface ImageItem {
   src: string;
 }
 
-export interface EntryQuery {
-  /** `money` leaves out the charges of requests. */
-  kind?: 'all' | 'money';
-  cursor?: string;
-  limit?: string;
-}
-
 export interface Entry {
   id: number;
   at: Millis;
@@ -228,13 +192,4 @@ export interface Entry {
   amountUsd: Usd;
   requestId: string | null;
   cause: string;
-}
-
-export interface RedeemBody {
-  code: string;
-}
-
-export interface RedeemResult {
-  amountUsd: Usd;
-  balanceUsd: Usd;
 }

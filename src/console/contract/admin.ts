@@ -1,14 +1,6 @@
-import type {
-  Entry,
-  EntryQuery,
-  ReceiptDetail,
-  RequestPage,
-  RequestQuery,
-  RequestItem,
-  UsageCounts,
-} from './account.ts';
+import type { Entry, ReceiptDetail, RequestPage, RequestItem, UsageCounts } from './account.ts';
 import type { DisplayCurrency } from './session.ts';
-import type { Day, Millis, Page, Role, SignUpMode, Usd } from './shared.ts';
+import type { Day, Millis, Role, SignUpMode, Usd } from './shared.ts';
 
 export interface AdminOverview {
   /** Fourteen days, today last; days without traffic are there with zeros. */
@@ -29,15 +21,6 @@ export interface AdminOverview {
 
 export interface AdminDay extends UsageCounts {
   day: Day;
-}
-
-export interface AdminAccountQuery {
-  /** Part of the e-mail (at least two characters) or a whole account id. */
-  search?: string;
-  status?: 'active' | 'disabled';
-  role?: Role;
-  cursor?: string;
-  limit?: string;
 }
 
 export interface AdminAccount {
@@ -76,52 +59,6 @@ export interface AdminAccountDetail extends AdminAccount {
   defaults: { chatPerMinute: number; imagesPerMinute: number; concurrent: number };
 }
 
-export interface AdminCreateAccountBody {
-  email: string;
-  name?: string;
-  /** Absent: a password is made and shown once. */
-  password?: string;
-  balanceUsd?: Usd;
-}
-
-export interface AdminCreatedAccount {
-  account: AdminAccount;
-  /** Present when the server made it. */
-  password: string | null;
-}
-
-/** Credit and refund take a positive amount; an adjustment may be negative. */
-export interface AdminMoneyBody {
-  amountUsd: Usd;
-  cause: string;
-  /** A refund may name the request it is for; a request is refunded at most what it was charged. */
-  requestId?: string;
-  /** A random key made by the page: sending the same form twice counts once. */
-  once: string;
-}
-
-export interface AdminMoneyResult {
-  entryId: number;
-  balanceUsd: Usd;
-}
-
-export type AdminLimitsPatch = Partial<AdminLimits>;
-
-export interface AdminResetLink {
-  /** Shown once; `/reset-password#…` is the link. */
-  token: string;
-  expiresAt: Millis;
-}
-
-export interface AdminPasswordReset {
-  /** Shown once. Every session ended and the second factor is off. */
-  password: string;
-}
-
-export interface AdminRequestQuery extends RequestQuery {
-  account?: string;
-}
-
 export interface AdminRequestRow extends RequestItem {
   accountId: string;
   email: string;
@@ -142,23 +79,10 @@ export interface AdminReceipt extends ReceiptDetail {
   node: string;
 }
 
-export interface AdminEntryQuery extends EntryQuery {
-  account?: string;
-}
-
 export interface AdminEntry extends Entry {
   accountId: string;
   email: string;
   actor: string;
-}
-
-export interface AdminMakeCodesBody {
-  amountUsd: Usd;
-  /** 1 to 1,000. */
-  count: number;
-  /** A name for the batch, shown in the list; made up when absent. */
-  batch?: string;
-  expiresAt?: Millis | null;
 }
 
 export interface AdminMadeCodes {
@@ -186,12 +110,6 @@ export interface AdminInvite {
   expiresAt: Millis | null;
   usedBy: string | null;
   usedAt: Millis | null;
-}
-
-export interface AdminMadeInvite {
-  invite: AdminInvite;
-  /** Shown once; `/sign-up?invite=…` is the link. */
-  code: string;
 }
 
 export interface AdminCatalog {
@@ -230,10 +148,6 @@ export interface AdminCatalogEndpoint {
   places: { upstream: string; weight: number }[][];
 }
 
-export interface AdminCatalogDraft {
-  yaml: string;
-}
-
 export interface AdminCatalogProposal {
   ok: boolean;
   problems: { line: number | null; column: number | null; path: string | null; message: string }[];
@@ -244,12 +158,6 @@ export interface AdminCatalogProposal {
     before: string | null;
     after: string | null;
   }[];
-}
-
-export interface AdminCatalogSave extends AdminCatalogDraft {
-  note: string;
-  /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
-  revision: number;
 }
 
 export interface AdminCatalogVersion {
@@ -276,12 +184,6 @@ export interface AdminProviderKeys {
   items: AdminProviderKey[];
   /** By the usual name of a key, the host it is for. */
   knownHosts: Record<string, string>;
-}
-
-export interface AdminProviderKeyBody {
-  value: string;
-  /** The server that this key is for. */
-  host: string;
 }
 
 export type BackendState = 'closed' | 'half_open' | 'open';
@@ -320,13 +222,6 @@ export interface AdminVerification {
   breaches: { invariant: string; subject: string; detail: string }[];
 }
 
-export interface AdminAuditQuery {
-  actor?: string;
-  action?: string;
-  cursor?: string;
-  limit?: string;
-}
-
 export interface AdminAuditItem {
   id: number;
   at: Millis;
@@ -344,6 +239,3 @@ export interface AdminSettings {
   contact: string;
   currency: DisplayCurrency;
 }
-
-export type AdminSettingsPatch = Partial<AdminSettings>;
-export type AdminEntryPage = Page<AdminEntry>;

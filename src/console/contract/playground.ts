@@ -74,19 +74,6 @@ export interface PlaygroundReceipt {
   durationMs: number | null;
 }
 
-/** POST /api/console/playground/images */
-export interface PlaygroundImageBody {
-  endpoint: string;
-  model: string;
-  prompt: string;
-  n?: number;
-  size?: string;
-  quality?: string;
-  style?: string;
-  background?: string;
-  output_format?: string;
-}
-
 export interface PlaygroundImages {
   created: number;
   /** Links on this origin; the pictures are in the gallery too. */

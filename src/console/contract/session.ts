@@ -51,24 +51,10 @@ export interface SignedInUser {
   theme: Theme;
 }
 
-/** First run: POST /api/console/setup. Answers with a session cookie; 404 once an admin exists. */
-export interface SetupBody {
-  /** From the link that the server printed: `/setup/{token}`. */
-  token: string;
-  email: string;
-  password: string;
-  name?: string;
-}
-
 /** GET /api/console/setup?token=… tells whether the link is still good (404 once an admin exists). */
 export interface SetupState {
   valid: boolean;
   expiresAt: Millis | null;
-}
-
-/** A reset link is `/reset-password#{token}`; the token travels in bodies only. */
-export interface PasswordResetCheckBody {
-  token: string;
 }
 
 export interface PasswordResetState {
@@ -76,23 +62,6 @@ export interface PasswordResetState {
   /** Whose password it is, for the form; null when the link is not valid. */
   email: string | null;
   expiresAt: Millis | null;
-}
-
-export interface PasswordResetBody extends PasswordResetCheckBody {
-  password: string;
-}
-
-/** There is no session yet: a second factor is asked for at sign-in. */
-export interface PasswordResetDone {
-  email: string;
-}
-
-export interface ConfirmBody {
-  password: string;
-}
-
-export interface Confirmed {
-  confirmedUntil: Millis;
 }
 
 /** One place where this account is signed in. */
@@ -123,8 +92,6 @@ export interface Settings {
   /** Warn below this balance; null: no warning. */
   lowBalanceUsd: Usd | null;
 }
-
-export type SettingsPatch = Partial<Settings>;
 
 /**
  * The sign-in library's own routes. All are POST with a JSON body except the callback; sign-in and sign-up set the

@@ -18,8 +18,7 @@ import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { consoleApp, makeConsole, type Console } from '../app.ts';
-import type { Reader } from '../../activity/reader.ts';
+import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
 import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
@@ -32,7 +31,6 @@ export interface TestConsole {
   readonly auth: Auth;
   readonly setup: Setup;
   readonly catalog: StoredCatalog;
-  readonly routes: readonly { readonly method: string; readonly path: string }[];
   readonly clock: Clock;
   advance(ms: number): void;
   browser(address?: string): Browser;
@@ -87,7 +85,6 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     setup: parts.setup,
     catalog,
     clock,
-    routes: consoleApp({ ...parts, reader: idleReader }).routes,
     advance: (ms) => void (ahead += ms),
     browser,
     ...actors(parts, browser),
@@ -102,9 +99,6 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     },
   };
 }
-
-/** For an app whose routes are only listed. */
-const idleReader: Reader = { all: () => Promise.resolve([]), close: () => Promise.resolve() };
 
 function openTestCatalog(store: Store, clock: Clock): Promise<StoredCatalog> {
   return openStoredCatalog({

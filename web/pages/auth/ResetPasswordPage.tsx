@@ -20,7 +20,7 @@ export default function ResetPasswordPage() {
   const token = useLinkToken();
   const [done, setDone] = useState(false);
   const check = useQuery<PasswordResetState, ApiError>({
-    queryKey: ['POST /api/console/password-reset/check', token],
+    queryKey: ['password reset', token],
     queryFn: async ({ signal }) =>
       await call('POST /api/console/password-reset/check', { body: { token }, signal }),
     enabled: token !== '',

@@ -25,8 +25,7 @@ export function Reference({ part }: { part: string | undefined }) {
   const document = useQuery<ApiDocument, ApiError>({
     queryKey: ['openapi'],
     // Ours, and tested on the server's side: its shape is known.
-    queryFn: async ({ signal }) =>
-      (await (await send('GET ', PATH, undefined, signal)).json()) as ApiDocument,
+    queryFn: async ({ signal }) => (await (await send('GET', PATH, undefined, signal)).json()) as ApiDocument,
     staleTime: Infinity,
   });
   useEffect(() => {

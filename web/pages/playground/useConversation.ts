@@ -1,5 +1,6 @@
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
+import { refreshReads } from '../../lib/query.ts';
 import { makeConversation, type Conversation, type ConversationState } from './conversation.ts';
 
 const conversations = new Map<string, Conversation>();
@@ -14,9 +15,7 @@ export function useConversation(name: string): [Conversation, ConversationState]
 function conversationOf(name: string, client: QueryClient): Conversation {
   let conversation = conversations.get(name);
   if (!conversation) {
-    conversation = makeConversation(
-      () => void client.invalidateQueries({ queryKey: ['GET /api/console/overview'] }),
-    );
+    conversation = makeConversation(() => void refreshReads(client, ['GET /api/console/overview']));
     conversations.set(name, conversation);
   }
   return conversation;

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import type { SettingsPatch } from '../../../src/console/contract.ts';
+import type { BodyOf } from '../../../src/console/contract/routes.ts';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
 import { toast } from '../../ui/Toast.tsx';
@@ -7,7 +7,8 @@ import { toast } from '../../ui/Toast.tsx';
 export function useSaveSettings() {
   const { t } = useTranslation();
   return useAction(
-    async (patch: SettingsPatch) => await call('PATCH /api/console/settings', { body: patch }),
+    async (patch: BodyOf<'PATCH /api/console/settings'>) =>
+      await call('PATCH /api/console/settings', { body: patch }),
     {
       refresh: ['GET /api/console/settings', 'GET /api/console/session', 'GET /api/console/overview'],
       onDone: () => toast(t('common.saved')),

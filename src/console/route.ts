@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
+import type { RequestId } from '../std/ids.ts';
+import type { RouteParts } from './parts.ts';
+
+/** Method and path; `{name}` in the path is a parameter. */
+export type RouteName = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /api/console/${string}`;
+
+/** Who may call a route. `setup`: anyone, but only until the first admin exists. */
+export type RouteAccess = 'public' | 'setup' | 'user' | 'admin';
+
+/** One route of the console's API. Server, authorisation test and the types of the pages' client are made from it. */
+export interface RouteDeclaration<
+  Name extends RouteName = RouteName,
+  Who extends RouteAccess = RouteAccess,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Answer = unknown,
+> {
+  readonly name: Name;
+  readonly who: Who;
+  /** The password must have been entered within the last minutes. */
+  readonly confirmed?: true;
+  /** Its name in the audit log. Every admin route that changes something has one. */
+  readonly audit?: string;
+  /** How large the body may be, where the usual limit is too small. */
+  readonly maxBytes?: number;
+  /** Both schemas refuse fields that they do not have. */
+  readonly query?: Query;
+  readonly body?: Body;
+  /** What it returns is sent as JSON, a `Response` as it is. */
+  handle(parts: RouteParts, call: RouteCall<Name, Who, Query, Body>): Promise<Answer>;
+}
+
+/** One checked call of a route, as its handler gets it. */
+export interface RouteCall<
+  Name extends RouteName = RouteName,
+  Who extends RouteAccess = RouteAccess,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  readonly request: Request;
+  readonly meta: ConsoleMeta;
+  /** Who is signed in. */
+  readonly user: Who extends 'user' | 'admin' ? Visitor : Visitor | undefined;
+  readonly params: Readonly<Record<ParamName<Name>, string>>;
+  readonly query: z.output<Query>;
+  readonly body: z.output<Body>;
+}
+
+export type ParamName<Name extends RouteName> = Name extends `${string}{${infer Param}}${string}`
+  ? Param
+  : never;
+
+/** How a request arrived, as determined by `http/`. */
+export interface ConsoleMeta {
+  readonly requestId: RequestId;
+  /** Scheme and host as the browser sees them, also through trusted proxies. */
+  readonly origin: string;
+  readonly address: string;
+}
+
+/** Declares a route. Without a schema there is no query or body to read. */
+export function route<
+  const Name extends RouteName,
+  Who extends RouteAccess,
+  Answer,
+  Query extends z.ZodType = z.ZodUndefined,
+  Body extends z.ZodType = z.ZodUndefined,
+>(
+  name: Name,
+  declaration: Omit<RouteDeclaration<Name, Who, Query, Body, Answer>, 'name'>,
+): RouteDeclaration<Name, Who, Query, Body, Answer> {
+  return { name, ...declaration };
+}
+
+/** The body of a route that needs to know nothing more. */
+export const emptyBody = z.strictObject({});
+
+export function authMeta({ origin, address }: ConsoleMeta): AuthMeta {
+  return { origin, address, secure: origin.startsWith('https:') };
+}
