@@ -27,8 +27,9 @@ export async function openServices(
   clock: Clock,
   random: Random = systemRandom,
 ): Promise<Services> {
-  const { dataDir, databaseUrl } = config;
-  const store = await openStore({ dataDir, databaseUrl, log, clock, ledgerSql: LEDGER_SQL });
+  const { dataDir, databaseUrl, databaseDeadlineMs } = config;
+  const ledgerSql = LEDGER_SQL;
+  const store = await openStore({ dataDir, databaseUrl, log, clock, ledgerSql, databaseDeadlineMs });
   try {
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({
@@ -43,7 +44,7 @@ export async function openServices(
       clock,
       log,
       leaseMs: config.leaseMs,
-      deadlineMs: config.databaseDeadlineMs,
+      deadlineMs: databaseDeadlineMs,
     });
     const accounts = new Accounts({
       store,

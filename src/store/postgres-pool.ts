@@ -3,7 +3,7 @@ import type { Log } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 
 const MAX_CONNECTIONS = 10;
-/** A request must fail within a second when the database is down. */
+/** A request must fail within a second when the database is down, unless the operator allows more. */
 const CONNECT_TIMEOUT_MS = 800;
 /** The server cancels a statement first, the client a little later in case the server is gone. */
 const STATEMENT_TIMEOUT_MS = 10_000;
@@ -11,14 +11,14 @@ const QUERY_TIMEOUT_MS = 12_000;
 const IDLE_MS = 30_000;
 
 /** Connections to Postgres, bounded in number and in time. */
-export function openPool(url: string, log: Log): Pool {
+export function openPool(url: string, log: Log, connectTimeoutMs = CONNECT_TIMEOUT_MS): Pool {
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new StartupError('DATABASE_URL must look like postgres://user:password@host:5432/database');
   }
   const pool = new Pool({
     connectionString: url,
     max: MAX_CONNECTIONS,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,

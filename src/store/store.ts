@@ -51,6 +51,8 @@ export interface StoreOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly ledgerSql: LedgerSql;
+  /** How long a query waits for a connection to Postgres. */
+  readonly databaseDeadlineMs?: number | undefined;
 }
 
 /** Opens the database and brings its schema up to date, or throws {@link StartupError} with what to do about it. */
@@ -105,8 +107,11 @@ function openFile(dataDir: string, path: string): Database {
   }
 }
 
-async function openPostgresStore({ log, clock, ledgerSql }: StoreOptions, url: string): Promise<Store> {
-  const pool = openPool(url, log);
+async function openPostgresStore(
+  { log, clock, ledgerSql, databaseDeadlineMs }: StoreOptions,
+  url: string,
+): Promise<Store> {
+  const pool = openPool(url, log, databaseDeadlineMs);
   try {
     await waitForPostgres(pool);
     await migratePostgres(pool, clock, ledgerSql);
