@@ -8,13 +8,14 @@
  *   --write        write bench/results.md although only a part was run
  */
 import { parseArgs } from 'node:util';
-import { CASES, MOST_ACCOUNTS, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
+import { CASES, CONNECTIONS, MOST_ACCOUNTS, type Case } from './cases.ts';
 import type { Contender, ContenderContext } from './contenders/contender.ts';
-import { startBunForwarder, startNodeForwarder, startPortkey } from './contenders/forwarders.ts';
+import { startBunForwarder, startNodeForwarder } from './contenders/forwarders.ts';
 import { startNginx } from './contenders/nginx.ts';
+import { PEER_NAMES, startPortkey } from './contenders/peers.ts';
 import { startBenchPostgres, startTollgate, type BenchPostgres } from './contenders/tollgate.ts';
-import { openBenchEnvironment, type BenchEnvironment } from './harness/environment.ts';
-import { delayAt, saturate, warmUp, type Delay, type LoadTools, type Sample } from './harness/measure.ts';
+import { compareAll, Contenders } from './harness/comparison.ts';
+import { openBenchEnvironment } from './harness/environment.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { writeSection } from './harness/results-file.ts';
 import { findTools } from './harness/tools.ts';
@@ -24,6 +25,7 @@ import {
   mainTable,
   NAMES,
   targetTable,
+  versionLine,
   type Measurements,
 } from './speed-report.ts';
 
@@ -47,15 +49,21 @@ const startedAt = new Date();
 const loadBefore = loadLine();
 const field = await openBenchEnvironment();
 const tools = findTools();
-const notes = [...tools.notes];
 let postgres: BenchPostgres | undefined;
-const contenders: Contender[] = [];
+const contenders = new Contenders();
 try {
   await startAll({ tools, backend: field.backend, folder: field.folder });
-  const measured = await measureAll(field);
-  report(measured);
+  const plan = {
+    cases: CASES.filter(wantedCase),
+    rounds,
+    seconds,
+    connections: CONNECTIONS,
+    quick: flags.quick,
+    delay: { ratePerSecond: RATE_PER_SECOND, rounds: delayRounds, seconds: delaySeconds },
+  };
+  report(await compareAll(contenders.all, plan, field, tools.wrk));
 } finally {
-  for (const contender of contenders.toReversed()) await contender.stop();
+  await contenders.stop();
   await postgres?.stop();
   await field.close();
 }
@@ -66,7 +74,7 @@ async function startAll(ground: ContenderContext): Promise<void> {
   await enter(NAMES.bun, () => startBunForwarder(ground), true);
   await enter('nginx proxy_pass', () => startNginx(ground));
   await enter(NAMES.node, () => startNodeForwarder(ground));
-  await enter(NAMES.portkey, () => startPortkey(ground));
+  await enter(PEER_NAMES.portkey, () => startPortkey(ground));
   await enter(NAMES.sqlite, () => startTollgate({ ...tollgate, name: NAMES.sqlite }));
   for (const [name, nodes] of [
     [NAMES.postgres, 1],
@@ -80,77 +88,12 @@ async function startAll(ground: ContenderContext): Promise<void> {
   }
 }
 
-/** One that cannot start is left out, and the report says so. */
 async function enter(
   name: string,
   start: () => Promise<Contender | undefined>,
   always = false,
 ): Promise<void> {
-  if (!always && !wantedContender(name)) return;
-  try {
-    const contender = await start();
-    if (contender) contenders.push(contender);
-  } catch (error) {
-    notes.push(`${name} did not start and is left out: ${String(error).split('\n')[0]}`);
-    console.error(`${name}: ${String(error)}`);
-  }
-}
-
-async function measureAll({ backend, backendPid, folder }: BenchEnvironment): Promise<Measurements> {
-  const loadTools: LoadTools = { wrk: tools.wrk, folder };
-  const cases = CASES.filter(wantedCase);
-  const samples = new Map<string, Map<string, Sample[]>>();
-  for (const contender of contenders) {
-    samples.set(contender.name, new Map());
-    // Whole answers and streams take different ways through a gateway.
-    for (const one of cases.filter((each) => each === SMALL_CHAT || each === STREAMED_CHAT)) {
-      if (flags.quick) await saturate(one, contender, 1, loadTools);
-      else await warmUp(one, contender, loadTools);
-    }
-  }
-  for (const one of cases) {
-    await inTurns(
-      contenders.filter((contender) => !one.needsAccounts || contender.headers.length > 1),
-      rounds,
-      async (contender) => {
-        const sample = await saturate(one, contender, seconds, loadTools);
-        const ofCase = samples.get(contender.name);
-        ofCase?.set(one.name, [...(ofCase.get(one.name) ?? []), sample]);
-        console.log(
-          `${one.name.padEnd(16)} ${contender.name.padEnd(30)} ${sample.cpuUsPerUnit.toFixed(1)} µs, ${Math.round(sample.unitsPerSecond)}/s`,
-        );
-      },
-    );
-  }
-  const delays = new Map<string, Delay[]>();
-  const direct = {
-    name: NAMES.direct,
-    version: '',
-    pids: [backendPid],
-    databasePids: [],
-    urls: [`${backend}/chat/completions`],
-    headers: [{}],
-    stop: async () => undefined,
-  };
-  await inTurns([direct, ...contenders], delayRounds, async (contender) => {
-    const delay = await delayAt(RATE_PER_SECOND, SMALL_CHAT, contender, delaySeconds);
-    delays.set(contender.name, [...(delays.get(contender.name) ?? []), delay]);
-    console.log(
-      `${'latency'.padEnd(16)} ${contender.name.padEnd(30)} p50 ${delay.p50Ms.toFixed(2)} ms, p99 ${delay.p99Ms.toFixed(2)} ms, ${delay.errors} failed`,
-    );
-  });
-  return { contenders, cases, samples, delays };
-}
-
-/** Turn about, each round beginning with another one, so that no contender has the quiet moments for itself. */
-async function inTurns(
-  all: readonly Contender[],
-  count: number,
-  turn: (contender: Contender) => Promise<void>,
-): Promise<void> {
-  for (let round = 0; round < count; round++) {
-    for (let index = 0; index < all.length; index++) await turn(all[(index + round) % all.length]!);
-  }
+  if (always || wantedContender(name)) await contenders.add(name, start);
 }
 
 function report(all: Measurements): void {
@@ -172,12 +115,9 @@ ${database === undefined ? '' : `\n${database}\n`}
 ${targetTable(all)}
 
 ${all.cases.map(({ name, about }) => `- ${name}: ${about}`).join('\n')}
-${[...notes, ...failed].map((note) => `- note: ${note}`).join('\n')}
+${[...tools.notes, ...contenders.notes, ...failed].map((note) => `- note: ${note}`).join('\n')}
 
-Versions: ${all.contenders
-    .map(({ version }) => version)
-    .filter((one, index, list) => list.indexOf(one) === index)
-    .join('; ')}.
+${versionLine(all)}
 `;
   console.log(text);
   if (flags.write || (flags.only.length === 0 && !flags.quick)) writeSection('speed', text);

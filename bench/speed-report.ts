@@ -1,5 +1,6 @@
-import { CASES, CONNECTIONS, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
+import { CASES, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
 import type { Contender } from './contenders/contender.ts';
+import { PEER_NAMES } from './contenders/peers.ts';
 import type { Delay, Sample } from './harness/measure.ts';
 import { median } from './harness/statistics.ts';
 import { table } from './harness/table.ts';
@@ -8,6 +9,7 @@ import { table } from './harness/table.ts';
 export interface Measurements {
   readonly contenders: readonly Contender[];
   readonly cases: readonly Case[];
+  readonly connections: number;
   readonly samples: ReadonlyMap<string, ReadonlyMap<string, readonly Sample[]>>;
   readonly delays: ReadonlyMap<string, readonly Delay[]>;
 }
@@ -16,7 +18,6 @@ export const NAMES = {
   direct: 'straight to the backend',
   bun: 'bare Bun forwarder',
   node: 'bare Node + undici forwarder',
-  portkey: "Portkey's gateway",
   sqlite: 'Tollgate, SQLite',
   postgres: 'Tollgate, Postgres',
   twoNodes: 'Tollgate, Postgres, two nodes',
@@ -27,7 +28,7 @@ export function mainTable(all: Measurements): string {
   const head = [
     'gateway',
     ...all.cases.map(({ name, streamed }) => `${name}${streamed ? ', per chunk' : ''}`),
-    `requests/s, ${CONNECTIONS} connections`,
+    `requests/s, ${all.connections} connections`,
     'added p50 / p99 ms',
     'RSS MB',
   ];
@@ -88,7 +89,7 @@ export function targetTable(all: Measurements): string {
     {
       figure: "CPU per small chat, Portkey's gateway / Tollgate",
       target: '≥ 15×',
-      measured: ratio(cpu(NAMES.portkey, SMALL_CHAT), own),
+      measured: ratio(cpu(PEER_NAMES.portkey, SMALL_CHAT), own),
       least: 15,
       unit: '×',
     },
@@ -137,6 +138,10 @@ export function errorLines(all: Measurements): string[] {
       return errors === 0 ? [] : [`${name}, ${one.name}: ${errors} failed (${why ?? 'no reason given'}).`];
     }),
   );
+}
+
+export function versionLine({ contenders }: Measurements): string {
+  return `Versions: ${[...new Set(contenders.map(({ version }) => version))].join('; ')}.`;
 }
 
 function targetRow({ figure, target, measured, most, least, unit }: Target): string[] {

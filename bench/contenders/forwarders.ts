@@ -1,7 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { freePort, launch } from '../harness/process.ts';
-import { PORTKEY_VERSION } from '../harness/tools.ts';
+import { nodeVersion } from '../harness/tools.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 
 /** Bun allows 256 calls at once unless told otherwise; a gateway that waits for itself would not be a fair measure. */
@@ -40,51 +39,17 @@ export async function startNodeForwarder({
   });
 }
 
-export async function startPortkey({
-  tools,
-  backend,
-  folder,
-}: ContenderContext): Promise<Contender | undefined> {
-  const { node, portkey } = tools;
-  if (node === undefined || portkey === undefined) return undefined;
-  return await forwarder({
-    name: "Portkey's gateway",
-    version: `@portkey-ai/gateway ${PORTKEY_VERSION} on Node ${nodeVersion(node)}`,
-    folder,
-    // It refuses backends on loopback unless they are named.
-    env: { NODE_ENV: 'production', TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' },
-    command: (port) => [node, portkey, `--port=${port}`, '--headless'],
-    headers: {
-      authorization: 'Bearer sk-backend',
-      'x-portkey-provider': 'openai',
-      'x-portkey-custom-host': backend,
-    },
-  });
-}
-
 interface Forwarder {
   readonly name: string;
   readonly version: string;
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>>;
   readonly command: (port: number) => readonly string[];
 }
 
-async function forwarder({
-  name,
-  version,
-  folder,
-  env,
-  headers = {},
-  command,
-}: Forwarder): Promise<Contender> {
+async function forwarder({ name, version, folder, env, command }: Forwarder): Promise<Contender> {
   const port = await freePort();
   const { pid, stop } = await launch({ name, command: command(port), env, folder, port });
   const urls = [`http://127.0.0.1:${port}/v1/chat/completions`];
-  return { name, version, pids: [pid], databasePids: [], urls, headers: [headers], stop };
-}
-
-function nodeVersion(node: string): string {
-  return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim().replace(/^v/, '');
+  return { name, version, pids: [pid], databasePids: [], urls, headers: [{}], stop };
 }

@@ -1,4 +1,4 @@
-import { plansFor, type Case } from '../cases.ts';
+import { CONNECTIONS, plansFor, type Case } from '../cases.ts';
 import type { Contender } from '../contenders/contender.ts';
 import { generate, generateWithWrk } from './generate.ts';
 import { usageOf } from './usage.ts';
@@ -22,6 +22,8 @@ export interface Delay {
 export interface LoadTools {
   readonly wrk: string | undefined;
   readonly folder: string;
+  /** As many as a case has unless told otherwise. */
+  readonly connections?: number;
 }
 
 /** CPU and throughput with every connection busy. */
@@ -31,7 +33,8 @@ export async function saturate(
   seconds: number,
   tools: LoadTools,
 ): Promise<Sample> {
-  const plans = plansFor(one, contender, { seconds });
+  const { connections = CONNECTIONS } = tools;
+  const plans = plansFor(one, contender, { seconds, connections });
   const before = both(contender);
   const result =
     one.streamed || tools.wrk === undefined
@@ -48,6 +51,23 @@ export async function saturate(
     complaint: result.complaint,
   };
 }
+
+/**
+ * Waits until a contender has nothing more to do: a slow one still works on what the end of its turn cut off, at the
+ * expense of the next one's turn. One that never rests is not waited for.
+ */
+export async function untilIdle({ pids }: Contender): Promise<void> {
+  for (let look = 0; look < MOST_LOOKS; look++) {
+    const before = usageOf(pids).cpuUs;
+    await Bun.sleep(LOOK_MS);
+    if (usageOf(pids).cpuUs - before < LOOK_MS * 1000 * IDLE_SHARE) return;
+  }
+}
+
+const LOOK_MS = 250;
+const MOST_LOOKS = 60;
+/** Of one core. */
+const IDLE_SHARE = 0.1;
 
 const WARM_REQUESTS = 30_000;
 const WARM_SLICE_SECONDS = 2;

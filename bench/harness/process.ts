@@ -11,6 +11,8 @@ export interface Launch {
   readonly folder: string;
   /** It is up when something listens here. */
   readonly port: number;
+  /** How long that may take. */
+  readonly startMs?: number;
 }
 
 export interface Launched {
@@ -27,14 +29,21 @@ process.on('exit', () => alive.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(130));
 
 /** Starts a server under test and waits until it listens. */
-export async function launch({ name, command, env = {}, folder, port }: Launch): Promise<Launched> {
+export async function launch({
+  name,
+  command,
+  env = {},
+  folder,
+  port,
+  startMs = START_MS,
+}: Launch): Promise<Launched> {
   const path = join(folder, `${name.replaceAll(/\W+/g, '-')}.log`);
   const log = openSync(path, 'a');
   const child = Bun.spawn([...command], { stdio: ['ignore', log, log], env: { ...process.env, ...env } });
   closeSync(log);
   alive.add(child);
   void child.exited.then(() => alive.delete(child));
-  const deadline = performance.now() + START_MS;
+  const deadline = performance.now() + startMs;
   while (!(await listens(port))) {
     if (child.exitCode !== null || performance.now() > deadline) {
       child.kill('SIGKILL');

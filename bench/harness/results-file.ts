@@ -4,6 +4,7 @@ import { join } from 'node:path';
 const PATH = join(import.meta.dir, '../results.md');
 const SECTIONS = [
   'speed',
+  'peers',
   'scale-streams',
   'scale-accounts',
   'scale-requests',
@@ -15,7 +16,7 @@ type Section = (typeof SECTIONS)[number];
 
 const TITLE = `# Results
 
-Written by \`npm run bench\` (speed), \`bun bench/scale.ts\` and \`bun bench/soak.ts\`; each replaces its own section.
+Written by \`npm run bench\` (speed), \`npm run bench:peers\` (other gateways), \`bun bench/scale.ts\` and \`bun bench/soak.ts\`; each replaces its own section.
 `;
 
 /** Replaces one section of \`bench/results.md\` and leaves the others as they are. */

@@ -12,14 +12,11 @@ export interface Tools {
   readonly wrk: string | undefined;
   /** A Node that runs the installed undici, and TypeScript as it is. */
   readonly node: string | undefined;
-  /** The start script of Portkey's gateway. */
-  readonly portkey: string | undefined;
   /** What could not be had, and what that means. */
   readonly notes: readonly string[];
 }
 
-export const PORTKEY_VERSION = '1.15.2';
-const NODE_VERSION = '24';
+export const NODE_VERSION = '24';
 const FETCH_MS = 180_000;
 const cache = join(tmpdir(), 'tollgate-bench');
 
@@ -36,7 +33,6 @@ export function findTools(): Tools {
       'wrk is not here and could not be fetched: the load came from our own generator, which takes more of the shared cores.',
     ),
     node: noted(nodeProgram(), `Node ${NODE_VERSION} is not here and could not be fetched: left out.`),
-    portkey: noted(portkeyScript(), `@portkey-ai/gateway ${PORTKEY_VERSION} did not install: left out.`),
     notes,
   };
 }
@@ -83,17 +79,14 @@ function nodeProgram(): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** Types are stripped by default from 22.18 on; undici asks for 22.19. */
-function runsTypeScript(node: string): boolean {
-  const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? '';
-  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
-  return major > 22 || (major === 22 && minor >= 19);
+export function nodeVersion(node: string): string {
+  return spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim().replace(/^v/, '');
 }
 
-function portkeyScript(): string | undefined {
-  const path = join(cache, 'portkey/node_modules/@portkey-ai/gateway/build/start-server.js');
-  if (!existsSync(path)) npmInstall('portkey', `@portkey-ai/gateway@${PORTKEY_VERSION}`);
-  return existsSync(path) ? path : undefined;
+/** Types are stripped by default from 22.18 on; undici asks for 22.19. */
+function runsTypeScript(node: string): boolean {
+  const [major = 0, minor = 0] = nodeVersion(node).split('.').map(Number);
+  return major > 22 || (major === 22 && minor >= 19);
 }
 
 function npmInstall(folder: string, name: string): void {

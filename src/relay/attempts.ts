@@ -1,8 +1,13 @@
 import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
-import { connectionFailure } from '../upstream/connection-failure.ts';
-import { UpstreamFailure, type FailureKind, type Upstream, type UpstreamPool } from '../upstream/port.ts';
+import {
+  connectionFailure,
+  UpstreamFailure,
+  type FailureKind,
+  type Upstream,
+  type UpstreamPool,
+} from '../upstream/port.ts';
 import type { RelayParts, Quote } from './call.ts';
 
 /** The backend that answered, and the attempts before it. */

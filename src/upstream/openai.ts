@@ -9,10 +9,10 @@ import {
 import { readBounded } from '../std/bounded-body.ts';
 import { remembered } from '../std/remembered.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
-import { connectionFailure } from './connection-failure.ts';
 import { answerTooLarge, failureOf } from './response.ts';
 import { collectImages } from './image-response.ts';
 import {
+  connectionFailure,
   UpstreamFailure,
   type ChatAnswer,
   type UpstreamChatCall,

@@ -158,7 +158,7 @@ function withCopy(source: ReadableStream<Uint8Array>, keep: (body: Uint8Array | 
 function answerLost(requestId: string): Fault {
   return new Fault(
     'idempotency_key_reused',
-    `The request with this Idempotency-Key was charged run (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
+    `The request with this Idempotency-Key was charged once (${requestId}), but its answer was lost in a crash. It will not be charged again; use a new key to run it again.`,
     { param: 'Idempotency-Key' },
   );
 }

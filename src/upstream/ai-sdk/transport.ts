@@ -1,6 +1,5 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
-import { connectionFailure } from '../connection-failure.ts';
-import { UpstreamFailure } from '../port.ts';
+import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { parseObject } from './json.ts';
 import type { ProviderLimits, Provider } from './provider.ts';

@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface PeerPackage {
+  readonly name: string;
+  /** Exact: another version is another peer. */
+  readonly version: string;
+  /** The program or script to start, inside the folder. */
+  readonly program: string;
+  /** Written into the folder first. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Commands that fill the folder, run in it one after the other. */
+  readonly commands: (folder: string) => readonly (readonly [string, ...string[]])[];
+  readonly env?: (folder: string) => Readonly<Record<string, string>>;
+}
+
+const INSTALL_MS = 600_000;
+const MOST_REASON = 300;
+
+/**
+ * Installs another gateway into a folder of its own under the temporary folder, once per version, and returns the path of
+ * its program. Throws one sentence where that cannot be done.
+ */
+export function installPeer({ name, version, program, files = {}, commands, env }: PeerPackage): string {
+  const folder = join(tmpdir(), 'tollgate-bench', `${name}-${version}`);
+  const complete = join(folder, '.installed');
+  const path = join(folder, program);
+  if (existsSync(complete)) return path;
+  // What an interrupted installation left is no base for another one.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  for (const [command, ...parameters] of commands(folder)) {
+    const reason = failureOf(command, parameters, folder, env?.(folder) ?? {});
+    if (reason !== undefined) throw new Error(`${name} ${version} could not be installed: ${reason}`);
+  }
+  if (!existsSync(path)) throw new Error(`${name} ${version} was installed without ${program}`);
+  writeFileSync(complete, '');
+  return path;
+}
+
+function failureOf(
+  command: string,
+  parameters: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): string | undefined {
+  if (!command.startsWith('/') && Bun.which(command) === null) return `there is no ${command} here`;
+  const { status, stdout, stderr } = spawnSync(command, [...parameters], {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    timeout: INSTALL_MS,
+  });
+  if (status === 0) return undefined;
+  if (status === null) return `${command} took more than ${INSTALL_MS / 60_000} minutes`;
+  const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line.trim() !== '');
+  const telling = lines.findLast((line) => /error|forbidden|no match|not found|cannot/i.test(line));
+  return (telling ?? lines.at(-1) ?? `${command} ended with ${status}`).trim().slice(0, MOST_REASON);
+}
