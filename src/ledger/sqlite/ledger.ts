@@ -21,9 +21,11 @@ import type {
   AccountSnapshot,
   Verification,
 } from '../port.ts';
-import { Books, KnownAccounts } from './books.ts';
+import { Books, KnownBooks } from './books.ts';
 import type { Lease } from '../lease.ts';
-import { admitRequest, expireHold, post, redeem, renew, settle, voidHold } from './operations.ts';
+import { admitRequest } from './admission.ts';
+import { post, redeem } from './posting.ts';
+import { expireHold, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { verifyBooks } from '../verify-checks.ts';
 
@@ -36,7 +38,7 @@ export class SqliteLedger implements Ledger {
   readonly #lease: Lease;
   readonly #database: Database;
   readonly #statements: Statements;
-  readonly #known = new KnownAccounts();
+  readonly #known: KnownBooks;
   readonly #commits: GroupCommit<Books>;
 
   constructor(options: SqliteLedgerOptions) {
@@ -46,6 +48,7 @@ export class SqliteLedger implements Ledger {
     // The ledger has read the account of every row it writes; checking again would cost a look-up per row.
     this.#database.run('PRAGMA foreign_keys = OFF');
     this.#statements = prepareStatements(this.#database);
+    this.#known = new KnownBooks(this.#statements);
     this.#commits = new GroupCommit(this.#transactions(), options.log);
   }
 
@@ -102,10 +105,10 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Reads all the books, on the side: requests are served meanwhile. */
-  async verify(): Promise<Verification> {
+  async verify({ full = false } = {}): Promise<Verification> {
     const { background } = this.#options.backend;
     try {
-      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now());
+      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now(), full);
     } catch (error) {
       throw storeUnavailable(error);
     }

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { requestTables } from './baseline-requests.ts';
 
 /** The first schema: accounts and money, requests and their rollups, identity, catalog, images. */
 export function first(d: Dialect): readonly string[] {
@@ -44,9 +45,10 @@ function money(d: Dialect): string[] {
       actor TEXT NOT NULL,
       created_at ${d.int64} NOT NULL
     )`,
-    `CREATE UNIQUE INDEX entry_one_charge ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
+    `CREATE UNIQUE INDEX entry_request ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
     `CREATE UNIQUE INDEX entry_once ON entry (once) WHERE once IS NOT NULL`,
-    `CREATE INDEX entry_account ON entry (account_id, id)`,
+    `CREATE INDEX entry_account ON entry (account_id, created_at, id)`,
+    `CREATE INDEX entry_age ON entry (created_at, id)`,
     ...d.appendOnly('entry'),
     `CREATE TABLE redeem_code (
       code_hash TEXT PRIMARY KEY,
@@ -63,60 +65,9 @@ function money(d: Dialect): string[] {
   ];
 }
 
-/** A request row is the hold while it runs and the receipt afterwards: one insert, one update. */
 function requests(d: Dialect): string[] {
   return [
-    `CREATE TABLE request (
-      id TEXT PRIMARY KEY,
-      account_id TEXT NOT NULL REFERENCES account (id),
-      state TEXT NOT NULL CHECK (${oneOf('state', ['pending', 'posted', 'void', 'expired'])}),
-      held ${d.int64} NOT NULL CHECK (held >= 0),
-      charged ${d.int64} NOT NULL DEFAULT 0 CHECK (charged >= 0 AND charged <= held),
-      overrun ${d.int64} NOT NULL DEFAULT 0 CHECK (overrun >= 0),
-      node TEXT NOT NULL,
-      lease_until ${d.int64} NOT NULL,
-      kind TEXT NOT NULL,
-      endpoint TEXT NOT NULL,
-      model TEXT NOT NULL,
-      price TEXT NOT NULL,
-      input_ceiling ${d.int64} NOT NULL,
-      output_cap ${d.int64} NOT NULL,
-      choices ${d.int64} NOT NULL,
-      stream ${d.int64} NOT NULL,
-      client TEXT NOT NULL,
-      created_at ${d.int64} NOT NULL,
-      finished_at ${d.int64},
-      first_byte_ms ${d.int64},
-      duration_ms ${d.int64},
-      input_tokens ${d.int64} NOT NULL DEFAULT 0,
-      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
-      output_tokens ${d.int64} NOT NULL DEFAULT 0,
-      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
-      images ${d.int64} NOT NULL DEFAULT 0,
-      usage_source TEXT,
-      outcome TEXT,
-      error_code TEXT,
-      finish_reason TEXT,
-      upstream TEXT,
-      attempts TEXT
-    )`,
-    `CREATE INDEX request_account ON request (account_id, id)`,
-    `CREATE INDEX request_pending ON request (lease_until) WHERE state = 'pending'`,
-    `CREATE TABLE usage_day (
-      account_id TEXT NOT NULL,
-      day ${d.int64} NOT NULL,
-      endpoint TEXT NOT NULL,
-      model TEXT NOT NULL,
-      requests ${d.int64} NOT NULL DEFAULT 0,
-      failures ${d.int64} NOT NULL DEFAULT 0,
-      input_tokens ${d.int64} NOT NULL DEFAULT 0,
-      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
-      output_tokens ${d.int64} NOT NULL DEFAULT 0,
-      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
-      images ${d.int64} NOT NULL DEFAULT 0,
-      charged ${d.int64} NOT NULL DEFAULT 0,
-      PRIMARY KEY (account_id, day, endpoint, model)
-    )`,
+    ...requestTables(d),
     // The body is the last column: SQLite reads a row up to the requested column, and a body may take thousands of pages.
     `CREATE TABLE answer (
       account_id TEXT NOT NULL,

@@ -15,12 +15,11 @@ export function postgresFunctions(d: Dialect, functions: readonly string[]): rea
  */
 function withoutForeignKeys(): string[] {
   return [
-    'ALTER TABLE request DROP CONSTRAINT request_account_id_fkey',
     'ALTER TABLE entry DROP CONSTRAINT entry_account_id_fkey',
   ];
 }
 
 /** Free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
 function roomToUpdate(): string[] {
-  return ['ALTER TABLE account SET (fillfactor = 50)', 'ALTER TABLE usage_day SET (fillfactor = 50)'];
+  return ['ALTER TABLE account SET (fillfactor = 50)'];
 }

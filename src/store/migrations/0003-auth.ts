@@ -85,7 +85,6 @@ function preferences(): string[] {
 /** A request id contains its time in Base62, which sorts correctly only by bytes: "a" after "B". */
 function order(d: Dialect): string[] {
   return [
-    ...d.byteOrdered('request', 'id'),
     ...d.byteOrdered('entry', 'request_id'),
     ...d.byteOrdered('answer', 'request_id'),
     ...d.byteOrdered('image', 'request_id'),
@@ -98,11 +97,6 @@ function order(d: Dialect): string[] {
  */
 function indexes(): string[] {
   return [
-    `CREATE INDEX request_route ON request (account_id, endpoint, model, id)`,
-    `CREATE INDEX request_failed ON request (account_id, outcome, id) WHERE outcome <> 'completed'`,
-    `CREATE INDEX request_failed_all ON request (outcome, id) WHERE outcome <> 'completed'`,
-    `CREATE INDEX entry_money ON entry (account_id, id) WHERE kind <> 'charge'`,
-    `CREATE INDEX entry_money_all ON entry (id) WHERE kind <> 'charge'`,
     `CREATE INDEX account_admin ON account (id) WHERE role = 'admin'`,
     `CREATE INDEX account_age ON account (created_at, id)`,
     `CREATE INDEX image_request ON image (request_id)`,
