@@ -31,7 +31,10 @@ function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAt
 }
 
 /** The attempts of a row of `request`. */
-export function attemptsOf(row: { readonly attempts: string | null; readonly upstream: string | null }): Attempt[] {
+export function attemptsOf(row: {
+  readonly attempts: string | null;
+  readonly upstream: string | null;
+}): Attempt[] {
   if (row.attempts === null) return [];
   // Written by `detailText` alone.
   return (JSON.parse(row.attempts) as StoredAttempt[]).map(([result, durationMs, upstream, reason]) => ({

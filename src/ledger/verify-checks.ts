@@ -1,9 +1,9 @@
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { RECEIPT_STATES, receiptCode } from '../store/receipt-codes.ts';
+import { costSql } from './cost-sql.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
-import { MAX_COST } from './price.ts';
 
 /**
  * The invariants of the books as single statements that read each table once, in SQL that both databases understand.
@@ -22,12 +22,12 @@ const GRACE_MS = 60_000;
 
 const VOID = receiptCode(RECEIPT_STATES, 'void');
 
-/** Price × usage of the receipt `r` at the price `p`, as `costOf` computes it: in parts that fit into 64 bits, so it is exact. */
-const COST = `((r.input_tokens - r.cached_tokens) * (p.input / 1000000) + r.cached_tokens * (p.cached_input / 1000000)
-    + r.output_tokens * (p.output / 1000000)
-    + ((r.input_tokens - r.cached_tokens) * (p.input % 1000000) + r.cached_tokens * (p.cached_input % 1000000)
-      + r.output_tokens * (p.output % 1000000) + 999999) / 1000000
-    + CASE WHEN r.images = 0 THEN 0 WHEN p.image > ${MAX_COST} / r.images THEN ${MAX_COST} ELSE p.image * r.images END)`;
+const COST = costSql({
+  input: 'r.input_tokens',
+  cached: 'r.cached_tokens',
+  output: 'r.output_tokens',
+  images: 'r.images',
+});
 
 const BALANCE_BY_DAY_SUMS: InvariantCheck = {
   invariant: 'I1',

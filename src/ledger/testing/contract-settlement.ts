@@ -83,10 +83,7 @@ function chargeCases(check: ContractCheck): void {
         duration_ms: 5,
         error_code: null,
       });
-      expect(attemptsOf(row)).toMatchObject([
-        { upstream: 'a', reason: 'http_500' },
-        { result: 'served' },
-      ]);
+      expect(attemptsOf(row)).toMatchObject([{ upstream: 'a', reason: 'http_500' }, { result: 'served' }]);
       expect(await chargesOf(harness)).toMatchObject([
         { id, account_id: account.id, charged: 92, endpoint: 'partner_chat', model: 'm' },
       ]);

@@ -14,9 +14,7 @@ export function postgresFunctions(d: Dialect, functions: readonly string[]): rea
  * again for each row, which doubles the cost of an admission.
  */
 function withoutForeignKeys(): string[] {
-  return [
-    'ALTER TABLE entry DROP CONSTRAINT entry_account_id_fkey',
-  ];
+  return ['ALTER TABLE entry DROP CONSTRAINT entry_account_id_fkey'];
 }
 
 /** Free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */

@@ -1,5 +1,11 @@
 import type { Dialect } from '../dialect.ts';
-import { COMPLETED, RECEIPT_OUTCOMES, RECEIPT_SOURCES, RECEIPT_STATES, receiptWordSql } from '../receipt-codes.ts';
+import {
+  COMPLETED,
+  RECEIPT_OUTCOMES,
+  RECEIPT_SOURCES,
+  RECEIPT_STATES,
+  receiptWordSql,
+} from '../receipt-codes.ts';
 
 /**
  * Requests: a hold while one runs, a receipt once it is over, and sums by day. The amounts of a request are written once;
