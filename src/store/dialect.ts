@@ -9,8 +9,6 @@ export interface Dialect {
   /** The column types of the sign-in library's timestamps and booleans. */
   readonly timestamp: string;
   readonly flag: string;
-  /** Makes a text column compare byte by byte, whatever language the database was created for. */
-  byteOrdered(table: string, column: string): readonly string[];
   /**
    * The type of a text column that compares byte by byte, whatever language the database was created for. A request id
    * contains its time in Base62, which sorts correctly only by bytes: "a" after "B".
@@ -23,10 +21,10 @@ export interface Dialect {
   readonly clusteredByKey: string;
   /** The text of a member of the JSON object in a text column. */
   jsonText(column: string, member: string): string;
-  /** Leaves free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
-  roomToUpdate(table: string): readonly string[];
   /** For a small table whose rows come and go with every request: room to update, and dead rows cleared away soon. */
   shortLivedRows(table: string): readonly string[];
+  /** Leaves free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
+  roomToUpdate(table: string): readonly string[];
   /** Triggers that refuse UPDATE and DELETE on a table. */
   appendOnly(table: string): readonly string[];
 }
@@ -38,14 +36,13 @@ export const sqliteDialect: Dialect = {
   storedFunctions: false,
   timestamp: 'TEXT',
   flag: 'INTEGER',
-  byteOrdered: () => [],
   byteOrderedText: 'TEXT',
   int32: 'INTEGER',
   int16: 'INTEGER',
   clusteredByKey: ' WITHOUT ROWID',
   jsonText: (column, member) => `json_extract(${column}, '$.${member}')`,
-  roomToUpdate: () => [],
   shortLivedRows: () => [],
+  roomToUpdate: () => [],
   appendOnly: (table) =>
     ['UPDATE', 'DELETE'].map(
       (verb) => `CREATE TRIGGER ${table}_no_${verb.toLowerCase()} BEFORE ${verb} ON ${table}
@@ -65,11 +62,10 @@ export const postgresDialect: Dialect = {
   int16: 'SMALLINT',
   clusteredByKey: '',
   jsonText: (column, member) => `(${column}::json ->> '${member}')`,
-  roomToUpdate: (table) => [`ALTER TABLE ${table} SET (fillfactor = 50)`],
   shortLivedRows: (table) => [
     `ALTER TABLE ${table} SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`,
   ],
-  byteOrdered: (table, column) => [`ALTER TABLE ${table} ALTER COLUMN ${column} TYPE TEXT COLLATE "C"`],
+  roomToUpdate: (table) => [`ALTER TABLE ${table} SET (fillfactor = 50)`],
   appendOnly: (table) => [
     `CREATE FUNCTION ${table}_refuse() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION '${table} is append-only'; END $$`,

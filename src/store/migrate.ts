@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import type { Database } from 'bun:sqlite';
 import type { Pool, PoolClient } from 'pg';
 import type { Clock } from '../std/clock.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { sqliteCode, retryWhileBusy } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
-import { MIGRATIONS, type LedgerSql, type Migration } from './migrations/index.ts';
+import { MIGRATIONS, type Migration } from './migrations/index.ts';
+import { underSchemaLock } from './schema-lock.ts';
+import { announceFunctions, type LedgerSql } from './stored-functions.ts';
 
 /** Brings a SQLite file to the schema of this code. Processes that start together run one after the other. */
 export async function migrateSqlite(database: Database, clock: Clock, steps = MIGRATIONS): Promise<void> {
@@ -22,35 +25,22 @@ export async function migrateSqlite(database: Database, clock: Clock, steps = MI
   }
 }
 
-/** Brings a Postgres database to the schema of this code. Nodes that start together run one after the other. */
+/** Brings a Postgres database to the schema of this code, functions included. Nodes that start together run one after the other. */
 export async function migratePostgres(
   pool: Pool,
   clock: Clock,
   ledgerSql: LedgerSql,
   steps = MIGRATIONS,
 ): Promise<void> {
-  const client = await pool.connect();
-  try {
-    await client.query('BEGIN');
-    await client.query(`SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min'`);
-    await client.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCK]);
-    await migrate(postgresTarget(client, ledgerSql), clock, steps);
-    await client.query('COMMIT');
-    client.release();
-  } catch (error) {
-    // Closing the connection rolls back, whatever its state.
-    client.release(true);
-    throw error;
-  }
+  await underSchemaLock(pool, async (client) => {
+    await migrate(postgresTarget(client), clock, steps);
+    await announceFunctions(client, ledgerSql);
+  });
 }
-
-/** An arbitrary number that only Tollgate's migrations use. */
-const ADVISORY_LOCK = 7_420_017;
 
 /** What a migration needs from either database; all of it runs in one transaction under a lock. */
 interface Target {
   readonly dialect: Dialect;
-  readonly ledgerSql: LedgerSql;
   run(sql: string): Promise<void>;
   tables(): Promise<ReadonlySet<string>>;
   applied(): Promise<readonly AppliedStep[]>;
@@ -59,48 +49,59 @@ interface Target {
 interface AppliedStep {
   readonly number: number;
   readonly name: string;
+  readonly checksum: string;
   readonly compatible_from: number;
 }
 
 async function migrate(target: Target, clock: Clock, steps: readonly Migration[]): Promise<void> {
   const before = await target.tables();
-  if (!before.has('schema_version')) {
+  if (!before.has('schema_step')) {
+    refuseUnreleasedSchema(before);
     refuseForeignTables(before, target, steps);
-    await target.run(versionTable(target.dialect));
+    await target.run(stepTable(target.dialect));
   }
   const applied = await target.applied();
-  checkHistory(applied, steps);
+  checkHistory(applied, steps, target.dialect);
   for (const step of steps.slice(applied.length)) {
-    for (const statement of statementsOf(step, target)) await target.run(statement);
+    for (const statement of step.statements(target.dialect)) await target.run(statement);
     await target.run(
-      `INSERT INTO schema_version (number, name, compatible_from, applied_at)
-       VALUES (${step.number}, '${step.name}', ${step.compatibleFrom}, ${clock.now()})`,
+      `INSERT INTO schema_step (number, name, checksum, compatible_from, applied_at)
+       VALUES (${step.number}, '${step.name}', '${checksumOf(step, target.dialect)}', ${step.compatibleFrom}, ${clock.now()})`,
     );
   }
   checkTables(await target.tables(), target, steps);
 }
 
-function statementsOf(step: Migration, { dialect, ledgerSql }: Target): readonly string[] {
-  return step.statements(dialect, ledgerSql[step.name] ?? []);
-}
-
-function versionTable(dialect: Dialect): string {
-  return `CREATE TABLE schema_version (
+function stepTable(dialect: Dialect): string {
+  return `CREATE TABLE schema_step (
     number ${dialect.int64} PRIMARY KEY,
     name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
     compatible_from ${dialect.int64} NOT NULL,
     applied_at ${dialect.int64} NOT NULL
   )`;
 }
 
+/** Of what the step does on this database. */
+function checksumOf(step: Migration, dialect: Dialect): string {
+  return createHash('sha256')
+    .update(JSON.stringify(step.statements(dialect)))
+    .digest('hex');
+}
+
 /** The steps in the database must be ours in our order; further ones are fine while they are compatible with us. */
-function checkHistory(applied: readonly AppliedStep[], steps: readonly Migration[]): void {
+function checkHistory(applied: readonly AppliedStep[], steps: readonly Migration[], dialect: Dialect): void {
   const known = steps.length;
   for (const [index, step] of applied.entries()) {
     const ours = steps[index];
     if (step.number !== index + 1 || (ours && ours.name !== step.name)) {
       throw new StartupError(
         `The database's schema history is damaged at step ${step.number} ('${step.name}'). Restore a backup, or point Tollgate at another database.`,
+      );
+    }
+    if (ours && checksumOf(ours, dialect) !== step.checksum) {
+      throw new StartupError(
+        `Step ${step.number} ('${step.name}') of the database's schema is not the one that this version of Tollgate has: the database was made by a version that was never released, or the step was edited since. Start the version that made the database, or start with an empty database.`,
       );
     }
   }
@@ -121,6 +122,14 @@ function checkTables(present: ReadonlySet<string>, target: Target, steps: readon
   }
 }
 
+/** Before the first release the history was kept in a table of this name, without checksums. */
+function refuseUnreleasedSchema(present: ReadonlySet<string>): void {
+  if (!present.has('schema_version')) return;
+  throw new StartupError(
+    'The database was made by a version of Tollgate from before the first release, which no release can continue. Start with an empty database.',
+  );
+}
+
 /** A database that has our tables' names but not our history belongs to something else. */
 function refuseForeignTables(
   present: ReadonlySet<string>,
@@ -137,7 +146,7 @@ function refuseForeignTables(
 
 function tablesOf(target: Target, steps: readonly Migration[]): string[] {
   const tables = new Set<string>();
-  for (const statement of steps.flatMap((step) => statementsOf(step, target))) {
+  for (const statement of steps.flatMap((step) => step.statements(target.dialect))) {
     const [, verb, table] = /^\s*(CREATE|DROP) TABLE (\w+)/i.exec(statement) ?? [];
     if (verb === undefined || table === undefined) continue;
     if (verb.toUpperCase() === 'CREATE') tables.add(table);
@@ -149,7 +158,6 @@ function tablesOf(target: Target, steps: readonly Migration[]): string[] {
 function sqliteTarget(database: Database): Target {
   return {
     dialect: sqliteDialect,
-    ledgerSql: {},
     run(sql) {
       database.run(sql);
       return Promise.resolve();
@@ -164,10 +172,9 @@ function sqliteTarget(database: Database): Target {
   };
 }
 
-function postgresTarget(client: PoolClient, ledgerSql: LedgerSql): Target {
+function postgresTarget(client: PoolClient): Target {
   return {
     dialect: postgresDialect,
-    ledgerSql,
     async run(sql) {
       await client.query(sql);
     },
@@ -183,7 +190,7 @@ function postgresTarget(client: PoolClient, ledgerSql: LedgerSql): Target {
   };
 }
 
-const HISTORY = 'SELECT number, name, compatible_from FROM schema_version ORDER BY number';
+const HISTORY = 'SELECT number, name, checksum, compatible_from FROM schema_step ORDER BY number';
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 

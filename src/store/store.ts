@@ -10,10 +10,10 @@ import { BunSqliteDialect, openSqlite } from './bun-sqlite.ts';
 import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
-import type { LedgerSql } from './migrations/index.ts';
 import { poolWithFaults } from './postgres-faults.ts';
 import { openPool, waitForPostgres } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
+import { keepAnnouncing, type LedgerSql } from './stored-functions.ts';
 import { BackgroundThread } from './background-thread.ts';
 import { Wal } from './wal.ts';
 
@@ -115,13 +115,17 @@ async function openPostgresStore({ log, clock, ledgerSql }: StoreOptions, url: s
     if (error instanceof StartupError) throw error;
     throw new StartupError(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
   }
+  const stopAnnouncing = keepAnnouncing(pool, ledgerSql, log);
   return {
     dialect: postgresDialect,
     db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: poolWithFaults(pool) }) }),
     backend: { kind: 'postgres', pool, url },
     // A Postgres commit is durable when it is acknowledged.
     durable: () => Promise.resolve(),
-    close: () => pool.end(),
+    async close() {
+      stopAnnouncing();
+      await pool.end();
+    },
   };
 }
 

@@ -1,3 +1,6 @@
+import { storedFunction } from '../../store/stored-functions.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+
 /**
  * The admission of a batch, in one call. It mirrors `decide` of src/ledger/decide.ts (the model test holds both against
  * each other); what does not depend on the account (the hold for the full cap, the least useful hold) and the constants
@@ -27,7 +30,7 @@
  * held, output cap, available, limit per minute, backlog. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient
  * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance.
  */
-export const LEDGER_ADMIT = `
+export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
@@ -37,7 +40,7 @@ CREATE FUNCTION ledger_admit(
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := ${nowUsSql('p_offset_us')};
@@ -191,7 +194,7 @@ BEGIN
   accounts := array_to_string(g_id, ',', '');
   group_results := groups::text;
   request_results := results::text;
-END $$`;
+END $$`);
 
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
 function fits(g: string): string {

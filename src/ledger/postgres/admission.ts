@@ -2,6 +2,7 @@ import type { AccountId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from '../decide.ts';
 import type { Admission, AdmissionRequest, Caller, RefusalReason } from '../port.ts';
+import { LEDGER_ADMIT } from './admission-sql.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
@@ -102,8 +103,8 @@ const NUMBERS_PER_REQUEST = 6;
 const PARAMETERS = 28;
 
 export const ADMIT: Statement = {
-  name: 'ledger_admit',
-  text: `SELECT * FROM ledger_admit(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
+  name: LEDGER_ADMIT.name,
+  text: `SELECT * FROM ${LEDGER_ADMIT.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
 interface Member {

@@ -2,6 +2,7 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Admission, AdmissionRequest } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
+import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
 import { storedClient } from '../stored-values.ts';
@@ -49,8 +50,8 @@ export interface IssuedHold {
 const MOST_REMEMBERED = 20_000;
 
 export const RESTORE: Statement = {
-  name: 'ledger_restore',
-  text: `SELECT ledger_restore(${Array.from({ length: 22 }, (_, n) => `$${n + 1}`).join(', ')})`,
+  name: LEDGER_RESTORE.name,
+  text: `SELECT ${LEDGER_RESTORE.name}(${Array.from({ length: 22 }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
 export function restoreValues(holds: readonly IssuedHold[], lease: Lease): unknown[] {

@@ -35,6 +35,7 @@ import {
   type CloseRequest,
   type ExpiredAnswer,
 } from './settlement.ts';
+import { LEDGER_RENEW } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
@@ -298,8 +299,8 @@ const RENEW_TOGETHER = 500;
 const EXPIRE_TOGETHER = 100;
 
 const RENEW: Statement = {
-  name: 'ledger_renew',
-  text: 'SELECT ledger_renew($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  name: LEDGER_RENEW.name,
+  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 
 /** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */

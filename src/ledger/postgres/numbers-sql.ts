@@ -1,13 +1,16 @@
+import { storedFunction } from '../../store/stored-functions.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
+
 /**
  * The numbers of values that repeat, in the order of the arguments; those that have none yet get one. Whoever comes at the
  * same moment waits for the other's commit, which waits for the disk.
  */
-export const LEDGER_NUMBERS = `
+export const LEDGER_NUMBERS = storedFunction(`
 CREATE FUNCTION ledger_numbers(
   p_value text[], p_input bigint[], p_cached bigint[], p_output bigint[], p_image bigint[], o_kind text[], o_endpoint text[],
   o_model text[], b_name text[], n_name text[],
   OUT prices integer[], OUT routes integer[], OUT backends integer[], OUT nodes integer[]
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
   INSERT INTO price (value, input, cached_input, output, image)
@@ -32,4 +35,4 @@ BEGIN
     FROM unnest(b_name) WITH ORDINALITY AS q (name, place) JOIN backend b ON b.name = q.name;
   SELECT array_agg(n.id ORDER BY place) INTO nodes
     FROM unnest(n_name) WITH ORDINALITY AS q (name, place) JOIN node n ON n.name = q.name;
-END $$`;
+END $$`);

@@ -1,6 +1,7 @@
 import type { AdmissionRequest } from '../port.ts';
 import { priceToText, type Price } from '../price.ts';
 import { plainArray, textArray } from './batch.ts';
+import { LEDGER_NUMBERS } from './numbers-sql.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 
 /**
@@ -125,6 +126,6 @@ export function routeKey({ rate, endpoint, model }: Pick<AdmissionRequest, 'rate
 interface NumbersRow extends Record<Kind, readonly number[] | null> {}
 
 const NUMBERS: Statement = {
-  name: 'ledger_numbers',
-  text: 'SELECT * FROM ledger_numbers($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  name: LEDGER_NUMBERS.name,
+  text: `SELECT * FROM ${LEDGER_NUMBERS.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 };

@@ -9,13 +9,21 @@ test('a connection whose settings the database refuses decides nothing, and the 
   // The server itself refuses the setting, because there is none of that name.
   let refusing = true;
   const proxy = await startFaultProxy(Number(url.port), (bytes) =>
-    refusing ? Buffer.from(bytes.toString('latin1').replace('SET jit =', 'SET jjj ='), 'latin1') : bytes,
+    refusing
+      ? Buffer.from(
+          bytes.toString('latin1').replace('SET statement_timeout =', 'SET statement_timeoux ='),
+          'latin1',
+        )
+      : bytes,
   );
   url.port = String(proxy.port);
   const node = harness.anotherNode('behind a pooler', { url: url.href });
   const { id } = await addAccount(harness);
   const credit = { accountId: id, kind: 'credit', amount: 5_000, cause: 'test', actor: 'test' } as const;
-  const unavailable = { code: 'service_unavailable', detail: expect.stringContaining('"jjj"') as string };
+  const unavailable = {
+    code: 'service_unavailable',
+    detail: expect.stringContaining('"statement_timeoux"') as string,
+  };
 
   await expect(node.identify({ kind: 'account', id })).rejects.toMatchObject(unavailable);
   await expect(node.post(credit)).rejects.toMatchObject(unavailable);

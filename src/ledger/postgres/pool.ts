@@ -146,13 +146,11 @@ const MOST_ATTEMPTS = 4;
 const COLLISION_PAUSE_MS = 10;
 
 /**
- * The functions look up few rows by key in tables of any size. A plan made while a table was small must not scan it
- * when it has grown, and planning again for each batch would cost more than the batch. They wait for a lock and then
- * want to see what its last holder did, which is what `read committed` means.
+ * The functions wait for a lock and then want to see what its last holder did, which is what `read committed` means. It
+ * cannot be a setting of a function, whose transaction has begun, and neither can the time limit.
  */
 function connectionSettings(timeoutMs: number): string {
-  return `SET statement_timeout = ${timeoutMs}; SET enable_seqscan = off;
-  SET plan_cache_mode = force_generic_plan; SET jit = off; SET default_transaction_isolation = 'read committed'`;
+  return `SET statement_timeout = ${timeoutMs}; SET default_transaction_isolation = 'read committed'`;
 }
 
 const DEADLOCK = '40P01';

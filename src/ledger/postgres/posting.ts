@@ -4,6 +4,7 @@ import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import type { NewEntry, Redeemed, Redemption } from '../port.ts';
 import { unavailable } from './batch-queue.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
+import { LEDGER_POST } from './settlement-sql.ts';
 import { balanceAfter, redeemedEntry } from '../decide.ts';
 
 /** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
@@ -57,8 +58,8 @@ const MOST_ATTEMPTS = 3;
 const DUPLICATE_KEY = '23505';
 
 const POST: Statement = {
-  name: 'ledger_post',
-  text: 'SELECT * FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  name: LEDGER_POST.name,
+  text: `SELECT * FROM ${LEDGER_POST.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 
 interface PostRow {
@@ -76,7 +77,7 @@ const REDEEM: Statement = {
         FOR NO KEY UPDATE
     ), posted AS (
       SELECT code.amount, p.* FROM code LEFT JOIN LATERAL
-        ledger_post($1, $2, $3, 'credit', code.amount, $4, $5::text || code.batch, $6, NULL) AS p ON true
+        ${LEDGER_POST.name}($1, $2, $3, 'credit', code.amount, $4, $5::text || code.batch, $6, NULL) AS p ON true
     ), marked AS (
       UPDATE redeem_code c SET redeemed_by = $3, redeemed_at = $8 FROM posted
         WHERE c.code_hash = $7 AND posted.entry_id IS NOT NULL

@@ -7,6 +7,7 @@ import { availableOf, rateState, LedgerAccount } from '../decide.ts';
 import type { Admission, AdmissionRequest, Breach, Caller, AccountSnapshot, Verification } from '../port.ts';
 import { textArray } from './batch.ts';
 import type { LedgerPool, Statement } from './pool.ts';
+import { LEDGER_IDENTIFY, LEDGER_LOOK_UP, NOW_MS } from './queries-sql.ts';
 import {
   COUNTS,
   FROM_THE_FIRST,
@@ -86,20 +87,20 @@ export class LedgerQueries {
 
   #snapshot(row: CallerRow): AccountSnapshot | undefined {
     const now = row.now_ms + this.#offsetMs();
-    const account = new LedgerAccount(row, monthOf(now));
+    const account = new LedgerAccount(row.account, monthOf(now));
     if (!account.active) return undefined;
     return {
       accountId: account.id,
-      email: row.email,
+      email: row.account.email,
       balance: account.balance,
       held: account.held,
       openHolds: account.openHolds,
       monthSpent: account.monthSpent,
       monthlyLimit: account.monthlyLimit,
       limits: {
-        chatPerMinute: row.chat_per_minute ?? undefined,
-        imagesPerMinute: row.images_per_minute ?? undefined,
-        concurrent: row.concurrent ?? undefined,
+        chatPerMinute: row.account.chat_per_minute ?? undefined,
+        imagesPerMinute: row.account.images_per_minute ?? undefined,
+        concurrent: row.account.concurrent ?? undefined,
       },
       arrivals: account.arrivals,
       now,
@@ -108,7 +109,7 @@ export class LedgerQueries {
 
   #admission(request: AdmissionRequest, row: HoldRow): Admission {
     const now = row.now_ms + this.#offsetMs();
-    const account = new LedgerAccount(row, monthOf(now));
+    const account = new LedgerAccount(row.account, monthOf(now));
     const { perMinute, arrivalUs } = account.stateFor(request);
     return {
       kind: 'admitted',
@@ -122,7 +123,6 @@ export class LedgerQueries {
 }
 
 const VERIFY_TIMEOUT_MS = 600_000;
-const NOW_MS = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`;
 
 /** One statement, so that all checks see the books at the same moment; prepared, since planning it takes a while. */
 function together(name: string, checks: readonly InvariantCheck[]): Statement {
@@ -147,17 +147,13 @@ const NEWEST: Statement = {
 const COUNT_ALL: Statement = { name: 'ledger_count', text: COUNTS };
 
 const IDENTIFY: Statement = {
-  name: 'ledger_identify',
-  text: `SELECT c.place, ${NOW_MS} AS now_ms, a.*
-    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c (hash, account, place)
-    JOIN account a ON a.id = coalesce(c.account, (SELECT t.id FROM account t WHERE t.token_hash = c.hash))`,
+  name: LEDGER_IDENTIFY.name,
+  text: `SELECT * FROM ${LEDGER_IDENTIFY.name}($1, $2)`,
 };
 
 const LOOK_UP: Statement = {
-  name: 'ledger_look_up',
-  text: `SELECT r.id AS request_id, r.held AS hold, r.output_cap, ${NOW_MS} AS now_ms, a.*
-    FROM hold r JOIN account a ON a.id = r.account_id
-    WHERE r.id = ANY ($1::text[])`,
+  name: LEDGER_LOOK_UP.name,
+  text: `SELECT * FROM ${LEDGER_LOOK_UP.name}($1)`,
 };
 
 interface NewestRow {
@@ -165,14 +161,16 @@ interface NewestRow {
   readonly now_ms: number;
 }
 
-interface CallerRow extends AccountRow {
+interface CallerRow {
   readonly place: number;
   readonly now_ms: number;
+  readonly account: AccountRow;
 }
 
-interface HoldRow extends AccountRow {
+interface HoldRow {
   readonly request_id: string;
   readonly hold: number;
   readonly output_cap: number;
   readonly now_ms: number;
+  readonly account: AccountRow;
 }

@@ -1,6 +1,9 @@
 import { RECEIPT_OUTCOMES, RECEIPT_SOURCES, RECEIPT_STATES, receiptCode } from '../../store/receipt-codes.ts';
+import { storedFunction } from '../../store/stored-functions.ts';
 import { costSql } from '../cost-sql.ts';
 import { monthSql, nowUsSql } from './admission-sql.ts';
+import { LEDGER_NUMBERS } from './numbers-sql.ts';
+import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
@@ -39,8 +42,8 @@ const REQUESTS = `unnest(q_id, q_arrived, q_state, q_input, q_cached, q_output, 
  * account can spend; the models if something was used beyond a hold. Of those that were closed earlier: places, states,
  * charged, held, overrun, what the account can spend.
  */
-export const LEDGER_CLOSE_HOLDS = `
-CREATE FUNCTION ledger_close_holds(${PARAMETERS}, ${outs(RESULTS)}) LANGUAGE plpgsql AS $$
+export const LEDGER_CLOSE_HOLDS = storedFunction(`
+CREATE FUNCTION ledger_close_holds(${PARAMETERS}, ${outs(RESULTS)}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -115,7 +118,7 @@ BEGIN
   held := d_held::text;
   costs := d_cost::text;
   overruns := d_overrun::text;
-END $$`;
+END $$`);
 
 /** Deletes the holds and writes their receipts; `v_found` says whether one of them used more than it held. */
 function writeReceipts(overrun: string): string {
@@ -148,17 +151,18 @@ function outs(results: string): string {
 /**
  * Closes holds, and answers when that is safe on disk. The commit itself does not wait for the disk: all nodes wait for
  * each other's locks on the sums of the day, and would wait for each other's disk writes. A second, empty transaction
- * does; the log is written in order, so when its commit is on disk, the first one is.
+ * does; the log is written in order, so when its commit is on disk, the first one is. A procedure with settings of its own
+ * could not commit, so it has none; what needs them is the function that it calls.
  */
-export const LEDGER_CLOSE = `
+export const LEDGER_CLOSE = storedFunction(`
 CREATE PROCEDURE ledger_close(${PARAMETERS}, ${outs(RESULTS)}) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   SELECT * INTO ${names(RESULTS)}
-    FROM ledger_close_holds(${names(PARAMETERS)});
+    FROM ${LEDGER_CLOSE_HOLDS.name}(${names(PARAMETERS)});
   COMMIT;
   PERFORM pg_logical_emit_message(true, 'tollgate', '');
-END $$`;
+END $$`);
 
 /** How many results there are: the call of a procedure has a place for each. */
 export const CLOSE_RESULTS = RESULTS.split(',').length;
@@ -170,11 +174,11 @@ function names(parameters: string): string {
 const EXPIRED = receiptCode(RECEIPT_STATES, 'expired');
 
 /** Closes holds whose lease ran out. One that is being renewed or closed at this moment is somebody's: it is skipped. */
-export const LEDGER_EXPIRE = `
+export const LEDGER_EXPIRE = storedFunction(`
 CREATE FUNCTION ledger_expire(
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
   p_most bigint, OUT ids text, ${outs(RESULTS)}
-) LANGUAGE plpgsql AS $$
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
@@ -195,19 +199,19 @@ BEGIN
   v_count := cardinality(v_ids);
   IF v_count IS NULL THEN RETURN; END IF;
   SELECT * INTO ${names(RESULTS)}
-    FROM ledger_close_holds(p_offset_us, p_max_balance, p_overrun_account, p_overrun_ceiling, p_prompt_ms, v_ids,
+    FROM ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_overrun_account, p_overrun_ceiling, p_prompt_ms, v_ids,
       array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
       v_reasoning, v_images, v_sources,
       array_fill(${receiptCode(RECEIPT_OUTCOMES, 'expired')}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}');
   ids := array_to_string(v_ids, ',');
-END $$`;
+END $$`);
 
 /** Longer leases for running requests, and how far their meters have come; a meter that makes no sense is not believed. */
-export const LEDGER_RENEW = `
+export const LEDGER_RENEW = storedFunction(`
 CREATE FUNCTION ledger_renew(
   p_offset_us bigint, p_lease_ms bigint, q_id text[], q_believed boolean[], q_input bigint[], q_cached bigint[],
   q_output bigint[], q_reasoning bigint[], q_images bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
 BEGIN
@@ -220,7 +224,7 @@ BEGIN
       images = CASE WHEN q_believed[n] THEN q_images[n] ELSE r.images END
     FROM generate_subscripts(q_id, 1) AS n
     WHERE r.id = q_id[n];
-END $$`;
+END $$`);
 
 /**
  * Writes holds again that a crash of the database lost while their requests ran on. They hold what they did, or as much
@@ -228,17 +232,17 @@ END $$`;
  * is lost when there is neither hold nor receipt. Once the hold is written nobody else can close it, so the receipt is looked
  * for after that. Nothing is taken by its number here: what the database lost may include numbers.
  */
-export const LEDGER_RESTORE = `
+export const LEDGER_RESTORE = storedFunction(`
 CREATE FUNCTION ledger_restore(
   p_lease_ms bigint, p_value text[], p_input bigint[], p_cached bigint[], p_output bigint[], p_image bigint[], o_kind text[],
   o_endpoint text[], o_model text[], b_name text[], n_name text[], q_id text[], q_account text[], q_held bigint[],
   q_price bigint[], q_route bigint[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
   q_client text[], q_created bigint[]
-) RETURNS void LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_numbers record; v_held bigint; n bigint;
 BEGIN
-  SELECT * INTO v_numbers FROM ledger_numbers(p_value, p_input, p_cached, p_output, p_image, o_kind, o_endpoint, o_model,
+  SELECT * INTO v_numbers FROM ${LEDGER_NUMBERS.name}(p_value, p_input, p_cached, p_output, p_image, o_kind, o_endpoint, o_model,
     b_name, n_name);
   FOR n IN SELECT place FROM unnest(q_account) WITH ORDINALITY AS q (account, place) ORDER BY account, place LOOP
     SELECT least(q_held[n], a.balance - a.held) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
@@ -256,17 +260,17 @@ BEGIN
       UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
     END IF;
   END LOOP;
-END $$`;
+END $$`);
 
 /**
  * Changes a balance from outside a request. Every entry comes with a key, so that a caller who lost the connection can
  * ask again. Nothing is posted when it would leave 0 ≤ held ≤ balance ≤ maximum; the caller says why.
  */
-export const LEDGER_POST = `
+export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
   p_actor text, p_request text
-) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
   SELECT a.balance, a.held INTO balance, held FROM account a WHERE a.id = p_account FOR NO KEY UPDATE;
@@ -279,7 +283,7 @@ BEGIN
     UPDATE account SET balance = balance + p_amount WHERE id = p_account RETURNING account.balance INTO balance;
   END IF;
   RETURN NEXT;
-END $$`;
+END $$`);
 
 /** `availableOf` of src/ledger/decide.ts for a row of accounts. */
 function available(row: string, month: string, maxBalance: string): string {

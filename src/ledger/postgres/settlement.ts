@@ -12,7 +12,7 @@ import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../por
 import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
-import { CLOSE_RESULTS } from './settlement-sql.ts';
+import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
 import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
 import { detailText } from '../receipt-detail.ts';
@@ -53,16 +53,16 @@ const PARAMETERS = 20;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
-  name: 'ledger_close',
-  text: `CALL ledger_close(${[
+  name: LEDGER_CLOSE.name,
+  text: `CALL ${LEDGER_CLOSE.name}(${[
     ...Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`),
     ...Array.from({ length: CLOSE_RESULTS }, () => 'NULL'),
   ].join(', ')})`,
 };
 
 export const EXPIRE: Statement = {
-  name: 'ledger_expire',
-  text: 'SELECT * FROM ledger_expire($1, $2, $3, $4, $5, $6)',
+  name: LEDGER_EXPIRE.name,
+  text: `SELECT * FROM ${LEDGER_EXPIRE.name}($1, $2, $3, $4, $5, $6)`,
 };
 
 /** What both of them answer: arrays as text; see `ledger_close_holds`. */

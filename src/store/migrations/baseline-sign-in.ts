@@ -1,12 +1,12 @@
 import type { Dialect } from '../dialect.ts';
 
-/** Sign-in to the console, an account's console preferences, and the indexes for its lists and charts. */
-export function auth(d: Dialect): readonly string[] {
-  return [...signIn(d), ...preferences(), ...order(d), ...indexes()];
+/** Sign-in to the console and what belongs to a person: invitations, links for a new password, preferences. */
+export function signInTables(d: Dialect): readonly string[] {
+  return [...users(d), ...waysToSignIn(d), ...people(d)];
 }
 
 /** Table names are ours, column names are the sign-in library's (quoted: they are mixed case), plus `confirmedAt`. */
-function signIn(d: Dialect): string[] {
+function users(d: Dialect): string[] {
   return [
     `CREATE TABLE auth_user (
       id TEXT PRIMARY KEY,
@@ -31,6 +31,22 @@ function signIn(d: Dialect): string[] {
     )`,
     `CREATE INDEX auth_session_user ON auth_session ("userId")`,
     `CREATE INDEX auth_session_age ON auth_session ("expiresAt")`,
+    `CREATE TABLE auth_verification (
+      id TEXT PRIMARY KEY,
+      identifier TEXT NOT NULL,
+      value TEXT NOT NULL,
+      "expiresAt" ${d.timestamp} NOT NULL,
+      "createdAt" ${d.timestamp} NOT NULL,
+      "updatedAt" ${d.timestamp} NOT NULL
+    )`,
+    `CREATE INDEX auth_verification_identifier ON auth_verification (identifier)`,
+    `CREATE INDEX auth_verification_age ON auth_verification ("expiresAt")`,
+  ];
+}
+
+/** Passwords, second factors and passkeys (public keys only). `usedAt` is ours. */
+function waysToSignIn(d: Dialect): string[] {
+  return [
     `CREATE TABLE auth_account (
       id TEXT PRIMARY KEY,
       "accountId" TEXT NOT NULL,
@@ -48,16 +64,6 @@ function signIn(d: Dialect): string[] {
     )`,
     `CREATE UNIQUE INDEX auth_account_provider ON auth_account ("providerId", "accountId")`,
     `CREATE INDEX auth_account_user ON auth_account ("userId")`,
-    `CREATE TABLE auth_verification (
-      id TEXT PRIMARY KEY,
-      identifier TEXT NOT NULL,
-      value TEXT NOT NULL,
-      "expiresAt" ${d.timestamp} NOT NULL,
-      "createdAt" ${d.timestamp} NOT NULL,
-      "updatedAt" ${d.timestamp} NOT NULL
-    )`,
-    `CREATE INDEX auth_verification_identifier ON auth_verification (identifier)`,
-    `CREATE INDEX auth_verification_age ON auth_verification ("expiresAt")`,
     `CREATE TABLE auth_two_factor (
       id TEXT PRIMARY KEY,
       secret TEXT NOT NULL,
@@ -69,40 +75,48 @@ function signIn(d: Dialect): string[] {
     )`,
     `CREATE INDEX auth_two_factor_user ON auth_two_factor ("userId")`,
     `CREATE INDEX auth_two_factor_secret ON auth_two_factor (secret)`,
+    `CREATE TABLE auth_passkey (
+      id TEXT PRIMARY KEY,
+      name TEXT,
+      "publicKey" TEXT NOT NULL,
+      "userId" TEXT NOT NULL REFERENCES auth_user (id) ON DELETE CASCADE,
+      "credentialID" TEXT NOT NULL UNIQUE,
+      counter ${d.int64} NOT NULL,
+      "deviceType" TEXT NOT NULL,
+      "backedUp" ${d.flag} NOT NULL,
+      transports TEXT,
+      "createdAt" ${d.timestamp},
+      aaguid TEXT,
+      "usedAt" ${d.int64}
+    )`,
+    `CREATE INDEX auth_passkey_user ON auth_passkey ("userId")`,
   ];
 }
 
-function preferences(): string[] {
+function people(d: Dialect): string[] {
   return [
     `CREATE TABLE preference (
       account_id TEXT PRIMARY KEY REFERENCES account (id),
       language TEXT,
       theme TEXT NOT NULL CHECK (theme IN ('system', 'light', 'dark'))
     )`,
-  ];
-}
-
-/** A request id contains its time in Base62, which sorts correctly only by bytes: "a" after "B". */
-function order(d: Dialect): string[] {
-  return [
-    ...d.byteOrdered('entry', 'request_id'),
-    ...d.byteOrdered('answer', 'request_id'),
-    ...d.byteOrdered('image', 'request_id'),
-  ];
-}
-
-/**
- * Every request has to update these, so only one index contains all requests (filter by endpoint and model); the others
- * contain only the rare rows: failed requests, and entries that are not charges.
- */
-function indexes(): string[] {
-  return [
-    `CREATE INDEX account_admin ON account (id) WHERE role = 'admin'`,
-    `CREATE INDEX account_age ON account (created_at, id)`,
-    `CREATE INDEX image_request ON image (request_id)`,
-    `CREATE INDEX redeem_code_age ON redeem_code (created_at)`,
+    // At most one link per account, so that a newer one replaces the older.
+    `CREATE TABLE reset_link (
+      account_id TEXT PRIMARY KEY REFERENCES account (id),
+      token_hash TEXT NOT NULL UNIQUE,
+      created_by TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64} NOT NULL
+    )`,
+    `CREATE TABLE invite (
+      code_hash TEXT PRIMARY KEY,
+      hint TEXT NOT NULL,
+      created_by TEXT NOT NULL,
+      created_at ${d.int64} NOT NULL,
+      expires_at ${d.int64},
+      used_by TEXT,
+      used_at ${d.int64}
+    )`,
     `CREATE INDEX invite_age ON invite (created_at)`,
-    `CREATE INDEX audit_actor ON audit (actor, id)`,
-    `CREATE INDEX audit_action ON audit (action, id)`,
   ];
 }

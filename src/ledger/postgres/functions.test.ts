@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Client } from 'pg';
+import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
+import { addAccount, chatAdmission, type TestAccount } from '../testing/contract-harness.ts';
+import { ADMIT, AdmissionBatch } from './admission.ts';
+import { LEDGER_IDENTIFY } from './queries-sql.ts';
+import { Numbers } from './numbers.ts';
+import { LedgerPool } from './pool.ts';
+import { CLOSE, closeValues, voidOf } from './settlement.ts';
+import { LEDGER_CLOSE_HOLDS, LEDGER_EXPIRE } from './settlement-sql.ts';
+import { newRequestId } from '../../std/ids.ts';
+import { silentLog } from '../../std/log.ts';
+
+/** The functions on a connection that somebody else opened, with none of our settings. */
+describe('the functions of the ledger', () => {
+  let harness: PostgresHarness;
+  let client: Client;
+  let account: TestAccount;
+  let pool: LedgerPool;
+  let numbers: Numbers;
+  beforeAll(async () => {
+    harness = await postgresHarness();
+    account = await addAccount(harness);
+    client = new Client({ connectionString: harness.backend.url });
+    await client.connect();
+    pool = new LedgerPool(harness.backend.url, silentLog, 1, 20);
+    numbers = new Numbers(pool, 'test');
+    await numbers.needForAdmissions([chatAdmission(account)]);
+  });
+  afterAll(async () => {
+    await Promise.all([client.end(), pool.close()]);
+    await harness.close();
+  });
+
+  test('look up accounts and holds by key, however small the tables are', async () => {
+    await client.query('BEGIN');
+    await client.query(`SELECT * FROM ${LEDGER_IDENTIFY.name}(NULL, $1)`, [[account.id]]);
+    await admit();
+    await client.query(`SELECT * FROM ${LEDGER_CLOSE_HOLDS.name}(${PLACES})`, close());
+    expect(await scanned()).toEqual([]);
+    // Holds have no index by lease: all of them are looked at, and there are few.
+    await client.query(`SELECT ${LEDGER_EXPIRE.name}(0, 0, '', 0, 0, 10)`);
+    expect(await scanned()).toEqual(['hold']);
+    await client.query('ROLLBACK');
+  });
+
+  test('admit without waiting for the disk at the commit, which is after the function has ended', async () => {
+    await client.query('BEGIN');
+    await admit();
+    const { rows } = await client.query('SHOW synchronous_commit');
+    await client.query('ROLLBACK');
+    expect(rows).toEqual([{ synchronous_commit: 'off' }]);
+  });
+
+  test('close holds with a commit of their own', async () => {
+    const { rows } = await client.query<Record<string, string | null>>({ ...CLOSE, values: close() });
+    expect(rows.map(({ places, earlier }) => ({ places, earlier }))).toEqual([
+      { places: null, earlier: null },
+    ]);
+  });
+
+  test('answer a running node as before when a newer version adds a column to the accounts', async () => {
+    const identify = () => harness.ledger().identify({ kind: 'account', id: account.id });
+    const before = await identify();
+    await client.query('ALTER TABLE account ADD COLUMN added_by_a_newer_version BIGINT');
+    const after = await identify();
+    await client.query('ALTER TABLE account DROP COLUMN added_by_a_newer_version');
+    expect({ ...after, now: 0 }).toEqual({ ...before, now: 0 } as never);
+    expect(after?.accountId).toBe(account.id);
+  });
+
+  async function admit(): Promise<void> {
+    const batch = new AdmissionBatch([chatAdmission(account)]);
+    await client.query({ ...ADMIT, values: batch.values(numbers, 60_000, 0) });
+  }
+
+  /** The arguments for closing a request that never was. */
+  function close(): unknown[] {
+    const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
+    return closeValues([voidOf(newRequestId(Date.now()), ending)], numbers, 0);
+  }
+
+  async function scanned(): Promise<string[]> {
+    const { rows } = await client.query<{ relname: string }>(
+      `SELECT relname FROM pg_stat_xact_user_tables
+        WHERE relname IN ('account', 'hold', 'receipt', 'price', 'route') AND seq_scan > 0`,
+    );
+    return rows.map(({ relname }) => relname);
+  }
+});
+
+const PLACES = Array.from({ length: 20 }, (_, n) => `$${n + 1}`).join(', ');
