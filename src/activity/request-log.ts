@@ -1,8 +1,9 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
-import { requestIdAt } from '../std/ids.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
+import { COMPLETED, RECEIPT_OUTCOMES, receiptCode } from '../store/receipt-codes.ts';
 import type { Reader } from './reader.ts';
-import { isRunning, MAX_RUNNING, belongsTo, idRangesOf, timeOf, type IdRange } from './request-days.ts';
+import { isRunning, MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 
 /** Which requests; every field narrows the result. Without an account: the requests of all accounts, for admins. */
 export interface RequestFilter {
@@ -69,7 +70,7 @@ export async function requestPage(
       found.push(...rows);
       if (found.length > page.limit) return fullPage(found.slice(0, page.limit));
       const next = end ?? idRange.from;
-      if (next && performance.now() > deadline) return { rows: found, next, searchedTo: timeOf(next) };
+      if (next && performance.now() > deadline) return { rows: found, next, searchedTo: requestTime(next) };
       if (end === undefined) break;
       before = end;
     }
@@ -123,10 +124,11 @@ function planOf({ state, outcome }: RequestFilter): Plan {
   return failuresOf({ state, outcome }).length > 0 ? 'failed' : 'all';
 }
 
-const FAILURES = ['client_left', 'upstream_failed', 'cut_short', 'expired', 'shed'];
+const FAILURES = RECEIPT_OUTCOMES.filter((outcome) => outcome !== 'completed');
+type Failure = (typeof FAILURES)[number];
 
 /** The failure outcomes that a filter asks for; empty: it does not ask for failures. */
-function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly string[] {
+function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly Failure[] {
   if (outcome === 'failed') return FAILURES;
   return FAILURES.filter((one) => one === (outcome ?? state));
 }
@@ -147,7 +149,7 @@ function remainingChecks(
 }
 
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
-const hasFailed = sql<boolean>`outcome <> 'completed'`;
+const hasFailed = sql<boolean>`outcome_code <> ${sql.lit(COMPLETED)}`;
 
 /** There are never many running requests: all are read, then sorted and cut here. */
 async function runningPage(
@@ -156,7 +158,7 @@ async function runningPage(
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<LoggedRequestPage> {
   let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
-  if (accountId !== undefined) query = query.where(belongsTo(accountId));
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
   const rows = (await reader.all(query.limit(MAX_RUNNING)))
     .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
     .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
@@ -170,7 +172,9 @@ function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRan
   const base = inRange(db, filter, range);
   switch (plan) {
     case 'failed':
-      return failuresOf(filter).map((outcome) => base.where(hasFailed).where('outcome', '=', outcome));
+      return failuresOf(filter).map((outcome) =>
+        base.where(hasFailed).where('outcome_code', '=', receiptCode(RECEIPT_OUTCOMES, outcome)),
+      );
     case 'all':
       return [base];
     default:
@@ -246,9 +250,8 @@ export function firstRequest(db: Kysely<Schema>, accountId: string) {
 /** How many requests are running on all nodes: those with an open hold. */
 export async function runningRequests(db: Kysely<Schema>): Promise<number> {
   const { running } = await db
-    .selectFrom('request')
+    .selectFrom('hold')
     .select(sql<number>`count(*)`.as('running'))
-    .where(isRunning)
     .executeTakeFirstOrThrow();
   return running;
 }

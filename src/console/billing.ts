@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { entryPage } from '../activity/entries.ts';
+import { statementPage, type StatementLine } from '../activity/statement.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { Entry } from './contract.ts';
-import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import type { RouteHandlers } from './visit.ts';
 
@@ -20,8 +20,8 @@ export function billingRoutes(
       async handle({ visitor, query }) {
         const limit = limitOf(query);
         const filter = { accountId: visitor.accountId, moneyOnly: query.kind === 'money' };
-        const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
-        return pageOf(rows, limit, { item: entryOf, cursor: (row) => String(row.id) });
+        const rows = await statementPage(at, filter, { before: markCursor(query.cursor), limit: limit + 1 });
+        return pageOf(rows, limit, { item: entryOf, cursor: lineCursor });
       },
     },
     'POST /api/console/redeem': {
@@ -45,9 +45,12 @@ export function billingRoutes(
   };
 }
 
-type EntryRow = Awaited<ReturnType<typeof entryPage>>[number];
+/** Lines are ordered by time, then id. */
+export function lineCursor({ created_at, id }: StatementLine): string {
+  return `${created_at}.${id}`;
+}
 
-export function entryOf(row: EntryRow): Entry {
+export function entryOf(row: StatementLine): Entry {
   return {
     id: row.id,
     at: row.created_at,

@@ -207,6 +207,8 @@ export interface RequestView {
   upstream: Read<string | null>;
   /** The attempts of the ledger's receipt-detail.ts, as JSON. */
   attempts: Read<string | null>;
+  /** The number of `outcome`; indexes have it. */
+  outcome_code: Read<number | null>;
 }
 
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';

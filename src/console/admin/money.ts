@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { requestById } from '../../activity/request-log.ts';
 import { emailsOf } from '../../activity/accounts.ts';
-import { entryPage } from '../../activity/entries.ts';
+import { statementPage } from '../../activity/statement.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryFields, entryOf } from '../billing.ts';
+import { entryFields, entryOf, lineCursor } from '../billing.ts';
 import type { AdminMoneyBody, AdminMoneyResult } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
-import { limitOf, numberCursor, pageOf } from '../paging.ts';
+import { limitOf, markCursor, pageOf } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import type { RouteHandlers, Loose } from '../visit.ts';
 
@@ -30,7 +30,7 @@ export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes>
   const post = async (
     id: string,
     actor: string,
-    entry: Pick<NewEntry, 'kind' | 'amount' | 'cause' | 'once'>,
+    entry: Pick<NewEntry, 'kind' | 'amount' | 'cause' | 'once' | 'requestId'>,
   ) => {
     await requireAccount(parts, id);
     return result(await parts.ledger.post({ accountId: id as AccountId, actor, ...entry }));
@@ -49,11 +49,11 @@ export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes>
       body: bodySchema,
       async handle({ params, visitor, body }) {
         const amount = positive(body);
-        const once =
+        const refunded =
           body.requestId === undefined ? {} : await refundOf(parts, params.id, body.requestId, amount);
         return post(params.id, visitor.accountId, {
           ...said(params.id, body),
-          ...once,
+          ...refunded,
           kind: 'refund',
           amount,
         });
@@ -73,7 +73,7 @@ export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes>
       async handle({ query }) {
         const limit = limitOf(query);
         const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
-        const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
+        const rows = await statementPage(at, filter, { before: markCursor(query.cursor), limit: limit + 1 });
         const emails = await emailsOf(
           at.db,
           rows.map((row) => row.account_id),
@@ -85,7 +85,7 @@ export function moneyRoutes(parts: RouteParts): Pick<RouteHandlers, MoneyRoutes>
             email: emails.get(row.account_id) ?? '',
             actor: row.actor,
           }),
-          cursor: (row) => String(row.id),
+          cursor: lineCursor,
         });
       },
     },
@@ -118,7 +118,7 @@ async function refundOf(parts: RouteParts, accountId: string, requestId: string,
       param: 'amountUsd',
     });
   }
-  return { once: `refund:${requestId}` };
+  return { requestId, once: `refund:${requestId}` };
 }
 
 function result({ entryId, balance }: { entryId: number; balance: number }): AdminMoneyResult {

@@ -117,7 +117,8 @@ function requestView(d: Dialect): string {
       h.stream, h.client, h.created_at, ${none(d.int64)} AS finished_at, ${none(d.int32)} AS first_byte_ms,
       ${none(d.int32)} AS duration_ms, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images,
       ${none('TEXT')} AS usage_source, ${none('TEXT')} AS outcome, ${none('TEXT')} AS error_code,
-      ${none('TEXT')} AS finish_reason, ${none('TEXT')} AS upstream, ${none('TEXT')} AS attempts
+      ${none('TEXT')} AS finish_reason, ${none('TEXT')} AS upstream, ${none('TEXT')} AS attempts,
+      ${none(d.int16)} AS outcome_code
     FROM hold h JOIN price p ON p.id = h.price JOIN route o ON o.id = h.route JOIN node n ON n.id = h.node
     UNION ALL
     SELECT r.id, r.account_id, ${receiptWordSql(RECEIPT_STATES, 'r.state')}, r.held, r.charged, r.overrun,
@@ -125,7 +126,8 @@ function requestView(d: Dialect): string {
       r.stream, r.client, r.created_at, r.booked_at, r.first_byte_ms,
       r.duration_ms, r.input_tokens, r.cached_tokens, r.output_tokens, r.reasoning_tokens, r.images,
       ${receiptWordSql(RECEIPT_SOURCES, 'r.source')}, ${receiptWordSql(RECEIPT_OUTCOMES, 'r.outcome')},
-      ${d.jsonText('r.detail', 'error')}, ${d.jsonText('r.detail', 'finish')}, b.name, ${d.jsonText('r.detail', 'attempts')}
+      ${d.jsonText('r.detail', 'error')}, ${d.jsonText('r.detail', 'finish')}, b.name, ${d.jsonText('r.detail', 'attempts')},
+      r.outcome
     FROM receipt r JOIN price p ON p.id = r.price JOIN route o ON o.id = r.route JOIN node n ON n.id = r.node
       LEFT JOIN backend b ON b.id = r.backend`;
 }
