@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
@@ -26,9 +26,6 @@ const SLACK_MS = 3_600_000;
 const MAX_DAYS = 400;
 /** Far more than can run at once on one installation. */
 export const MAX_RUNNING = 10_000;
-
-/** As literal text: then the planner sees that no receipt can match. */
-export const isRunning = sql<boolean>`state = 'pending'`;
 
 /**
  * The id ranges that can contain requests of an endpoint or a model, newest first. The daily sums tell on which days there
@@ -64,7 +61,7 @@ export async function idRangesOf(
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {
-  let query = db.selectFrom('request').select('id').where(isRunning);
+  let query = db.selectFrom('running_request').select('id');
   if (accountId !== undefined) query = query.where('account_id', '=', accountId);
   if (endpoint !== undefined) query = query.where('endpoint', '=', endpoint);
   if (model !== undefined) query = query.where('model', '=', model);

@@ -3,7 +3,7 @@ import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import { COMPLETED, RECEIPT_OUTCOMES, receiptCode } from '../store/receipt-codes.ts';
 import type { Reader } from './reader.ts';
-import { isRunning, MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
+import { MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 
 /** Which requests; every field narrows the result. Without an account: the requests of all accounts, for admins. */
 export interface RequestFilter {
@@ -157,7 +157,7 @@ async function runningPage(
   { accountId, endpoint, model, from, to }: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<LoggedRequestPage> {
-  let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
+  let query = db.selectFrom('running_request').select(COLUMNS);
   if (accountId !== undefined) query = query.where('account_id', '=', accountId);
   const rows = (await reader.all(query.limit(MAX_RUNNING)))
     .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
@@ -169,22 +169,23 @@ async function runningPage(
 }
 
 function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRange): LogQuery[] {
-  const base = inRange(db, filter, range);
   switch (plan) {
-    case 'failed':
+    case 'failed': {
+      const closed = inRange(db.selectFrom('closed_request as request').select(COLUMNS), filter, range);
       return failuresOf(filter).map((outcome) =>
-        base.where(hasFailed).where('outcome_code', '=', receiptCode(RECEIPT_OUTCOMES, outcome)),
+        closed.where(hasFailed).where('outcome_code', '=', receiptCode(RECEIPT_OUTCOMES, outcome)),
       );
+    }
     case 'all':
-      return [base];
+      return [inRange(db.selectFrom('request').select(COLUMNS), filter, range)];
     default:
       return plan satisfies never;
   }
 }
 
 /** Only the tightest bound on each side: SQLite uses one for the index and would check the others row by row. */
-function inRange(db: Kysely<Schema>, filter: RequestFilter, range: ScanRange): LogQuery {
-  let query: LogQuery = db.selectFrom('request').select(COLUMNS);
+function inRange(requests: LogQuery, filter: RequestFilter, range: ScanRange): LogQuery {
+  let query = requests;
   if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
   const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), range.from];
   const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), range.to, range.before];

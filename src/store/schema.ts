@@ -12,6 +12,8 @@ export interface Schema extends AuthSchema {
   hold: HoldTable;
   receipt: ReceiptTable;
   request: RequestView;
+  running_request: RequestView;
+  closed_request: RequestView;
   price: PriceTable;
   route: RouteTable;
   backend: NameTable;
@@ -169,7 +171,7 @@ export interface NameTable {
   name: string;
 }
 
-/** A view of all holds and receipts, in words; nothing can be written to it. */
+/** Views of all holds and receipts, of the holds, and of the receipts, in words; nothing can be written to them. */
 export interface RequestView {
   id: Read<string>;
   account_id: Read<string>;

@@ -12,7 +12,7 @@ import {
  * see docs/decisions/hold-and-receipt.md.
  */
 export function requestTables(d: Dialect): readonly string[] {
-  return [...repeatedValues(d), ...holds(d), ...receipts(d), requestView(d), ...daySums(d)];
+  return [...repeatedValues(d), ...holds(d), ...receipts(d), ...requestViews(d), ...daySums(d)];
 }
 
 /** Values that repeat in every request, which refers to them by number. They are only ever added. */
@@ -107,29 +107,76 @@ function usageColumns(d: Dialect, more: string): string {
 
 /**
  * All requests, running and over, in words. One statement sees both tables at the same moment: a request is never in both
- * and never in neither, which two statements could not tell.
+ * and never in neither, which two statements could not tell. What the numbers stand for is looked up row by row: with joins,
+ * neither database would read the newest rows of both tables from their indexes and stop after a page. The running ones and
+ * those that are over are also views of their own, for lists of only such.
  */
-function requestView(d: Dialect): string {
+function requestViews(d: Dialect): string[] {
   const none = (type: string): string => `CAST(NULL AS ${type})`;
-  return `CREATE VIEW request AS
-    SELECT h.id, h.account_id, 'pending' AS state, h.held, CAST(0 AS ${d.int64}) AS charged, CAST(0 AS ${d.int64}) AS overrun,
-      n.name AS node, h.lease_until, o.kind, o.endpoint, o.model, p.value AS price, h.input_ceiling, h.output_cap, h.choices,
-      h.stream, h.client, h.created_at, ${none(d.int64)} AS finished_at, ${none(d.int32)} AS first_byte_ms,
-      ${none(d.int32)} AS duration_ms, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images,
-      ${none('TEXT')} AS usage_source, ${none('TEXT')} AS outcome, ${none('TEXT')} AS error_code,
-      ${none('TEXT')} AS finish_reason, ${none('TEXT')} AS upstream, ${none('TEXT')} AS attempts,
-      ${none(d.int16)} AS outcome_code
-    FROM hold h JOIN price p ON p.id = h.price JOIN route o ON o.id = h.route JOIN node n ON n.id = h.node
-    UNION ALL
-    SELECT r.id, r.account_id, ${receiptWordSql(RECEIPT_STATES, 'r.state')}, r.held, r.charged, r.overrun,
-      n.name, ${none(d.int64)}, o.kind, o.endpoint, o.model, p.value, ${none(d.int32)}, r.output_cap, r.choices,
-      r.stream, r.client, r.created_at, r.booked_at, r.first_byte_ms,
-      r.duration_ms, r.input_tokens, r.cached_tokens, r.output_tokens, r.reasoning_tokens, r.images,
-      ${receiptWordSql(RECEIPT_SOURCES, 'r.source')}, ${receiptWordSql(RECEIPT_OUTCOMES, 'r.outcome')},
-      ${d.jsonText('r.detail', 'error')}, ${d.jsonText('r.detail', 'finish')}, b.name, ${d.jsonText('r.detail', 'attempts')},
-      r.outcome
-    FROM receipt r JOIN price p ON p.id = r.price JOIN route o ON o.id = r.route JOIN node n ON n.id = r.node
-      LEFT JOIN backend b ON b.id = r.backend`;
+  // SQLite pages through both tables by their indexes only where the columns of both have the same declared type.
+  const text = (expression: string): string => `CAST(${expression} AS TEXT)`;
+  const named = (table: string, column: string, number: string): string =>
+    `(SELECT t.${column} FROM ${table} t WHERE t.id = ${number})`;
+  const words = (row: string): string[] => [
+    named('node', 'name', `${row}.node`),
+    ...['kind', 'endpoint', 'model'].map((column) => named('route', column, `${row}.route`)),
+    named('price', 'value', `${row}.price`),
+    ...BOTH.map((column) => `${row}.${column}`),
+  ];
+  const running = [
+    ...words('h'),
+    text(`'pending'`),
+    `CAST(0 AS ${d.int64})`,
+    `CAST(0 AS ${d.int64})`,
+    'h.lease_until',
+    'h.input_ceiling',
+    none(d.int64),
+    none(d.int32),
+    none(d.int32),
+    ...Array.from({ length: 6 }, () => none('TEXT')),
+    none(d.int16),
+  ];
+  const over = [
+    ...words('r'),
+    text(receiptWordSql(RECEIPT_STATES, 'r.state')),
+    'r.charged',
+    'r.overrun',
+    none(d.int64),
+    none(d.int32),
+    'r.booked_at',
+    'r.first_byte_ms',
+    'r.duration_ms',
+    text(receiptWordSql(RECEIPT_SOURCES, 'r.source')),
+    text(receiptWordSql(RECEIPT_OUTCOMES, 'r.outcome')),
+    text(d.jsonText('r.detail', 'error')),
+    text(d.jsonText('r.detail', 'finish')),
+    named('backend', 'name', 'r.backend'),
+    text(d.jsonText('r.detail', 'attempts')),
+    'r.outcome',
+  ];
+  const fromHolds = `SELECT ${asNamed(running)} FROM hold h`;
+  const fromReceipts = `SELECT ${asNamed(over)} FROM receipt r`;
+  return [
+    `CREATE VIEW running_request AS ${fromHolds}`,
+    `CREATE VIEW closed_request AS ${fromReceipts}`,
+    `CREATE VIEW request AS ${fromHolds} UNION ALL ${fromReceipts}`,
+  ];
+}
+
+/** Columns that holds and receipts have alike. */
+const BOTH = [
+  'id', 'account_id', 'held', 'created_at', 'output_cap', 'choices', 'stream', 'client',
+  'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images',
+]; // prettier-ignore
+
+const VIEW_COLUMNS = [
+  'node', 'kind', 'endpoint', 'model', 'price', ...BOTH, 'state', 'charged', 'overrun', 'lease_until', 'input_ceiling',
+  'finished_at', 'first_byte_ms', 'duration_ms', 'usage_source', 'outcome', 'error_code', 'finish_reason', 'upstream',
+  'attempts', 'outcome_code',
+]; // prettier-ignore
+
+function asNamed(expressions: readonly string[]): string {
+  return expressions.map((expression, place) => `${expression} AS ${VIEW_COLUMNS[place]}`).join(', ');
 }
 
 /** Sums of closed requests by the UTC day of their admission. */
