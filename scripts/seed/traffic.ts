@@ -1,16 +1,10 @@
 import type { Insertable } from 'kysely';
 import type { Ending } from '../../src/ledger/port.ts';
 import { costOf, type Price, type Usage } from '../../src/ledger/price.ts';
-import { detailText } from '../../src/ledger/receipt-detail.ts';
+import { detailText } from '../../src/ledger/decide.ts';
 import { dayOf, monthOf } from '../../src/std/calendar.ts';
 import { newAccountId, newRequestId } from '../../src/std/ids.ts';
-import {
-  PROMPT_MS,
-  RECEIPT_OUTCOMES,
-  RECEIPT_SOURCES,
-  RECEIPT_STATES,
-  receiptCode,
-} from '../../src/store/receipt-codes.ts';
+import { OUTCOME_CODES, PROMPT_MS, SOURCE_CODES, STATE_CODES } from '../../src/store/receipt-codes.ts';
 import type { Schema } from '../../src/store/schema.ts';
 import { SEED_BACKEND, type SeedNumbers } from './numbers.ts';
 
@@ -241,9 +235,9 @@ function receiptRow({
     choices: 1,
     first_byte_ms: Math.floor(duration / 4),
     duration_ms: duration,
-    state: receiptCode(RECEIPT_STATES, failed ? 'void' : 'posted'),
-    outcome: receiptCode(RECEIPT_OUTCOMES, ending.outcome),
-    source: failed ? null : receiptCode(RECEIPT_SOURCES, 'upstream'),
+    state: STATE_CODES[failed ? 'void' : 'posted'],
+    outcome: OUTCOME_CODES[ending.outcome],
+    source: failed ? null : SOURCE_CODES.upstream,
     stream: 1,
     late: duration > PROMPT_MS ? 1 : 0,
     client: 'OpenAI/Python 2.1.0',

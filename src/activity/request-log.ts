@@ -1,7 +1,7 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
-import { COMPLETED, RECEIPT_OUTCOMES, receiptCode } from '../store/receipt-codes.ts';
+import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
 import type { Reader } from './reader.ts';
 import { MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 
@@ -173,7 +173,7 @@ function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRan
     case 'failed': {
       const closed = inRange(db.selectFrom('closed_request as request').select(COLUMNS), filter, range);
       return failuresOf(filter).map((outcome) =>
-        closed.where(hasFailed).where('outcome_code', '=', receiptCode(RECEIPT_OUTCOMES, outcome)),
+        closed.where(hasFailed).where('outcome_code', '=', OUTCOME_CODES[outcome]),
       );
     }
     case 'all':

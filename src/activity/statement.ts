@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely';
 import { requestIdAt, requestTime } from '../std/ids.ts';
-import { PROMPT_MS, RECEIPT_STATES, receiptCode } from '../store/receipt-codes.ts';
+import { PROMPT_MS, STATE_CODES } from '../store/receipt-codes.ts';
 import type { EntryKind, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
@@ -79,7 +79,7 @@ async function entryLines(
   return rows.map((row) => Object.assign(row, { id: String(row.id) }));
 }
 
-const VOID = receiptCode(RECEIPT_STATES, 'void');
+const VOID = STATE_CODES.void;
 
 function charges(db: Kysely<Schema>, { accountId }: StatementFilter) {
   const query = db

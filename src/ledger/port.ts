@@ -46,6 +46,9 @@ export type Caller =
 
 export type RateKind = 'chat' | 'images';
 
+/** Whoever calls chooses the text, so it is bounded. */
+export const MAX_CLIENT = 200;
+
 export interface AdmissionRequest {
   readonly requestId: RequestId;
   readonly caller: Caller;

@@ -4,7 +4,7 @@ import { nanoUsd } from '../std/money.ts';
 import type { RequestRow } from '../store/schema.ts';
 import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { costOf, NO_USAGE, type Price } from './price.ts';
-import { detailText } from './receipt-detail.ts';
+import { detailText } from './decide.ts';
 import { receiptOf, receiptView } from './receipt.ts';
 
 function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {

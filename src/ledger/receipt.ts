@@ -2,7 +2,7 @@ import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestRow } from '../store/schema.ts';
 import type { Attempt } from './port.ts';
 import { costOf, type Price, type Usage } from './price.ts';
-import { attemptsOf } from './receipt-detail.ts';
+import { ATTEMPT_RESULTS, type StoredAttempt } from './decide.ts';
 
 /** One request, line by line: enough to compute its bill again without asking anybody. */
 export interface Receipt {
@@ -45,6 +45,21 @@ export function receiptOf(row: RequestRow): Receipt {
     total: costOf(price, usage),
     attempts: attemptsOf(row),
   };
+}
+
+/** The attempts of a row of `request`. */
+export function attemptsOf(row: {
+  readonly attempts: string | null;
+  readonly upstream: string | null;
+}): Attempt[] {
+  if (row.attempts === null) return [];
+  // Written by `detailText` alone.
+  return (JSON.parse(row.attempts) as StoredAttempt[]).map(([result, durationMs, upstream, reason]) => ({
+    upstream: upstream || (row.upstream ?? ''),
+    result: ATTEMPT_RESULTS[result] ?? 'failed',
+    reason,
+    durationMs,
+  }));
 }
 
 function linesOf(price: Price, usage: Usage): ReceiptLine[] {

@@ -1,6 +1,6 @@
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
-import { RECEIPT_STATES, receiptCode } from '../store/receipt-codes.ts';
+import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costSql } from './cost-sql.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
@@ -20,7 +20,7 @@ const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
 const GRACE_MS = 60_000;
 
-const VOID = receiptCode(RECEIPT_STATES, 'void');
+const VOID = STATE_CODES.void;
 
 const COST = costSql({
   input: 'r.input_tokens',

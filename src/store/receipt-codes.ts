@@ -13,8 +13,13 @@ export const RECEIPT_OUTCOMES = [
 ] as const;
 export const RECEIPT_SOURCES = ['upstream', 'counted', 'mixed'] as const;
 
-export function receiptCode<Word extends string>(words: readonly Word[], word: Word): number {
-  return words.indexOf(word) + 1;
+export const STATE_CODES = codesOf(RECEIPT_STATES);
+export const OUTCOME_CODES = codesOf(RECEIPT_OUTCOMES);
+export const SOURCE_CODES = codesOf(RECEIPT_SOURCES);
+
+function codesOf<Word extends string>(words: readonly Word[]): Readonly<Record<Word, number>> {
+  // Every word of the list is a key.
+  return Object.fromEntries(words.map((word, index) => [word, index + 1])) as Record<Word, number>;
 }
 
 /** The word for the number in a column, as SQL. */
@@ -23,8 +28,12 @@ export function receiptWordSql(words: readonly string[], column: string): string
   return `CASE ${column} ${cases.join(' ')} END`;
 }
 
+/** The sums by backend count durations up to each of these, and longer ones apart; see the columns of `backend_day`. */
+export const DURATION_BOUNDS_MS = [500, 2_000, 10_000, 60_000] as const;
+export const DURATION_COLUMNS = ['to_500ms', 'to_2s', 'to_10s', 'to_60s', 'longer'] as const;
+
 /** Outcomes other than this one are rare, and have indexes of their own. */
-export const COMPLETED = receiptCode(RECEIPT_OUTCOMES, 'completed');
+export const COMPLETED = OUTCOME_CODES.completed;
 
 /**
  * A receipt that was booked outside of this time after its id was made is found by an index of its own. All others are

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
+import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
 
 /**
@@ -19,6 +20,7 @@ export interface Schema extends AuthSchema {
   backend: NameTable;
   node: NameTable;
   usage_day: UsageDayTable;
+  backend_day: BackendDayTable;
   answer: AnswerTable;
   setting: SettingTable;
   invite: InviteTable;
@@ -144,7 +146,7 @@ export interface ReceiptTable extends UsageColumns {
   /** 1: it was not booked soon after its id was made. */
   late: number;
   client: string;
-  /** JSON of what is rarely asked for; see the ledger's receipt-detail.ts. */
+  /** JSON of what is rarely asked for; see `detailText` of the ledger. */
   detail: Nullable<string>;
 }
 
@@ -207,7 +209,7 @@ export interface RequestView {
   error_code: Read<string | null>;
   finish_reason: Read<string | null>;
   upstream: Read<string | null>;
-  /** The attempts of the ledger's receipt-detail.ts, as JSON. */
+  /** The attempts as the ledger's `detailText` writes them. */
   attempts: Read<string | null>;
   /** The number of `outcome`; indexes have it. */
   outcome_code: Read<number | null>;
@@ -231,6 +233,20 @@ export interface UsageDayTable {
   reasoning_tokens: Default<number>;
   images: Default<number>;
   charged: Default<number>;
+}
+
+/** Sums of closed requests by the UTC day of their admission, per backend and model, of all accounts together. */
+export interface BackendDayTable extends Record<(typeof DURATION_COLUMNS)[number], Default<number>> {
+  /** yyyymmdd. */
+  day: number;
+  /** The one that served, or was tried last; '' for none. */
+  backend: string;
+  model: string;
+  requests: Default<number>;
+  failures: Default<number>;
+  charged: Default<number>;
+  /** What the provider takes for it. */
+  cost: Default<number>;
 }
 
 export interface AnswerTable {

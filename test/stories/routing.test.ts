@@ -1,4 +1,4 @@
-import { attemptsOf } from '../../src/ledger/receipt-detail.ts';
+import { attemptsOf } from '../../src/ledger/receipt.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import {

@@ -102,7 +102,7 @@ async function corrupt({ pool }: PostgresBackend, statement: string): Promise<vo
 
 /** As a replica would, so that the append-only triggers look away. One transaction; emptying files would take longer. */
 async function reset({ pool }: PostgresBackend): Promise<void> {
-  const tables = ['entry', 'hold', 'receipt', 'usage_day', 'answer', 'redeem_code'];
+  const tables = ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
     ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}
     DELETE FROM account WHERE id <> '${OVERRUN_ACCOUNT}'; UPDATE account SET balance = 0; COMMIT`);

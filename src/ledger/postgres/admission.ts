@@ -1,12 +1,17 @@
 import type { AccountId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from '../decide.ts';
-import type { Admission, AdmissionRequest, Caller, RefusalReason } from '../port.ts';
+import {
+  MAX_CLIENT,
+  type Admission,
+  type AdmissionRequest,
+  type Caller,
+  type RefusalReason,
+} from '../port.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
-import { storedClient } from '../stored-values.ts';
 import type { Numbers } from './numbers.ts';
 
 /** A batch of admissions on its way to the database's `ledger_admit` and back. */
@@ -173,7 +178,7 @@ class Shapes {
       plainArray(shapes.map(tokenPrice).map(({ input, cachedInput }) => Math.max(input, cachedInput))),
       plainArray(shapes.map(tokenPrice).map(({ output }) => output)),
       plainArray(shapes.map(({ stream }) => (stream ? 1 : 0))),
-      textArray(shapes.map(({ client }) => storedClient(client))),
+      textArray(shapes.map(({ client }) => client.slice(0, MAX_CLIENT))),
     ];
   }
 }

@@ -1,11 +1,10 @@
 import type { RequestId } from '../../std/ids.ts';
-import type { Admission, AdmissionRequest } from '../port.ts';
+import { MAX_CLIENT, type Admission, type AdmissionRequest } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
-import { storedClient } from '../stored-values.ts';
 import { NumberedValues, routeKey } from './numbers.ts';
 
 /**
@@ -78,7 +77,7 @@ export function restoreValues(holds: readonly IssuedHold[], lease: Lease): unkno
     plainArray(holds.map(({ admission }) => admission.output)),
     plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images))),
     plainArray(requests.map(({ stream }) => (stream ? 1 : 0))),
-    textArray(requests.map(({ client }) => storedClient(client))),
+    textArray(requests.map(({ client }) => client.slice(0, MAX_CLIENT))),
     plainArray(holds.map(({ nowMs }) => nowMs)),
   ];
 }

@@ -1,4 +1,10 @@
-import { RECEIPT_OUTCOMES, RECEIPT_SOURCES, RECEIPT_STATES, receiptCode } from '../../store/receipt-codes.ts';
+import {
+  DURATION_BOUNDS_MS,
+  DURATION_COLUMNS,
+  OUTCOME_CODES,
+  SOURCE_CODES,
+  STATE_CODES,
+} from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { costSql } from '../cost-sql.ts';
 import { monthSql, nowUsSql } from './admission-sql.ts';
@@ -15,7 +21,7 @@ const RESULTS = `
   places text, held text, costs text, overruns text, available text, models text,
   earlier text, earlier_states text, earlier_charged text, earlier_held text, earlier_overruns text, earlier_available text`;
 
-const VOID = receiptCode(RECEIPT_STATES, 'void');
+const VOID = STATE_CODES.void;
 const USAGE = { input: 'q.input', cached: 'q.cached', output: 'q.output', images: 'q.images' };
 
 /** What the request `q` costs at the price `p` of its hold. */
@@ -105,6 +111,17 @@ BEGIN
         output_tokens = u.output_tokens + excluded.output_tokens,
         reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, images = u.images + excluded.images,
         charged = u.charged + excluded.charged;
+
+    INSERT INTO backend_day AS u (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
+      SELECT q.day, coalesce(b.name, ''), o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
+        sum(least(q.cost, q.held))::bigint, ${durationCounts('q_duration_ms[q.place]')}
+      FROM unnest(d_place, d_day, d_route, d_cost, d_held) AS q (place, day, route, cost, held)
+      JOIN route o ON o.id = q.route LEFT JOIN backend b ON b.id = q_backend[q.place]
+      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+      ON CONFLICT (day, backend, model) DO UPDATE SET
+        requests = u.requests + excluded.requests, failures = u.failures + excluded.failures,
+        charged = u.charged + excluded.charged,
+        ${DURATION_COLUMNS.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')};
   END IF;
 
   IF v_holds < cardinality(q_id) THEN
@@ -144,6 +161,15 @@ function writeReceipts(overrun: string): string {
         FROM priced;`;
 }
 
+/** How many of a group took up to each bound, and how many longer. */
+function durationCounts(duration: string): string {
+  return DURATION_COLUMNS.map((_, bucket) => {
+    const above = `${duration} > ${DURATION_BOUNDS_MS[bucket - 1] ?? -1}`;
+    const bound = DURATION_BOUNDS_MS[bucket];
+    return `count(*) FILTER (WHERE ${bound === undefined ? above : `${above} AND ${duration} <= ${bound}`})`;
+  }).join(', ');
+}
+
 function outs(results: string): string {
   return results.trim().replaceAll(/(\w+) text/g, 'OUT $1 text');
 }
@@ -171,7 +197,7 @@ function names(parameters: string): string {
   return parameters.replaceAll(/ (text|bigint|boolean)(\[\])?/g, '');
 }
 
-const EXPIRED = receiptCode(RECEIPT_STATES, 'expired');
+const EXPIRED = STATE_CODES.expired;
 
 /** Closes holds whose lease ran out. One that is being renewed or closed at this moment is somebody's: it is skipped. */
 export const LEDGER_EXPIRE = storedFunction(`
@@ -192,7 +218,7 @@ BEGIN
     ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
       array_agg(cached_tokens), array_agg(output_tokens), array_agg(reasoning_tokens), array_agg(images),
-      array_agg(CASE WHEN delivered THEN ${receiptCode(RECEIPT_SOURCES, 'counted')} END),
+      array_agg(CASE WHEN delivered THEN ${SOURCE_CODES.counted} END),
       array_agg(least(greatest(0, v_now - created_at), 2147483647))
     INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations
     FROM (SELECT * FROM overdue ORDER BY id) AS ordered;
@@ -202,7 +228,7 @@ BEGIN
     FROM ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_overrun_account, p_overrun_ceiling, p_prompt_ms, v_ids,
       array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
       v_reasoning, v_images, v_sources,
-      array_fill(${receiptCode(RECEIPT_OUTCOMES, 'expired')}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}');
+      array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}');
   ids := array_to_string(v_ids, ',');
 END $$`);
 

@@ -2,11 +2,11 @@ import { Fault } from '../../std/fault.ts';
 import { requestTime, type RequestId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import {
+  OUTCOME_CODES,
   PROMPT_MS,
-  RECEIPT_OUTCOMES,
-  RECEIPT_SOURCES,
   RECEIPT_STATES,
-  receiptCode,
+  SOURCE_CODES,
+  STATE_CODES,
 } from '../../store/receipt-codes.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
 import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
@@ -14,9 +14,14 @@ import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
-import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
-import { detailText } from '../receipt-detail.ts';
-import { storedMs } from '../stored-values.ts';
+import {
+  checkedUsage,
+  detailText,
+  isFailure,
+  OVERRUN_ACCOUNT,
+  OVERRUN_CEILING,
+  storedMs,
+} from '../decide.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -159,15 +164,15 @@ export function closeValues(closes: readonly CloseRequest[], numbers: Numbers, o
     ...moneyRules(offsetUs),
     textArray(closes.map(({ requestId }) => requestId)),
     plainArray(closes.map(({ requestId }) => requestTime(requestId))),
-    plainArray(closes.map(({ state }) => receiptCode(RECEIPT_STATES, state))),
+    plainArray(closes.map(({ state }) => STATE_CODES[state])),
     plainArray(endings.map(({ outcome }) => isFailure(outcome))),
     usage('input'),
     usage('cached'),
     usage('output'),
     usage('reasoning'),
     usage('images'),
-    plainArray(closes.map(({ source }) => source && receiptCode(RECEIPT_SOURCES, source))),
-    plainArray(endings.map(({ outcome }) => receiptCode(RECEIPT_OUTCOMES, outcome))),
+    plainArray(closes.map(({ source }) => source && SOURCE_CODES[source])),
+    plainArray(endings.map(({ outcome }) => OUTCOME_CODES[outcome])),
     plainArray(endings.map(({ upstream }) => (upstream === undefined ? null : numbers.backend(upstream)))),
     plainArray(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
     plainArray(endings.map(({ durationMs }) => storedMs(durationMs))),

@@ -1,9 +1,10 @@
-import { monthOf } from '../../std/calendar.ts';
+import { dayOf, monthOf } from '../../std/calendar.ts';
+import type { NanoUsd } from '../../std/money.ts';
+import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { LedgerAccount } from '../decide.ts';
-import type { Caller } from '../port.ts';
-import { DaySums } from './day-sums.ts';
-import { Numbers } from './numbers.ts';
+import { isFailure, LedgerAccount } from '../decide.ts';
+import type { Caller, Outcome } from '../port.ts';
+import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
 
 /**
@@ -60,7 +61,7 @@ export class Books {
     this.#changed.add(account);
   }
 
-  get numbers(): Numbers {
+  get numbers(): KnownNumbers {
     return this.#known.numbers;
   }
 
@@ -102,12 +103,12 @@ export class KnownBooks {
   readonly byId = new Map<string, LedgerAccount>();
   readonly byToken = new Map<string, LedgerAccount>();
   readonly holds = new Map<string, HoldRow>();
-  readonly numbers: Numbers;
+  readonly numbers: KnownNumbers;
   #version = -1;
   #month = 0;
 
   constructor(statements: Statements) {
-    this.numbers = new Numbers(statements);
+    this.numbers = new KnownNumbers(statements);
   }
 
   /** To be called with the write lock held. */
@@ -131,3 +132,203 @@ export class KnownBooks {
 }
 
 const MAX_KNOWN = 5_000;
+
+/**
+ * The numbers of values that repeat in every request. A number is given in the transaction that first uses it, so that
+ * both reach the disk or neither does. They never change, so nothing that others write makes them stale; but a transaction
+ * that was rolled back has given none, and then all of them are forgotten.
+ */
+class KnownNumbers {
+  readonly #statements: Statements;
+  readonly #prices = new Map<string, number>();
+  readonly #routes = new Map<string, Map<string, number>>();
+  readonly #backends = new Map<string, number>();
+  readonly #nodes = new Map<string, number>();
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  price(price: Price): number {
+    const { findPrice, addPrice } = this.#statements;
+    const text = priceToText(price);
+    return remembered(this.#prices, text, () => {
+      const tokens = price.kind === 'tokens' ? price : NO_TOKENS;
+      const image = price.kind === 'images' ? price.image : 0;
+      return (
+        findPrice.get(text) ?? addPrice.get(text, tokens.input, tokens.cachedInput, tokens.output, image)
+      );
+    });
+  }
+
+  route(kind: string, endpoint: string, model: string): number {
+    const { findRoute, addRoute } = this.#statements;
+    let models = this.#routes.get(endpoint);
+    if (!models || models.size >= MAX_NUMBERS) this.#routes.set(endpoint, (models = new Map()));
+    return remembered(
+      models,
+      `${kind} ${model}`,
+      () => findRoute.get(endpoint, model, kind) ?? addRoute.get(kind, endpoint, model),
+    );
+  }
+
+  backend(name: string): number {
+    const { findBackend, addBackend } = this.#statements;
+    return remembered(this.#backends, name, () => findBackend.get(name) ?? addBackend.get(name));
+  }
+
+  node(name: string): number {
+    const { findNode, addNode } = this.#statements;
+    return remembered(this.#nodes, name, () => findNode.get(name) ?? addNode.get(name));
+  }
+
+  forget(): void {
+    for (const known of [this.#prices, this.#routes, this.#backends, this.#nodes]) known.clear();
+  }
+}
+
+const MAX_NUMBERS = 1_000;
+const NO_TOKENS = { input: 0, cachedInput: 0, output: 0 };
+
+function remembered(known: Map<string, number>, key: string, find: () => { id: number } | null): number {
+  const number = known.get(key);
+  if (number !== undefined) return number;
+  const found = find();
+  if (!found) throw new Error(`no number was given to '${key}'`);
+  if (known.size >= MAX_NUMBERS) known.clear();
+  known.set(key, found.id);
+  return found.id;
+}
+
+/** The sums of the day that one transaction changes, gathered so that each row is written once. */
+class DaySums {
+  /** By account: a batch has few models for each, and no key has to be put together to find the right one. */
+  readonly #sums = new Map<string, Sum[]>();
+  readonly #backends: BackendSum[] = [];
+  #day = 0;
+  #dayFrom = Number.POSITIVE_INFINITY;
+
+  /** Counts a closed request for its account and for all accounts together. */
+  add(request: ClosedRequest): void {
+    const day = this.#dayOf(request.createdAt);
+    this.#sum(request.accountId, day, request).add(request);
+    this.#sum(EVERYBODY, day, request).add(request);
+    this.#backendSum(day, request).add(request);
+  }
+
+  write({ addUsage, addBackendDay }: Statements): void {
+    for (const sum of this.#backends) addBackendDay.run(...sum.values());
+    for (const sums of this.#sums.values()) for (const sum of sums) addUsage.run(...sum.values());
+  }
+
+  #sum(account: string, day: number, { endpoint, model }: ClosedRequest): Sum {
+    let sums = this.#sums.get(account);
+    if (!sums) this.#sums.set(account, (sums = []));
+    for (const sum of sums) if (sum.isFor(day, endpoint, model)) return sum;
+    const sum = new Sum([account, day, endpoint, model]);
+    sums.push(sum);
+    return sum;
+  }
+
+  #backendSum(day: number, { backend = NO_BACKEND, model }: ClosedRequest): BackendSum {
+    for (const sum of this.#backends) if (sum.isFor(day, backend, model)) return sum;
+    const sum = new BackendSum([day, backend, model]);
+    this.#backends.push(sum);
+    return sum;
+  }
+
+  /** Nearly all requests of a batch began on the same day. */
+  #dayOf(ms: number): number {
+    if (ms < this.#dayFrom || ms >= this.#dayFrom + DAY_MS) {
+      this.#dayFrom = Math.floor(ms / DAY_MS) * DAY_MS;
+      this.#day = dayOf(ms);
+    }
+    return this.#day;
+  }
+}
+
+interface ClosedRequest {
+  readonly accountId: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly backend: string | undefined;
+  readonly createdAt: number;
+  readonly durationMs: number;
+  readonly outcome: Outcome;
+  readonly usage: Usage;
+  readonly charged: NanoUsd;
+}
+
+/** Account, day, endpoint, model. */
+type SumKey = readonly [string, number, string, string];
+
+const DAY_MS = 86_400_000;
+/** The account under which the sums of all accounts together are kept. */
+const EVERYBODY = '';
+const NO_BACKEND = '';
+
+/** One row of `backend_day`. */
+class BackendSum {
+  readonly #key: readonly [day: number, backend: string, model: string];
+  #requests = 0;
+  #failures = 0;
+  #charged = 0;
+  readonly #durations: number[] = DURATION_COLUMNS.map(() => 0);
+
+  constructor(key: readonly [day: number, backend: string, model: string]) {
+    this.#key = key;
+  }
+
+  isFor(day: number, backend: string, model: string): boolean {
+    return this.#key[0] === day && this.#key[1] === backend && this.#key[2] === model;
+  }
+
+  add({ outcome, charged, durationMs }: ClosedRequest): void {
+    this.#requests++;
+    if (isFailure(outcome)) this.#failures++;
+    this.#charged += charged;
+    let bucket = 0;
+    while (durationMs > (DURATION_BOUNDS_MS[bucket] ?? Number.POSITIVE_INFINITY)) bucket++;
+    this.#durations[bucket] = (this.#durations[bucket] ?? 0) + 1;
+  }
+
+  values(): (string | number)[] {
+    return [...this.#key, this.#requests, this.#failures, this.#charged, ...this.#durations];
+  }
+}
+
+class Sum {
+  readonly #key: SumKey;
+  #requests = 0;
+  #failures = 0;
+  #input = 0;
+  #cached = 0;
+  #output = 0;
+  #reasoning = 0;
+  #images = 0;
+  #charged = 0;
+
+  constructor(key: SumKey) {
+    this.#key = key;
+  }
+
+  isFor(day: number, endpoint: string, model: string): boolean {
+    return this.#key[1] === day && this.#key[3] === model && this.#key[2] === endpoint;
+  }
+
+  add({ outcome, usage, charged }: ClosedRequest): void {
+    this.#requests++;
+    if (isFailure(outcome)) this.#failures++;
+    this.#input += usage.input;
+    this.#cached += usage.cached;
+    this.#output += usage.output;
+    this.#reasoning += usage.reasoning;
+    this.#images += usage.images;
+    this.#charged += charged;
+  }
+
+  values(): (string | number)[] {
+    const tokens = [this.#input, this.#cached, this.#output, this.#reasoning];
+    return [...this.#key, this.#requests, this.#failures, ...tokens, this.#images, this.#charged];
+  }
+}

@@ -2,29 +2,29 @@ import { Fault } from '../../std/fault.ts';
 import { requestTime } from '../../std/ids.ts';
 import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
 import {
+  OUTCOME_CODES,
   PROMPT_MS,
-  RECEIPT_OUTCOMES,
-  RECEIPT_SOURCES,
   RECEIPT_STATES,
-  receiptCode,
+  SOURCE_CODES,
+  STATE_CODES,
 } from '../../store/receipt-codes.ts';
 import {
   availableOf,
   bookableOverrun,
   causeOf,
   chargeFor,
+  detailText,
   isEmpty,
   isUsage,
   NO_CHARGE,
   OVERRUN_ACCOUNT,
   REQUEST_ACTOR,
+  storedMs,
   type Charge,
   type LedgerAccount,
 } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import { NO_USAGE, priceFromText, type Usage } from '../price.ts';
-import { detailText } from '../receipt-detail.ts';
-import { storedMs } from '../stored-values.ts';
 import type { Books } from './books.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 
@@ -106,7 +106,9 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
     accountId: account.id,
     endpoint: hold.endpoint,
     model: hold.model,
+    backend: ending.upstream,
     createdAt: hold.created_at,
+    durationMs: storedMs(ending.durationMs),
     outcome: ending.outcome,
     usage,
     charged,
@@ -138,9 +140,9 @@ function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, sour
     hold.choices,
     firstByteMs === undefined ? null : storedMs(firstByteMs),
     storedMs(ending.durationMs),
-    receiptCode(RECEIPT_STATES, state),
-    receiptCode(RECEIPT_OUTCOMES, ending.outcome),
-    source === undefined ? null : receiptCode(RECEIPT_SOURCES, source),
+    STATE_CODES[state],
+    OUTCOME_CODES[ending.outcome],
+    source === undefined ? null : SOURCE_CODES[source],
     hold.stream,
     promptMs >= 0 && promptMs <= PROMPT_MS ? 0 : 1,
     hold.client,

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
+import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
 /** Every statement of the hot path, prepared once. They run inside the batch's transaction, on the ledger's connection. */
@@ -38,20 +39,6 @@ export function prepareStatements(database: Database) {
     receipt: database.prepare<ReceiptRow, [string]>(
       'SELECT id, account_id, state, charged, held, overrun FROM receipt WHERE id = ?',
     ),
-    findPrice: database.prepare<Numbered, [string]>('SELECT id FROM price WHERE value = ?'),
-    addPrice: database.prepare<Numbered, Values>(
-      'INSERT INTO price (value, input, cached_input, output, image) VALUES (?, ?, ?, ?, ?) RETURNING id',
-    ),
-    findRoute: database.prepare<Numbered, [string, string, string]>(
-      'SELECT id FROM route WHERE endpoint = ? AND model = ? AND kind = ?',
-    ),
-    addRoute: database.prepare<Numbered, Values>(
-      'INSERT INTO route (kind, endpoint, model) VALUES (?, ?, ?) RETURNING id',
-    ),
-    findBackend: database.prepare<Numbered, [string]>('SELECT id FROM backend WHERE name = ?'),
-    addBackend: database.prepare<Numbered, [string]>('INSERT INTO backend (name) VALUES (?) RETURNING id'),
-    findNode: database.prepare<Numbered, [string]>('SELECT id FROM node WHERE name = ?'),
-    addNode: database.prepare<Numbered, [string]>('INSERT INTO node (name) VALUES (?) RETURNING id'),
     renewLease: database.prepare<void, [number, string]>('UPDATE hold SET lease_until = ? WHERE id = ?'),
     writeProgress: database.prepare<void, Values>(
       `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?
@@ -67,6 +54,40 @@ export function prepareStatements(database: Database) {
     ),
     markRedeemed: database.prepare<void, [string, number, string]>(
       'UPDATE redeem_code SET redeemed_by = ?, redeemed_at = ? WHERE code_hash = ?',
+    ),
+    ...prepareNumbers(database),
+    ...prepareSums(database),
+  };
+}
+
+function prepareNumbers(database: Database) {
+  return {
+    findPrice: database.prepare<Numbered, [string]>('SELECT id FROM price WHERE value = ?'),
+    addPrice: database.prepare<Numbered, Values>(
+      'INSERT INTO price (value, input, cached_input, output, image) VALUES (?, ?, ?, ?, ?) RETURNING id',
+    ),
+    findRoute: database.prepare<Numbered, [string, string, string]>(
+      'SELECT id FROM route WHERE endpoint = ? AND model = ? AND kind = ?',
+    ),
+    addRoute: database.prepare<Numbered, Values>(
+      'INSERT INTO route (kind, endpoint, model) VALUES (?, ?, ?) RETURNING id',
+    ),
+    findBackend: database.prepare<Numbered, [string]>('SELECT id FROM backend WHERE name = ?'),
+    addBackend: database.prepare<Numbered, [string]>('INSERT INTO backend (name) VALUES (?) RETURNING id'),
+    findNode: database.prepare<Numbered, [string]>('SELECT id FROM node WHERE name = ?'),
+    addNode: database.prepare<Numbered, [string]>('INSERT INTO node (name) VALUES (?) RETURNING id'),
+  };
+}
+
+function prepareSums(database: Database) {
+  return {
+    addBackendDay: database.prepare<void, Values>(
+      `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ?, ${DURATION_COLUMNS.map(() => '?').join(', ')})
+       ON CONFLICT (day, backend, model) DO UPDATE SET
+        requests = requests + excluded.requests, failures = failures + excluded.failures,
+        charged = charged + excluded.charged,
+        ${DURATION_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(', ')}`,
     ),
     addUsage: database.prepare<void, Values>(
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,

@@ -15,7 +15,7 @@ import {
   type LedgerHarness,
 } from './contract-harness.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
-import { attemptsOf } from '../receipt-detail.ts';
+import { attemptsOf } from '../receipt.ts';
 import { OVERRUN_ACCOUNT } from '../decide.ts';
 
 /** How a hold ends: posted or void, once. */

@@ -81,11 +81,12 @@ function reset(backend: SqliteBackend): void {
   database.run('BEGIN IMMEDIATE');
   for (const verb of ['update', 'delete'])
     for (const table of APPEND_ONLY) database.run(`DROP TRIGGER ${table}_no_${verb}`);
-  for (const table of ['entry', 'hold', 'receipt', 'usage_day', 'answer', 'redeem_code'])
+  for (const table of ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'])
     database.run(`DELETE FROM ${table}`);
   database.run(`DELETE FROM account WHERE role <> 'system'`);
   database.run('UPDATE account SET balance = 0');
-  for (const trigger of APPEND_ONLY.flatMap(sqliteDialect.appendOnly)) database.run(trigger);
+  for (const trigger of APPEND_ONLY.flatMap((table) => sqliteDialect.appendOnly(table)))
+    database.run(trigger);
   database.run('COMMIT');
   database.close();
 }

@@ -1,6 +1,7 @@
 import type { Dialect } from '../dialect.ts';
 import {
   COMPLETED,
+  DURATION_COLUMNS,
   RECEIPT_OUTCOMES,
   RECEIPT_SOURCES,
   RECEIPT_STATES,
@@ -198,5 +199,18 @@ function daySums(d: Dialect): string[] {
       PRIMARY KEY (account_id, day, endpoint, model)
     )${d.clusteredByKey}`,
     ...d.roomToUpdate('usage_day'),
+    // `backend` is '' for requests that none was asked for. `cost` is what the provider takes.
+    `CREATE TABLE backend_day (
+      day ${d.int64} NOT NULL,
+      backend TEXT NOT NULL,
+      model TEXT NOT NULL,
+      requests ${d.int64} NOT NULL DEFAULT 0,
+      failures ${d.int64} NOT NULL DEFAULT 0,
+      charged ${d.int64} NOT NULL DEFAULT 0,
+      cost ${d.int64} NOT NULL DEFAULT 0,
+      ${DURATION_COLUMNS.map((column) => `${column} ${d.int64} NOT NULL DEFAULT 0`).join(', ')},
+      PRIMARY KEY (day, backend, model)
+    )${d.clusteredByKey}`,
+    ...d.roomToUpdate('backend_day'),
   ];
 }
