@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { accountPage, accountTotals, topSpenders } from '../src/activity/accounts.ts';
 import { auditPage } from '../src/activity/audit.ts';
-import { entryPage } from '../src/activity/entries.ts';
+import { statementPage } from '../src/activity/statement.ts';
 import { makeReader, type Reader } from '../src/activity/reader.ts';
 import {
   firstRequest,
@@ -163,8 +163,8 @@ function queries(
     'requests: failed, by a rare model': list({ ...own, outcome: 'failed', model: 'rarely-used' }),
     'requests: running': list({ ...own, state: 'pending' }),
     'requests: released, by a model': list({ ...own, state: 'void', model: 'house-guide' }),
-    'billing: every entry': () => entryPage(at, { ...own, moneyOnly: false }, { limit: 50 }),
-    'billing: money only': () => entryPage(at, { ...own, moneyOnly: true }, { limit: 50 }),
+    'billing: every entry': () => statementPage(at, { ...own, moneyOnly: false }, { limit: 50 }),
+    'billing: money only': () => statementPage(at, { ...own, moneyOnly: true }, { limit: 50 }),
     'admin: traffic of 30 days': () => usageRows(at, ALL_ACCOUNTS, month),
     'admin: sums over accounts': () => accountTotals(at),
     'admin: top spenders': () => topSpenders(at, now, 5),
@@ -176,7 +176,7 @@ function queries(
     'admin: requests of all, failed': list({ outcome: 'failed' }),
     'admin: requests of all, by a rare model': list({ model: 'rarely-used' }),
     'admin: requests of all, by a model never used': list({ model: 'never-used' }),
-    'admin: money of all': () => entryPage(at, { moneyOnly: true }, { limit: 50 }),
+    'admin: money of all': () => statementPage(at, { moneyOnly: true }, { limit: 50 }),
     'admin: audit': () => auditPage(at, {}, { limit: 50 }),
     'one receipt': () => requestById(db, 'req_nothing', busy),
   };

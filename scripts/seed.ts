@@ -14,7 +14,8 @@ import { systemClock } from '../src/std/clock.ts';
 import { stderrLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { bulkWriter } from './seed/bulk.ts';
-import { Traffic } from './seed/traffic.ts';
+import { seedNumbers } from './seed/numbers.ts';
+import { ROUTES, Traffic } from './seed/traffic.ts';
 import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 const BATCH = 20_000;
@@ -32,13 +33,11 @@ export async function seed(
   options: SeedOptions,
 ): Promise<{ busyAccount: string; seconds: number }> {
   const startedAt = performance.now();
-  const traffic = new Traffic(options);
+  const traffic = new Traffic(options, await seedNumbers(store.db, ROUTES));
   const write = bulkWriter(store);
   await write.insert('account', traffic.accountRows());
   for (let made = 0; made < options.requests; made += BATCH) {
-    const { requests, charges } = traffic.next(Math.min(BATCH, options.requests - made));
-    await write.insert('request', requests);
-    await write.insert('entry', charges);
+    await write.insert('receipt', traffic.next(Math.min(BATCH, options.requests - made)));
   }
   await write.insert('entry', traffic.openingCredits());
   await write.insert('usage_day', traffic.usageRows());

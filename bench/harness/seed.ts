@@ -44,20 +44,18 @@ export function seedRequests(services: Services, count: number): void {
     .map(({ id }) => id);
   const now = services.clock.now();
   const stepMs = (30 * DAY_MS) / count;
-  const request = database.prepare(`INSERT INTO request
-    (id, account_id, state, held, charged, node, lease_until, kind, endpoint, model, price, input_ceiling, output_cap, choices, stream,
-     client, created_at, finished_at, first_byte_ms, duration_ms, input_tokens, output_tokens, usage_source, outcome, finish_reason, upstream, attempts)
-    VALUES (?, ?, 'posted', 1000000, ${CHARGE}, 'seed', ?, 'chat', 'svc_chat', 'm', ?, 400, 256, 1, 0, 'tollgate-bench/1', ?, ?, 3, 5, 24, 16,
-     'upstream', 'completed', 'stop', 'backend', '[{"upstream":"backend","result":"served","durationMs":5}]')`);
-  const entry =
-    database.prepare(`INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
-    VALUES (?, 'charge', ${-CHARGE}, ?, 'chat svc_chat m', 'tollgate', ?)`);
+  const numbers = seedNumbers(database);
+  const receipt = database.prepare(`INSERT INTO receipt
+    (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend, input_tokens, cached_tokens,
+     output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms, duration_ms, state, outcome, source, stream,
+     late, client, detail)
+    VALUES (?, ?, 1000000, ${CHARGE}, 0, ?, ?, ${numbers.node}, ${numbers.price}, ${numbers.route}, ${numbers.backend}, 24, 0,
+     16, 0, 0, 256, 1, 3, 5, 1, 1, 1, 0, 0, 'tollgate-bench/1', '{"finish":"stop","attempts":[[0,5]]}')`);
   inBatches(database, count, (number) => {
     const at = Math.floor(now - 30 * DAY_MS + number * stepMs);
     const id = newRequestId(at);
     const account = accounts[number % accounts.length] ?? '';
-    request.run(id, account, at, PRICE, at, at + 5);
-    entry.run(account, id, at);
+    receipt.run(id, account, at, at + 5);
   });
   balanceTheBooks(database);
   database.close();
@@ -71,16 +69,44 @@ const PRICE = JSON.stringify({
   output: 2_000_000_000,
 });
 
+/** The numbers by which receipts refer to what repeats. */
+function seedNumbers(database: Database): Record<'node' | 'price' | 'route' | 'backend', number> {
+  const numberOf = (insert: string, select: string): number => {
+    database.run(insert);
+    return database.query<{ id: number }, []>(select).get()?.id ?? 0;
+  };
+  return {
+    node: numberOf(
+      `INSERT OR IGNORE INTO node (name) VALUES ('seed')`,
+      `SELECT id FROM node WHERE name = 'seed'`,
+    ),
+    backend: numberOf(
+      `INSERT OR IGNORE INTO backend (name) VALUES ('backend')`,
+      `SELECT id FROM backend WHERE name = 'backend'`,
+    ),
+    route: numberOf(
+      `INSERT OR IGNORE INTO route (kind, endpoint, model) VALUES ('chat', 'svc_chat', 'm')`,
+      `SELECT id FROM route WHERE endpoint = 'svc_chat' AND model = 'm'`,
+    ),
+    price: numberOf(
+      `INSERT OR IGNORE INTO price (value, input, cached_input, output, image)
+        VALUES ('${PRICE}', 1000000000, 1000000000, 2000000000, 0)`,
+      `SELECT id FROM price WHERE value = '${PRICE}'`,
+    ),
+  };
+}
+
 /** Balances and daily sums as if each request had been served. */
 function balanceTheBooks(database: Database): void {
   database.run(`UPDATE account SET balance = (SELECT coalesce(sum(amount), 0) FROM entry WHERE account_id = account.id)
+      - coalesce((SELECT sum(charged) FROM receipt WHERE account_id = account.id), 0)
     WHERE role <> 'system'`);
   database.run('DELETE FROM usage_day');
   for (const who of ['account_id', `''`]) {
     database.run(`INSERT INTO usage_day (account_id, day, endpoint, model, requests, input_tokens, output_tokens, charged)
       SELECT ${who}, CAST(strftime('%Y%m%d', created_at / 1000, 'unixepoch') AS INTEGER) AS day, endpoint, model,
         count(*), sum(input_tokens), sum(output_tokens), sum(charged)
-      FROM request GROUP BY 1, 2, 3, 4`);
+      FROM receipt r JOIN route o ON o.id = r.route GROUP BY 1, 2, 3, 4`);
   }
 }
 

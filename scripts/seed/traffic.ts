@@ -1,8 +1,12 @@
 import type { Insertable } from 'kysely';
+import type { Ending } from '../../src/ledger/port.ts';
 import { costOf, type Price, type Usage } from '../../src/ledger/price.ts';
+import { detailText } from '../../src/ledger/decide.ts';
 import { dayOf, monthOf } from '../../src/std/calendar.ts';
 import { newAccountId, newRequestId } from '../../src/std/ids.ts';
+import { OUTCOME_CODES, PROMPT_MS, SOURCE_CODES, STATE_CODES } from '../../src/store/receipt-codes.ts';
 import type { Schema } from '../../src/store/schema.ts';
+import { SEED_BACKEND, type SeedNumbers } from './numbers.ts';
 
 export type Row<Table extends keyof Schema> = Insertable<Schema[Table]>;
 
@@ -13,7 +17,7 @@ interface Options {
   readonly now: number;
 }
 
-interface Route {
+export interface Route {
   readonly endpoint: string;
   readonly model: string;
   readonly price: Price;
@@ -28,7 +32,7 @@ const tokens = (input: number, cachedInput: number, output: number): Price => ({
   output: output * 1_000_000_000,
 });
 
-const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route[] = [
   { endpoint: 'svc_chat', model: 'house-guide', price: tokens(0.25, 0.025, 2), share: 40 },
   { endpoint: 'svc_chat', model: 'house-echo', price: tokens(0.05, 0.005, 0.4), share: 20 },
   { endpoint: 'svcv1_chat', model: 'house-guide', price: tokens(0.25, 0.025, 2), share: 15 },
@@ -45,13 +49,15 @@ const CENTURY_BALANCE = 1_000_000_000_000;
 /** Requests in the order of time, and the sums that have to match them. */
 export class Traffic {
   readonly #options: Options;
+  readonly #numbers: SeedNumbers;
   readonly #random = randomSource(42);
   readonly #accounts: { readonly id: string; spent: number; monthSpent: number }[];
   readonly #sums = new Map<string, Row<'usage_day'>>();
   #made = 0;
 
-  constructor(options: Options) {
+  constructor(options: Options, numbers: SeedNumbers) {
     this.#options = options;
+    this.#numbers = numbers;
     const born = options.now - options.days * 86_400_000;
     this.#accounts = Array.from({ length: options.accounts }, (_, number) => ({
       id: newAccountId(born + number),
@@ -73,15 +79,8 @@ export class Traffic {
     }));
   }
 
-  next(count: number): { requests: Row<'request'>[]; charges: Row<'entry'>[] } {
-    const requests: Row<'request'>[] = [];
-    const charges: Row<'entry'>[] = [];
-    for (let n = 0; n < count; n++) {
-      const request = this.#request();
-      requests.push(request);
-      if (request.state === 'posted') charges.push(chargeOf(request));
-    }
-    return { requests, charges };
+  next(count: number): Row<'receipt'>[] {
+    return Array.from({ length: count }, () => this.#request());
   }
 
   /** What everybody paid in, so that nobody is below zero. */
@@ -108,7 +107,7 @@ export class Traffic {
     );
   }
 
-  #request(): Row<'request'> {
+  #request(): Row<'receipt'> {
     const { requests, days, now } = this.#options;
     const span = days * 86_400_000;
     const at = now - span + Math.floor((this.#made++ / requests) * span);
@@ -123,7 +122,8 @@ export class Traffic {
     if (monthOf(at) === monthOf(now)) account.monthSpent += charged;
     this.#addUp(account.id, at, route, { usage, charged, failed });
     this.#addUp('', at, route, { usage, charged, failed });
-    return requestRow({
+    return receiptRow({
+      numbers: this.#numbers,
       at,
       accountId: account.id,
       route,
@@ -192,58 +192,56 @@ interface Made {
   readonly charged: number;
   readonly failed: boolean;
   readonly durationMs: number;
+  readonly numbers: SeedNumbers;
 }
 
-function requestRow({ at, accountId, route, usage, charged, failed, durationMs }: Made): Row<'request'> {
+function receiptRow({
+  at,
+  accountId,
+  route,
+  usage,
+  charged,
+  failed,
+  durationMs,
+  numbers,
+}: Made): Row<'receipt'> {
   const duration = Math.floor(durationMs);
+  const ending: Ending = {
+    outcome: failed ? 'upstream_failed' : 'completed',
+    errorCode: failed ? 'upstream_error' : undefined,
+    finishReason: failed ? undefined : 'stop',
+    upstream: SEED_BACKEND,
+    attempts: [{ upstream: SEED_BACKEND, result: failed ? 'failed' : 'served', durationMs: duration }],
+    durationMs: duration,
+  };
   return {
     id: newRequestId(at),
     account_id: accountId,
-    state: failed ? 'void' : 'posted',
     held: charged + 1_000_000,
     charged,
     overrun: 0,
-    node: 'seed',
-    lease_until: at,
-    kind: 'chat',
-    endpoint: route.endpoint,
-    model: route.model,
-    price: JSON.stringify(route.price),
-    input_ceiling: usage.input,
-    output_cap: 1_024,
-    choices: 1,
-    stream: 1,
-    client: 'OpenAI/Python 2.1.0',
     created_at: at,
-    finished_at: at + duration,
-    first_byte_ms: Math.floor(duration / 4),
-    duration_ms: duration,
+    booked_at: at + duration,
+    node: numbers.node,
+    price: numbers.price(route.price),
+    route: numbers.route(route),
+    backend: numbers.backend,
     input_tokens: usage.input,
     cached_tokens: usage.cached,
     output_tokens: usage.output,
     reasoning_tokens: 0,
     images: 0,
-    usage_source: failed ? null : 'upstream',
-    outcome: failed ? 'upstream_failed' : 'completed',
-    error_code: failed ? 'upstream_error' : null,
-    finish_reason: failed ? null : 'stop',
-    upstream: 'house',
-    attempts: JSON.stringify([
-      { upstream: 'house', result: failed ? 'failed' : 'served', durationMs: duration },
-    ]),
-  };
-}
-
-function chargeOf(request: Row<'request'>): Row<'entry'> {
-  const charged = request.charged ?? 0;
-  return {
-    account_id: request.account_id,
-    kind: 'charge',
-    amount: charged === 0 ? 0 : -charged,
-    request_id: request.id,
-    cause: `${request.endpoint}/${request.model}`,
-    actor: 'relay',
-    created_at: request.created_at,
+    output_cap: 1_024,
+    choices: 1,
+    first_byte_ms: Math.floor(duration / 4),
+    duration_ms: duration,
+    state: STATE_CODES[failed ? 'void' : 'posted'],
+    outcome: OUTCOME_CODES[ending.outcome],
+    source: failed ? null : SOURCE_CODES.upstream,
+    stream: 1,
+    late: duration > PROMPT_MS ? 1 : 0,
+    client: 'OpenAI/Python 2.1.0',
+    detail: detailText(ending),
   };
 }
 

@@ -60,8 +60,6 @@ export async function everFunded(db: Kysely<Schema>, accountId: string): Promise
     .selectFrom('entry')
     .select('id')
     .where('account_id', '=', accountId)
-    // Literal text, or the planner does not use the partial index, which leaves out the charges of requests.
-    .where(sql<boolean>`kind <> 'charge'`)
     .where('amount', '>', 0)
     .limit(1)
     .executeTakeFirst();

@@ -1,6 +1,6 @@
-import { sql, type Kysely } from 'kysely';
+import type { Kysely } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
-import { BASE62, requestIdAt } from '../std/ids.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { ALL_ACCOUNTS } from './usage.ts';
@@ -27,14 +27,6 @@ const MAX_DAYS = 400;
 /** Far more than can run at once on one installation. */
 export const MAX_RUNNING = 10_000;
 
-/** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
-export const isRunning = sql<boolean>`state = 'pending'`;
-
-/** As an expression, so that SQLite does not use the account's index and scan all its requests to find the running ones. */
-export function belongsTo(accountId: string) {
-  return sql<boolean>`account_id || '' = ${accountId}`;
-}
-
 /**
  * The id ranges that can contain requests of an endpoint or a model, newest first. The daily sums tell on which days there
  * were any, and an id contains its time: for a model that was used on one day of a year only that day is scanned, and for
@@ -46,7 +38,7 @@ export async function idRangesOf(
   before: string | undefined,
 ): Promise<readonly IdRange[]> {
   if ((filter.endpoint ?? filter.model) === undefined) return [{}];
-  const latest = Math.min(filter.to ?? Infinity, before === undefined ? Infinity : timeOf(before));
+  const latest = Math.min(filter.to ?? Infinity, before === undefined ? Infinity : requestTime(before));
   // Running requests are read first, as no sum counts them yet: one that ends in between is found twice, but never missed.
   const running = await reader.all(runningOf(db, filter));
   let query = db
@@ -59,7 +51,7 @@ export async function idRangesOf(
   if (filter.from !== undefined) query = query.where('day', '>=', dayOf(filter.from - SLACK_MS));
   if (Number.isFinite(latest)) query = query.where('day', '<=', dayOf(latest + SLACK_MS));
   const sums = await reader.all(query.groupBy('day').orderBy('day', 'desc').limit(MAX_DAYS));
-  const days = new Set([...running.map(({ id }) => dayOf(timeOf(id))), ...sums.map(({ day }) => day)]);
+  const days = new Set([...running.map(({ id }) => dayOf(requestTime(id))), ...sums.map(({ day }) => day)]);
   const ranges = mergedRanges([...days].toSorted((a, b) => b - a).map(startOf)).filter(
     // A search that continued in newer ids than `before` would never end.
     ({ from }) => before === undefined || from < before,
@@ -69,8 +61,8 @@ export async function idRangesOf(
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {
-  let query = db.selectFrom('request').select('id').where(isRunning);
-  if (accountId !== undefined) query = query.where(belongsTo(accountId));
+  let query = db.selectFrom('running_request').select('id');
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
   if (endpoint !== undefined) query = query.where('endpoint', '=', endpoint);
   if (model !== undefined) query = query.where('model', '=', model);
   return query.limit(MAX_RUNNING);
@@ -92,9 +84,4 @@ function mergedRanges(starts: readonly number[]): { from: string; to: string }[]
 /** The start of a day given as yyyymmdd, in milliseconds. */
 function startOf(day: number): number {
   return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
-}
-
-/** The time in a request id: eight Base62 digits of milliseconds after `req_`. */
-export function timeOf(id: string): number {
-  return Array.from(id.slice(4, 12)).reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0);
 }

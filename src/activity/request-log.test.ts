@@ -132,16 +132,21 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     const midnight = Date.UTC(2030, 4, 3);
     const id = newRequestId(midnight - 500);
     const one = await store.db
-      .selectFrom('request')
+      .selectFrom('receipt')
       .selectAll()
       .where('account_id', '=', busy)
-      .where('state', '=', 'posted')
+      .where('charged', '>', 0)
       .limit(1)
       .executeTakeFirstOrThrow();
     const route = { endpoint: 'svc_chat', model: 'night-shift' };
+    const { id: number } = await store.db
+      .insertInto('route')
+      .values({ kind: 'chat', ...route })
+      .returning('id')
+      .executeTakeFirstOrThrow();
     await store.db
-      .insertInto('request')
-      .values({ ...one, ...route, id, created_at: midnight + 500 })
+      .insertInto('receipt')
+      .values({ ...one, route: number, id, created_at: midnight + 500 })
       .execute();
     for (const accountId of [busy, ALL_ACCOUNTS]) {
       const sum = { account_id: accountId, day: dayOf(midnight + 500), requests: 1 };

@@ -1,8 +1,9 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
-import { requestIdAt } from '../std/ids.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
+import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
 import type { Reader } from './reader.ts';
-import { isRunning, MAX_RUNNING, belongsTo, idRangesOf, timeOf, type IdRange } from './request-days.ts';
+import { MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 
 /** Which requests; every field narrows the result. Without an account: the requests of all accounts, for admins. */
 export interface RequestFilter {
@@ -69,7 +70,7 @@ export async function requestPage(
       found.push(...rows);
       if (found.length > page.limit) return fullPage(found.slice(0, page.limit));
       const next = end ?? idRange.from;
-      if (next && performance.now() > deadline) return { rows: found, next, searchedTo: timeOf(next) };
+      if (next && performance.now() > deadline) return { rows: found, next, searchedTo: requestTime(next) };
       if (end === undefined) break;
       before = end;
     }
@@ -123,10 +124,11 @@ function planOf({ state, outcome }: RequestFilter): Plan {
   return failuresOf({ state, outcome }).length > 0 ? 'failed' : 'all';
 }
 
-const FAILURES = ['client_left', 'upstream_failed', 'cut_short', 'expired', 'shed'];
+const FAILURES = RECEIPT_OUTCOMES.filter((outcome) => outcome !== 'completed');
+type Failure = (typeof FAILURES)[number];
 
 /** The failure outcomes that a filter asks for; empty: it does not ask for failures. */
-function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly string[] {
+function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>): readonly Failure[] {
   if (outcome === 'failed') return FAILURES;
   return FAILURES.filter((one) => one === (outcome ?? state));
 }
@@ -147,7 +149,7 @@ function remainingChecks(
 }
 
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
-const hasFailed = sql<boolean>`outcome <> 'completed'`;
+const hasFailed = sql<boolean>`outcome_code <> ${sql.lit(COMPLETED)}`;
 
 /** There are never many running requests: all are read, then sorted and cut here. */
 async function runningPage(
@@ -155,8 +157,8 @@ async function runningPage(
   { accountId, endpoint, model, from, to }: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<LoggedRequestPage> {
-  let query: LogQuery = db.selectFrom('request').select(COLUMNS).where(isRunning);
-  if (accountId !== undefined) query = query.where(belongsTo(accountId));
+  let query = db.selectFrom('running_request').select(COLUMNS);
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
   const rows = (await reader.all(query.limit(MAX_RUNNING)))
     .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
     .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
@@ -167,20 +169,23 @@ async function runningPage(
 }
 
 function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRange): LogQuery[] {
-  const base = inRange(db, filter, range);
   switch (plan) {
-    case 'failed':
-      return failuresOf(filter).map((outcome) => base.where(hasFailed).where('outcome', '=', outcome));
+    case 'failed': {
+      const closed = inRange(db.selectFrom('closed_request as request').select(COLUMNS), filter, range);
+      return failuresOf(filter).map((outcome) =>
+        closed.where(hasFailed).where('outcome_code', '=', OUTCOME_CODES[outcome]),
+      );
+    }
     case 'all':
-      return [base];
+      return [inRange(db.selectFrom('request').select(COLUMNS), filter, range)];
     default:
       return plan satisfies never;
   }
 }
 
 /** Only the tightest bound on each side: SQLite uses one for the index and would check the others row by row. */
-function inRange(db: Kysely<Schema>, filter: RequestFilter, range: ScanRange): LogQuery {
-  let query: LogQuery = db.selectFrom('request').select(COLUMNS);
+function inRange(requests: LogQuery, filter: RequestFilter, range: ScanRange): LogQuery {
+  let query = requests;
   if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
   const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), range.from];
   const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), range.to, range.before];
@@ -246,9 +251,8 @@ export function firstRequest(db: Kysely<Schema>, accountId: string) {
 /** How many requests are running on all nodes: those with an open hold. */
 export async function runningRequests(db: Kysely<Schema>): Promise<number> {
   const { running } = await db
-    .selectFrom('request')
+    .selectFrom('hold')
     .select(sql<number>`count(*)`.as('running'))
-    .where(isRunning)
     .executeTakeFirstOrThrow();
   return running;
 }

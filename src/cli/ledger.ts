@@ -8,9 +8,10 @@ const JSON_FLAG = { json: { type: 'boolean' } } as const;
 export const ledgerCommands: readonly CliCommand[] = [
   {
     name: 'verify',
-    usage: '[--json]',
-    about: 'check every invariant of the ledger; exit code 1 if one is violated',
-    flags: JSON_FLAG,
+    usage: '[--full] [--json]',
+    about:
+      'check every invariant of the ledger; exit code 1 if one is violated. Older days are checked by their sums, with --full receipt by receipt',
+    flags: { ...JSON_FLAG, full: { type: 'boolean' } },
     minArguments: 0,
     run: verify,
   },
@@ -34,7 +35,7 @@ export const ledgerCommands: readonly CliCommand[] = [
 
 async function verify(input: CommandInput, context: CliContext): Promise<number> {
   return await context.withServices(async ({ ledger }) => {
-    const { checked, breaches } = await ledger.verify();
+    const { checked, breaches } = await ledger.verify({ full: input.flags['full'] === true });
     const ok = breaches.length === 0;
     if (input.flags['json'] === true) {
       context.print(JSON.stringify({ ok, checked, breaches }));

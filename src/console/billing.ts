@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { entryPage } from '../activity/entries.ts';
+import { statementPage, type StatementLine } from '../activity/statement.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { Entry, Page } from './contract.ts';
-import { limitOf, numberCursor, pageOf, pagingFields } from './paging.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import { route } from './route.ts';
 
 /** `money` leaves out the charges of requests. */
@@ -17,11 +17,11 @@ export const billingRoutes = [
     async handle({ store, reader }, { user, query }): Promise<Page<Entry>> {
       const limit = limitOf(query);
       const filter = { accountId: user.accountId, moneyOnly: query.kind === 'money' };
-      const rows = await entryPage({ db: store.db, reader }, filter, {
-        before: numberCursor(query.cursor),
+      const rows = await statementPage({ db: store.db, reader }, filter, {
+        before: markCursor(query.cursor),
         limit: limit + 1,
       });
-      return pageOf(rows, limit, { item: entryOf, cursor: (row) => String(row.id) });
+      return pageOf(rows, limit, { item: entryOf, cursor: lineCursor });
     },
   }),
   route('POST /api/console/redeem', {
@@ -45,9 +45,12 @@ export const billingRoutes = [
   }),
 ];
 
-type EntryRow = Awaited<ReturnType<typeof entryPage>>[number];
+/** Lines are ordered by time, then id. */
+export function lineCursor({ created_at, id }: StatementLine): string {
+  return `${created_at}.${id}`;
+}
 
-export function entryOf(row: EntryRow): Entry {
+export function entryOf(row: StatementLine): Entry {
   return {
     id: row.id,
     at: row.created_at,

@@ -4,7 +4,9 @@ import { MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from 
 import type { AccountRow } from '../store/schema.ts';
 import type {
   AdmissionRequest,
+  Attempt,
   Ceiling,
+  Ending,
   Limits,
   NewEntry,
   Outcome,
@@ -208,6 +210,48 @@ export function bookableOverrun(overrun: NanoUsd, bookedSoFar: number): NanoUsd 
 /** A client that leaves is no failure of the service; everything else that did not complete is. */
 export function isFailure(outcome: Outcome): boolean {
   return outcome !== 'completed' && outcome !== 'client_left';
+}
+
+const MAX_STORED_MS = 2_147_483_647;
+
+/** Times are whole milliseconds in the books, however they were measured. */
+export function storedMs(ms: number): number {
+  return Math.min(Math.max(0, Math.round(ms)), MAX_STORED_MS);
+}
+
+/** What a receipt says besides its columns: rarely asked for, so it is one short JSON text. Absent when there is nothing. */
+interface StoredDetail {
+  readonly error?: string | undefined;
+  readonly finish?: string | undefined;
+  readonly attempts?: readonly StoredAttempt[] | undefined;
+}
+
+/** The upstream is left out (0) where it is the receipt's own, as it nearly always is. */
+export type StoredAttempt = readonly [
+  result: number,
+  durationMs: number,
+  upstream?: string | 0,
+  reason?: string,
+];
+
+export const ATTEMPT_RESULTS: readonly Attempt['result'][] = ['served', 'failed', 'skipped'];
+
+export function detailText({ errorCode, finishReason, attempts, upstream }: Ending): string | null {
+  if (errorCode === undefined && finishReason === undefined && attempts.length === 0) return null;
+  const detail: StoredDetail = {
+    error: errorCode,
+    finish: finishReason,
+    attempts: attempts.length === 0 ? undefined : attempts.map((attempt) => stored(attempt, upstream)),
+  };
+  return JSON.stringify(detail);
+}
+
+function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAttempt {
+  const { result, durationMs, reason } = attempt;
+  const upstream = attempt.upstream === receiptUpstream ? 0 : attempt.upstream;
+  const code = ATTEMPT_RESULTS.indexOf(result);
+  if (reason !== undefined) return [code, durationMs, upstream, reason];
+  return upstream === 0 ? [code, durationMs] : [code, durationMs, upstream];
 }
 
 /** Entries of requests say what was sold. */

@@ -32,8 +32,11 @@ export interface Ledger {
    * no such code, it is too old, or somebody was faster. Throws `invalid_field` like `post`, and the code stays good.
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
-  /** Every invariant of the books, checked in the store; returns breaches, none when all is well. */
-  verify(): Promise<Verification>;
+  /**
+   * Every invariant of the books, checked in the store; returns breaches, none when all is well. The latest days are checked
+   * receipt by receipt, older ones by their sums; with `full` every receipt is.
+   */
+  verify(options?: { readonly full?: boolean }): Promise<Verification>;
 }
 
 /** A public request shows a token; a request from the console's playground comes with a session's account. */
@@ -42,6 +45,9 @@ export type Caller =
   | { readonly kind: 'account'; readonly id: AccountId };
 
 export type RateKind = 'chat' | 'images';
+
+/** Whoever calls chooses the text, so it is bounded. */
+export const MAX_CLIENT = 200;
 
 export interface AdmissionRequest {
   readonly requestId: RequestId;
@@ -52,7 +58,7 @@ export interface AdmissionRequest {
   readonly price: Price;
   readonly ceiling: Ceiling;
   readonly stream: boolean;
-  /** The client's User-Agent, at most 200 characters. */
+  /** The client's User-Agent; the books keep its first {@link MAX_CLIENT} characters. */
   readonly client: string;
   /** Defaults from the catalog, used where the account has no limit of its own. */
   readonly limits: Limits;
@@ -176,6 +182,8 @@ export interface NewEntry {
   readonly cause: string;
   /** Who did it: an account id, `cli`, `code:…`. */
   readonly actor: string;
+  /** The request that a refund is for. */
+  readonly requestId?: string | undefined;
   /** Posting the same key twice changes nothing the second time. */
   readonly once?: string | undefined;
 }
@@ -197,7 +205,11 @@ export interface Verification {
   readonly breaches: readonly Breach[];
 }
 
-/** I1 balance = Σ entries; I2 held = Σ pending holds; I3 0 ≤ held ≤ balance; I4 call has one hold; I5 closes in time; I6 ≤ 1 charge. */
+/**
+ * I1 balance = Σ entries − Σ charges of receipts; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
+ * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
+ * charge, its receipt, and never above the hold.
+ */
 export interface Breach {
   readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6';
   readonly subject: string;

@@ -4,6 +4,7 @@ import { nanoUsd } from '../std/money.ts';
 import type { RequestRow } from '../store/schema.ts';
 import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
 import { costOf, NO_USAGE, type Price } from './price.ts';
+import { detailText } from './decide.ts';
 import { receiptOf, receiptView } from './receipt.ts';
 
 function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
@@ -40,6 +41,7 @@ function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
     finish_reason: 'stop',
     upstream: 'house',
     attempts: null,
+    outcome_code: 1,
     ...more,
   };
 }
@@ -91,10 +93,16 @@ test('images are counted by the piece', () => {
 });
 
 test('the public view tells who served, who counted, what was tried and what it cost', () => {
-  const attempts = JSON.stringify([
-    { upstream: 'a', result: 'failed', reason: 'timeout', durationMs: 400 },
-    { upstream: 'house', result: 'served', durationMs: 100 },
-  ]);
+  const detail = detailText({
+    outcome: 'completed',
+    upstream: 'house',
+    attempts: [
+      { upstream: 'a', result: 'failed', reason: 'timeout', durationMs: 400 },
+      { upstream: 'house', result: 'served', durationMs: 100 },
+    ],
+    durationMs: 500,
+  });
+  const attempts = JSON.stringify((JSON.parse(detail ?? '{}') as { attempts: unknown }).attempts);
   const view = receiptView(receiptOf(row(TOKEN_PRICE, { input_tokens: 10, charged: 10, attempts })));
   expect(view).toMatchObject({
     id: 'req_1',

@@ -1,12 +1,12 @@
-import type { Selectable } from 'kysely';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import type { RequestTable } from '../store/schema.ts';
+import type { RequestRow } from '../store/schema.ts';
 import type { Attempt } from './port.ts';
 import { costOf, type Price, type Usage } from './price.ts';
+import { ATTEMPT_RESULTS, type StoredAttempt } from './decide.ts';
 
 /** One request, line by line: enough to compute its bill again without asking anybody. */
 export interface Receipt {
-  readonly row: Selectable<RequestTable>;
+  readonly row: RequestRow;
   readonly price: Price;
   readonly usage: Usage;
   readonly lines: readonly ReceiptLine[];
@@ -27,7 +27,7 @@ export interface ReceiptLine {
 
 const PER_MILLION = 1_000_000;
 
-export function receiptOf(row: Selectable<RequestTable>): Receipt {
+export function receiptOf(row: RequestRow): Receipt {
   // Written by the ledger as JSON of exactly these types.
   const price = JSON.parse(row.price) as Price;
   const usage: Usage = {
@@ -43,8 +43,23 @@ export function receiptOf(row: Selectable<RequestTable>): Receipt {
     usage,
     lines: linesOf(price, usage),
     total: costOf(price, usage),
-    attempts: row.attempts === null ? [] : (JSON.parse(row.attempts) as Attempt[]),
+    attempts: attemptsOf(row),
   };
+}
+
+/** The attempts of a row of `request`. */
+export function attemptsOf(row: {
+  readonly attempts: string | null;
+  readonly upstream: string | null;
+}): Attempt[] {
+  if (row.attempts === null) return [];
+  // Written by `detailText` alone.
+  return (JSON.parse(row.attempts) as StoredAttempt[]).map(([result, durationMs, upstream, reason]) => ({
+    upstream: upstream || (row.upstream ?? ''),
+    result: ATTEMPT_RESULTS[result] ?? 'failed',
+    reason,
+    durationMs,
+  }));
 }
 
 function linesOf(price: Price, usage: Usage): ReceiptLine[] {

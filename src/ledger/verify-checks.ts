@@ -1,9 +1,14 @@
+import { dayOf } from '../std/calendar.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
+import { STATE_CODES } from '../store/receipt-codes.ts';
+import { costSql } from './cost-sql.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
 /**
  * The invariants of the books as single statements that read each table once, in SQL that both databases understand.
- * Each returns the breaches it finds as `subject` and `detail`; `:now` is replaced by the moment of the check.
+ * Each returns the breaches it finds as `subject` and `detail`. `:now` is the moment of the check; `:fromId`, `:fromMs` and
+ * `:fromDay` are where it begins to look at single receipts: at the first one, or, in a quick check, some days ago.
  */
 export interface InvariantCheck {
   readonly invariant: Breach['invariant'];
@@ -15,22 +20,62 @@ const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
 const GRACE_MS = 60_000;
 
-export const CHECKS: readonly InvariantCheck[] = [
-  {
-    invariant: 'I1',
-    sql: `SELECT a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0) AS detail
-      FROM account a LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e
+const VOID = STATE_CODES.void;
+
+const COST = costSql({
+  input: 'r.input_tokens',
+  cached: 'r.cached_tokens',
+  output: 'r.output_tokens',
+  images: 'r.images',
+});
+
+const BALANCE_BY_DAY_SUMS: InvariantCheck = {
+  invariant: 'I1',
+  sql: `SELECT a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0) || ', charges by day '
+      || COALESCE(u.total, 0) AS detail
+    FROM account a
+      LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry WHERE kind <> 'charge' GROUP BY account_id) e
         ON e.account_id = a.id
-      WHERE a.balance <> COALESCE(e.total, 0) LIMIT ${MOST}`,
-  },
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' GROUP BY account_id) u
+        ON u.account_id = a.id
+    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(u.total, 0) LIMIT ${MOST}`,
+};
+
+const BALANCE_BY_RECEIPTS: InvariantCheck = {
+  invariant: 'I1',
+  sql: `SELECT a.id AS subject, 'balance ' || a.balance || ', entries ' || COALESCE(e.total, 0) || ', receipts '
+      || COALESCE(r.total, 0) AS detail
+    FROM account a
+      LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e ON e.account_id = a.id
+      LEFT JOIN (${receiptSums('')}) r ON r.owner = a.id
+    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) LIMIT ${MOST}`,
+};
+
+const RECENT_DAY_SUMS: InvariantCheck = {
+  invariant: 'I1',
+  sql: `SELECT a.id AS subject, 'receipts ' || COALESCE(r.total, 0) || ', charges by day ' || COALESCE(u.total, 0)
+      || ' since ' || :fromDay AS detail
+    FROM account a
+      LEFT JOIN (${receiptSums(`WHERE id >= :fromId AND created_at >= :fromMs`)}) r ON r.owner = a.id
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' AND day >= :fromDay
+        GROUP BY account_id) u ON u.account_id = a.id
+    WHERE COALESCE(r.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
+};
+
+/** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
+function receiptSums(where: string): string {
+  return `SELECT account_id || '' AS owner, SUM(charged) AS total FROM receipt ${where} GROUP BY account_id || ''`;
+}
+
+const COMMON: readonly InvariantCheck[] = [
+  BALANCE_BY_DAY_SUMS,
   {
     invariant: 'I2',
-    // Grouping by an expression keeps SQLite from walking all requests in account order; the few pending have an index.
-    sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', pending requests '
-        || COALESCE(r.total, 0) || ' in ' || COALESCE(r.number, 0) AS detail
-      FROM account a LEFT JOIN (SELECT account_id || '' AS owner, SUM(held) AS total, COUNT(*) AS number
-        FROM request WHERE state = 'pending' GROUP BY account_id || '') r ON r.owner = a.id
-      WHERE a.held <> COALESCE(r.total, 0) OR a.open_holds <> COALESCE(r.number, 0) LIMIT ${MOST}`,
+    sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', holds '
+        || COALESCE(h.total, 0) || ' in ' || COALESCE(h.number, 0) AS detail
+      FROM account a LEFT JOIN (SELECT account_id, SUM(held) AS total, COUNT(*) AS number
+        FROM hold GROUP BY account_id) h ON h.account_id = a.id
+      WHERE a.held <> COALESCE(h.total, 0) OR a.open_holds <> COALESCE(h.number, 0) LIMIT ${MOST}`,
   },
   {
     invariant: 'I3',
@@ -39,62 +84,99 @@ export const CHECKS: readonly InvariantCheck[] = [
   },
   {
     invariant: 'I4',
-    sql: `SELECT r.id AS subject, r.state || ', charged ' || r.charged || ', entry ' || COALESCE(CAST(e.amount AS TEXT), 'none') AS detail
-      FROM request r LEFT JOIN entry e ON e.request_id = r.id AND e.kind = 'charge'
-      WHERE ((r.state = 'pending' OR r.state = 'void') AND (e.id IS NOT NULL OR r.charged <> 0))
-        OR ((r.state = 'posted' OR r.state = 'expired')
-          AND (e.id IS NULL OR e.account_id <> r.account_id OR e.amount <> -r.charged)) LIMIT ${MOST}`,
+    sql: `SELECT h.id AS subject, 'both a hold and a receipt' AS detail FROM hold h JOIN receipt r ON r.id = h.id LIMIT ${MOST}`,
   },
   {
     invariant: 'I4',
-    // With the check above and I6, charges and charged requests pair up; only if their numbers differ is it worth looking for whom.
-    sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'charge of ' || e.amount || ' without a request' AS detail
-      FROM entry e
-      WHERE (SELECT COUNT(*) FROM entry WHERE kind = 'charge')
-          <> (SELECT COUNT(*) FROM request WHERE state = 'posted' OR state = 'expired')
-        AND e.kind = 'charge' AND NOT EXISTS (SELECT 1 FROM request r WHERE r.id = e.request_id) LIMIT ${MOST}`,
+    sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held || ', overrun ' || overrun
+        || ', price × usage ' || COALESCE(CAST(cost AS TEXT), 'unknown') AS detail
+      FROM (SELECT r.id, r.charged, r.held, r.overrun, CASE WHEN r.state = ${VOID} THEN 0 ELSE ${COST} END AS cost
+        FROM receipt r LEFT JOIN price p ON p.id = r.price WHERE r.id >= :fromId) AS again
+      WHERE cost IS NULL OR charged <> CASE WHEN cost < held THEN cost ELSE held END
+        OR overrun > CASE WHEN cost < held THEN 0 ELSE cost - held END LIMIT ${MOST}`,
   },
   {
     invariant: 'I4',
-    sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'overrun of ' || e.amount || ' that its request does not know' AS detail
-      FROM entry e LEFT JOIN request r ON r.id = e.request_id
+    sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'overrun of ' || e.amount || ' that its receipt does not know' AS detail
+      FROM entry e LEFT JOIN receipt r ON r.id = e.request_id
       WHERE e.kind = 'overrun' AND (r.id IS NULL OR e.account_id <> '${OVERRUN_ACCOUNT}' OR r.overrun <> e.amount) LIMIT ${MOST}`,
   },
   {
     invariant: 'I4',
-    sql: `SELECT r.id AS subject, 'overrun of ' || r.overrun || ' without an entry' AS detail FROM request r
-      WHERE r.overrun > 0 AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.request_id = r.id AND e.kind = 'overrun') LIMIT ${MOST}`,
+    sql: `SELECT r.id AS subject, 'overrun of ' || r.overrun || ' without an entry' AS detail FROM receipt r
+      WHERE r.id >= :fromId AND r.overrun > 0
+        AND NOT EXISTS (SELECT 1 FROM entry e WHERE e.request_id = r.id AND e.kind = 'overrun') LIMIT ${MOST}`,
   },
   {
     invariant: 'I5',
-    sql: `SELECT id AS subject, 'still pending, lease until ' || lease_until AS detail FROM request
-      WHERE state = 'pending' AND lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
+    sql: `SELECT id AS subject, 'still held, lease until ' || lease_until AS detail FROM hold
+      WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
+  },
+  {
+    // A receipt is its charge, and its key is unique: a second charge can only be an entry.
+    invariant: 'I6',
+    sql: `SELECT COALESCE(request_id, 'entry ' || id) AS subject, 'charge of ' || amount || ' beside its receipt' AS detail
+      FROM entry WHERE kind = 'charge' AND (once IS NULL OR once NOT LIKE 'archive:%' OR request_id IS NOT NULL) LIMIT ${MOST}`,
   },
   {
     invariant: 'I6',
-    sql: `SELECT request_id AS subject, COUNT(*) || ' charges' AS detail FROM entry
-      WHERE kind = 'charge' AND request_id IS NOT NULL GROUP BY request_id HAVING COUNT(*) > 1 LIMIT ${MOST}`,
-  },
-  {
-    invariant: 'I6',
-    sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held AS detail FROM request
-      WHERE charged > held OR charged < 0 LIMIT ${MOST}`,
+    sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held AS detail FROM receipt
+      WHERE id >= :fromId AND (charged > held OR charged < 0) LIMIT ${MOST}`,
   },
 ];
 
+/** Older days by their sums, the latest ones receipt by receipt. */
+export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS];
+/** Every receipt. */
+export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS];
+
+/** Closed requests are counted by their sums; counting millions of rows would take as long as checking them. */
 export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,
-  (SELECT COUNT(*) FROM request) AS requests`;
+  (SELECT COUNT(*) FROM hold) + (SELECT COALESCE(SUM(requests), 0) FROM usage_day WHERE account_id = '') AS requests`;
+
+export const NEWEST_RECEIPT = 'SELECT MAX(id) AS id FROM receipt';
+
+export interface CheckedFrom {
+  readonly fromId: string;
+  readonly fromMs: number;
+  readonly fromDay: number;
+}
+
+export const FROM_THE_FIRST: CheckedFrom = { fromId: '', fromMs: 0, fromDay: 0 };
+
+const DAY_MS = 86_400_000;
+const RECENT_DAYS = 2;
+/** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
+const SLACK_MS = 3_600_000;
+
+/** The last whole days before the newest receipt; one with a time to come, from a node whose clock is wrong, does not count. */
+export function recentDays(newestId: string | null, nowMs: number): CheckedFrom {
+  const newest = newestId === null ? nowMs : Math.min(nowMs, requestTime(newestId));
+  const fromMs = Math.max(0, (Math.floor(newest / DAY_MS) - RECENT_DAYS + 1) * DAY_MS);
+  return { fromId: requestIdAt(Math.max(0, fromMs - SLACK_MS)), fromMs, fromDay: dayOf(fromMs) };
+}
 
 /** Runs every check through `query`; each sees the books at one moment. */
 export async function verifyBooks(
   query: <R>(sql: string) => Promise<R[]>,
   nowMs: number,
+  full: boolean,
 ): Promise<Verification> {
   const [checked] = await query<Verification['checked']>(COUNTS);
+  const [newest] = full ? [] : await query<{ id: string | null }>(NEWEST_RECEIPT);
+  const from = full ? FROM_THE_FIRST : recentDays(newest?.id ?? null, nowMs);
   const breaches: Breach[] = [];
-  for (const { invariant, sql } of CHECKS) {
-    const rows = await query<Omit<Breach, 'invariant'>>(sql.replace(':now', String(nowMs)));
+  for (const { invariant, sql } of full ? FULL_CHECKS : QUICK_CHECKS) {
+    const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, from));
     for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });
   }
   return { checked: checked ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
+}
+
+function withValues(sql: string, nowMs: number, { fromId, fromMs, fromDay }: CheckedFrom): string {
+  return sql
+    .replaceAll(':fromId', `'${fromId}'`)
+    .replaceAll(':fromMs', String(fromMs))
+    .replaceAll(':fromDay', String(fromDay))
+    .replaceAll(':now', String(nowMs));
 }

@@ -259,9 +259,8 @@ const MAX_LOGGED_BREACHES = 20;
 
 async function countOpenHolds(store: Store): Promise<number> {
   const { open } = await store.db
-    .selectFrom('request')
+    .selectFrom('hold')
     .select(({ fn }) => fn.countAll<number>().as('open'))
-    .where('state', '=', 'pending')
     .executeTakeFirstOrThrow();
   return open;
 }

@@ -20,6 +20,13 @@ export function requestIdAt(nowMs: number): RequestId {
   return `req_${timePart(nowMs)}` as RequestId;
 }
 
+/** The time in a request id, in milliseconds; the opposite of {@link requestIdAt}. */
+export function requestTime(id: string): number {
+  let ms = 0;
+  for (let place = 4; place < 12; place++) ms = ms * 62 + BASE62.indexOf(id.charAt(place));
+  return ms;
+}
+
 let latest = { ms: -1, text: '' };
 
 /** Eight Base62 digits of milliseconds last until the year 8888 and compare as text in byte order. */

@@ -14,6 +14,15 @@ export interface Dialect {
    * contains its time in Base62, which sorts correctly only by bytes: "a" after "B".
    */
   readonly byteOrderedText: string;
+  /** Whole numbers that need fewer bytes, where the database has such types. */
+  readonly int32: string;
+  readonly int16: string;
+  /** Ends the definition of a table whose rows are kept in the order of the primary key, where that saves a second copy of it. */
+  readonly clusteredByKey: string;
+  /** The text of a member of the JSON object in a text column. */
+  jsonText(column: string, member: string): string;
+  /** For a small table whose rows come and go with every request: room to update, and dead rows cleared away soon. */
+  shortLivedRows(table: string): readonly string[];
   /** Leaves free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
   roomToUpdate(table: string): readonly string[];
   /** Triggers that refuse UPDATE and DELETE on a table. */
@@ -28,6 +37,11 @@ export const sqliteDialect: Dialect = {
   timestamp: 'TEXT',
   flag: 'INTEGER',
   byteOrderedText: 'TEXT',
+  int32: 'INTEGER',
+  int16: 'INTEGER',
+  clusteredByKey: ' WITHOUT ROWID',
+  jsonText: (column, member) => `json_extract(${column}, '$.${member}')`,
+  shortLivedRows: () => [],
   roomToUpdate: () => [],
   appendOnly: (table) =>
     ['UPDATE', 'DELETE'].map(
@@ -44,6 +58,13 @@ export const postgresDialect: Dialect = {
   timestamp: 'TIMESTAMPTZ',
   flag: 'BOOLEAN',
   byteOrderedText: 'TEXT COLLATE "C"',
+  int32: 'INTEGER',
+  int16: 'SMALLINT',
+  clusteredByKey: '',
+  jsonText: (column, member) => `(${column}::json ->> '${member}')`,
+  shortLivedRows: (table) => [
+    `ALTER TABLE ${table} SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`,
+  ],
   roomToUpdate: (table) => [`ALTER TABLE ${table} SET (fillfactor = 50)`],
   appendOnly: (table) => [
     `CREATE FUNCTION ${table}_refuse() RETURNS trigger LANGUAGE plpgsql AS

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
+import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
 
 /**
@@ -9,8 +10,17 @@ export interface Schema extends AuthSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;
-  request: RequestTable;
+  hold: HoldTable;
+  receipt: ReceiptTable;
+  request: RequestView;
+  running_request: RequestView;
+  closed_request: RequestView;
+  price: PriceTable;
+  route: RouteTable;
+  backend: NameTable;
+  node: NameTable;
   usage_day: UsageDayTable;
+  backend_day: BackendDayTable;
   answer: AnswerTable;
   setting: SettingTable;
   invite: InviteTable;
@@ -21,6 +31,8 @@ export interface Schema extends AuthSchema {
 }
 
 type Default<T> = Generated<T>;
+/** Of a view. */
+type Read<T> = ColumnType<T, never, never>;
 /** May be left out of an insert; absent means NULL. */
 type Nullable<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
@@ -80,21 +92,17 @@ export interface RedeemCodeTable {
   redeemed_at: Nullable<number>;
 }
 
-export interface RequestTable {
+/** What was asked for and is running: money set aside until the receipt is written and this row is deleted. */
+export interface HoldTable extends UsageColumns {
   id: string;
   account_id: string;
-  state: StoredRequestState;
   held: number;
-  charged: Default<number>;
-  overrun: Default<number>;
-  node: string;
   lease_until: number;
-  /** Which rate limit and kind of price apply: `chat` or `images`. */
-  kind: string;
-  endpoint: string;
-  model: string;
-  /** JSON of the ledger's `Price`. */
-  price: string;
+  created_at: number;
+  /** Numbers of rows of `node`, `price` and `route`. */
+  node: number;
+  price: number;
+  route: number;
   input_ceiling: number;
   /** Per choice; may have been lowered to what the balance affords. Images: 0. */
   output_cap: number;
@@ -102,27 +110,113 @@ export interface RequestTable {
   choices: number;
   stream: number;
   client: string;
-  created_at: number;
-  finished_at: Nullable<number>;
-  first_byte_ms: Nullable<number>;
-  duration_ms: Nullable<number>;
-  /** While pending: the meter's progress. Afterwards: what was used. */
+}
+
+/** What was used. In a hold: how far the meter has come. */
+interface UsageColumns {
   input_tokens: Default<number>;
   cached_tokens: Default<number>;
   output_tokens: Default<number>;
   reasoning_tokens: Default<number>;
   images: Default<number>;
-  usage_source: Nullable<string>;
-  outcome: Nullable<string>;
-  error_code: Nullable<string>;
-  finish_reason: Nullable<string>;
-  upstream: Nullable<string>;
-  /** JSON of the ledger's `Attempt[]`. */
-  attempts: Nullable<string>;
+}
+
+/** A request that is over, written once in the transaction that deletes its hold. It is also its charge. */
+export interface ReceiptTable extends UsageColumns {
+  id: string;
+  account_id: string;
+  held: number;
+  charged: number;
+  overrun: number;
+  created_at: number;
+  booked_at: number;
+  node: number;
+  price: number;
+  route: number;
+  backend: Nullable<number>;
+  output_cap: number;
+  choices: number;
+  first_byte_ms: Nullable<number>;
+  duration_ms: number;
+  /** Words by number; see receipt-codes.ts. */
+  state: number;
+  outcome: number;
+  source: Nullable<number>;
+  stream: number;
+  /** 1: it was not booked soon after its id was made. */
+  late: number;
+  client: string;
+  /** JSON of what is rarely asked for; see `detailText` of the ledger. */
+  detail: Nullable<string>;
+}
+
+export interface PriceTable {
+  id: Generated<number>;
+  /** JSON of the ledger's `Price`. */
+  value: string;
+  input: number;
+  cached_input: number;
+  output: number;
+  image: number;
+}
+
+export interface RouteTable {
+  id: Generated<number>;
+  /** Which rate limit and kind of price apply: `chat` or `images`. */
+  kind: string;
+  endpoint: string;
+  model: string;
+}
+
+export interface NameTable {
+  id: Generated<number>;
+  name: string;
+}
+
+/** Views of all holds and receipts, of the holds, and of the receipts, in words; nothing can be written to them. */
+export interface RequestView {
+  id: Read<string>;
+  account_id: Read<string>;
+  state: Read<StoredRequestState>;
+  held: Read<number>;
+  charged: Read<number>;
+  overrun: Read<number>;
+  node: Read<string>;
+  /** Of holds only. */
+  lease_until: Read<number | null>;
+  kind: Read<string>;
+  endpoint: Read<string>;
+  model: Read<string>;
+  price: Read<string>;
+  /** Of holds only. */
+  input_ceiling: Read<number | null>;
+  output_cap: Read<number>;
+  choices: Read<number>;
+  stream: Read<number>;
+  client: Read<string>;
+  created_at: Read<number>;
+  /** When it was booked. This and what follows, but for the usage: of receipts only. */
+  finished_at: Read<number | null>;
+  first_byte_ms: Read<number | null>;
+  duration_ms: Read<number | null>;
+  input_tokens: Read<number>;
+  cached_tokens: Read<number>;
+  output_tokens: Read<number>;
+  reasoning_tokens: Read<number>;
+  images: Read<number>;
+  usage_source: Read<string | null>;
+  outcome: Read<string | null>;
+  error_code: Read<string | null>;
+  finish_reason: Read<string | null>;
+  upstream: Read<string | null>;
+  /** The attempts as the ledger's `detailText` writes them. */
+  attempts: Read<string | null>;
+  /** The number of `outcome`; indexes have it. */
+  outcome_code: Read<number | null>;
 }
 
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
-export type RequestRow = Selectable<RequestTable>;
+export type RequestRow = Selectable<RequestView>;
 
 /** Sums of closed requests by the UTC day of their admission; `account_id` '' is the sum over all accounts. */
 export interface UsageDayTable {
@@ -139,6 +233,20 @@ export interface UsageDayTable {
   reasoning_tokens: Default<number>;
   images: Default<number>;
   charged: Default<number>;
+}
+
+/** Sums of closed requests by the UTC day of their admission, per backend and model, of all accounts together. */
+export interface BackendDayTable extends Record<(typeof DURATION_COLUMNS)[number], Default<number>> {
+  /** yyyymmdd. */
+  day: number;
+  /** The one that served, or was tried last; '' for none. */
+  backend: string;
+  model: string;
+  requests: Default<number>;
+  failures: Default<number>;
+  charged: Default<number>;
+  /** What the provider takes for it. */
+  cost: Default<number>;
 }
 
 export interface AnswerTable {

@@ -380,10 +380,10 @@ async function pendingIds(store: Store, { id }: TestAccount): Promise<string[]> 
 
 async function chargesOf(store: Store, { id }: TestAccount): Promise<number> {
   const { charges } = await store.db
-    .selectFrom('entry')
+    .selectFrom('request')
     .select(({ fn }) => fn.countAll<number>().as('charges'))
     .where('account_id', '=', id)
-    .where('kind', '=', 'charge')
+    .where('state', 'in', ['posted', 'expired'])
     .executeTakeFirstOrThrow();
   return charges;
 }

@@ -68,7 +68,8 @@ export class GoldenGateway {
 
   /** Takes a table away, so that whatever needs it fails in a way that nobody foresaw. */
   async loseTable(table: 'image' | 'request'): Promise<void> {
-    await this.#tollgate.services.store.db.schema.dropTable(table).execute();
+    const lost = table === 'request' ? 'hold' : table;
+    await this.#tollgate.services.store.db.schema.dropTable(lost).execute();
   }
 
   /** Begins to shut down: running requests may finish. */

@@ -1,3 +1,4 @@
+import { attemptsOf } from '../../src/ledger/receipt.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 import {
@@ -77,7 +78,7 @@ describe('failover', () => {
       expect((await gateway.chat(account.token)).status).toBe(200);
       const receipt = await lastReceipt();
       expect(receipt).toMatchObject({ upstream: 'b1', charged: 3_000, state: 'posted' });
-      expect(JSON.parse(receipt.attempts!)).toMatchObject([
+      expect(attemptsOf(receipt)).toMatchObject([
         { upstream: 'b0', result: 'failed' },
         { upstream: 'b1', result: 'served' },
       ]);

@@ -71,14 +71,13 @@ export class Operator {
   /** Charges in the books, by request. */
   async charges(account: TestAccount): Promise<Map<string, number[]>> {
     const rows = await this.services.store.db
-      .selectFrom('entry')
-      .select(['request_id', 'amount'])
+      .selectFrom('request')
+      .select(['id', 'charged'])
       .where('account_id', '=', account.id)
-      .where('kind', '=', 'charge')
+      .where('state', 'in', ['posted', 'expired'])
       .execute();
     const found = new Map<string, number[]>();
-    for (const { request_id: id, amount } of rows)
-      found.set(id ?? '', [...(found.get(id ?? '') ?? []), -amount]);
+    for (const { id, charged } of rows) found.set(id, [...(found.get(id) ?? []), charged]);
     return found;
   }
 

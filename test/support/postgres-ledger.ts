@@ -44,7 +44,7 @@ export async function postgresHarness(log: Log = silentLog): Promise<PostgresHar
   const auditor = open('auditor');
   const nextLife = (): PostgresLedger => {
     const life = open(`life-${++lives}`);
-    life.verify = () => auditor.verify();
+    life.verify = (options) => auditor.verify(options);
     return life;
   };
   let ledger = nextLife();
@@ -92,17 +92,17 @@ export function postgresBackend(store: Store): PostgresBackend {
 async function corrupt({ pool }: PostgresBackend, statement: string): Promise<void> {
   const { rows } = await pool.query<{ drop: string }>(
     `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop FROM pg_constraint
-      WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'request'::regclass)`,
+      WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'hold'::regclass, 'receipt'::regclass)`,
   );
   for (const { drop } of rows) await pool.query(drop);
-  await pool.query('ALTER TABLE entry DISABLE TRIGGER USER');
-  await pool.query('DROP INDEX IF EXISTS entry_one_charge');
+  for (const table of ['entry', 'receipt']) await pool.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
+  await pool.query('DROP INDEX IF EXISTS entry_request');
   await pool.query(statement);
 }
 
 /** As a replica would, so that the append-only triggers look away. One transaction; emptying files would take longer. */
 async function reset({ pool }: PostgresBackend): Promise<void> {
-  const tables = ['entry', 'request', 'usage_day', 'answer', 'redeem_code'];
+  const tables = ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
     ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}
     DELETE FROM account WHERE id <> '${OVERRUN_ACCOUNT}'; UPDATE account SET balance = 0; COMMIT`);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountPage } from '../../activity/accounts.ts';
-import { entryPage } from '../../activity/entries.ts';
+import { statementPage } from '../../activity/statement.ts';
 import { requestPage } from '../../activity/request-log.ts';
 import { DAY_MS, spendOf, usageRows } from '../../activity/usage.ts';
 import { dayOf } from '../../std/calendar.ts';
@@ -116,7 +116,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     signInOf(parts, id),
     usageRows(at, id, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     requestPage(at, { accountId: id }, { limit: LATEST }),
-    entryPage(at, { accountId: id, moneyOnly: true }, { limit: LATEST }),
+    statementPage(at, { accountId: id, moneyOnly: true }, { limit: LATEST }),
   ]);
   const spend = spendOf(usage, now);
   const { limits } = parts.catalog.current();

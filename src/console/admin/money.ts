@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { requestById } from '../../activity/request-log.ts';
 import { emailsOf } from '../../activity/accounts.ts';
-import { entryPage } from '../../activity/entries.ts';
+import { statementPage } from '../../activity/statement.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryFields, entryOf } from '../billing.ts';
+import { entryFields, entryOf, lineCursor } from '../billing.ts';
 import type { AdminEntry, Page } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
-import { limitOf, numberCursor, pageOf } from '../paging.ts';
+import { limitOf, markCursor, pageOf } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 
@@ -39,8 +39,9 @@ export const moneyRoutes = [
     async handle(parts, call) {
       const { amountUsd, requestId } = call.body;
       const amount = positive(amountUsd);
-      const once = requestId === undefined ? {} : await refundOf(parts, call.params.id, requestId, amount);
-      return post(parts, call, { kind: 'refund', amount, ...once });
+      const refunded =
+        requestId === undefined ? {} : await refundOf(parts, call.params.id, requestId, amount);
+      return post(parts, call, { kind: 'refund', amount, ...refunded });
     },
   }),
   route('POST /api/console/admin/accounts/{id}/adjust', {
@@ -57,7 +58,7 @@ export const moneyRoutes = [
       const limit = limitOf(query);
       const at = { db: store.db, reader };
       const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
-      const rows = await entryPage(at, filter, { before: numberCursor(query.cursor), limit: limit + 1 });
+      const rows = await statementPage(at, filter, { before: markCursor(query.cursor), limit: limit + 1 });
       const emails = await emailsOf(
         store.db,
         rows.map((row) => row.account_id),
@@ -69,7 +70,7 @@ export const moneyRoutes = [
           email: emails.get(row.account_id) ?? '',
           actor: row.actor,
         }),
-        cursor: (row) => String(row.id),
+        cursor: lineCursor,
       });
     },
   }),
@@ -84,7 +85,7 @@ interface MoneyCall {
 async function post(
   parts: RouteParts,
   { params, user, body }: MoneyCall,
-  entry: Pick<NewEntry, 'kind' | 'amount' | 'once'>,
+  entry: Pick<NewEntry, 'kind' | 'amount' | 'once' | 'requestId'>,
 ) {
   await requireAccount(parts, params.id);
   const { entryId, balance } = await parts.ledger.post({
@@ -117,5 +118,5 @@ async function refundOf(parts: RouteParts, accountId: string, requestId: string,
       param: 'amountUsd',
     });
   }
-  return { once: `refund:${requestId}` };
+  return { requestId, once: `refund:${requestId}` };
 }

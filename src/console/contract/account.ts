@@ -185,7 +185,8 @@ export interface ImageItem {
 }
 
 export interface Entry {
-  id: number;
+  /** The number of an entry, or the request whose charge it is. */
+  id: string;
   at: Millis;
   kind: 'credit' | 'charge' | 'refund' | 'adjustment' | 'overrun';
   /** Signed: charges are negative. */

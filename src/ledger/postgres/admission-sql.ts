@@ -8,7 +8,7 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  *
  * Why it is shaped like this: on a busy account everybody waits for that account's row, so nothing is done under its
  * lock that can be done before or after.
- * - Before: writing a hold (a wide row, several indexes) costs many times as much as deciding about it. So the accounts
+ * - Before: writing a hold costs many times as much as deciding about it. So the accounts
  *   are looked at without a lock first; where all that a group asks for seems to fit, its holds are written at once.
  * - Then the accounts are locked, in the order of their ids so that two batches never wait for each other in a circle.
  *   The groups that still fit are admitted as a whole by one update: each limit only ever gets tighter from one request
@@ -32,10 +32,10 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
-  p_node text, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
+  p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
   g_total bigint[],
-  s_lowerable boolean[], s_endpoint text[], s_model text[], s_price text[], s_input_price bigint[],
+  s_lowerable boolean[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
@@ -180,7 +180,7 @@ BEGIN
   END LOOP;
 
   IF v_as_written < v_early_count THEN
-    DELETE FROM request WHERE id = ANY (ARRAY(
+    DELETE FROM hold WHERE id = ANY (ARRAY(
       SELECT q_id[n] FROM generate_subscripts(q_id, 1) AS n
       WHERE g_early[q_group[n]] AND NOT (${isAdmitted('n')} AND q_held[n] = q_full[n])));
   END IF;
@@ -252,11 +252,10 @@ function isAdmitted(n: string): string {
 
 /** Writes the holds of the requests that meet the condition. */
 function insertHolds(condition: string, held: string, cap: string): string {
-  return `INSERT INTO request (id, account_id, state, held, node, lease_until, kind, endpoint, model, price,
-      input_ceiling, output_cap, choices, stream, client, created_at)
-    SELECT q.id, g_id[q.group_number], 'pending', q.held, p_node, v_start + p_lease_ms,
-      CASE WHEN g_images[q.group_number] THEN 'images' ELSE 'chat' END, s_endpoint[q.shape], s_model[q.shape],
-      s_price[q.shape], q.input, q.cap, q.choices, s_stream[q.shape], s_client[q.shape], v_start
+  return `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
+      choices, stream, client)
+    SELECT q.id, g_id[q.group_number], q.held, v_start + p_lease_ms, v_start, p_node, s_price[q.shape], s_route[q.shape],
+      q.input, q.cap, q.choices, s_stream[q.shape], s_client[q.shape]
     FROM unnest(q_id, q_group, q_shape, ${held}, q_input, ${cap}, q_choices)
       WITH ORDINALITY AS q (id, group_number, shape, held, input, cap, choices, place)
     WHERE ${condition};`;

@@ -1,12 +1,18 @@
 import type { AccountId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
 import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from '../decide.ts';
-import type { Admission, AdmissionRequest, Caller, RefusalReason } from '../port.ts';
+import {
+  MAX_CLIENT,
+  type Admission,
+  type AdmissionRequest,
+  type Caller,
+  type RefusalReason,
+} from '../port.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
-import { plainArray, textArray } from './batch.ts';
+import { numbersIn, plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
-import type { Lease } from '../lease.ts';
+import type { Numbers } from './numbers.ts';
 
 /** A batch of admissions on its way to the database's `ledger_admit` and back. */
 export class AdmissionBatch {
@@ -27,13 +33,13 @@ export class AdmissionBatch {
   }
 
   /** The arguments of {@link ADMIT}. */
-  values(lease: Lease, offsetUs: number): unknown[] {
+  values(numbers: Numbers, leaseMs: number, offsetUs: number): unknown[] {
     const shapes = new Shapes();
     const shapeOf = this.#members.map(({ request }) => shapes.placeOf(request));
     let last = 0;
     return [
-      lease.node,
-      lease.leaseMs,
+      numbers.node,
+      leaseMs,
       offsetUs,
       MAX_BALANCE,
       OUTPUT_FLOOR,
@@ -45,7 +51,7 @@ export class AdmissionBatch {
       plainArray(this.#groups.map(({ concurrent }) => concurrent)),
       plainArray(this.#groups.map(({ members }) => (last += members.length))),
       plainArray(this.#groups.map(({ total }) => total)),
-      ...shapes.values(),
+      ...shapes.values(numbers),
       textArray(this.#members.map(({ request }) => request.requestId)),
       plainArray(this.#members.map(({ group }) => group.number)),
       plainArray(shapeOf),
@@ -99,7 +105,7 @@ export interface AdmitRow {
 }
 
 const NUMBERS_PER_REQUEST = 6;
-const PARAMETERS = 29;
+const PARAMETERS = 28;
 
 export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
@@ -155,7 +161,7 @@ class Shapes {
   /** Counted from one, as the database does. */
   placeOf(request: AdmissionRequest): number {
     const { endpoint, model, price, stream, client, ceiling } = request;
-    const key = `${ceiling.kind} ${stream} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
+    const key = `${ceiling.kind} ${request.rate} ${stream} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
     const known = this.#places.get(key);
     if (known !== undefined) return known;
     this.#shapes.push(request);
@@ -163,17 +169,16 @@ class Shapes {
     return this.#shapes.length;
   }
 
-  values(): unknown[] {
+  values(numbers: Numbers): unknown[] {
     const shapes = this.#shapes;
     return [
       plainArray(shapes.map(({ ceiling }) => ceiling.kind === 'tokens')),
-      textArray(shapes.map(({ endpoint }) => endpoint)),
-      textArray(shapes.map(({ model }) => model)),
-      textArray(shapes.map(({ price }) => priceToText(price))),
+      plainArray(shapes.map((shape) => numbers.route(shape))),
+      plainArray(shapes.map(({ price }) => numbers.price(price))),
       plainArray(shapes.map(tokenPrice).map(({ input, cachedInput }) => Math.max(input, cachedInput))),
       plainArray(shapes.map(tokenPrice).map(({ output }) => output)),
       plainArray(shapes.map(({ stream }) => (stream ? 1 : 0))),
-      textArray(shapes.map(({ client }) => client)),
+      textArray(shapes.map(({ client }) => client.slice(0, MAX_CLIENT))),
     ];
   }
 }
@@ -254,8 +259,4 @@ function retryAfter(reason: RefusalReason, perMinute: number, backlogUs: number)
   if (reason === 'concurrency_limit_exceeded' || reason === 'funds_on_hold') return HOLD_RETRY_MS;
   if (reason !== 'rate_limit_exceeded') return undefined;
   return Math.ceil(rateDecision({ arrivalUs: backlogUs, perMinute }, 0).waitUs / 1000);
-}
-
-function numbersIn(array: string): number[] {
-  return array === '{}' ? [] : array.slice(1, -1).split(',').map(Number);
 }

@@ -27,6 +27,17 @@ export function plainArray(values: readonly (number | boolean | null | undefined
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 
+/** The numbers in an array as the database writes it. */
+export function numbersIn(array: string | null): number[] {
+  return array === null || array === '{}' ? [] : array.slice(1, -1).split(',').map(Number);
+}
+
+/** The texts in an array as the database writes it. */
+export function textsIn(array: string | null): string[] {
+  const items = array?.slice(1, -1).match(/"(?:[^"\\]|\\.)*"|[^,]+/g) ?? [];
+  return items.map((item) => (item.startsWith('"') ? item.slice(1, -1).replace(/\\(.)/g, '$1') : item));
+}
+
 /** An array of texts as the database reads it. A NUL character, which it cannot store, becomes U+FFFD. */
 export function textArray(values: readonly (string | null | undefined)[]): string {
   return `{${values.map(quoted).join(',')}}`;

@@ -4,21 +4,31 @@ import { postgresHarness, type PostgresHarness } from '../../../test/support/pos
 import { addAccount, chatAdmission, type TestAccount } from '../testing/contract-harness.ts';
 import { ADMIT, AdmissionBatch } from './admission.ts';
 import { LEDGER_IDENTIFY } from './queries-sql.ts';
-import { LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
+import { Numbers } from './numbers.ts';
+import { LedgerPool } from './pool.ts';
+import { CLOSE, closeValues, voidOf } from './settlement.ts';
+import { LEDGER_CLOSE_HOLDS, LEDGER_EXPIRE } from './settlement-sql.ts';
+import { newRequestId } from '../../std/ids.ts';
+import { silentLog } from '../../std/log.ts';
 
 /** The functions on a connection that somebody else opened, with none of our settings. */
 describe('the functions of the ledger', () => {
   let harness: PostgresHarness;
   let client: Client;
   let account: TestAccount;
+  let pool: LedgerPool;
+  let numbers: Numbers;
   beforeAll(async () => {
     harness = await postgresHarness();
     account = await addAccount(harness);
     client = new Client({ connectionString: harness.backend.url });
     await client.connect();
+    pool = new LedgerPool(harness.backend.url, silentLog, 1, 20);
+    numbers = new Numbers(pool, 'test');
+    await numbers.needForAdmissions([chatAdmission(account)]);
   });
   afterAll(async () => {
-    await client.end();
+    await Promise.all([client.end(), pool.close()]);
     await harness.close();
   });
 
@@ -26,12 +36,12 @@ describe('the functions of the ledger', () => {
     await client.query('BEGIN');
     await client.query(`SELECT * FROM ${LEDGER_IDENTIFY.name}(NULL, $1)`, [[account.id]]);
     await admit();
-    await client.query(`SELECT ${LEDGER_EXPIRE.name}(0, 0, 0, '', 0, 10)`);
-    const { rows } = await client.query(
-      `SELECT relname FROM pg_stat_xact_user_tables WHERE relname IN ('account', 'request') AND seq_scan > 0`,
-    );
+    await client.query(`SELECT * FROM ${LEDGER_CLOSE_HOLDS.name}(${PLACES})`, close());
+    expect(await scanned()).toEqual([]);
+    // Holds have no index by lease: all of them are looked at, and there are few.
+    await client.query(`SELECT ${LEDGER_EXPIRE.name}(0, 0, '', 0, 0, 10)`);
+    expect(await scanned()).toEqual(['hold']);
     await client.query('ROLLBACK');
-    expect(rows).toEqual([]);
   });
 
   test('admit without waiting for the disk at the commit, which is after the function has ended', async () => {
@@ -43,9 +53,10 @@ describe('the functions of the ledger', () => {
   });
 
   test('close holds with a commit of their own', async () => {
-    const none = Array.from({ length: 16 }, () => `'{}'`).join(', ');
-    const { rows } = await client.query(`CALL ${LEDGER_CLOSE.name}(0, 0, 0, '', 0, ${none}, NULL)`);
-    expect(rows).toEqual([{ closed: [] }]);
+    const { rows } = await client.query<Record<string, string | null>>({ ...CLOSE, values: close() });
+    expect(rows.map(({ places, earlier }) => ({ places, earlier }))).toEqual([
+      { places: null, earlier: null },
+    ]);
   });
 
   test('answer a running node as before when a newer version adds a column to the accounts', async () => {
@@ -60,6 +71,22 @@ describe('the functions of the ledger', () => {
 
   async function admit(): Promise<void> {
     const batch = new AdmissionBatch([chatAdmission(account)]);
-    await client.query({ ...ADMIT, values: batch.values({ node: 'test', leaseMs: 60_000 }, 0) });
+    await client.query({ ...ADMIT, values: batch.values(numbers, 60_000, 0) });
+  }
+
+  /** The arguments for closing a request that never was. */
+  function close(): unknown[] {
+    const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
+    return closeValues([voidOf(newRequestId(Date.now()), ending)], numbers, 0);
+  }
+
+  async function scanned(): Promise<string[]> {
+    const { rows } = await client.query<{ relname: string }>(
+      `SELECT relname FROM pg_stat_xact_user_tables
+        WHERE relname IN ('account', 'hold', 'receipt', 'price', 'route') AND seq_scan > 0`,
+    );
+    return rows.map(({ relname }) => relname);
   }
 });
+
+const PLACES = Array.from({ length: 20 }, (_, n) => `$${n + 1}`).join(', ');

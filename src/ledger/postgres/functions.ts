@@ -1,5 +1,6 @@
 import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
+import { LEDGER_NUMBERS } from './numbers-sql.ts';
 import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries-sql.ts';
 import {
   LEDGER_CLOSE,
@@ -12,6 +13,7 @@ import {
 
 /** All functions that this version calls. */
 export const LEDGER_SQL: LedgerSql = [
+  LEDGER_NUMBERS,
   LEDGER_ADMIT,
   LEDGER_CLOSE_HOLDS,
   LEDGER_CLOSE,

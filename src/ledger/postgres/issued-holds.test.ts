@@ -8,10 +8,12 @@ import {
   FAILED,
   hold,
   requestRow,
+  TOKEN_PRICE,
   used,
   type TestAccount,
 } from '../testing/contract-harness.ts';
 import { OVERRUN_ACCOUNT } from '../decide.ts';
+import { RESTORE, restoreValues } from './issued-holds.ts';
 
 const DEADLINE_MS = 60_000;
 
@@ -24,7 +26,7 @@ describe('a hold that a crash of the database lost', () => {
 
   /** As if the transactions that made them had never been. */
   async function loseHolds({ id }: TestAccount): Promise<void> {
-    await harness.backend.pool.query('DELETE FROM request WHERE account_id = $1', [id]);
+    await harness.backend.pool.query('DELETE FROM hold WHERE account_id = $1', [id]);
     await harness.backend.pool.query('UPDATE account SET held = 0, open_holds = 0 WHERE id = $1', [id]);
   }
 
@@ -98,10 +100,44 @@ describe('a hold that a crash of the database lost', () => {
     const account = await addAccount(harness, 10_000);
     const requestId = await hold(harness, chatAdmission(account));
     await harness.ledger().void(requestId, FAILED);
-    await loseHolds(account);
+    await harness.backend.pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
+      DELETE FROM receipt WHERE id = '${requestId}'; COMMIT`);
     expect(harness.ledger().settle(requestId, used({ output: 1 }))).rejects.toMatchObject({
       code: 'internal_error',
     });
+    await harness.backend.pool.query(`DELETE FROM usage_day WHERE account_id = $1`, [account.id]);
+  });
+
+  test('is restored by what it says, not by numbers that the crash may have lost with it', async () => {
+    const account = await addAccount(harness, 10_000);
+    const price = { ...TOKEN_PRICE, output: 3_000_000 };
+    const lost = await hold(harness, chatAdmission(account, { model: 'rare', price }));
+    await loseHolds(account);
+    await harness.backend.pool.query(`DELETE FROM price WHERE value = $1`, [JSON.stringify(price)]);
+    await harness.backend.pool.query(`DELETE FROM route WHERE model = 'rare'`);
+    expect(await harness.ledger().settle(lost, used({ output: 10 }))).toMatchObject({ charged: 30 });
+    const row = await requestRow(harness, lost);
+    expect(row).toMatchObject({ model: 'rare', kind: 'chat', node: 'life-1', price: JSON.stringify(price) });
+    // The next admission asks for the numbers again instead of using what it remembers.
+    const next = await hold(harness, chatAdmission(account, { model: 'rare', price }));
+    expect(await requestRow(harness, next)).toMatchObject({ model: 'rare', price: JSON.stringify(price) });
+    await harness.ledger().void(next, FAILED);
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  test('is not written again beside the receipt of somebody who closed it meanwhile', async () => {
+    const account = await addAccount(harness, 10_000);
+    const request = chatAdmission(account);
+    const admission = await harness.ledger().admit(request);
+    if (admission.kind !== 'admitted') throw new Error(admission.reason);
+    await harness.ledger().settle(request.requestId, used({ output: 10 }));
+    const issued = { request, admission, nowMs: await harness.now() };
+    const { name, text } = RESTORE;
+    const values = restoreValues([issued], { node: 'life-1', leaseMs: harness.leaseMs });
+    await harness.backend.pool.query({ name, text, values });
+    expect(await requestRow(harness, request.requestId)).toMatchObject({ state: 'posted', charged: 20 });
+    expect(await accountRow(harness, account)).toMatchObject({ balance: 9_980, held: 0, open_holds: 0 });
+    expect((await harness.ledger().verify()).breaches).toEqual([]);
   });
 });
 

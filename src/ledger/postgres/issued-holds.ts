@@ -1,10 +1,11 @@
 import type { RequestId } from '../../std/ids.ts';
-import type { Admission, AdmissionRequest } from '../port.ts';
+import { MAX_CLIENT, type Admission, type AdmissionRequest } from '../port.ts';
 import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
+import { NumberedValues, routeKey } from './numbers.ts';
 
 /**
  * Remembers the holds of this node until they are closed, so that a database that lost one (see `ledger_admit`) can be
@@ -49,27 +50,34 @@ const MOST_REMEMBERED = 20_000;
 
 export const RESTORE: Statement = {
   name: LEDGER_RESTORE.name,
-  text: `SELECT ${LEDGER_RESTORE.name}(${Array.from({ length: 15 }, (_, n) => `$${n + 1}`).join(', ')})`,
+  text: `SELECT ${LEDGER_RESTORE.name}(${Array.from({ length: 22 }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
 export function restoreValues(holds: readonly IssuedHold[], lease: Lease): unknown[] {
   const requests = holds.map(({ request }) => request);
   const ceilings = requests.map(({ ceiling }) => ceiling);
+  const values = new NumberedValues();
+  values.nodes.add(lease.node);
+  for (const request of requests) {
+    values.prices.set(priceToText(request.price), request.price);
+    values.routes.set(routeKey(request), request);
+  }
+  const prices = [...values.prices.keys()];
+  const routes = [...values.routes.keys()];
   return [
-    lease.node,
     lease.leaseMs,
+    ...values.parameters(),
     textArray(requests.map(({ requestId }) => requestId)),
     textArray(holds.map(({ admission }) => admission.accountId)),
     plainArray(holds.map(({ admission }) => admission.held)),
-    textArray(requests.map(({ rate }) => rate)),
-    textArray(requests.map(({ endpoint }) => endpoint)),
-    textArray(requests.map(({ model }) => model)),
-    textArray(requests.map(({ price }) => priceToText(price))),
+    // Places among the values above, counted from one.
+    plainArray(requests.map(({ price }) => prices.indexOf(priceToText(price)) + 1)),
+    plainArray(requests.map((request) => routes.indexOf(routeKey(request)) + 1)),
     plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.input : 0))),
     plainArray(holds.map(({ admission }) => admission.output)),
     plainArray(ceilings.map((ceiling) => (ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images))),
     plainArray(requests.map(({ stream }) => (stream ? 1 : 0))),
-    textArray(requests.map(({ client }) => client)),
+    textArray(requests.map(({ client }) => client.slice(0, MAX_CLIENT))),
     plainArray(holds.map(({ nowMs }) => nowMs)),
   ];
 }

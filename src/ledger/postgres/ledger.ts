@@ -24,19 +24,23 @@ import {
   closedRows,
   closeValues,
   EXPIRE,
+  expiredRows,
   expireValues,
+  firstOfEach,
   settledOf,
   settlementOf,
   voidOf,
   type ClosedAnswer,
   type ClosedRow,
   type CloseRequest,
+  type ExpiredAnswer,
 } from './settlement.ts';
 import { LEDGER_RENEW } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
 import { postEntry, redeemCode } from './posting.ts';
+import { Numbers } from './numbers.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
@@ -76,6 +80,7 @@ export class PostgresLedger implements Ledger {
   readonly #queries: LedgerQueries;
   readonly #uncertain: UncertainAdmissions;
   readonly #issued = new IssuedHolds();
+  readonly #numbers: Numbers;
   readonly #admissions: readonly [
     BatchQueue<AdmissionRequest, Admission>,
     BatchQueue<AdmissionRequest, Admission>,
@@ -93,6 +98,7 @@ export class PostgresLedger implements Ledger {
     this.#ledgerPool = new LedgerPool(url, log, LEDGER_CONNECTIONS, deadlineFactor);
     this.#controlPool = new LedgerPool(url, log, CONTROL_CONNECTIONS, deadlineFactor);
     this.#queries = new LedgerQueries(this.#ledgerPool, url, clockOffsetMs);
+    this.#numbers = new Numbers(this.#ledgerPool, node);
     this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
     this.#admissions = [this.#admissionQueue(deadlineFactor), this.#admissionQueue(deadlineFactor)];
     this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
@@ -121,7 +127,7 @@ export class PostgresLedger implements Ledger {
   async expire(): Promise<number> {
     for (let closed = 0; ;) {
       const values = expireValues(EXPIRE_TOGETHER, this.#offsetUs());
-      const rows = closedRows(await this.#call<ClosedAnswer>(EXPIRE, values));
+      const rows = expiredRows((await this.#call<ExpiredAnswer>(EXPIRE, values))[0]);
       this.#reportOverruns(rows);
       closed += rows.length;
       if (rows.length < EXPIRE_TOGETHER) return closed;
@@ -140,9 +146,9 @@ export class PostgresLedger implements Ledger {
     return redeemCode(this.#controlPool, redemption, this.#offsetUs());
   }
 
-  async verify(): Promise<Verification> {
+  async verify({ full = false } = {}): Promise<Verification> {
     try {
-      return await this.#queries.verify();
+      return await this.#queries.verify(full);
     } catch (error) {
       throw unavailable(String(error), error);
     }
@@ -166,8 +172,10 @@ export class PostgresLedger implements Ledger {
 
   async #admitAll(requests: readonly AdmissionRequest[]): Promise<readonly (Admission | Fault)[]> {
     const batch = new AdmissionBatch(requests);
+    await this.#numbers.needForAdmissions(requests);
     try {
-      const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, batch.values(this.#lease, this.#offsetUs()));
+      const values = batch.values(this.#numbers, this.#lease.leaseMs, this.#offsetUs());
+      const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, values);
       const admissions = row ? batch.admissions(row) : [];
       this.#remember(requests, admissions);
       return admissions;
@@ -201,8 +209,12 @@ export class PostgresLedger implements Ledger {
   }
 
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
-    const values = closeValues(closes, this.#offsetUs());
-    const rows = closedRows(await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values));
+    await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
+    const sent = firstOfEach(closes);
+    const values = closeValues(sent, this.#numbers, this.#offsetUs());
+    const [answer] = await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values);
+    const ids = sent.map(({ requestId }) => requestId);
+    const rows = closedRows(answer, ids, (place) => sent[place]?.state ?? 'void');
     this.#reportOverruns(rows);
     const found = new Map(rows.map((row) => [row.id, row]));
     this.#issued.forget(found.keys());
@@ -215,6 +227,7 @@ export class PostgresLedger implements Ledger {
     const lost = this.#issued.among(missing.map(({ requestId }) => requestId));
     if (lost.length === 0) return;
     this.#log.warn('holds_restored', { requests: lost.map(({ request }) => request.requestId) });
+    this.#numbers.forget();
     await this.#ledgerPool.call(RESTORE, restoreValues(lost, this.#lease));
     for (const [id, row] of await this.#closeRows(missing)) rows.set(id, row);
   }

@@ -35,7 +35,7 @@ async function attempts(): Promise<number> {
 
 test.each(['40001', '40P01'])('a collision (%s) is tried again, up to four times', async (sqlState) => {
   const account = await addAccount(harness, 100_000);
-  await failInserts('request', `nextval('attempts') <= 3`, sqlState);
+  await failInserts('hold', `nextval('attempts') <= 3`, sqlState);
   expect(await harness.ledger().admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
   expect(await attempts()).toBe(4);
   expect(await accountRow(harness, account)).toMatchObject({ held: 2_100, open_holds: 1 });
@@ -43,7 +43,7 @@ test.each(['40001', '40P01'])('a collision (%s) is tried again, up to four times
 
 test('a database that collides without end is unavailable, and nothing is held', async () => {
   const account = await addAccount(harness, 100_000);
-  await failInserts('request', `nextval('attempts') > 0`, '40001');
+  await failInserts('hold', `nextval('attempts') > 0`, '40001');
   const thrown = await harness
     .ledger()
     .admit(chatAdmission(account))
@@ -55,7 +55,7 @@ test('a database that collides without end is unavailable, and nothing is held',
 
 test('another failure of the database is not tried again', async () => {
   const account = await addAccount(harness, 100_000);
-  await failInserts('request', `nextval('attempts') > 0`, '53100');
+  await failInserts('hold', `nextval('attempts') > 0`, '53100');
   const thrown = await harness
     .ledger()
     .admit(chatAdmission(account))
@@ -68,7 +68,7 @@ test.each(['22003', '23514'])(
   'of a batch, a request whose values are refused (%s) fails alone',
   async (sqlState) => {
     const account = await addAccount(harness, 100_000);
-    await failInserts('request', `NEW.client = 'bad'`, sqlState);
+    await failInserts('hold', `NEW.client = 'bad'`, sqlState);
     const answers = await Promise.allSettled(
       ['a', 'bad', 'c'].map((client) => harness.ledger().admit(chatAdmission(account, { client }))),
     );

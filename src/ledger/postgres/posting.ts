@@ -16,7 +16,18 @@ export async function postEntry(
   checkAmount(entry);
   const { accountId, kind, amount, cause, actor } = entry;
   const once = entry.once ?? `post:${randomPart(ONCE_LENGTH)}`;
-  const row = await callAgain(session, [offsetUs, MAX_BALANCE, accountId, kind, amount, once, cause, actor]);
+  const values = [
+    offsetUs,
+    MAX_BALANCE,
+    accountId,
+    kind,
+    amount,
+    once,
+    cause,
+    actor,
+    entry.requestId ?? null,
+  ];
+  const row = await callAgain(session, values);
   if (!row) throw noAccount();
   if (row.entry_id !== null) return { entryId: row.entry_id, balance: nanoUsd(row.balance) };
   balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, entry);
@@ -48,7 +59,7 @@ const DUPLICATE_KEY = '23505';
 
 const POST: Statement = {
   name: LEDGER_POST.name,
-  text: `SELECT * FROM ${LEDGER_POST.name}($1, $2, $3, $4, $5, $6, $7, $8)`,
+  text: `SELECT * FROM ${LEDGER_POST.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 
 interface PostRow {
@@ -66,7 +77,7 @@ const REDEEM: Statement = {
         FOR NO KEY UPDATE
     ), posted AS (
       SELECT code.amount, p.* FROM code LEFT JOIN LATERAL
-        ${LEDGER_POST.name}($1, $2, $3, 'credit', code.amount, $4, $5::text || code.batch, $6) AS p ON true
+        ${LEDGER_POST.name}($1, $2, $3, 'credit', code.amount, $4, $5::text || code.batch, $6, NULL) AS p ON true
     ), marked AS (
       UPDATE redeem_code c SET redeemed_by = $3, redeemed_at = $8 FROM posted
         WHERE c.code_hash = $7 AND posted.entry_id IS NOT NULL

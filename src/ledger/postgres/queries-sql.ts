@@ -18,14 +18,14 @@ BEGIN
     JOIN account a ON a.id = coalesce(c.account, (SELECT t.id FROM account t WHERE t.token_hash = c.hash));
 END $$`);
 
-/** Those of the holds that are there and pending, with their accounts as above. */
+/** Those of the holds that are there, with their accounts as above. */
 export const LEDGER_LOOK_UP = storedFunction(`
 CREATE FUNCTION ledger_look_up(q_id text[])
-RETURNS TABLE (request_id text, hold bigint, output_cap bigint, now_ms bigint, account json)
+RETURNS TABLE (request_id text, hold bigint, output_cap integer, now_ms bigint, account json)
 LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY SELECT r.id, r.held, r.output_cap, ${NOW_MS}, to_json(a)
-    FROM request r JOIN account a ON a.id = r.account_id
-    WHERE r.id = ANY (q_id) AND r.state = 'pending';
+    FROM hold r JOIN account a ON a.id = r.account_id
+    WHERE r.id = ANY (q_id);
 END $$`);

@@ -8,7 +8,15 @@ import type { Admission, AdmissionRequest, Breach, Caller, AccountSnapshot, Veri
 import { textArray } from './batch.ts';
 import type { LedgerPool, Statement } from './pool.ts';
 import { LEDGER_IDENTIFY, LEDGER_LOOK_UP, NOW_MS } from './queries-sql.ts';
-import { CHECKS, COUNTS } from '../verify-checks.ts';
+import {
+  COUNTS,
+  FROM_THE_FIRST,
+  FULL_CHECKS,
+  NEWEST_RECEIPT,
+  QUICK_CHECKS,
+  recentDays,
+  type InvariantCheck,
+} from '../verify-checks.ts';
 
 /** What the ledger asks the database without changing anything. */
 export class LedgerQueries {
@@ -61,9 +69,14 @@ export class LedgerQueries {
     });
   }
 
-  async verify(): Promise<Verification> {
-    const values = [Math.round(this.#offsetMs())];
-    const { rows: breaches } = await this.#books.query<Breach>({ ...ALL_CHECKS, values });
+  async verify(full: boolean): Promise<Verification> {
+    const offsetMs = Math.round(this.#offsetMs());
+    const { rows: newest } = await this.#books.query<NewestRow>({ ...NEWEST, values: [offsetMs] });
+    const { id = null, now_ms: now = 0 } = newest[0] ?? {};
+    const { fromId, fromMs, fromDay } = full ? FROM_THE_FIRST : recentDays(id, now);
+    // A full check names no day.
+    const values = full ? [offsetMs, fromId] : [offsetMs, fromId, fromMs, fromDay];
+    const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
     const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
     return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
   }
@@ -112,13 +125,24 @@ export class LedgerQueries {
 const VERIFY_TIMEOUT_MS = 600_000;
 
 /** One statement, so that all checks see the books at the same moment; prepared, since planning it takes a while. */
-const ALL_CHECKS: Statement = {
-  name: 'ledger_verify',
-  text: CHECKS.map(
+function together(name: string, checks: readonly InvariantCheck[]): Statement {
+  const each = checks.map(
     ({ invariant, sql }) => `SELECT '${invariant}' AS invariant, subject, detail FROM (${sql}) AS found`,
-  )
+  );
+  const text = each
     .join(' UNION ALL ')
-    .replaceAll(':now', `(${NOW_MS} + $1::bigint)`),
+    .replaceAll(':now', `(${NOW_MS} + $1::bigint)`)
+    .replaceAll(':fromId', '$2::text')
+    .replaceAll(':fromMs', '$3::bigint')
+    .replaceAll(':fromDay', '$4::bigint');
+  return { name, text };
+}
+
+const QUICK = together('ledger_verify_quick', QUICK_CHECKS);
+const FULL = together('ledger_verify_full', FULL_CHECKS);
+const NEWEST: Statement = {
+  name: 'ledger_newest',
+  text: `SELECT (${NEWEST_RECEIPT}) AS id, ${NOW_MS} + $1::bigint AS now_ms`,
 };
 const COUNT_ALL: Statement = { name: 'ledger_count', text: COUNTS };
 
@@ -131,6 +155,11 @@ const LOOK_UP: Statement = {
   name: LEDGER_LOOK_UP.name,
   text: `SELECT * FROM ${LEDGER_LOOK_UP.name}($1)`,
 };
+
+interface NewestRow {
+  readonly id: string | null;
+  readonly now_ms: number;
+}
 
 interface CallerRow {
   readonly place: number;

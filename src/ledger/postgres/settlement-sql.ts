@@ -1,105 +1,109 @@
+import {
+  DURATION_BOUNDS_MS,
+  DURATION_COLUMNS,
+  OUTCOME_CODES,
+  SOURCE_CODES,
+  STATE_CODES,
+} from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
+import { costSql } from '../cost-sql.ts';
 import { monthSql, nowUsSql } from './admission-sql.ts';
+import { LEDGER_NUMBERS } from './numbers-sql.ts';
 import { LOOK_UP_BY_KEY } from './planner-settings.ts';
 
 const PARAMETERS = `
-  p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
-  q_id text[], q_state text[], q_failed boolean[], q_input bigint[], q_cached bigint[], q_output bigint[],
-  q_reasoning bigint[], q_images bigint[], q_source text[], q_outcome text[], q_error text[], q_finish text[],
-  q_upstream text[], q_attempts text[], q_first_byte_ms bigint[], q_duration_ms bigint[]`;
+  p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
+  q_id text[], q_arrived bigint[], q_state bigint[], q_failed boolean[], q_input bigint[], q_cached bigint[],
+  q_output bigint[], q_reasoning bigint[], q_images bigint[], q_source bigint[], q_outcome bigint[], q_backend bigint[],
+  q_first_byte_ms bigint[], q_duration_ms bigint[], q_detail text[]`;
+
+const RESULTS = `
+  places text, held text, costs text, overruns text, available text, models text,
+  earlier text, earlier_states text, earlier_charged text, earlier_held text, earlier_overruns text, earlier_available text`;
+
+const VOID = STATE_CODES.void;
+const USAGE = { input: 'q.input', cached: 'q.cached', output: 'q.output', images: 'q.images' };
+
+/** What the request `q` costs at the price `p` of its hold. */
+const COST = `(CASE WHEN q.state = ${VOID} THEN 0 ELSE ${costSql(USAGE)} END)`;
+
+/** The requests of the batch as rows. */
+const REQUESTS = `unnest(q_id, q_arrived, q_state, q_input, q_cached, q_output, q_reasoning, q_images, q_source, q_outcome,
+      q_backend, q_first_byte_ms, q_duration_ms, q_detail) WITH ORDINALITY
+      AS q (id, arrived, state, input, cached, output, reasoning, images, source, outcome,
+        backend, first_byte_ms, duration_ms, detail, place)`;
 
 /**
- * Closes a batch of holds: settlements, voids and expiries differ only in what they bring. Locks are always taken in
- * the same order (holds by id, the overrun account, accounts by id, sums by key), so that two batches never wait for
- * each other in a circle, and the contended ones last. Whoever comes second finds the hold closed and reports what the
- * first one did. Prices are multiplied as `numeric`: no product can overflow, and `div` rounds up exactly once.
+ * Closes a batch of holds: settlements, voids and expiries differ only in what they bring. Each hold is deleted and its
+ * receipt written in one statement. Whoever comes second finds no hold, waits for the first one if need be, and then finds
+ * the receipt, which says what was done; the hold is always looked for first. Locks are always taken in the same order
+ * (holds by id, the overrun account, accounts by id, sums by key), so that two batches never wait for each other in a
+ * circle, and the contended ones last.
  *
- * `q_` are the requests of the batch, each id once, in the order of their ids. `d_` is what is found about each of them
- * if it is still pending, else NULL. `OFFSET 0` keeps the condition away from the look-up: an index of all pending holds
- * would fit it as well, and cost as much as there are.
+ * `q_` are the requests of the batch, each id once, in the order of their ids. `d_` is what was found about those that had
+ * a hold, `places` where each of them stands in the batch. What a hold says never changes but for its lease and its meter,
+ * so whether anything was used beyond a hold is asked before anything is locked; it hardly ever is.
  *
- * The result is a list of lists: id, state, charged, held, overrun, available, model, and what this call found used
- * beyond the hold, before it was booked.
+ * The results are arrays as text. Of the holds that were closed now: places, held, price × usage, booked overrun, what the
+ * account can spend; the models if something was used beyond a hold. Of those that were closed earlier: places, states,
+ * charged, held, overrun, what the account can spend.
  */
 export const LEDGER_CLOSE_HOLDS = storedFunction(`
-CREATE FUNCTION ledger_close_holds(${PARAMETERS}) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+CREATE FUNCTION ledger_close_holds(${PARAMETERS}, ${outs(RESULTS)}) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
   v_month bigint := ${monthSql('v_now')};
-  d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_endpoint text[]; d_model text[]; d_day bigint[];
-  v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean; v_account text; v_last_account text;
-  v_booked bigint; v_available bigint; v_closed json;
+  v_today bigint := ${dayOf('v_now')};
+  d_place bigint[]; d_account text[]; d_held bigint[]; d_cost bigint[]; d_overrun bigint[]; d_day bigint[]; d_route integer[];
+  v_holds bigint; v_held bigint; v_charged bigint; v_beyond boolean; v_found boolean; v_account text; v_last_account text;
+  v_booked bigint; v_available bigint;
 BEGIN
-  SELECT array_agg(r.account_id), array_agg(r.held), array_agg(r.cost), array_agg(0), array_agg(r.endpoint),
-      array_agg(r.model), array_agg(r.day), count(r.held), sum(r.held), sum(least(r.cost, r.held)),
-      coalesce(bool_or(r.cost > r.held), false), min(r.account_id), max(r.account_id)
-    INTO d_account, d_held, d_cost, d_overrun, d_endpoint, d_model, d_day, v_holds, v_held, v_charged, v_beyond, v_account,
-      v_last_account
-    FROM generate_subscripts(q_id, 1) AS n LEFT JOIN LATERAL (
-      SELECT r.account_id, r.held, r.endpoint, r.model, ${dayOf('r.created_at')} AS day, least(p_max_cost, CASE
-          WHEN q_state[n] = 'void' THEN 0
-          WHEN p.kind = 'images' THEN p.image * q_images[n]
-          ELSE div((q_input[n] - q_cached[n]) * p.input + q_cached[n] * p."cachedInput" + q_output[n] * p.output + 999999,
-            1000000) END)::bigint AS cost
-      FROM (SELECT * FROM request r WHERE r.id = q_id[n] FOR NO KEY UPDATE OFFSET 0) AS r,
-        jsonb_to_record(r.price::jsonb)
-          AS p (kind text, image numeric, input numeric, "cachedInput" numeric, output numeric)
-      WHERE r.state = 'pending') AS r ON true;
+  SELECT coalesce(bool_or(${COST} > h.held), false) INTO v_beyond
+    FROM ${REQUESTS} JOIN hold h ON h.id = q.id JOIN price p ON p.id = h.price;
 
   IF v_beyond THEN
+    PERFORM 1 FROM hold h WHERE h.id = ANY (q_id) ORDER BY h.id FOR UPDATE;
     SELECT a.balance INTO STRICT v_booked FROM account a WHERE a.id = p_overrun_account FOR NO KEY UPDATE;
-    FOR n IN 1 .. cardinality(q_id) LOOP
-      CONTINUE WHEN d_held[n] IS NULL;
-      d_overrun[n] := least(greatest(d_cost[n] - d_held[n], 0), greatest(p_overrun_ceiling - v_booked, 0));
-      v_booked := v_booked + d_overrun[n];
-    END LOOP;
-    UPDATE account SET balance = v_booked WHERE id = p_overrun_account;
+    ${writeReceipts(`CASE WHEN cost > held THEN greatest(0, least(cost - held, p_overrun_ceiling - v_booked - coalesce(
+        sum(greatest(cost - held, 0)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)))::bigint
+        ELSE 0 END`)}
+    UPDATE account SET balance = balance + (SELECT sum(o) FROM unnest(d_overrun) AS o) WHERE id = p_overrun_account
+      AND v_found;
+    INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
+      SELECT p_overrun_account, 'overrun', q.overrun, q_id[q.place], o.endpoint || '/' || o.model, 'request', v_now
+        FROM unnest(d_place, d_held, d_cost, d_overrun, d_route) AS q (place, held, cost, overrun, route)
+        JOIN route o ON o.id = q.route WHERE q.cost > q.held;
+    SELECT array_agg(o.model ORDER BY q.n)::text INTO models
+      FROM unnest(d_route) WITH ORDINALITY AS q (route, n) JOIN route o ON o.id = q.route;
+  ELSE
+    ${writeReceipts('0::bigint')}
+    IF v_found THEN RAISE EXCEPTION 'a hold appeared meanwhile' USING ERRCODE = 'serialization_failure'; END IF;
   END IF;
 
   IF v_holds > 0 THEN
-    UPDATE request r SET state = q.state, charged = least(q.cost, q.held), overrun = q.overrun, finished_at = v_now,
-        first_byte_ms = q.first_byte_ms, duration_ms = q.duration_ms, input_tokens = q.input, cached_tokens = q.cached,
-        output_tokens = q.output, reasoning_tokens = q.reasoning, images = q.images, usage_source = q.source,
-        outcome = q.outcome, error_code = q.error, finish_reason = q.finish, upstream = q.upstream, attempts = q.attempts
-      FROM unnest(q_id, q_state, q_input, q_cached, q_output, q_reasoning, q_images, q_source, q_outcome, q_error, q_finish,
-          q_upstream, q_attempts, q_first_byte_ms, q_duration_ms, d_held, d_cost, d_overrun)
-        AS q (id, state, input, cached, output, reasoning, images, source, outcome, error, finish, upstream, attempts,
-          first_byte_ms, duration_ms, held, cost, overrun)
-      WHERE r.id = q.id AND q.held IS NOT NULL;
-
-    INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
-      SELECT q.account, 'charge', - least(q.cost, q.held), q.id, q.endpoint || '/' || q.model, 'request', v_now
-        FROM unnest(q_id, q_state, d_account, d_held, d_cost, d_endpoint, d_model)
-          AS q (id, state, account, held, cost, endpoint, model)
-        WHERE q.held IS NOT NULL AND q.state <> 'void';
-    IF v_beyond THEN
-      INSERT INTO entry (account_id, kind, amount, request_id, cause, actor, created_at)
-        SELECT p_overrun_account, 'overrun', q.overrun, q.id, q.endpoint || '/' || q.model, 'request', v_now
-          FROM unnest(q_id, d_held, d_cost, d_overrun, d_endpoint, d_model) AS q (id, held, cost, overrun, endpoint, model)
-          WHERE q.cost > q.held;
-    END IF;
-
     IF v_account = v_last_account THEN
       UPDATE account a SET ${release('v_charged', 'v_held', 'v_holds')} WHERE a.id = v_account
         RETURNING ${available('a', 'v_month', 'p_max_balance')} INTO v_available;
+      available := array_fill(v_available, ARRAY[v_holds::int])::text;
     ELSE
       PERFORM 1 FROM account a WHERE a.id = ANY (d_account) ORDER BY a.id FOR NO KEY UPDATE;
       UPDATE account a SET ${release('q.charged', 'q.held', 'q.holds')}
         FROM (SELECT account, sum(least(cost, held))::bigint AS charged, sum(held)::bigint AS held, count(*) AS holds
-          FROM unnest(d_account, d_held, d_cost) AS q (account, held, cost) WHERE held IS NOT NULL GROUP BY account) q
+          FROM unnest(d_account, d_held, d_cost) AS q (account, held, cost) GROUP BY account) q
         WHERE a.id = q.account;
+      SELECT array_agg(${available('a', 'v_month', 'p_max_balance')} ORDER BY q.n)::text INTO available
+        FROM unnest(d_account) WITH ORDINALITY AS q (id, n) JOIN account a ON a.id = q.id;
     END IF;
 
     INSERT INTO usage_day AS u (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
         output_tokens, reasoning_tokens, images, charged)
-      SELECT coalesce(q.account, ''), q.day, q.endpoint, q.model, count(*), count(*) FILTER (WHERE q.failed),
-        sum(q.input)::bigint, sum(q.cached)::bigint, sum(q.output)::bigint, sum(q.reasoning)::bigint, sum(q.images)::bigint,
-        sum(least(q.cost, q.held))::bigint
-      FROM unnest(d_account, d_day, d_endpoint, d_model, q_failed, q_input, q_cached, q_output, q_reasoning, q_images, d_cost,
-          d_held) AS q (account, day, endpoint, model, failed, input, cached, output, reasoning, images, cost, held)
-      WHERE q.held IS NOT NULL
-      GROUP BY GROUPING SETS ((q.account, q.day, q.endpoint, q.model), (q.day, q.endpoint, q.model))
+      SELECT coalesce(q.account, ''), q.day, o.endpoint, o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
+        sum(q_input[q.place])::bigint, sum(q_cached[q.place])::bigint, sum(q_output[q.place])::bigint,
+        sum(q_reasoning[q.place])::bigint, sum(q_images[q.place])::bigint, sum(least(q.cost, q.held))::bigint
+      FROM unnest(d_place, d_account, d_day, d_route, d_cost, d_held) AS q (place, account, day, route, cost, held)
+      JOIN route o ON o.id = q.route
+      GROUP BY GROUPING SETS ((q.account, q.day, o.endpoint, o.model), (q.day, o.endpoint, o.model))
       ORDER BY 1, 2, 3, 4
       ON CONFLICT (account_id, day, endpoint, model) DO UPDATE SET
         requests = u.requests + excluded.requests, failures = u.failures + excluded.failures,
@@ -108,26 +112,67 @@ BEGIN
         reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, images = u.images + excluded.images,
         charged = u.charged + excluded.charged;
 
-    SELECT json_agg(json_build_array(q.id, q.state, least(q.cost, q.held), q.held, q.overrun, coalesce(v_available,
-        (SELECT ${available('a', 'v_month', 'p_max_balance')} FROM account a WHERE a.id = q.account)), q.model,
-        greatest(q.cost - q.held, 0)))
-      INTO v_closed
-      FROM unnest(q_id, q_state, d_account, d_held, d_cost, d_overrun, d_model)
-        AS q (id, state, account, held, cost, overrun, model)
-      WHERE q.held IS NOT NULL;
+    INSERT INTO backend_day AS u (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
+      SELECT q.day, coalesce(b.name, ''), o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
+        sum(least(q.cost, q.held))::bigint, ${durationCounts('q_duration_ms[q.place]')}
+      FROM unnest(d_place, d_day, d_route, d_cost, d_held) AS q (place, day, route, cost, held)
+      JOIN route o ON o.id = q.route LEFT JOIN backend b ON b.id = q_backend[q.place]
+      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+      ON CONFLICT (day, backend, model) DO UPDATE SET
+        requests = u.requests + excluded.requests, failures = u.failures + excluded.failures,
+        charged = u.charged + excluded.charged,
+        ${DURATION_COLUMNS.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')};
   END IF;
 
   IF v_holds < cardinality(q_id) THEN
-    SELECT json_agg(one) INTO v_closed FROM (
-      SELECT one FROM json_array_elements(v_closed) AS one
-      UNION ALL
-      SELECT json_build_array(r.id, r.state, r.charged, r.held, r.overrun,
-          ${available('a', 'v_month', 'p_max_balance')}, r.model, 0)
-        FROM unnest(q_id, d_held) AS q (id, held), request r, account a
-        WHERE q.held IS NULL AND r.id = q.id AND a.id = r.account_id) AS every;
+    SELECT array_agg(q.place)::text, array_agg(r.state)::text, array_agg(r.charged)::text, array_agg(r.held)::text,
+        array_agg(r.overrun)::text, array_agg(${available('a', 'v_month', 'p_max_balance')})::text
+      INTO earlier, earlier_states, earlier_charged, earlier_held, earlier_overruns, earlier_available
+      FROM unnest(q_id) WITH ORDINALITY AS q (id, place) JOIN receipt r ON r.id = q.id JOIN account a ON a.id = r.account_id
+      WHERE q.place <> ALL (coalesce(d_place, '{}'));
   END IF;
-  RETURN coalesce(v_closed, '[]');
+  places := d_place::text;
+  held := d_held::text;
+  costs := d_cost::text;
+  overruns := d_overrun::text;
 END $$`);
+
+/** Deletes the holds and writes their receipts; `v_found` says whether one of them used more than it held. */
+function writeReceipts(overrun: string): string {
+  return `WITH gone AS (
+        DELETE FROM hold h USING ${REQUESTS}, price p WHERE h.id = q.id AND p.id = h.price
+        RETURNING q.*, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream,
+          h.client, ${COST} AS cost),
+      priced AS MATERIALIZED (SELECT *, ${overrun} AS overrun FROM gone),
+      written AS (
+        INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
+          input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
+          duration_ms, state, outcome, source, stream, late, client, detail)
+        SELECT id, account_id, held, least(cost, held), overrun, created_at, v_now, node, price, route, backend,
+          input, cached, output, reasoning, images, output_cap, choices, first_byte_ms, duration_ms, state, outcome, source,
+          stream, CASE WHEN v_now - arrived BETWEEN 0 AND p_prompt_ms THEN 0 ELSE 1 END, client, detail
+        FROM priced)
+      SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
+          array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${dayOf('created_at')} END),
+          array_agg(route), count(*), sum(held), sum(least(cost, held)), coalesce(bool_or(cost > held), false),
+          min(account_id), max(account_id)
+        INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, v_holds, v_held, v_charged, v_found, v_account,
+          v_last_account
+        FROM priced;`;
+}
+
+/** How many of a group took up to each bound, and how many longer. */
+function durationCounts(duration: string): string {
+  return DURATION_COLUMNS.map((_, bucket) => {
+    const above = `${duration} > ${DURATION_BOUNDS_MS[bucket - 1] ?? -1}`;
+    const bound = DURATION_BOUNDS_MS[bucket];
+    return `count(*) FILTER (WHERE ${bound === undefined ? above : `${above} AND ${duration} <= ${bound}`})`;
+  }).join(', ');
+}
+
+function outs(results: string): string {
+  return results.trim().replaceAll(/(\w+) text/g, 'OUT $1 text');
+}
 
 /**
  * Closes holds, and answers when that is safe on disk. The commit itself does not wait for the disk: all nodes wait for
@@ -136,41 +181,55 @@ END $$`);
  * could not commit, so it has none; what needs them is the function that it calls.
  */
 export const LEDGER_CLOSE = storedFunction(`
-CREATE PROCEDURE ledger_close(${PARAMETERS}, OUT closed json) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE ledger_close(${PARAMETERS}, ${outs(RESULTS)}) LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
-  closed := ${LEDGER_CLOSE_HOLDS.name}(${PARAMETERS.replaceAll(/ (text|bigint|boolean)(\[\])?/g, '')});
+  SELECT * INTO ${names(RESULTS)}
+    FROM ${LEDGER_CLOSE_HOLDS.name}(${names(PARAMETERS)});
   COMMIT;
   PERFORM pg_logical_emit_message(true, 'tollgate', '');
 END $$`);
 
+/** How many results there are: the call of a procedure has a place for each. */
+export const CLOSE_RESULTS = RESULTS.split(',').length;
+
+function names(parameters: string): string {
+  return parameters.replaceAll(/ (text|bigint|boolean)(\[\])?/g, '');
+}
+
+const EXPIRED = STATE_CODES.expired;
+
 /** Closes holds whose lease ran out. One that is being renewed or closed at this moment is somebody's: it is skipped. */
 export const LEDGER_EXPIRE = storedFunction(`
 CREATE FUNCTION ledger_expire(
-  p_offset_us bigint, p_max_balance bigint, p_max_cost bigint, p_overrun_account text, p_overrun_ceiling bigint,
-  p_most bigint
-) RETURNS json LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
+  p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
+  p_most bigint, OUT ids text, ${outs(RESULTS)}
+) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
-  v_closed json;
+  v_ids text[]; v_states bigint[]; v_input bigint[]; v_cached bigint[]; v_output bigint[]; v_reasoning bigint[];
+  v_images bigint[]; v_sources bigint[]; v_durations bigint[]; v_count int;
 BEGIN
   WITH overdue AS MATERIALIZED (
-    SELECT r.id, r.input_tokens, r.cached_tokens, r.output_tokens, r.reasoning_tokens, r.images, r.created_at,
-      r.input_tokens + r.cached_tokens + r.output_tokens + r.reasoning_tokens + r.images > 0 AS delivered
-    FROM request r WHERE r.state = 'pending' AND r.lease_until < v_now
-    ORDER BY r.lease_until LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED),
-  batch AS (
-    SELECT array_agg(id) AS ids, array_agg(CASE WHEN delivered THEN 'expired' ELSE 'void' END) AS states,
-      array_agg(true) AS failed, array_agg(input_tokens) AS input, array_agg(cached_tokens) AS cached,
-      array_agg(output_tokens) AS output, array_agg(reasoning_tokens) AS reasoning, array_agg(images) AS images,
-      array_agg(CASE WHEN delivered THEN 'counted' END) AS sources, array_agg('expired'::text) AS outcomes,
-      array_agg(greatest(0, v_now - created_at)) AS durations
-    FROM (SELECT * FROM overdue ORDER BY id) AS ordered)
-  SELECT ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_max_cost, p_overrun_account, p_overrun_ceiling, ids, states,
-      failed, input, cached, output, reasoning, images, sources, outcomes, '{}', '{}', '{}', '{}', '{}', durations)
-    INTO v_closed FROM batch WHERE ids IS NOT NULL;
-  RETURN coalesce(v_closed, '[]');
+    SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at,
+      h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0 AS delivered
+    FROM hold h WHERE h.lease_until < v_now
+    ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
+  SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
+      array_agg(cached_tokens), array_agg(output_tokens), array_agg(reasoning_tokens), array_agg(images),
+      array_agg(CASE WHEN delivered THEN ${SOURCE_CODES.counted} END),
+      array_agg(least(greatest(0, v_now - created_at), 2147483647))
+    INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations
+    FROM (SELECT * FROM overdue ORDER BY id) AS ordered;
+  v_count := cardinality(v_ids);
+  IF v_count IS NULL THEN RETURN; END IF;
+  SELECT * INTO ${names(RESULTS)}
+    FROM ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_overrun_account, p_overrun_ceiling, p_prompt_ms, v_ids,
+      array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
+      v_reasoning, v_images, v_sources,
+      array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}');
+  ids := array_to_string(v_ids, ',');
 END $$`);
 
 /** Longer leases for running requests, and how far their meters have come; a meter that makes no sense is not believed. */
@@ -182,40 +241,50 @@ CREATE FUNCTION ledger_renew(
 DECLARE
   v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
 BEGIN
-  PERFORM 1 FROM request r WHERE r.id = ANY (q_id) AND r.state = 'pending' ORDER BY r.id FOR NO KEY UPDATE;
-  UPDATE request r SET lease_until = v_until,
+  PERFORM 1 FROM hold r WHERE r.id = ANY (q_id) ORDER BY r.id FOR NO KEY UPDATE;
+  UPDATE hold r SET lease_until = v_until,
       input_tokens = CASE WHEN q_believed[n] THEN q_input[n] ELSE r.input_tokens END,
       cached_tokens = CASE WHEN q_believed[n] THEN q_cached[n] ELSE r.cached_tokens END,
       output_tokens = CASE WHEN q_believed[n] THEN q_output[n] ELSE r.output_tokens END,
       reasoning_tokens = CASE WHEN q_believed[n] THEN q_reasoning[n] ELSE r.reasoning_tokens END,
       images = CASE WHEN q_believed[n] THEN q_images[n] ELSE r.images END
     FROM generate_subscripts(q_id, 1) AS n
-    WHERE r.id = q_id[n] AND r.state = 'pending';
+    WHERE r.id = q_id[n];
 END $$`);
 
 /**
  * Writes holds again that a crash of the database lost while their requests ran on. They hold what they did, or as much
- * of it as the account has left by now: the rest of what they cost is then the operator's loss, and booked as such.
+ * of it as the account has left by now: the rest of what they cost is then the operator's loss, and booked as such. A hold
+ * is lost when there is neither hold nor receipt. Once the hold is written nobody else can close it, so the receipt is looked
+ * for after that. Nothing is taken by its number here: what the database lost may include numbers.
  */
 export const LEDGER_RESTORE = storedFunction(`
 CREATE FUNCTION ledger_restore(
-  p_node text, p_lease_ms bigint, q_id text[], q_account text[], q_held bigint[], q_kind text[], q_endpoint text[],
-  q_model text[], q_price text[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
+  p_lease_ms bigint, p_value text[], p_input bigint[], p_cached bigint[], p_output bigint[], p_image bigint[], o_kind text[],
+  o_endpoint text[], o_model text[], b_name text[], n_name text[], q_id text[], q_account text[], q_held bigint[],
+  q_price bigint[], q_route bigint[], q_input bigint[], q_output bigint[], q_choices bigint[], q_stream bigint[],
   q_client text[], q_created bigint[]
 ) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
-  v_held bigint; n bigint;
+  v_numbers record; v_held bigint; n bigint;
 BEGIN
+  SELECT * INTO v_numbers FROM ${LEDGER_NUMBERS.name}(p_value, p_input, p_cached, p_output, p_image, o_kind, o_endpoint, o_model,
+    b_name, n_name);
   FOR n IN SELECT place FROM unnest(q_account) WITH ORDINALITY AS q (account, place) ORDER BY account, place LOOP
     SELECT least(q_held[n], a.balance - a.held) INTO v_held FROM account a WHERE a.id = q_account[n] FOR NO KEY UPDATE;
     CONTINUE WHEN NOT FOUND;
-    INSERT INTO request (id, account_id, state, held, node, lease_until, kind, endpoint, model, price, input_ceiling,
-        output_cap, choices, stream, client, created_at)
-      VALUES (q_id[n], q_account[n], 'pending', v_held, p_node, q_created[n] + p_lease_ms, q_kind[n], q_endpoint[n],
-        q_model[n], q_price[n], q_input[n], q_output[n], q_choices[n], q_stream[n], q_client[n], q_created[n])
+    INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap, choices,
+        stream, client)
+      VALUES (q_id[n], q_account[n], v_held, q_created[n] + p_lease_ms, q_created[n], v_numbers.nodes[1],
+        v_numbers.prices[q_price[n]], v_numbers.routes[q_route[n]], q_input[n], q_output[n], q_choices[n], q_stream[n],
+        q_client[n])
       ON CONFLICT DO NOTHING;
     CONTINUE WHEN NOT FOUND;
-    UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
+    IF EXISTS (SELECT 1 FROM receipt r WHERE r.id = q_id[n]) THEN
+      DELETE FROM hold h WHERE h.id = q_id[n];
+    ELSE
+      UPDATE account SET held = held + v_held, open_holds = open_holds + 1 WHERE id = q_account[n];
+    END IF;
   END LOOP;
 END $$`);
 
@@ -226,7 +295,7 @@ END $$`);
 export const LEDGER_POST = storedFunction(`
 CREATE FUNCTION ledger_post(
   p_offset_us bigint, p_max_balance bigint, p_account text, p_kind text, p_amount bigint, p_once text, p_cause text,
-  p_actor text
+  p_actor text, p_request text
 ) RETURNS TABLE (entry_id bigint, balance bigint, held bigint) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 #variable_conflict use_column
 BEGIN
@@ -234,8 +303,8 @@ BEGIN
   IF NOT FOUND THEN RETURN; END IF;
   SELECT e.id INTO entry_id FROM entry e WHERE e.once = p_once;
   IF NOT FOUND AND balance + p_amount BETWEEN held AND p_max_balance THEN
-    INSERT INTO entry (account_id, kind, amount, once, cause, actor, created_at)
-      VALUES (p_account, p_kind, p_amount, p_once, p_cause, p_actor, (${nowUsSql('p_offset_us')}) / 1000)
+    INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at)
+      VALUES (p_account, p_kind, p_amount, p_request, p_once, p_cause, p_actor, (${nowUsSql('p_offset_us')}) / 1000)
       RETURNING id INTO entry_id;
     UPDATE account SET balance = balance + p_amount WHERE id = p_account RETURNING account.balance INTO balance;
   END IF;

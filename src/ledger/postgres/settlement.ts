@@ -1,12 +1,27 @@
 import { Fault } from '../../std/fault.ts';
-import type { RequestId } from '../../std/ids.ts';
+import { requestTime, type RequestId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
+import {
+  OUTCOME_CODES,
+  PROMPT_MS,
+  RECEIPT_STATES,
+  SOURCE_CODES,
+  STATE_CODES,
+} from '../../store/receipt-codes.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
-import { plainArray, textArray } from './batch.ts';
+import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
+import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
-import { LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { MAX_COST, NO_USAGE, type Usage } from '../price.ts';
-import { checkedUsage, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING } from '../decide.ts';
+import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
+import { NO_USAGE, type Usage } from '../price.ts';
+import {
+  checkedUsage,
+  detailText,
+  isFailure,
+  OVERRUN_ACCOUNT,
+  OVERRUN_CEILING,
+  storedMs,
+} from '../decide.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -26,7 +41,7 @@ export function voidOf(requestId: RequestId, ending: Ending): CloseRequest {
   return { requestId, state: 'void', usage: NO_USAGE, source: undefined, ending };
 }
 
-/** A hold as the database left it. */
+/** A request as the database left it. */
 export interface ClosedRow {
   readonly id: string;
   readonly state: HoldState;
@@ -34,78 +49,134 @@ export interface ClosedRow {
   readonly held: number;
   readonly overrun: number;
   readonly available: number;
-  readonly model: string;
-  /** What this call found used beyond the hold, before it was booked. */
+  /** What this call found used beyond the hold, before it was booked, and of which model. */
   readonly excess: number;
+  readonly model: string;
 }
 
-const PARAMETERS = 21;
+const PARAMETERS = 20;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
   name: LEDGER_CLOSE.name,
-  text: `CALL ${LEDGER_CLOSE.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')}, NULL)`,
+  text: `CALL ${LEDGER_CLOSE.name}(${[
+    ...Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`),
+    ...Array.from({ length: CLOSE_RESULTS }, () => 'NULL'),
+  ].join(', ')})`,
 };
 
 export const EXPIRE: Statement = {
   name: LEDGER_EXPIRE.name,
-  text: `SELECT ${LEDGER_EXPIRE.name}($1, $2, $3, $4, $5, $6) AS closed`,
+  text: `SELECT * FROM ${LEDGER_EXPIRE.name}($1, $2, $3, $4, $5, $6)`,
 };
 
-/** What both of them answer. */
+/** What both of them answer: arrays as text; see `ledger_close_holds`. */
 export interface ClosedAnswer {
-  readonly closed: readonly (readonly [
-    id: string,
-    state: HoldState,
-    charged: number,
-    held: number,
-    overrun: number,
-    available: number,
-    model: string,
-    excess: number,
-  ])[];
+  readonly places: string | null;
+  readonly held: string | null;
+  readonly costs: string | null;
+  readonly overruns: string | null;
+  readonly available: string | null;
+  readonly models: string | null;
+  readonly earlier: string | null;
+  readonly earlier_states: string | null;
+  readonly earlier_charged: string | null;
+  readonly earlier_held: string | null;
+  readonly earlier_overruns: string | null;
+  readonly earlier_available: string | null;
 }
 
-export function closedRows([answer]: readonly ClosedAnswer[]): ClosedRow[] {
-  return (answer?.closed ?? []).map(([id, state, charged, held, overrun, available, model, excess]) => ({
-    id,
-    state,
-    charged,
-    held,
-    overrun,
-    available,
-    model,
-    excess,
+/** Those that were closed by this call in `state`, and those that had been. An id without a row never was a request. */
+export function closedRows(
+  answer: ClosedAnswer | undefined,
+  ids: readonly string[],
+  state: (place: number) => HoldState,
+): ClosedRow[] {
+  return answer ? [...closedNow(answer, ids, state), ...closedEarlier(answer, ids)] : [];
+}
+
+function closedNow(
+  answer: ClosedAnswer,
+  ids: readonly string[],
+  state: (place: number) => HoldState,
+): ClosedRow[] {
+  const held = numbersIn(answer.held);
+  const costs = numbersIn(answer.costs);
+  const overruns = numbersIn(answer.overruns);
+  const available = numbersIn(answer.available);
+  const models = textsIn(answer.models);
+  return numbersIn(answer.places).map((place, n) => {
+    const [cost = 0, holds = 0] = [costs[n], held[n]];
+    return {
+      id: ids[place - 1] ?? '',
+      state: state(place - 1),
+      charged: Math.min(cost, holds),
+      held: holds,
+      overrun: overruns[n] ?? 0,
+      available: available[n] ?? 0,
+      excess: Math.max(0, cost - holds),
+      model: models[n] ?? '',
+    };
+  });
+}
+
+function closedEarlier(answer: ClosedAnswer, ids: readonly string[]): ClosedRow[] {
+  const states = numbersIn(answer.earlier_states);
+  const charged = numbersIn(answer.earlier_charged);
+  const held = numbersIn(answer.earlier_held);
+  const overruns = numbersIn(answer.earlier_overruns);
+  const available = numbersIn(answer.earlier_available);
+  return numbersIn(answer.earlier).map((place, n) => ({
+    id: ids[place - 1] ?? '',
+    state: RECEIPT_STATES[(states[n] ?? 0) - 1] ?? 'void',
+    charged: charged[n] ?? 0,
+    held: held[n] ?? 0,
+    overrun: overruns[n] ?? 0,
+    available: available[n] ?? 0,
+    excess: 0,
+    model: '',
   }));
+}
+
+export interface ExpiredAnswer extends ClosedAnswer {
+  /** Separated by commas. */
+  readonly ids: string | null;
+}
+
+export function expiredRows(answer: ExpiredAnswer | undefined): ClosedRow[] {
+  return closedRows(answer, answer?.ids?.split(',') ?? [], () => 'expired');
 }
 
 /**
  * Of several that close one hold in a batch only the first is sent; the others hear the same. In the order of their ids,
  * in which the database locks them.
  */
-export function closeValues(closes: readonly CloseRequest[], offsetUs: number): unknown[] {
+export function firstOfEach(closes: readonly CloseRequest[]): CloseRequest[] {
   const byId = new Map(closes.toReversed().map((closing) => [closing.requestId, closing]));
-  const first = [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
-  const usage = (count: keyof Usage) => plainArray(first.map((closing) => closing.usage[count]));
-  const endings = first.map((closing) => closing.ending);
+  return [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
+}
+
+/** The arguments of {@link CLOSE} for requests in that order. */
+export function closeValues(closes: readonly CloseRequest[], numbers: Numbers, offsetUs: number): unknown[] {
+  const usage = (count: keyof Usage) => plainArray(closes.map((closing) => closing.usage[count]));
+  const endings = closes.map((closing) => closing.ending);
   return [
     ...moneyRules(offsetUs),
-    textArray(first.map((closing) => closing.requestId)),
-    textArray(first.map((closing) => closing.state)),
+    textArray(closes.map(({ requestId }) => requestId)),
+    plainArray(closes.map(({ requestId }) => requestTime(requestId))),
+    plainArray(closes.map(({ state }) => STATE_CODES[state])),
     plainArray(endings.map(({ outcome }) => isFailure(outcome))),
     usage('input'),
     usage('cached'),
     usage('output'),
     usage('reasoning'),
     usage('images'),
-    textArray(first.map((closing) => closing.source)),
-    textArray(endings.map(({ outcome }) => outcome)),
-    textArray(endings.map(({ errorCode }) => errorCode)),
-    textArray(endings.map(({ finishReason }) => finishReason)),
-    textArray(endings.map(({ upstream }) => upstream)),
-    textArray(endings.map(({ attempts }) => (attempts.length === 0 ? null : JSON.stringify(attempts)))),
-    plainArray(endings.map(({ firstByteMs }) => whole(firstByteMs))),
-    plainArray(endings.map(({ durationMs }) => whole(durationMs))),
+    plainArray(closes.map(({ source }) => source && SOURCE_CODES[source])),
+    plainArray(endings.map(({ outcome }) => OUTCOME_CODES[outcome])),
+    plainArray(endings.map(({ upstream }) => (upstream === undefined ? null : numbers.backend(upstream)))),
+    plainArray(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
+    plainArray(endings.map(({ durationMs }) => storedMs(durationMs))),
+    textArray(endings.map(detailText)),
   ];
 }
 
@@ -115,12 +186,7 @@ export function expireValues(most: number, offsetUs: number): unknown[] {
 
 /** The first arguments of both functions. */
 function moneyRules(offsetUs: number): unknown[] {
-  return [offsetUs, MAX_BALANCE, MAX_COST, OVERRUN_ACCOUNT, OVERRUN_CEILING];
-}
-
-/** Times are whole milliseconds in the books, however they were measured. */
-function whole(ms: number | undefined): number | undefined {
-  return ms === undefined ? undefined : Math.round(ms);
+  return [offsetUs, MAX_BALANCE, OVERRUN_ACCOUNT, OVERRUN_CEILING, PROMPT_MS];
 }
 
 export function settledOf(row: ClosedRow | undefined, requestId: RequestId): Settled | Fault {

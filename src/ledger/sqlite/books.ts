@@ -1,9 +1,10 @@
 import { dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
+import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { LedgerAccount, isFailure } from '../decide.ts';
+import { isFailure, LedgerAccount } from '../decide.ts';
 import type { Caller, Outcome } from '../port.ts';
-import type { Usage } from '../price.ts';
+import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
 
 /**
@@ -14,16 +15,13 @@ export class Books {
   readonly statements: Statements;
   readonly nowMs: number;
   readonly month: number;
-  readonly #known: KnownAccounts;
+  readonly #known: KnownBooks;
   readonly #changed = new Set<LedgerAccount>();
-  /** By account: a batch has few models for each, and no key has to be put together to find the right one. */
-  readonly #sums = new Map<string, Sum[]>();
-  #day = 0;
-  #dayFrom = Number.POSITIVE_INFINITY;
+  readonly sums = new DaySums();
   /** What to tell the operator once this is committed. */
   readonly alarms: Readonly<Record<string, unknown>>[] = [];
 
-  constructor(statements: Statements, nowMs: number, known = new KnownAccounts()) {
+  constructor(statements: Statements, nowMs: number, known = new KnownBooks(statements)) {
     this.statements = statements;
     this.nowMs = nowMs;
     this.month = monthOf(nowMs);
@@ -63,17 +61,13 @@ export class Books {
     this.#changed.add(account);
   }
 
-  /** Counts a closed request in the sums of its day, for its account and for all accounts together. */
-  countUsage(request: ClosedRequest): void {
-    const day = this.#dayOf(request.createdAt);
-    this.#sum(request.accountId, day, request).add(request);
-    this.#sum(EVERYBODY, day, request).add(request);
+  get numbers(): KnownNumbers {
+    return this.#known.numbers;
   }
 
   write(): void {
     for (const account of this.#changed) this.#writeAccount(account);
-    for (const sums of this.#sums.values())
-      for (const sum of sums) this.statements.addUsage.run(...sum.values());
+    this.sums.write(this.statements);
   }
 
   /** A row may be met by its token and by its id; it is one account all the same. */
@@ -99,6 +93,133 @@ export class Books {
       account.id,
     );
   }
+}
+
+/**
+ * Accounts and open holds as the last transaction left them. They stay true for the next one only while nobody else has written to the
+ * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
+ */
+export class KnownBooks {
+  readonly byId = new Map<string, LedgerAccount>();
+  readonly byToken = new Map<string, LedgerAccount>();
+  readonly holds = new Map<string, HoldRow>();
+  readonly numbers: KnownNumbers;
+  #version = -1;
+  #month = 0;
+
+  constructor(statements: Statements) {
+    this.numbers = new KnownNumbers(statements);
+  }
+
+  /** To be called with the write lock held. */
+  keepIf(version: number, month: number): void {
+    if (version !== this.#version || month !== this.#month || this.byToken.size > MAX_KNOWN) this.#clear();
+    this.#version = version;
+    this.#month = month;
+  }
+
+  /** After a transaction that was rolled back: what it changed here did not happen. */
+  forget(): void {
+    this.#clear();
+    this.numbers.forget();
+  }
+
+  #clear(): void {
+    this.byId.clear();
+    this.byToken.clear();
+    this.holds.clear();
+  }
+}
+
+const MAX_KNOWN = 5_000;
+
+/**
+ * The numbers of values that repeat in every request. A number is given in the transaction that first uses it, so that
+ * both reach the disk or neither does. They never change, so nothing that others write makes them stale; but a transaction
+ * that was rolled back has given none, and then all of them are forgotten.
+ */
+class KnownNumbers {
+  readonly #statements: Statements;
+  readonly #prices = new Map<string, number>();
+  readonly #routes = new Map<string, Map<string, number>>();
+  readonly #backends = new Map<string, number>();
+  readonly #nodes = new Map<string, number>();
+
+  constructor(statements: Statements) {
+    this.#statements = statements;
+  }
+
+  price(price: Price): number {
+    const { findPrice, addPrice } = this.#statements;
+    const text = priceToText(price);
+    return remembered(this.#prices, text, () => {
+      const tokens = price.kind === 'tokens' ? price : NO_TOKENS;
+      const image = price.kind === 'images' ? price.image : 0;
+      return (
+        findPrice.get(text) ?? addPrice.get(text, tokens.input, tokens.cachedInput, tokens.output, image)
+      );
+    });
+  }
+
+  route(kind: string, endpoint: string, model: string): number {
+    const { findRoute, addRoute } = this.#statements;
+    let models = this.#routes.get(endpoint);
+    if (!models || models.size >= MAX_NUMBERS) this.#routes.set(endpoint, (models = new Map()));
+    return remembered(
+      models,
+      `${kind} ${model}`,
+      () => findRoute.get(endpoint, model, kind) ?? addRoute.get(kind, endpoint, model),
+    );
+  }
+
+  backend(name: string): number {
+    const { findBackend, addBackend } = this.#statements;
+    return remembered(this.#backends, name, () => findBackend.get(name) ?? addBackend.get(name));
+  }
+
+  node(name: string): number {
+    const { findNode, addNode } = this.#statements;
+    return remembered(this.#nodes, name, () => findNode.get(name) ?? addNode.get(name));
+  }
+
+  forget(): void {
+    for (const known of [this.#prices, this.#routes, this.#backends, this.#nodes]) known.clear();
+  }
+}
+
+const MAX_NUMBERS = 1_000;
+const NO_TOKENS = { input: 0, cachedInput: 0, output: 0 };
+
+function remembered(known: Map<string, number>, key: string, find: () => { id: number } | null): number {
+  const number = known.get(key);
+  if (number !== undefined) return number;
+  const found = find();
+  if (!found) throw new Error(`no number was given to '${key}'`);
+  if (known.size >= MAX_NUMBERS) known.clear();
+  known.set(key, found.id);
+  return found.id;
+}
+
+/** The sums of the day that one transaction changes, gathered so that each row is written once. */
+class DaySums {
+  /** By account: a batch has few models for each, and no key has to be put together to find the right one. */
+  readonly #sums = new Map<string, Sum[]>();
+  readonly #backends: BackendSum[] = [];
+  #day = 0;
+  #dayFrom = Number.POSITIVE_INFINITY;
+
+  /** Counts a closed request for its account and for all accounts together. */
+  add(request: ClosedRequest): void {
+    const day = this.#dayOf(request.createdAt);
+    this.#sum(request.accountId, day, request).add(request);
+    this.#sum(EVERYBODY, day, request).add(request);
+    this.#backendSum(day, request).add(request);
+  }
+
+  write({ addUsage, addBackendDay }: Statements): void {
+    for (const sum of this.#backends) addBackendDay.run(...sum.values());
+    for (const sums of this.#sums.values()) for (const sum of sums) addUsage.run(...sum.values());
+  }
 
   #sum(account: string, day: number, { endpoint, model }: ClosedRequest): Sum {
     let sums = this.#sums.get(account);
@@ -106,6 +227,13 @@ export class Books {
     for (const sum of sums) if (sum.isFor(day, endpoint, model)) return sum;
     const sum = new Sum([account, day, endpoint, model]);
     sums.push(sum);
+    return sum;
+  }
+
+  #backendSum(day: number, { backend = NO_BACKEND, model }: ClosedRequest): BackendSum {
+    for (const sum of this.#backends) if (sum.isFor(day, backend, model)) return sum;
+    const sum = new BackendSum([day, backend, model]);
+    this.#backends.push(sum);
     return sum;
   }
 
@@ -119,38 +247,13 @@ export class Books {
   }
 }
 
-/**
- * Accounts and open holds as the last transaction left them. They stay true for the next one only while nobody else has written to the
- * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
- */
-export class KnownAccounts {
-  readonly byId = new Map<string, LedgerAccount>();
-  readonly byToken = new Map<string, LedgerAccount>();
-  readonly holds = new Map<string, HoldRow>();
-  #version = -1;
-  #month = 0;
-
-  /** To be called with the write lock held. */
-  keepIf(version: number, month: number): void {
-    if (version !== this.#version || month !== this.#month || this.byToken.size > MAX_KNOWN) this.forget();
-    this.#version = version;
-    this.#month = month;
-  }
-
-  forget(): void {
-    this.byId.clear();
-    this.byToken.clear();
-    this.holds.clear();
-  }
-}
-
-const MAX_KNOWN = 5_000;
-
-export interface ClosedRequest {
+interface ClosedRequest {
   readonly accountId: string;
   readonly endpoint: string;
   readonly model: string;
+  readonly backend: string | undefined;
   readonly createdAt: number;
+  readonly durationMs: number;
   readonly outcome: Outcome;
   readonly usage: Usage;
   readonly charged: NanoUsd;
@@ -162,6 +265,37 @@ type SumKey = readonly [string, number, string, string];
 const DAY_MS = 86_400_000;
 /** The account under which the sums of all accounts together are kept. */
 const EVERYBODY = '';
+const NO_BACKEND = '';
+
+/** One row of `backend_day`. */
+class BackendSum {
+  readonly #key: readonly [day: number, backend: string, model: string];
+  #requests = 0;
+  #failures = 0;
+  #charged = 0;
+  readonly #durations: number[] = DURATION_COLUMNS.map(() => 0);
+
+  constructor(key: readonly [day: number, backend: string, model: string]) {
+    this.#key = key;
+  }
+
+  isFor(day: number, backend: string, model: string): boolean {
+    return this.#key[0] === day && this.#key[1] === backend && this.#key[2] === model;
+  }
+
+  add({ outcome, charged, durationMs }: ClosedRequest): void {
+    this.#requests++;
+    if (isFailure(outcome)) this.#failures++;
+    this.#charged += charged;
+    let bucket = 0;
+    while (durationMs > (DURATION_BOUNDS_MS[bucket] ?? Number.POSITIVE_INFINITY)) bucket++;
+    this.#durations[bucket] = (this.#durations[bucket] ?? 0) + 1;
+  }
+
+  values(): (string | number)[] {
+    return [...this.#key, this.#requests, this.#failures, this.#charged, ...this.#durations];
+  }
+}
 
 class Sum {
   readonly #key: SumKey;

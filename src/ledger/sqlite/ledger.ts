@@ -2,28 +2,34 @@ import type { Database } from 'bun:sqlite';
 import type { Clock } from '../../std/clock.ts';
 import { asFault, storeUnavailable } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
+import { addNano, ZERO } from '../../std/money.ts';
 import type { Log } from '../../std/log.ts';
 import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
-import type {
-  Admission,
-  AdmissionRequest,
-  Caller,
-  Ending,
-  Ledger,
-  NewEntry,
-  Progress,
-  Redeemed,
-  Redemption,
-  Settled,
-  Settlement,
-  AccountSnapshot,
-  Verification,
+import { availableOf, decide, type LedgerAccount } from '../decide.ts';
+import {
+  MAX_CLIENT,
+  type AccountSnapshot,
+  type Admission,
+  type AdmissionRequest,
+  type Caller,
+  type Ending,
+  type Ledger,
+  type NewEntry,
+  type Progress,
+  type Redeemed,
+  type Redemption,
+  type Settled,
+  type Settlement,
+  type Verification,
 } from '../port.ts';
-import { Books, KnownAccounts } from './books.ts';
+import { Books, KnownBooks } from './books.ts';
 import type { Lease } from '../lease.ts';
-import { admitRequest, expireHold, post, redeem, renew, settle, voidHold } from './operations.ts';
+import { priceToText } from '../price.ts';
+import { post, redeem } from './posting.ts';
+import { snapshotOf } from './queries.ts';
+import { expireHold, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { verifyBooks } from '../verify-checks.ts';
 
@@ -36,7 +42,7 @@ export class SqliteLedger implements Ledger {
   readonly #lease: Lease;
   readonly #database: Database;
   readonly #statements: Statements;
-  readonly #known = new KnownAccounts();
+  readonly #known: KnownBooks;
   readonly #commits: GroupCommit<Books>;
 
   constructor(options: SqliteLedgerOptions) {
@@ -46,6 +52,7 @@ export class SqliteLedger implements Ledger {
     // The ledger has read the account of every row it writes; checking again would cost a look-up per row.
     this.#database.run('PRAGMA foreign_keys = OFF');
     this.#statements = prepareStatements(this.#database);
+    this.#known = new KnownBooks(this.#statements);
     this.#commits = new GroupCommit(this.#transactions(), options.log);
   }
 
@@ -87,7 +94,7 @@ export class SqliteLedger implements Ledger {
 
   identify(caller: Caller): Promise<AccountSnapshot | undefined> {
     try {
-      return Promise.resolve(this.#snapshot(caller));
+      return Promise.resolve(snapshotOf(new Books(this.#statements, this.#options.clock.now()), caller));
     } catch (error) {
       return Promise.reject(isStoreFailure(error) ? storeUnavailable(error) : asFault(error));
     }
@@ -102,10 +109,10 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Reads all the books, on the side: requests are served meanwhile. */
-  async verify(): Promise<Verification> {
+  async verify({ full = false } = {}): Promise<Verification> {
     const { background } = this.#options.backend;
     try {
-      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now());
+      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now(), full);
     } catch (error) {
       throw storeUnavailable(error);
     }
@@ -127,29 +134,6 @@ export class SqliteLedger implements Ledger {
       closed += found;
       if (found < EXPIRE_TOGETHER) return closed;
     }
-  }
-
-  #snapshot(caller: Caller): AccountSnapshot | undefined {
-    const books = new Books(this.#statements, this.#options.clock.now());
-    const account = books.caller(caller);
-    if (!account?.active) return undefined;
-    const { row } = account;
-    return {
-      accountId: account.id,
-      email: row.email,
-      balance: account.balance,
-      held: account.held,
-      openHolds: account.openHolds,
-      monthSpent: account.monthSpent,
-      monthlyLimit: account.monthlyLimit,
-      limits: {
-        chatPerMinute: row.chat_per_minute ?? undefined,
-        imagesPerMinute: row.images_per_minute ?? undefined,
-        concurrent: row.concurrent ?? undefined,
-      },
-      arrivals: account.arrivals,
-      now: books.nowMs,
-    };
   }
 
   #books(): Books {
@@ -214,4 +198,88 @@ function ranUnlessBusy(begin: () => void): boolean {
     if (isBusy(error)) return false;
     throw error;
   }
+}
+
+/** One admission inside a batch's transaction. */
+function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Admission {
+  const account = books.caller(request.caller);
+  if (!account?.active) return NOBODY;
+  const state = account.stateFor(request);
+  const decision = decide(state, request, books.nowMs * 1000);
+  if (decision.kind === 'refuse') {
+    const { reason, retryAfterMs, required, rate } = decision;
+    return { kind: 'refused', reason, retryAfterMs, required, rate, available: availableOf(account) };
+  }
+  insertHold(books, account, { request, lease, held: decision.hold, output: decision.output });
+  account.held = addNano(account.held, decision.hold);
+  account.openHolds++;
+  account.arrivals[request.rate] = decision.arrivalUs;
+  if (request.caller.kind === 'token') account.tokenUsedAt = books.nowMs;
+  books.touch(account);
+  return {
+    kind: 'admitted',
+    accountId: account.id,
+    held: decision.hold,
+    output: decision.output,
+    rate: decision.rate,
+    available: availableOf(account),
+  };
+}
+
+/** A disabled account gets the same answer as an unknown token. */
+const NOBODY: Admission = {
+  kind: 'refused',
+  reason: 'invalid_token',
+  retryAfterMs: undefined,
+  available: ZERO,
+  required: ZERO,
+  rate: undefined,
+};
+
+interface NewHold {
+  readonly request: AdmissionRequest;
+  readonly lease: Lease;
+  readonly held: number;
+  readonly output: number;
+}
+
+function insertHold(books: Books, account: LedgerAccount, { request, lease, held, output }: NewHold): void {
+  const { ceiling, endpoint, model, price } = request;
+  const hold = {
+    id: request.requestId,
+    account_id: account.id,
+    held,
+    created_at: books.nowMs,
+    node: books.numbers.node(lease.node),
+    price: books.numbers.price(price),
+    route: books.numbers.route(request.rate, endpoint, model),
+    output_cap: output,
+    choices: ceiling.kind === 'tokens' ? ceiling.choices : ceiling.images,
+    stream: request.stream ? 1 : 0,
+    client: request.client.slice(0, MAX_CLIENT),
+    input_tokens: 0,
+    cached_tokens: 0,
+    output_tokens: 0,
+    reasoning_tokens: 0,
+    images: 0,
+    price_text: priceToText(price),
+    endpoint,
+    model,
+  };
+  books.statements.insertHold.run(
+    hold.id,
+    hold.account_id,
+    held,
+    books.nowMs + lease.leaseMs,
+    hold.created_at,
+    hold.node,
+    hold.price,
+    hold.route,
+    ceiling.kind === 'tokens' ? ceiling.input : 0,
+    output,
+    hold.choices,
+    hold.stream,
+    hold.client,
+  );
+  books.rememberHold(hold);
 }

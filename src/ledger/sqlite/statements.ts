@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite';
-import type { AccountRow, RequestRow } from '../../store/schema.ts';
+import type { Selectable } from 'kysely';
+import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
+import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
 /** Every statement of the hot path, prepared once. They run inside the batch's transaction, on the ledger's connection. */
 export type Statements = ReturnType<typeof prepareStatements>;
@@ -16,29 +18,31 @@ export function prepareStatements(database: Database) {
       `UPDATE account SET balance = ?, held = ?, open_holds = ?, chat_arrival_us = ?, images_arrival_us = ?,
         month = ?, month_spent = ?, token_used_at = ? WHERE id = ?`,
     ),
-    insertRequest: database.prepare<void, Values>(
-      `INSERT INTO request (id, account_id, held, lease_until, kind, endpoint, model, price, input_ceiling, output_cap,
-        choices, stream, client, created_at, node, state)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending')`,
+    insertHold: database.prepare<void, Values>(
+      `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
+        choices, stream, client) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    hold: database.prepare<HoldRow, [string]>(`${SELECT_HOLD} WHERE id = ?`),
+    hold: database.prepare<HoldRow, [string]>(`${SELECT_HOLD} WHERE h.id = ?`),
     overdue: database.prepare<HoldRow, [number, number]>(
-      `${SELECT_HOLD} WHERE state = 'pending' AND lease_until < ? ORDER BY lease_until LIMIT ?`,
+      `${SELECT_HOLD} WHERE h.lease_until < ? ORDER BY h.lease_until LIMIT ?`,
     ),
     orphans: database.prepare<HoldRow, [string, number]>(
-      `${SELECT_HOLD} WHERE state = 'pending' AND node <> ? ORDER BY lease_until LIMIT ?`,
+      `${SELECT_HOLD} WHERE h.node IS NOT (SELECT id FROM node WHERE name = ?) ORDER BY h.lease_until LIMIT ?`,
     ),
-    closeRequest: database.prepare<void, Values>(
-      `UPDATE request SET state = ?, charged = ?, overrun = ?, finished_at = ?, first_byte_ms = ?, duration_ms = ?,
-        input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?, usage_source = ?,
-        outcome = ?, error_code = ?, finish_reason = ?, upstream = ?, attempts = ? WHERE id = ?`,
+    deleteHold: database.prepare<void, [string]>('DELETE FROM hold WHERE id = ?'),
+    insertReceipt: database.prepare<void, Values>(
+      `INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
+        input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
+        duration_ms, state, outcome, source, stream, late, client, detail)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    renewLease: database.prepare<void, [number, string]>(
-      `UPDATE request SET lease_until = ? WHERE id = ? AND state = 'pending'`,
+    receipt: database.prepare<ReceiptRow, [string]>(
+      'SELECT id, account_id, state, charged, held, overrun FROM receipt WHERE id = ?',
     ),
+    renewLease: database.prepare<void, [number, string]>('UPDATE hold SET lease_until = ? WHERE id = ?'),
     writeProgress: database.prepare<void, Values>(
-      `UPDATE request SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?
-       WHERE id = ? AND state = 'pending'`,
+      `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?
+       WHERE id = ?`,
     ),
     insertEntry: database.prepare<void, Values>(
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -50,6 +54,40 @@ export function prepareStatements(database: Database) {
     ),
     markRedeemed: database.prepare<void, [string, number, string]>(
       'UPDATE redeem_code SET redeemed_by = ?, redeemed_at = ? WHERE code_hash = ?',
+    ),
+    ...prepareNumbers(database),
+    ...prepareSums(database),
+  };
+}
+
+function prepareNumbers(database: Database) {
+  return {
+    findPrice: database.prepare<Numbered, [string]>('SELECT id FROM price WHERE value = ?'),
+    addPrice: database.prepare<Numbered, Values>(
+      'INSERT INTO price (value, input, cached_input, output, image) VALUES (?, ?, ?, ?, ?) RETURNING id',
+    ),
+    findRoute: database.prepare<Numbered, [string, string, string]>(
+      'SELECT id FROM route WHERE endpoint = ? AND model = ? AND kind = ?',
+    ),
+    addRoute: database.prepare<Numbered, Values>(
+      'INSERT INTO route (kind, endpoint, model) VALUES (?, ?, ?) RETURNING id',
+    ),
+    findBackend: database.prepare<Numbered, [string]>('SELECT id FROM backend WHERE name = ?'),
+    addBackend: database.prepare<Numbered, [string]>('INSERT INTO backend (name) VALUES (?) RETURNING id'),
+    findNode: database.prepare<Numbered, [string]>('SELECT id FROM node WHERE name = ?'),
+    addNode: database.prepare<Numbered, [string]>('INSERT INTO node (name) VALUES (?) RETURNING id'),
+  };
+}
+
+function prepareSums(database: Database) {
+  return {
+    addBackendDay: database.prepare<void, Values>(
+      `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ?, ${DURATION_COLUMNS.map(() => '?').join(', ')})
+       ON CONFLICT (day, backend, model) DO UPDATE SET
+        requests = requests + excluded.requests, failures = failures + excluded.failures,
+        charged = charged + excluded.charged,
+        ${DURATION_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(', ')}`,
     ),
     addUsage: database.prepare<void, Values>(
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
@@ -67,27 +105,26 @@ export function prepareStatements(database: Database) {
 
 type Values = (string | number | null)[];
 
-export type HoldRow = Pick<
-  RequestRow,
-  | 'id'
-  | 'account_id'
-  | 'state'
-  | 'held'
-  | 'charged'
-  | 'overrun'
-  | 'price'
-  | 'endpoint'
-  | 'model'
-  | 'created_at'
-  | 'input_tokens'
-  | 'cached_tokens'
-  | 'output_tokens'
-  | 'reasoning_tokens'
-  | 'images'
+interface Numbered {
+  id: number;
+}
+
+/** A hold with what its numbers stand for. */
+export interface HoldRow extends Omit<Selectable<HoldTable>, 'lease_until' | 'input_ceiling'> {
+  readonly price_text: string;
+  readonly endpoint: string;
+  readonly model: string;
+}
+
+export type ReceiptRow = Pick<
+  Selectable<ReceiptTable>,
+  'id' | 'account_id' | 'state' | 'charged' | 'held' | 'overrun'
 >;
 
 const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, open_holds, chat_arrival_us, images_arrival_us,
   chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at FROM account`;
 
-const SELECT_HOLD = `SELECT id, account_id, state, held, charged, overrun, price, endpoint, model, created_at,
-  input_tokens, cached_tokens, output_tokens, reasoning_tokens, images FROM request`;
+const SELECT_HOLD = `SELECT h.id, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices,
+  h.stream, h.client, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images,
+  p.value AS price_text, o.endpoint, o.model
+  FROM hold h JOIN price p ON p.id = h.price JOIN route o ON o.id = h.route`;

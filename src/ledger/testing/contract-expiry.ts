@@ -1,4 +1,5 @@
 import { expect } from 'bun:test';
+import { dayOf } from '../../std/calendar.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import {
@@ -20,6 +21,7 @@ export function expiryCases(check: ContractCheck): void {
   leaseCases(check);
   survivalCases(check);
   rollupCases(check);
+  backendCases(check);
 }
 
 function leaseCases(check: ContractCheck): void {
@@ -132,6 +134,50 @@ function rollupCases(check: ContractCheck): void {
     expect(sums).toEqual(expected);
     expect(new Set(sums.map((sum) => sum.day)).size).toBeGreaterThan(1);
   });
+}
+
+function backendCases(check: ContractCheck): void {
+  check(
+    'the sums of the day per backend and model count requests, failures, charges and how long they took',
+    async (harness) => {
+      const account = await addAccount(harness, 1_000_000);
+      const took = [0, 500, 501, 2_000, 9_999.6, 60_000, 60_001, 3_600_000];
+      await Promise.all(
+        took.map(async (durationMs) => {
+          const id = await hold(harness, chatAdmission(account));
+          await harness.ledger().settle(id, used({ output: 5 }, { durationMs, upstream: 'one' }));
+        }),
+      );
+      const [failed, unserved, other] = [
+        await hold(harness, chatAdmission(account)),
+        await hold(harness, chatAdmission(account)),
+        await hold(harness, chatAdmission(account, { model: 'n' })),
+      ];
+      await harness.ledger().void(failed, { ...FAILED, upstream: 'one' });
+      await harness.ledger().void(unserved, FAILED);
+      await harness.ledger().settle(other, used({ output: 1 }, { upstream: 'two', outcome: 'client_left' }));
+      const day = dayOf(await harness.now());
+      const rows = await harness.store.db.selectFrom('backend_day').selectAll().orderBy('backend').execute();
+      const none = { to_500ms: 0, to_2s: 0, to_10s: 0, to_60s: 0, longer: 0, cost: 0, day };
+      expect(rows).toEqual([
+        { ...none, backend: '', model: 'm', requests: 1, failures: 1, charged: 0, to_500ms: 1 },
+        {
+          ...none,
+          backend: 'one',
+          model: 'm',
+          requests: 9,
+          failures: 1,
+          charged: 80,
+          to_500ms: 3,
+          to_2s: 2,
+          to_10s: 1,
+          to_60s: 1,
+          longer: 2,
+        },
+        { ...none, backend: 'two', model: 'n', requests: 1, failures: 0, charged: 2, to_500ms: 1 },
+      ]);
+    },
+  );
 }
 
 async function expectedSums(harness: LedgerHarness) {

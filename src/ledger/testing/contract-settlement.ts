@@ -15,6 +15,7 @@ import {
   type LedgerHarness,
 } from './contract-harness.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
+import { attemptsOf } from '../receipt.ts';
 import { OVERRUN_ACCOUNT } from '../decide.ts';
 
 /** How a hold ends: posted or void, once. */
@@ -82,12 +83,9 @@ function chargeCases(check: ContractCheck): void {
         duration_ms: 5,
         error_code: null,
       });
-      expect(JSON.parse(row.attempts ?? '[]')).toMatchObject([
-        { upstream: 'a', reason: 'http_500' },
-        { result: 'served' },
-      ]);
+      expect(attemptsOf(row)).toMatchObject([{ upstream: 'a', reason: 'http_500' }, { result: 'served' }]);
       expect(await chargesOf(harness)).toMatchObject([
-        { account_id: account.id, amount: -92, request_id: id, cause: 'partner_chat/m' },
+        { id, account_id: account.id, charged: 92, endpoint: 'partner_chat', model: 'm' },
       ]);
     },
   );
@@ -224,5 +222,9 @@ function hostileCases(check: ContractCheck): void {
 }
 
 function chargesOf(harness: LedgerHarness) {
-  return harness.store.db.selectFrom('entry').selectAll().where('kind', '=', 'charge').execute();
+  return harness.store.db
+    .selectFrom('request')
+    .select(['id', 'account_id', 'charged', 'endpoint', 'model'])
+    .where('state', 'in', ['posted', 'expired'])
+    .execute();
 }

@@ -15,6 +15,7 @@ export interface SqliteHarness extends LedgerHarness {
 }
 
 const LEASE_MS = 120_000;
+const APPEND_ONLY = ['entry', 'receipt'];
 /** The middle of a month: an hour forward is the same month, 32 days forward the next. */
 const START_MS = Date.UTC(2030, 4, 15, 12);
 
@@ -65,8 +66,9 @@ function corrupt(backend: SqliteBackend, statement: string): void {
   database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('PRAGMA ignore_check_constraints = ON');
-  for (const verb of ['update', 'delete']) database.run(`DROP TRIGGER IF EXISTS entry_no_${verb}`);
-  database.run('DROP INDEX IF EXISTS entry_one_charge');
+  for (const verb of ['update', 'delete'])
+    for (const table of APPEND_ONLY) database.run(`DROP TRIGGER IF EXISTS ${table}_no_${verb}`);
+  database.run('DROP INDEX IF EXISTS entry_request');
   database.run(statement);
   database.close();
 }
@@ -77,12 +79,14 @@ function reset(backend: SqliteBackend): void {
   database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('BEGIN IMMEDIATE');
-  for (const verb of ['update', 'delete']) database.run(`DROP TRIGGER entry_no_${verb}`);
-  for (const table of ['entry', 'request', 'usage_day', 'answer', 'redeem_code'])
+  for (const verb of ['update', 'delete'])
+    for (const table of APPEND_ONLY) database.run(`DROP TRIGGER ${table}_no_${verb}`);
+  for (const table of ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'])
     database.run(`DELETE FROM ${table}`);
   database.run(`DELETE FROM account WHERE role <> 'system'`);
   database.run('UPDATE account SET balance = 0');
-  for (const trigger of sqliteDialect.appendOnly('entry')) database.run(trigger);
+  for (const trigger of APPEND_ONLY.flatMap((table) => sqliteDialect.appendOnly(table)))
+    database.run(trigger);
   database.run('COMMIT');
   database.close();
 }

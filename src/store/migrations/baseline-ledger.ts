@@ -1,8 +1,9 @@
 import type { Dialect } from '../dialect.ts';
+import { requestTables } from './baseline-requests.ts';
 
 /** Accounts and money, requests and their daily sums, answers that are given again. */
 export function ledgerTables(d: Dialect): readonly string[] {
-  return [...accounts(d), ...money(d), ...requests(d), ...usage(d), ...answers(d)];
+  return [...accounts(d), ...money(d), ...requestTables(d), ...answers(d)];
 }
 
 function accounts(d: Dialect): string[] {
@@ -39,7 +40,7 @@ function accounts(d: Dialect): string[] {
   ];
 }
 
-/** Every request adds to the indexes of entries: one contains all of them, the others only the rare ones that are not charges. */
+/** What changes a balance, but for the charges of requests, which are their receipts. */
 function money(d: Dialect): string[] {
   return [
     `CREATE TABLE entry (
@@ -53,11 +54,10 @@ function money(d: Dialect): string[] {
       actor TEXT NOT NULL,
       created_at ${d.int64} NOT NULL
     )`,
-    `CREATE UNIQUE INDEX entry_one_charge ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
+    `CREATE UNIQUE INDEX entry_request ON entry (request_id, kind) WHERE request_id IS NOT NULL`,
     `CREATE UNIQUE INDEX entry_once ON entry (once) WHERE once IS NOT NULL`,
-    `CREATE INDEX entry_account ON entry (account_id, id)`,
-    `CREATE INDEX entry_money ON entry (account_id, id) WHERE kind <> 'charge'`,
-    `CREATE INDEX entry_money_all ON entry (id) WHERE kind <> 'charge'`,
+    `CREATE INDEX entry_account ON entry (account_id, created_at, id)`,
+    `CREATE INDEX entry_age ON entry (created_at, id)`,
     ...d.appendOnly('entry'),
     `CREATE TABLE redeem_code (
       code_hash TEXT PRIMARY KEY,
@@ -72,74 +72,6 @@ function money(d: Dialect): string[] {
     )`,
     `CREATE INDEX redeem_code_batch ON redeem_code (batch)`,
     `CREATE INDEX redeem_code_age ON redeem_code (created_at)`,
-  ];
-}
-
-/**
- * A request row is the hold while it runs and the receipt afterwards: one insert, one update. No index finds the requests
- * of a model, since every request would have to update it: the daily sums tell the days that had any.
- */
-function requests(d: Dialect): string[] {
-  return [
-    `CREATE TABLE request (
-      id ${d.byteOrderedText} PRIMARY KEY,
-      account_id TEXT NOT NULL ${ownerReference(d)},
-      state TEXT NOT NULL CHECK (${oneOf('state', ['pending', 'posted', 'void', 'expired'])}),
-      held ${d.int64} NOT NULL CHECK (held >= 0),
-      charged ${d.int64} NOT NULL DEFAULT 0 CHECK (charged >= 0 AND charged <= held),
-      overrun ${d.int64} NOT NULL DEFAULT 0 CHECK (overrun >= 0),
-      node TEXT NOT NULL,
-      lease_until ${d.int64} NOT NULL,
-      kind TEXT NOT NULL,
-      endpoint TEXT NOT NULL,
-      model TEXT NOT NULL,
-      price TEXT NOT NULL,
-      input_ceiling ${d.int64} NOT NULL,
-      output_cap ${d.int64} NOT NULL,
-      choices ${d.int64} NOT NULL,
-      stream ${d.int64} NOT NULL,
-      client TEXT NOT NULL,
-      created_at ${d.int64} NOT NULL,
-      finished_at ${d.int64},
-      first_byte_ms ${d.int64},
-      duration_ms ${d.int64},
-      input_tokens ${d.int64} NOT NULL DEFAULT 0,
-      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
-      output_tokens ${d.int64} NOT NULL DEFAULT 0,
-      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
-      images ${d.int64} NOT NULL DEFAULT 0,
-      usage_source TEXT,
-      outcome TEXT,
-      error_code TEXT,
-      finish_reason TEXT,
-      upstream TEXT,
-      attempts TEXT
-    )`,
-    `CREATE INDEX request_account ON request (account_id, id)`,
-    `CREATE INDEX request_pending ON request (lease_until) WHERE state = 'pending'`,
-    `CREATE INDEX request_failed ON request (account_id, outcome, id) WHERE outcome <> 'completed'`,
-    `CREATE INDEX request_failed_all ON request (outcome, id) WHERE outcome <> 'completed'`,
-  ];
-}
-
-function usage(d: Dialect): string[] {
-  return [
-    `CREATE TABLE usage_day (
-      account_id TEXT NOT NULL,
-      day ${d.int64} NOT NULL,
-      endpoint TEXT NOT NULL,
-      model TEXT NOT NULL,
-      requests ${d.int64} NOT NULL DEFAULT 0,
-      failures ${d.int64} NOT NULL DEFAULT 0,
-      input_tokens ${d.int64} NOT NULL DEFAULT 0,
-      cached_tokens ${d.int64} NOT NULL DEFAULT 0,
-      output_tokens ${d.int64} NOT NULL DEFAULT 0,
-      reasoning_tokens ${d.int64} NOT NULL DEFAULT 0,
-      images ${d.int64} NOT NULL DEFAULT 0,
-      charged ${d.int64} NOT NULL DEFAULT 0,
-      PRIMARY KEY (account_id, day, endpoint, model)
-    )`,
-    ...d.roomToUpdate('usage_day'),
   ];
 }
 

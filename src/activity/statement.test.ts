@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { seed } from '../../scripts/seed.ts';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
+import { systemClock } from '../std/clock.ts';
+import { newRequestId } from '../std/ids.ts';
+import { silentLog } from '../std/log.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { makeReader, type Reader } from './reader.ts';
+import {
+  statementPage,
+  type StatementCursor,
+  type StatementFilter,
+  type StatementLine,
+} from './statement.ts';
+
+const DATABASES = {
+  SQLite: () => Promise.resolve(undefined),
+  Postgres: async () => (await testPostgres()).freshDatabase(),
+};
+const NOW = Date.UTC(2030, 4, 15, 12);
+const REQUESTS = 3_000;
+
+describe.each(Object.entries(DATABASES))('a statement on %s', (_name, database) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-statement-'));
+  let store: Store;
+  let reader: Reader;
+  let busy: string;
+  let booked: { id: string; account: string; at: number; amount: number }[];
+
+  beforeAll(async () => {
+    const databaseUrl = await database();
+    store = await openStore({
+      dataDir,
+      databaseUrl,
+      log: silentLog,
+      clock: systemClock,
+      ledgerSql: LEDGER_SQL,
+    });
+    // An hour for all of them: many were booked in another order than they came.
+    busy = (await seed(store, { requests: REQUESTS, accounts: 3, days: 1 / 24, now: NOW })).busyAccount;
+    reader = makeReader(store);
+    await addOddLines();
+    const receipts = await store.db.selectFrom('request').selectAll().where('state', '<>', 'void').execute();
+    const entries = await store.db.selectFrom('entry').selectAll().execute();
+    booked = [
+      ...receipts.map((row) => ({
+        id: row.id,
+        account: row.account_id,
+        at: row.finished_at ?? 0,
+        amount: 0 - row.charged,
+      })),
+      ...entries.map((row) => ({
+        id: String(row.id),
+        account: row.account_id,
+        at: row.created_at,
+        amount: row.amount,
+      })),
+    ];
+  }, 60_000);
+
+  afterAll(async () => {
+    await reader.close();
+    await store.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** Charges and credits of one moment, a charge of an hour ago, and one of a node whose clock is ahead. */
+  async function addOddLines(): Promise<void> {
+    const one = await store.db
+      .selectFrom('receipt')
+      .selectAll()
+      .where('account_id', '=', busy)
+      .where('charged', '>', 0)
+      .limit(1)
+      .executeTakeFirstOrThrow();
+    const at = NOW - 600_000;
+    const odd = [
+      { id: newRequestId(at - 100), booked_at: at, late: 0 },
+      { id: newRequestId(at - 9_999), booked_at: at, late: 0 },
+      { id: newRequestId(at - 3_600_000), booked_at: at, late: 1 },
+      { id: newRequestId(at + 60_000), booked_at: at, late: 1 },
+    ];
+    await store.db
+      .insertInto('receipt')
+      .values(odd.map((more) => ({ ...one, ...more })))
+      .execute();
+    const credit = { kind: 'credit', amount: 5, cause: 'gift', actor: 'test', created_at: at } as const;
+    await store.db
+      .insertInto('entry')
+      .values([busy, busy, busy].map((account_id) => ({ ...credit, account_id })))
+      .execute();
+  }
+
+  async function pageThrough(filter: StatementFilter, limit: number): Promise<StatementLine[]> {
+    const lines: StatementLine[] = [];
+    for (let before: StatementCursor | undefined; ;) {
+      const page = await statementPage({ db: store.db, reader }, filter, { before, limit });
+      lines.push(...page);
+      const last = page.at(-1);
+      if (page.length < limit || !last) return lines;
+      before = { at: last.created_at, id: last.id };
+    }
+  }
+
+  test.each([1, 7, 50, 5_000])(
+    'has every charge and every entry once, in the order of their booking, in pages of %d',
+    async (limit) => {
+      for (const accountId of limit === 1 ? [] : [undefined, busy]) {
+        const lines = await pageThrough({ accountId, moneyOnly: false }, limit);
+        const expected = booked.filter(({ account }) => (accountId ?? account) === account);
+        expect(lines.map(({ id }) => id).toSorted()).toEqual(expected.map(({ id }) => id).toSorted());
+        const times = lines.map((line) => line.created_at);
+        expect(times).toEqual(times.toSorted((a, b) => b - a));
+        expect(lines.reduce((sum, { amount }) => sum + amount, 0)).toBe(
+          expected.reduce((sum, { amount }) => sum + amount, 0),
+        );
+      }
+      const money = await pageThrough({ accountId: busy, moneyOnly: true }, limit);
+      expect(money.map(({ kind }) => kind)).toEqual(['credit', 'credit', 'credit', 'credit']);
+    },
+  );
+});

@@ -1,0 +1,131 @@
+import type { AdmissionRequest } from '../port.ts';
+import { priceToText, type Price } from '../price.ts';
+import { plainArray, textArray } from './batch.ts';
+import { LEDGER_NUMBERS } from './numbers-sql.ts';
+import type { LedgerPool, Statement } from './pool.ts';
+
+/**
+ * The numbers of values that repeat in every request. One that is not known yet is given in a transaction of its own that
+ * waits for the disk, before anything refers to it: an admission does not wait for the disk, and a crash of the database
+ * must not lose a number that a running request has, or give it to something else. They never change afterwards.
+ */
+export class Numbers {
+  readonly #pool: LedgerPool;
+  readonly #node: string;
+  readonly #known: Record<Kind, Map<string, number>> = {
+    prices: new Map(),
+    routes: new Map(),
+    backends: new Map(),
+    nodes: new Map(),
+  };
+
+  constructor(pool: LedgerPool, node: string) {
+    this.#pool = pool;
+    this.#node = node;
+  }
+
+  /** Makes sure that every number of these admissions is known. */
+  async needForAdmissions(requests: readonly AdmissionRequest[]): Promise<void> {
+    const unknown = new NumberedValues();
+    unknown.nodes.add(this.#node);
+    for (const request of requests) {
+      unknown.prices.set(priceToText(request.price), request.price);
+      unknown.routes.set(routeKey(request), request);
+    }
+    await this.#need(unknown);
+  }
+
+  async needForBackends(names: readonly (string | undefined)[]): Promise<void> {
+    const unknown = new NumberedValues();
+    for (const name of names) if (name !== undefined) unknown.backends.add(name);
+    await this.#need(unknown);
+  }
+
+  price(price: Price): number {
+    return this.#number('prices', priceToText(price));
+  }
+
+  route(request: Pick<AdmissionRequest, 'rate' | 'endpoint' | 'model'>): number {
+    return this.#number('routes', routeKey(request));
+  }
+
+  backend(name: string): number {
+    return this.#number('backends', name);
+  }
+
+  get node(): number {
+    return this.#number('nodes', this.#node);
+  }
+
+  /** After the database turned out to have lost something: what else it lost is asked for again. */
+  forget(): void {
+    for (const known of Object.values(this.#known)) known.clear();
+  }
+
+  #number(kind: Kind, key: string): number {
+    const number = this.#known[kind].get(key);
+    if (number === undefined) throw new Error(`no number of ${kind} is known for '${key}'`);
+    return number;
+  }
+
+  async #need(values: NumberedValues): Promise<void> {
+    for (const kind of KINDS) {
+      for (const key of values[kind].keys()) if (this.#known[kind].has(key)) values[kind].delete(key);
+    }
+    if (KINDS.every((kind) => values[kind].size === 0)) return;
+    const [row] = await this.#pool.call<NumbersRow>(NUMBERS, values.parameters());
+    for (const kind of KINDS) {
+      const known = this.#known[kind];
+      if (known.size >= MAX_KNOWN) known.clear();
+      const numbers = row?.[kind] ?? [];
+      for (const [index, key] of [...values[kind].keys()].entries()) {
+        const number = numbers[index];
+        if (number !== undefined) known.set(key, number);
+      }
+    }
+  }
+}
+
+/** Values of which a number is wanted. */
+export class NumberedValues {
+  readonly prices = new Map<string, Price>();
+  readonly routes = new Map<string, Pick<AdmissionRequest, 'rate' | 'endpoint' | 'model'>>();
+  readonly backends = new Set<string>();
+  readonly nodes = new Set<string>();
+
+  /** The arguments of `ledger_numbers`. */
+  parameters(): unknown[] {
+    const prices = [...this.prices.values()];
+    const tokens = prices.map((price) => (price.kind === 'tokens' ? price : NO_TOKENS));
+    const routes = [...this.routes.values()];
+    return [
+      textArray([...this.prices.keys()]),
+      plainArray(tokens.map(({ input }) => input)),
+      plainArray(tokens.map(({ cachedInput }) => cachedInput)),
+      plainArray(tokens.map(({ output }) => output)),
+      plainArray(prices.map((price) => (price.kind === 'images' ? price.image : 0))),
+      textArray(routes.map(({ rate }) => rate)),
+      textArray(routes.map(({ endpoint }) => endpoint)),
+      textArray(routes.map(({ model }) => model)),
+      textArray([...this.backends]),
+      textArray([...this.nodes]),
+    ];
+  }
+}
+
+type Kind = 'prices' | 'routes' | 'backends' | 'nodes';
+const KINDS: readonly Kind[] = ['prices', 'routes', 'backends', 'nodes'];
+const NO_TOKENS = { input: 0, cachedInput: 0, output: 0 };
+/** Far more than a catalog has; a batch that needs more numbers than this at once does not exist. */
+const MAX_KNOWN = 5_000;
+
+export function routeKey({ rate, endpoint, model }: Pick<AdmissionRequest, 'rate' | 'endpoint' | 'model'>) {
+  return `${rate}\0${endpoint}\0${model}`;
+}
+
+interface NumbersRow extends Record<Kind, readonly number[] | null> {}
+
+const NUMBERS: Statement = {
+  name: LEDGER_NUMBERS.name,
+  text: `SELECT * FROM ${LEDGER_NUMBERS.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+};

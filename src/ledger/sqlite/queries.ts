@@ -1,0 +1,25 @@
+import type { AccountSnapshot, Caller } from '../port.ts';
+import type { Books } from './books.ts';
+
+/** Who is behind a caller and what they may still do; changes nothing. */
+export function snapshotOf(books: Books, caller: Caller): AccountSnapshot | undefined {
+  const account = books.caller(caller);
+  if (!account?.active) return undefined;
+  const { row } = account;
+  return {
+    accountId: account.id,
+    email: row.email,
+    balance: account.balance,
+    held: account.held,
+    openHolds: account.openHolds,
+    monthSpent: account.monthSpent,
+    monthlyLimit: account.monthlyLimit,
+    limits: {
+      chatPerMinute: row.chat_per_minute ?? undefined,
+      imagesPerMinute: row.images_per_minute ?? undefined,
+      concurrent: row.concurrent ?? undefined,
+    },
+    arrivals: account.arrivals,
+    now: books.nowMs,
+  };
+}

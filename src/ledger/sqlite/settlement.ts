@@ -1,0 +1,200 @@
+import { Fault } from '../../std/fault.ts';
+import { requestTime } from '../../std/ids.ts';
+import { addNano, nanoUsd, subtractNano, ZERO } from '../../std/money.ts';
+import {
+  OUTCOME_CODES,
+  PROMPT_MS,
+  RECEIPT_STATES,
+  SOURCE_CODES,
+  STATE_CODES,
+} from '../../store/receipt-codes.ts';
+import {
+  availableOf,
+  bookableOverrun,
+  causeOf,
+  chargeFor,
+  detailText,
+  isEmpty,
+  isUsage,
+  NO_CHARGE,
+  OVERRUN_ACCOUNT,
+  REQUEST_ACTOR,
+  storedMs,
+  type Charge,
+  type LedgerAccount,
+} from '../decide.ts';
+import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
+import { NO_USAGE, priceFromText, type Usage } from '../price.ts';
+import type { Books } from './books.ts';
+import type { HoldRow, ReceiptRow } from './statements.ts';
+
+/** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
+
+export function settle(books: Books, requestId: string, settlement: Settlement): Settled {
+  const hold = books.hold(requestId);
+  if (!hold) return closedBefore(books, requestId);
+  const { usage, source } = settlement;
+  const charge = chargeFor(priceFromText(hold.price_text), nanoUsd(hold.held), usage);
+  return close(books, hold, { state: 'posted', charge, usage, source, ending: settlement });
+}
+
+export function voidHold(books: Books, requestId: string, ending: Ending): Settled {
+  const hold = books.hold(requestId);
+  if (!hold) return closedBefore(books, requestId);
+  return close(books, hold, { state: 'void', charge: NO_CHARGE, usage: NO_USAGE, source: undefined, ending });
+}
+
+/** Nobody renews this hold any more: what was delivered is charged, and if that is nothing it is as if never asked. */
+export function expireHold(books: Books, hold: HoldRow): void {
+  const usage: Usage = {
+    input: hold.input_tokens,
+    cached: hold.cached_tokens,
+    output: hold.output_tokens,
+    reasoning: hold.reasoning_tokens,
+    images: hold.images,
+  };
+  const ending: Ending = {
+    outcome: 'expired',
+    attempts: [],
+    durationMs: Math.max(0, books.nowMs - hold.created_at),
+  };
+  if (isEmpty(usage)) {
+    close(books, hold, { state: 'void', charge: NO_CHARGE, usage, source: undefined, ending });
+    return;
+  }
+  const charge = chargeFor(priceFromText(hold.price_text), nanoUsd(hold.held), usage);
+  close(books, hold, { state: 'expired', charge, usage, source: 'counted', ending });
+}
+
+/** A lease is renewed even if the meter of its request makes no sense; then the last good reading stays. */
+export function renew(books: Books, progress: readonly Progress[], leaseMs: number): void {
+  for (const { requestId, delivered } of progress) {
+    books.statements.renewLease.run(books.nowMs + leaseMs, requestId);
+    if (!isUsage(delivered)) {
+      books.alarms.push({ event: 'meter_refused', requestId, delivered });
+      continue;
+    }
+    const { input, cached, output, reasoning, images } = delivered;
+    books.forgetHold(requestId);
+    books.statements.writeProgress.run(input, cached, output, reasoning, images, requestId);
+  }
+}
+
+interface Closing {
+  readonly state: Exclude<HoldState, 'pending'>;
+  readonly charge: Charge;
+  readonly usage: Usage;
+  readonly source: UsageSource | undefined;
+  readonly ending: Ending;
+}
+
+/** Everything that happens when a hold ends: money, the receipt, the day's sums. */
+function close(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): Settled {
+  books.forgetHold(hold.id);
+  const account = accountOf(books, hold);
+  const overrun = bookOverrun(books, hold, charge);
+  const held = nanoUsd(hold.held);
+  const { charged } = charge;
+  account.balance = subtractNano(account.balance, charged);
+  account.held = subtractNano(account.held, held);
+  account.openHolds--;
+  account.monthSpent = addNano(account.monthSpent, charged);
+  books.touch(account);
+  books.statements.deleteHold.run(hold.id);
+  insertReceipt(books, hold, { state, charge: { charged, overrun }, usage, source, ending });
+  books.sums.add({
+    accountId: account.id,
+    endpoint: hold.endpoint,
+    model: hold.model,
+    backend: ending.upstream,
+    createdAt: hold.created_at,
+    durationMs: storedMs(ending.durationMs),
+    outcome: ending.outcome,
+    usage,
+    charged,
+  });
+  return { state, charged, held, overrun, available: availableOf(account) };
+}
+
+function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): void {
+  const { upstream, firstByteMs } = ending;
+  const promptMs = books.nowMs - requestTime(hold.id);
+  books.statements.insertReceipt.run(
+    hold.id,
+    hold.account_id,
+    hold.held,
+    charge.charged,
+    charge.overrun,
+    hold.created_at,
+    books.nowMs,
+    hold.node,
+    hold.price,
+    hold.route,
+    upstream === undefined ? null : books.numbers.backend(upstream),
+    usage.input,
+    usage.cached,
+    usage.output,
+    usage.reasoning,
+    usage.images,
+    hold.output_cap,
+    hold.choices,
+    firstByteMs === undefined ? null : storedMs(firstByteMs),
+    storedMs(ending.durationMs),
+    STATE_CODES[state],
+    OUTCOME_CODES[ending.outcome],
+    source === undefined ? null : SOURCE_CODES[source],
+    hold.stream,
+    promptMs >= 0 && promptMs <= PROMPT_MS ? 0 : 1,
+    hold.client,
+    detailText(ending),
+  );
+}
+
+/** A backend that used more than it was allowed: the account pays its hold, the operator the rest, and hears of it. */
+function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overrun'] {
+  if (charge.overrun === 0) return ZERO;
+  const operator = books.account(OVERRUN_ACCOUNT);
+  if (!operator) throw new Error(`the account ${OVERRUN_ACCOUNT} is missing`);
+  const overrun = bookableOverrun(charge.overrun, operator.balance);
+  operator.balance = addNano(operator.balance, overrun);
+  books.touch(operator);
+  books.statements.insertEntry.run(
+    operator.id,
+    'overrun',
+    overrun,
+    hold.id,
+    null,
+    causeOf(hold),
+    REQUEST_ACTOR,
+    books.nowMs,
+  );
+  books.alarms.push({
+    event: 'overrun',
+    requestId: hold.id,
+    model: hold.model,
+    overrunNanoUsd: charge.overrun,
+  });
+  return overrun;
+}
+
+/** There is no hold: either there is a receipt, or there never was such a request. */
+function closedBefore(books: Books, requestId: string): Settled {
+  const receipt = books.statements.receipt.get(requestId);
+  if (!receipt)
+    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+      detail: `no hold ${requestId}`,
+    });
+  return {
+    state: RECEIPT_STATES[receipt.state - 1] ?? 'void',
+    charged: nanoUsd(receipt.charged),
+    held: nanoUsd(receipt.held),
+    overrun: nanoUsd(receipt.overrun),
+    available: availableOf(accountOf(books, receipt)),
+  };
+}
+
+function accountOf(books: Books, { id, account_id }: HoldRow | ReceiptRow): LedgerAccount {
+  const account = books.account(account_id);
+  if (!account) throw new Error(`request ${id} has no account`);
+  return account;
+}
