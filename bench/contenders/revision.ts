@@ -100,6 +100,6 @@ lists:
     - { model: m, display_name: Model M, input: 1, output: 2, context: 200000, max_output: 100000 }
 endpoints:
   svc_chat: { name: primary chat, type: chat_completion, lists: [chat_models], upstreams: [backend] }
-limits: { chat_per_minute: 1000000, images_per_minute: 1000000, concurrent: 1000000 }
+limits: { chat_per_minute: 1000000, images_per_minute: 1000000, concurrent: 100000 }
 `;
 }
