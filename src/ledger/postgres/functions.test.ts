@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Client } from 'pg';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
-import { addAccount, chatAdmission, type TestAccount } from '../testing/contract-harness.ts';
+import { addAccount, chatAdmission, hold, type TestAccount } from '../testing/contract-harness.ts';
 import { ADMIT, AdmissionBatch } from './admission.ts';
 import { LEDGER_IDENTIFY } from './queries-sql.ts';
 import { Numbers } from './numbers.ts';
 import { LedgerPool } from './pool.ts';
 import { CLOSE, closeValues, voidOf } from './settlement.ts';
-import { LEDGER_CLOSE_HOLDS, LEDGER_EXPIRE } from './settlement-sql.ts';
+import { LEDGER_CLOSE_HOLDS, LEDGER_EXPIRE, LEDGER_RENEW } from './settlement-sql.ts';
 import { newRequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 
@@ -50,6 +50,20 @@ describe('the functions of the ledger', () => {
     const { rows } = await client.query('SHOW synchronous_commit');
     await client.query('ROLLBACK');
     expect(rows).toEqual([{ synchronous_commit: 'off' }]);
+  });
+
+  test('renew a hold on its page, without touching an index', async () => {
+    const id = await hold(harness, chatAdmission(await addAccount(harness, 10_000)));
+    await client.query('BEGIN');
+    for (let turn = 1; turn <= 5; turn++) {
+      const one = [[id], [true], [10], [0], [turn], [0], [0]];
+      await client.query(`SELECT ${LEDGER_RENEW.name}(0, 60000, $1, $2, $3, $4, $5, $6, $7)`, one);
+    }
+    const { rows } = await client.query<{ updates: number; hot: number }>(
+      `SELECT n_tup_upd::int AS updates, n_tup_hot_upd::int AS hot FROM pg_stat_xact_user_tables WHERE relname = 'hold'`,
+    );
+    await client.query('ROLLBACK');
+    expect(rows).toEqual([{ updates: 5, hot: 5 }]);
   });
 
   test('close holds with a commit of their own', async () => {

@@ -162,6 +162,23 @@ test('an operation that breaks the transaction it shares fails alone', async () 
   expect((await harness.ledger().verify()).breaches).toEqual([]);
 });
 
+test('a number that was given in a transaction that was rolled back is not used by the next one', async () => {
+  const harness = await harnessed();
+  const account = await addAccount(harness, 100_000);
+  const other = harness.backend.open();
+  other.run(`CREATE TRIGGER refuse BEFORE UPDATE ON account BEGIN SELECT RAISE(ABORT, 'not now'); END`);
+  const refused = chatAdmission(account, { endpoint: 'first', model: 'first' });
+  expect((await faultOf(harness.ledger().admit(refused))).code).toBe('internal_error');
+  other.run('DROP TRIGGER refuse');
+  // Takes the number that was given to the other one for a moment.
+  other.run(`INSERT INTO route (kind, endpoint, model) VALUES ('chat', 'second', 'second')`);
+  other.close();
+  const request = chatAdmission(account, { endpoint: 'first', model: 'first' });
+  await hold(harness, request);
+  await harness.ledger().settle(request.requestId, used({ output: 1 }));
+  expect(await requestRow(harness, request.requestId)).toMatchObject({ endpoint: 'first', model: 'first' });
+});
+
 describe('durability', () => {
   class HeldWal extends Wal {
     readonly asked: PromiseWithResolvers<void>[] = [];

@@ -22,6 +22,7 @@ import { OVERRUN_ACCOUNT } from '../decide.ts';
 export function settlementCases(check: ContractCheck): void {
   chargeCases(check);
   boundCases(check);
+  writtenOnceCases(check);
   onceCases(check);
   hostileCases(check);
 }
@@ -139,6 +140,26 @@ function boundCases(check: ContractCheck): void {
       error_code: 'upstream_error',
     });
     expect(await chargesOf(harness)).toEqual([]);
+  });
+}
+
+function writtenOnceCases(check: ContractCheck): void {
+  check('a receipt is written once: the database itself refuses to change or remove it', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    const id = await hold(harness, chatAdmission(account));
+    await harness.ledger().settle(id, used({ output: 10 }));
+    const { db } = harness.store;
+    expect(db.updateTable('receipt').set({ charged: 0 }).execute()).rejects.toThrow(/append-only/);
+    expect(db.deleteFrom('receipt').execute()).rejects.toThrow(/append-only/);
+    expect(await requestRow(harness, id)).toMatchObject({ state: 'posted', charged: 20 });
+    expect(await db.selectFrom('hold').selectAll().execute()).toEqual([]);
+  });
+
+  check('what a client calls itself is kept, but no more of it than 200 characters', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    const id = await hold(harness, chatAdmission(account, { client: 'x'.repeat(5_000) }));
+    await harness.ledger().settle(id, used({ output: 10 }));
+    expect((await requestRow(harness, id)).client).toBe('x'.repeat(200));
   });
 }
 

@@ -10,7 +10,7 @@ import {
 
 /**
  * Requests: a hold while one runs, a receipt once it is over, and sums by day. The amounts of a request are written once;
- * see docs/decisions/hold-and-receipt.md.
+ * see docs/decisions/0008-hold-and-receipt.md.
  */
 export function requestTables(d: Dialect): readonly string[] {
   return [...repeatedValues(d), ...holds(d), ...receipts(d), ...requestViews(d), ...daySums(d)];
