@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createServer, type Server, type Socket } from 'node:net';
+import { attemptsOf } from '../../src/ledger/receipt.ts';
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
 
 /** A backend that may have done its work is not called a second time for the same request: it would bill both. */
@@ -75,6 +76,5 @@ test('a lone backend that refuses connections is tried again, since it cannot ha
   const response = await chat(false)();
   expect(response.status).toBe(500);
   const [request] = await gateway.requests(account);
-  const attempts = JSON.parse(request?.attempts ?? '[]') as { reason: string }[];
-  expect(attempts.map(({ reason }) => reason)).toEqual(['connect', 'connect']);
+  expect(attemptsOf(request!).map(({ reason }) => reason)).toEqual(['connect', 'connect']);
 });
