@@ -2,7 +2,7 @@ import type { AdmissionRequest } from '../port.ts';
 import { priceToText, type Price } from '../price.ts';
 import { plainArray, textArray } from './batch.ts';
 import { LEDGER_NUMBERS } from './numbers-sql.ts';
-import type { LedgerPool, Statement } from './pool.ts';
+import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 
 /**
  * The numbers of values that repeat in every request. One that is not known yet is given in a transaction of its own that
@@ -68,12 +68,23 @@ export class Numbers {
     return number;
   }
 
+  /** Asking twice gives the same numbers, so an answer that was lost is simply asked for again. */
+  async #ask(values: NumberedValues): Promise<NumbersRow | undefined> {
+    const parameters = values.parameters();
+    try {
+      return (await this.#pool.call<NumbersRow>(NUMBERS, parameters))[0];
+    } catch (error) {
+      if (!(error instanceof CallFailed) || error.outcome !== 'unknown') throw error;
+      return (await this.#pool.call<NumbersRow>(NUMBERS, parameters))[0];
+    }
+  }
+
   async #need(values: NumberedValues): Promise<void> {
     for (const kind of KINDS) {
       for (const key of values[kind].keys()) if (this.#known[kind].has(key)) values[kind].delete(key);
     }
     if (KINDS.every((kind) => values[kind].size === 0)) return;
-    const [row] = await this.#pool.call<NumbersRow>(NUMBERS, values.parameters());
+    const row = await this.#ask(values);
     for (const kind of KINDS) {
       const known = this.#known[kind];
       if (known.size >= MAX_KNOWN) known.clear();

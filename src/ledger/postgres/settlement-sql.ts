@@ -60,7 +60,8 @@ DECLARE
   v_booked bigint; v_available bigint;
 BEGIN
   SELECT coalesce(bool_or(${COST} > h.held), false) INTO v_beyond
-    FROM ${REQUESTS} JOIN hold h ON h.id = q.id JOIN price p ON p.id = h.price;
+    FROM unnest(q_id, q_state, q_input, q_cached, q_output, q_images) AS q (id, state, input, cached, output, images)
+    JOIN hold h ON h.id = q.id JOIN price p ON p.id = h.price;
 
   IF v_beyond THEN
     PERFORM 1 FROM hold h WHERE h.id = ANY (q_id) ORDER BY h.id FOR UPDATE;
@@ -77,7 +78,7 @@ BEGIN
     SELECT array_agg(o.model ORDER BY q.n)::text INTO models
       FROM unnest(d_route) WITH ORDINALITY AS q (route, n) JOIN route o ON o.id = q.route;
   ELSE
-    ${writeReceipts('0::bigint')}
+    ${writeReceipts()}
     IF v_found THEN RAISE EXCEPTION 'a hold appeared meanwhile' USING ERRCODE = 'serialization_failure'; END IF;
   END IF;
 
@@ -137,13 +138,13 @@ BEGIN
   overruns := d_overrun::text;
 END $$`);
 
-/** Deletes the holds and writes their receipts; `v_found` says whether one of them used more than it held. */
-function writeReceipts(overrun: string): string {
+/** Deletes the holds and writes their receipts, with an overrun where there can be one; `v_found` says whether one of them used more than it held. */
+function writeReceipts(overrun?: string): string {
   return `WITH gone AS (
         DELETE FROM hold h USING ${REQUESTS}, price p WHERE h.id = q.id AND p.id = h.price
         RETURNING q.*, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices, h.stream,
-          h.client, ${COST} AS cost),
-      priced AS MATERIALIZED (SELECT *, ${overrun} AS overrun FROM gone),
+          h.client, ${COST} AS cost${overrun === undefined ? ', 0::bigint AS overrun' : ''}),
+      ${overrun === undefined ? '' : `priced AS MATERIALIZED (SELECT *, ${overrun} AS overrun FROM gone),`}
       written AS (
         INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
           input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
@@ -151,14 +152,14 @@ function writeReceipts(overrun: string): string {
         SELECT id, account_id, held, least(cost, held), overrun, created_at, v_now, node, price, route, backend,
           input, cached, output, reasoning, images, output_cap, choices, first_byte_ms, duration_ms, state, outcome, source,
           stream, CASE WHEN v_now - arrived BETWEEN 0 AND p_prompt_ms THEN 0 ELSE 1 END, client, detail
-        FROM priced)
+        FROM ${overrun === undefined ? 'gone' : 'priced'})
       SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
           array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${dayOf('created_at')} END),
           array_agg(route), count(*), sum(held), sum(least(cost, held)), coalesce(bool_or(cost > held), false),
           min(account_id), max(account_id)
         INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, v_holds, v_held, v_charged, v_found, v_account,
           v_last_account
-        FROM priced;`;
+        FROM ${overrun === undefined ? 'gone' : 'priced'};`;
 }
 
 /** How many of a group took up to each bound, and how many longer. */
