@@ -67,7 +67,6 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     log: silentLog,
     clock,
     ledgerSql: LEDGER_SQL,
-    databaseDeadlineMs: 30_000,
   });
   const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
