@@ -3,6 +3,7 @@ import type { AccountId } from '../std/ids.ts';
 import { MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type { AccountRow } from '../store/schema.ts';
 import type {
+  Admission,
   AdmissionRequest,
   Attempt,
   Ceiling,
@@ -337,3 +338,13 @@ export class LedgerAccount {
       : (this.row.images_per_minute ?? limits.imagesPerMinute);
   }
 }
+
+/** A disabled account gets the same answer as an unknown token. */
+export const UNKNOWN_CALLER: Admission = {
+  kind: 'refused',
+  reason: 'invalid_token',
+  retryAfterMs: undefined,
+  available: ZERO,
+  required: ZERO,
+  rate: undefined,
+};

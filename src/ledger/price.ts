@@ -1,3 +1,4 @@
+import { remembered } from '../std/remembered.ts';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
 
 /**
@@ -78,7 +79,6 @@ function capped(amount: bigint): NanoUsd {
 
 /** Prices come from the catalog and few are in use; each is turned into text, and back, once. */
 const texts = new WeakMap<Price, string>();
-const prices = new Map<string, Price>();
 const MAX_PRICES = 1_000;
 
 export function priceToText(price: Price): string {
@@ -89,12 +89,5 @@ export function priceToText(price: Price): string {
   return text;
 }
 
-export function priceFromText(text: string): Price {
-  const known = prices.get(text);
-  if (known) return known;
-  // The column is written by priceToText alone.
-  const price = JSON.parse(text) as Price;
-  if (prices.size >= MAX_PRICES) prices.clear();
-  prices.set(text, price);
-  return price;
-}
+/** The text was written by {@link priceToText}. */
+export const priceFromText = remembered((text) => JSON.parse(text) as Price, MAX_PRICES);

@@ -1,6 +1,13 @@
 import type { AccountId } from '../../std/ids.ts';
-import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
-import { HOLD_RETRY_MS, holdRange, OUTPUT_FLOOR, rateDecision, rateState } from '../decide.ts';
+import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../../std/money.ts';
+import {
+  HOLD_RETRY_MS,
+  holdRange,
+  OUTPUT_FLOOR,
+  rateDecision,
+  rateState,
+  UNKNOWN_CALLER,
+} from '../decide.ts';
 import {
   MAX_CLIENT,
   type Admission,
@@ -89,7 +96,7 @@ export class AdmissionBatch {
             whole.accountId,
             numbers.slice(at, at + NUMBERS_PER_REQUEST),
           );
-        else admissions[member.place] = NOBODY;
+        else admissions[member.place] = UNKNOWN_CALLER;
       }
     }
     return admissions;
@@ -244,16 +251,6 @@ function admissionOf(member: Member, accountId: AccountId, numbers: readonly num
   const retryAfterMs = retryAfter(reason, limit, backlogUs);
   return { kind: 'refused', reason, retryAfterMs, available, required: member.required, rate };
 }
-
-/** A disabled account gets the same answer as an unknown token. */
-const NOBODY: Admission = {
-  kind: 'refused',
-  reason: 'invalid_token',
-  retryAfterMs: undefined,
-  available: ZERO,
-  required: ZERO,
-  rate: undefined,
-};
 
 function retryAfter(reason: RefusalReason, perMinute: number, backlogUs: number): number | undefined {
   if (reason === 'concurrency_limit_exceeded' || reason === 'funds_on_hold') return HOLD_RETRY_MS;

@@ -2,12 +2,12 @@ import type { Database } from 'bun:sqlite';
 import type { Clock } from '../../std/clock.ts';
 import { asFault, storeUnavailable } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import { addNano, ZERO } from '../../std/money.ts';
+import { addNano } from '../../std/money.ts';
 import type { Log } from '../../std/log.ts';
 import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
-import { availableOf, decide, type LedgerAccount } from '../decide.ts';
+import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import {
   MAX_CLIENT,
   type AccountSnapshot,
@@ -203,7 +203,7 @@ function ranUnlessBusy(begin: () => void): boolean {
 /** One admission inside a batch's transaction. */
 function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Admission {
   const account = books.caller(request.caller);
-  if (!account?.active) return NOBODY;
+  if (!account?.active) return UNKNOWN_CALLER;
   const state = account.stateFor(request);
   const decision = decide(state, request, books.nowMs * 1000);
   if (decision.kind === 'refuse') {
@@ -225,16 +225,6 @@ function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Ad
     available: availableOf(account),
   };
 }
-
-/** A disabled account gets the same answer as an unknown token. */
-const NOBODY: Admission = {
-  kind: 'refused',
-  reason: 'invalid_token',
-  retryAfterMs: undefined,
-  available: ZERO,
-  required: ZERO,
-  rate: undefined,
-};
 
 interface NewHold {
   readonly request: AdmissionRequest;
