@@ -229,6 +229,15 @@ test('an event that the stream’s end completes is delivered before the end', a
   expect(await next(stream)).toMatchObject({ data: [chunk({ content: 'two' })], end: 'end' });
 });
 
+test('a backend that goes on after its answer is complete is cut off', async () => {
+  const { body, send, cancelled } = backend(said('one'));
+  const stream = await EventStream.open(body, signals());
+  stream.release();
+  expect(cancelled()).toBe(false);
+  send(said('more'));
+  while (!cancelled()) await new Promise(setImmediate);
+});
+
 test('a comment is no event: the next one is read at once', async () => {
   const { body, send } = backend(said('one'));
   const stream = await EventStream.open(body, signals());
@@ -337,6 +346,13 @@ describe('a reader that takes bytes is offered whole events', () => {
     expect(heard.data).toEqual(['one', 'two', 'three'].map((content) => chunk({ content })));
     const length = events.map((one) => utf8.encode(one).length);
     expect(offered).toEqual([0, length[0], length[0]! + length[1]!] as number[]);
+  });
+
+  test('after one of several lines that it refused', async () => {
+    const { stream } = await open(`id: 1\n${said('one')}${said('two')}`);
+    const heard = await next(stream, (bytes, from) => (from === 0 ? from : bytes.length));
+    expect(heard.data).toEqual([chunk({ content: 'one' })]);
+    expect(heard.bytes.join('')).toBe(said('two'));
   });
 
   test('never the rest of one that had begun', async () => {

@@ -186,6 +186,12 @@ describe('a stream', () => {
     expect((await next(events)).events.map(({ data }) => data)).toEqual(['second']);
   });
 
+  test('that is complete may be ended by the backend in its own time, but not go on', async () => {
+    const { events, cancelled } = await open({ bytes: 'last', reading: { ended: true } }, { bytes: 'more' });
+    events.release();
+    while (!cancelled()) await new Promise(setImmediate);
+  });
+
   test('is cancelled at the backend when nobody wants more', async () => {
     const { events, cancelled } = await open({ bytes: 'a' }, { bytes: 'b' });
     events.cancel();

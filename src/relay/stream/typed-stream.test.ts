@@ -136,6 +136,12 @@ describe('the backend', () => {
     expect(cancelled()).toBe(true);
   });
 
+  test('is cut off when it goes on after the answer is complete', async () => {
+    const { stream, cancelled } = backend(said('one'), DONE, said('more'));
+    (await TypedStream.open(stream, signals())).release();
+    while (!cancelled()) await new Promise(setImmediate);
+  });
+
   test('may end in its own time when the answer is complete', async () => {
     const { stream, end, cancelled } = backend(said('one'));
     const typed = await TypedStream.open(stream, signals());
