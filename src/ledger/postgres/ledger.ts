@@ -73,7 +73,7 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
-  /** For what requests wait for; each queue has one call in flight, so it never runs out of connections. */
+  /** For what requests wait for; each queue has two calls in flight at most, so it never runs out of connections. */
   readonly #ledgerPool: LedgerPool;
   /** For everything else; calls beyond its connections wait for each other. */
   readonly #controlPool: LedgerPool;
@@ -81,10 +81,7 @@ export class PostgresLedger implements Ledger {
   readonly #uncertain: UncertainAdmissions;
   readonly #issued = new IssuedHolds();
   readonly #numbers: Numbers;
-  readonly #admissions: readonly [
-    BatchQueue<AdmissionRequest, Admission>,
-    BatchQueue<AdmissionRequest, Admission>,
-  ];
+  readonly #admissions: BatchQueue<AdmissionRequest, Admission>;
   readonly #closes: BatchQueue<CloseRequest, Settled>;
   readonly #callers: BatchQueue<Caller, Identified>;
 
@@ -100,13 +97,13 @@ export class PostgresLedger implements Ledger {
     this.#queries = new LedgerQueries(this.#ledgerPool, url, clockOffsetMs);
     this.#numbers = new Numbers(this.#ledgerPool, node);
     this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
-    this.#admissions = [this.#admissionQueue(deadlineFactor), this.#admissionQueue(deadlineFactor)];
+    this.#admissions = this.#admissionQueue(deadlineFactor);
     this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
     this.#callers = new BatchQueue({ deadlineFactor, run: (callers) => this.#identifyAll(callers) });
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#admissions[queueOf(request.caller)].submit(request);
+    return this.#admissions.submit(request);
   }
 
   async settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
@@ -163,6 +160,8 @@ export class PostgresLedger implements Ledger {
     return new BatchQueue({
       deadlineFactor,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
+      // A caller whose account is locked by somebody does not hold up the others.
+      keyOf: ({ caller }) => (caller.kind === 'token' ? caller.hash : caller.id),
       // The client has already been told to come back: what was admitted too late is released.
       onLate: ({ requestId }, answer) => {
         if ('kind' in answer && answer.kind === 'admitted') this.#uncertain.add(requestId);
@@ -302,9 +301,3 @@ const RENEW: Statement = {
   name: LEDGER_RENEW.name,
   text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
-
-/** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */
-function queueOf(caller: Caller): 0 | 1 {
-  const text = caller.kind === 'token' ? caller.hash : caller.id;
-  return text.charCodeAt(text.length - 1) % 2 === 0 ? 0 : 1;
-}
