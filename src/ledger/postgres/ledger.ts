@@ -27,6 +27,7 @@ import {
   expiredRows,
   expireValues,
   firstOfEach,
+  isWithin,
   settledOf,
   settlementOf,
   voidOf,
@@ -35,7 +36,7 @@ import {
   type CloseRequest,
   type ExpiredAnswer,
 } from './settlement.ts';
-import { LEDGER_RENEW } from './settlement-sql.ts';
+import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
@@ -210,14 +211,23 @@ export class PostgresLedger implements Ledger {
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
     await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
     const sent = firstOfEach(closes);
-    const values = closeValues(sent, this.#numbers, this.#offsetUs());
-    const [answer] = await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values);
+    const within = sent.every((closing) => isWithin(closing, this.#issued.get(closing.requestId)));
+    const answer = await this.#callClose(sent, within).catch((error: unknown) => {
+      // A hold that was lost and written again may hold less than was given.
+      if (error instanceof CallFailed && error.sqlState === NOT_WITHIN) return this.#callClose(sent, false);
+      throw error;
+    });
     const ids = sent.map(({ requestId }) => requestId);
     const rows = closedRows(answer, ids, (place) => sent[place]?.state ?? 'void');
     this.#reportOverruns(rows);
     const found = new Map(rows.map((row) => [row.id, row]));
     this.#issued.forget(found.keys());
     return found;
+  }
+
+  async #callClose(sent: readonly CloseRequest[], within: boolean): Promise<ClosedAnswer | undefined> {
+    const values = closeValues(sent, within, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
+    return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
   }
 
   /** Holds that we were given and that are not there any more: a crash of the database lost them. */
