@@ -21,6 +21,7 @@ const DAY_MS = 86_400_000;
 /** Receipts that leave by whole days of an account, and the charge that stands for them. */
 export function archiveCases(check: ContractCheck): void {
   leavingCases(check);
+  oddCases(check);
   refusalCases(check);
   guardCases(check);
   retentionCases(check);
@@ -67,7 +68,9 @@ function leavingCases(check: ContractCheck): void {
       await expectNoBreach(harness);
     },
   );
+}
 
+function oddCases(check: ContractCheck): void {
   check(
     'a day leaves once, however many nodes let it go at once and beside running requests',
     async (harness) => {
@@ -161,16 +164,16 @@ function guardCases(check: ContractCheck): void {
   check('no receipt leaves in any other way, and what has left stays as it was booked', async (harness) => {
     const { account, day } = await oldDay(harness);
     const { db } = harness.store;
-    await expect(db.deleteFrom('receipt').execute()).rejects.toThrow(/append-only/);
-    await expect(db.updateTable('receipt').set({ charged: 0 }).execute()).rejects.toThrow(/append-only/);
+    expect(await refusalOf(db.deleteFrom('receipt').execute())).toMatch(/append-only/);
+    expect(await refusalOf(db.updateTable('receipt').set({ charged: 0 }).execute())).toMatch(/append-only/);
     await harness.ledger().archive({ accountId: account.id, day });
-    await expect(db.updateTable('archived_day').set({ charged: 1 }).execute()).rejects.toThrow(
+    expect(await refusalOf(db.updateTable('archived_day').set({ charged: 1 }).execute())).toMatch(
       /stays as it is/,
     );
-    await expect(db.deleteFrom('archived_day').execute()).rejects.toThrow(/stays as it is/);
+    expect(await refusalOf(db.deleteFrom('archived_day').execute())).toMatch(/stays as it is/);
     const next = await hold(harness, chatAdmission(account));
     await harness.ledger().settle(next, used({ output: 1 }));
-    await expect(db.deleteFrom('receipt').execute()).rejects.toThrow(/append-only/);
+    expect(await refusalOf(db.deleteFrom('receipt').execute())).toMatch(/append-only/);
   });
 
   check('whoever deletes receipts of a day that is leaving, their sum is kept', async (harness) => {
@@ -249,4 +252,12 @@ function sumsOf({ store }: LedgerHarness) {
 
 async function expectNoBreach(harness: LedgerHarness): Promise<void> {
   for (const full of [false, true]) expect((await harness.ledger().verify({ full })).breaches).toEqual([]);
+}
+
+/** What the database says against a statement; empty when it says nothing. */
+async function refusalOf(statement: Promise<unknown>): Promise<string> {
+  return await statement.then(
+    () => '',
+    (thrown: unknown) => String(thrown),
+  );
 }
