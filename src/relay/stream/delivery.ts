@@ -101,7 +101,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   delivered(): Usage {
-    return this.#meter.measure().usage;
+    return this.#meter.delivered();
   }
 
   /** The client is gone: the backend is cancelled, and what it sent so far is charged. */
@@ -208,7 +208,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     if (outcome === 'completed') this.#events.release();
     else this.#events.cancel();
     this.#writeText();
-    const measured = this.#meter.measure();
+    const measured = await this.#meter.measure();
     await this.#options.onEnd({ outcome, measured, fault });
     this.#client.end(this.#finalEvents(outcome, measured, fault));
   }
