@@ -99,6 +99,8 @@ export interface UpstreamConfig {
   readonly baseUrl: string | undefined;
   /** Resolved from `${ENV}`; never printed. */
   readonly apiKey: string | undefined;
+  /** Where there are several: they share the load, and each rests alone. `apiKey` is the first of them. */
+  readonly apiKeys?: readonly string[] | undefined;
   readonly headers: ReadonlyMap<string, string>;
   /** First byte, silence within a stream, and the whole call. */
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
