@@ -31,7 +31,7 @@ afterEach(async () => {
   expect((await gateway.verify()).breaches).toEqual([]);
 });
 
-const INPUT = 4 + countTokens('hi');
+const INPUT = 4 + 3 + countTokens('hi');
 const nano = (input: number, output: number): number => input * 1_000 + output * 2_000;
 
 async function reading(response: Response) {

@@ -27,7 +27,8 @@ afterEach(async () => {
   expect((await gateway.verify()).breaches).toEqual([]);
 });
 
-const INPUT = 4 + countTokens('hi');
+/** By OpenAI's rule: four tokens around a message, and three with which the answer begins. */
+const INPUT = 4 + 3 + countTokens('hi');
 const nano = (input: number, output: number): number => input * 1_000 + output * 2_000;
 
 async function onlyReceipt(account: TestAccount) {

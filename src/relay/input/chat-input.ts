@@ -15,8 +15,12 @@ export interface ChatInputParts {
   readonly bound: number;
 }
 
-/** What the templates of chat models put around a message. */
+/**
+ * OpenAI's published rule (cookbook, "How to count tokens with tiktoken"): three tokens and the role around each
+ * message, and three with which the answer begins.
+ */
 const TOKENS_PER_MESSAGE = 4;
+const TOKENS_BEFORE_ANSWER = 3;
 
 /** The input tokens of one chat, counted on demand and once. */
 export class ChatInput implements MeterSource {
@@ -60,7 +64,8 @@ export class ChatInput implements MeterSource {
 
   #charged(text: number): number {
     const { request, attachmentTokens } = this.#parts;
-    return text + TOKENS_PER_MESSAGE * request.messages.length + attachmentTokens;
+    const around = TOKENS_PER_MESSAGE * request.messages.length + TOKENS_BEFORE_ANSWER;
+    return text + around + attachmentTokens;
   }
 
   #inputTexts(): readonly string[] {

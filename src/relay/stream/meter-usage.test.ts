@@ -77,7 +77,7 @@ function measured(...chunks: ChatChunk[]) {
   return meter.measure();
 }
 
-const INPUT = 4 + countTokens('hi');
+const INPUT = 4 + 3 + countTokens('hi');
 const WORDS = 'three little words';
 const COUNT = countTokens(WORDS);
 

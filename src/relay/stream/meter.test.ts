@@ -51,5 +51,5 @@ test('an empty answer costs only its input, and empty chunks are empty', async (
   const meter = new Meter(() => chatInput());
   meter.observe(chunkOf(''));
   meter.observeRaw(new Uint8Array(10), 3, 3);
-  expect((await meter.measure()).usage).toMatchObject({ input: 4 + countTokens('hi'), output: 0 });
+  expect((await meter.measure()).usage).toMatchObject({ input: 4 + 3 + countTokens('hi'), output: 0 });
 });
