@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { DataEvent, StreamListener } from './event-source.ts';
+import type { StreamListener } from './event-source.ts';
 import { EventStream } from './event-stream.ts';
 
 /** The bytes of a backend become events, one `next` at a time; its first events decide whether it has answered at all. */
@@ -178,18 +178,21 @@ describe('a stream has not answered, and another backend may be called', () => {
 });
 
 describe('when the client leaves before the first event', () => {
-  test.each(['while waiting', 'before'])('%s, what has arrived is the answer', async (when) => {
-    const client = new AbortController();
-    if (when === 'before') client.abort();
-    const { body, cancelled } = backend();
-    const opening = EventStream.open(body, signals({ client: client.signal }));
-    client.abort();
-    const stream = await opening;
-    expect(stream.takeArrived()).toEqual([]);
-    expect(cancelled()).toBe(false);
-    stream.cancel();
-    expect(cancelled()).toBe(true);
-  });
+  test.each(['while waiting', 'before'])(
+    '%s, the backend has accepted the request: whatever it sends is the answer',
+    async (when) => {
+      const client = new AbortController();
+      if (when === 'before') client.abort();
+      const { body, send, cancelled } = backend();
+      const opening = EventStream.open(body, signals({ client: client.signal }));
+      client.abort();
+      const stream = await opening;
+      expect(cancelled()).toBe(false);
+      send(said('hi'));
+      stream.cancel();
+      expect(cancelled()).toBe(true);
+    },
+  );
 
   test('a client that leaves later does nothing to a stream that has begun', async () => {
     const [client, deadline] = [new AbortController(), new AbortController()];
@@ -288,22 +291,6 @@ describe('a lot that arrives at once', () => {
     expect(turns).toBeGreaterThan(4);
     expect(turns).toBeLessThan(30);
     expect(others).toBeGreaterThanOrEqual(4);
-  });
-
-  test('and was not read by a client that leaves, has arrived all the same', async () => {
-    const stream = await EventStream.open(backend(many.join('')).body, signals());
-    const arrived: readonly DataEvent[] = stream.takeArrived();
-    expect(arrived.map(({ data }) => event(data))).toEqual(many);
-    expect(stream.bytesRead).toBe(utf8.encode(many.join('')).length);
-    expect(stream.takeArrived()).toEqual([]);
-  });
-
-  test('what was delivered does not arrive again', async () => {
-    const stream = await EventStream.open(backend(many.join('')).body, signals());
-    const { data } = await next(stream);
-    const rest = stream.takeArrived().map((one) => one.data);
-    expect([...data, ...rest].map(event)).toEqual(many);
-    expect(rest.length).toBeGreaterThan(0);
   });
 });
 
