@@ -188,11 +188,36 @@ describe('when the client leaves before the first event', () => {
       client.abort();
       const stream = await opening;
       expect(cancelled()).toBe(false);
+      const asked = next(stream);
       send(said('hi'));
+      expect((await asked).data.map(event)).toEqual([said('hi')]);
       stream.cancel();
       expect(cancelled()).toBe(true);
     },
   );
+
+  test('after a role, and everything is read once', async () => {
+    const client = new AbortController();
+    const { body, send, end } = backend(ROLE);
+    const opening = EventStream.open(body, signals({ client: client.signal }));
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    client.abort();
+    const stream = await opening;
+    expect((await next(stream)).data.map(event)).toEqual([ROLE]);
+    const asked = next(stream);
+    send(said('hi'));
+    expect((await asked).data.map(event)).toEqual([said('hi')]);
+    end();
+    expect(await next(stream)).toMatchObject({ data: [], end: 'end' });
+  });
+
+  test('and the backend fails, the failure is for who reads', async () => {
+    const { body, fail } = backend();
+    const stream = await EventStream.open(body, signals({ client: AbortSignal.abort() }));
+    const asked = next(stream);
+    fail();
+    expect(await asked).toMatchObject({ end: 'failure', cause: { message: 'broken off' } });
+  });
 
   test('a client that leaves later does nothing to a stream that has begun', async () => {
     const [client, deadline] = [new AbortController(), new AbortController()];
