@@ -6,6 +6,7 @@ import { countTokens } from '../std/tokens.ts';
 import { countTokensOf } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
+import { largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 export const countMessageTokens: ApiOperation = {
@@ -41,9 +42,11 @@ export const countMessageTokens: ApiOperation = {
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
-async function count(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(incoming));
-  const { value } = await readJson(incoming.request);
+async function count(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(incoming);
+  await callerAuth.account(caller);
+  const { value } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const request = parseBody(countTokensRequestSchema, withoutNulls(value));
   return json({ input_tokens: countTokensOf(request, countTokens) }, incoming.requestId);
 }
