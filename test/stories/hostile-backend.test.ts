@@ -91,16 +91,35 @@ describe('an image', () => {
   });
 });
 
-test.each(['{"choices":[{"index":0,"delta":null}]}', '{"choices":[null]}', '{"choices":{}}', '{"cho'])(
-  'a stream whose last event is broken (%s) ends at once with an error',
-  async (last) => {
-    const first =
-      'data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
-    backend.script(
-      () => new Response(`${first}data: ${last}`, { headers: { 'content-type': 'text/event-stream' } }),
-    );
-    const response = await gateway.chat(account.token, { endpoint: 'svc_chat', model: 'm', stream: true });
-    expect(await response.text()).toContain('upstream_error');
-  },
-  20_000,
-);
+describe('a stream whose last event is broken and not even ended', () => {
+  const first =
+    'data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n';
+  const question = [{ role: 'user', content: 'hi' }];
+
+  test.each([
+    ['/v1/chat/completions', '{"cho', 'upstream_error'],
+    ['/v1/messages', '{"choices":[null]}', 'event: error'],
+    ['/v1/messages', '{"choices":[{"delta":{"tool_calls":{}}}]}', 'event: error'],
+    ['/v1/responses', '{"choices":[null]}', 'response.failed'],
+    ['/v1/responses', '{"choices":[{"delta":{"tool_calls":{}}}]}', 'response.failed'],
+  ])(
+    'ends at once with an error: %s, %s',
+    async (path, last, error) => {
+      backend.script(
+        () => new Response(`${first}data: ${last}`, { headers: { 'content-type': 'text/event-stream' } }),
+      );
+      const response = await gateway.fetch(path, {
+        method: 'POST',
+        token: account.token,
+        body: JSON.stringify({
+          model: 'svc_chat/m',
+          ...(path === '/v1/responses' ? { input: question } : { messages: question, max_tokens: 10 }),
+          stream: true,
+        }),
+      });
+      expect(await response.text()).toContain(error);
+      await gateway.settled(account);
+    },
+    20_000,
+  );
+});
