@@ -2,6 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
+import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
 
 /**
  * What is sold, at what price, and which backend serves it: immutable once loaded. A reload builds a new catalog and
@@ -59,6 +60,8 @@ export interface Model {
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
+  /** What an upstream takes for it, where that is known. */
+  readonly costs: ReadonlyMap<string, ModelPrice>;
 }
 
 /** The two names of the output cap in chat requests. */
@@ -78,17 +81,29 @@ export interface RequestForm {
 
 /** Tokens: nano-USD per million. Images: nano-USD per image, by size, with a price for sizes not named. */
 export type ModelPrice =
-  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
+  | TokenModelPrice
   | {
       readonly kind: 'images';
+      /** Where the price depends on the quality: of an image whose quality nobody says. */
       readonly bySize: ReadonlyMap<string, NanoUsd>;
       readonly otherwise: NanoUsd | undefined;
+      /** By size, or `default`, and quality. */
+      readonly qualities?: ReadonlyMap<string, Readonly<Record<string, NanoUsd>>> | undefined;
+      readonly extra?: ExtraImagePrices | undefined;
     };
+
+export interface TokenModelPrice {
+  readonly kind: 'tokens';
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly output: number;
+  readonly extra?: ExtraTokenPrices | undefined;
+}
 
 /** What the ledger copies into a hold. Token prices are nano-USD per million tokens. */
 export type PriceSnapshot =
-  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
-  | { readonly kind: 'images'; readonly image: NanoUsd };
+  | TokenModelPrice
+  | { readonly kind: 'images'; readonly image: NanoUsd; readonly extra?: ExtraImagePrices | undefined };
 
 export interface UpstreamConfig {
   readonly name: string;
@@ -172,20 +187,6 @@ const KINDS: Record<EndpointType, string> = {
   image_generation: 'image generation',
   embedding: 'embeddings',
 };
-
-/** The price of one request; for images, of one image in this size (by default the model's first). */
-export function priceFor(model: Model, size?: string): PriceSnapshot {
-  if (model.price.kind === 'tokens') return model.price;
-  const wanted = size ?? model.sizes[0];
-  const image =
-    wanted !== undefined && model.sizes.includes(wanted)
-      ? (model.price.bySize.get(wanted) ?? model.price.otherwise)
-      : undefined;
-  if (image === undefined) {
-    throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
-  }
-  return { kind: 'images', image };
-}
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {

@@ -65,9 +65,37 @@ export interface AdmissionRequest {
 }
 
 /** The most a request may use. `output` is per choice, `choices` is the client's `n`. */
-export type Ceiling =
-  | { readonly kind: 'tokens'; readonly input: number; readonly output: number; readonly choices: number }
-  | { readonly kind: 'images'; readonly images: number };
+export type Ceiling = TokenCeiling | ImageCeiling;
+
+interface TokenCeiling {
+  readonly kind: 'tokens';
+  readonly input: number;
+  readonly output: number;
+  readonly choices: number;
+  readonly extra?: ExtraCeiling | undefined;
+}
+
+/** The tokens are of all images together, for models that are priced by the token. */
+interface ImageCeiling {
+  readonly kind: 'images';
+  readonly images: number;
+  readonly pixels?: number | undefined;
+  readonly input?: number | undefined;
+  readonly output?: number | undefined;
+  readonly extra?: ExtraCeiling | undefined;
+}
+
+/** What a request asks for that may cost more than plain input and output. */
+export interface ExtraCeiling {
+  /** The longest life of a cache entry that it asks for. */
+  readonly cacheWrite?: '5m' | '1h' | undefined;
+  readonly serviceTier?: string | undefined;
+  /** The most calls of the tool. */
+  readonly webSearches?: number | undefined;
+  readonly audioInput?: boolean | undefined;
+  readonly imageInput?: boolean | undefined;
+  readonly audioOutput?: boolean | undefined;
+}
 
 export interface Limits {
   readonly chatPerMinute: number;
@@ -140,6 +168,14 @@ export interface Attempt {
   readonly result: 'served' | 'failed' | 'skipped';
   readonly reason?: string | undefined;
   readonly durationMs: number;
+  /** What it cost us; absent if that is not known, or nothing. Never shown to customers. */
+  readonly cost?: AttemptCost | undefined;
+}
+
+/** `reported` by the provider, `priced` by the catalog, or `possible`: it failed, and may be billed all the same. */
+export interface AttemptCost {
+  readonly amount: NanoUsd;
+  readonly basis: 'reported' | 'priced' | 'possible';
 }
 
 export interface Settled {

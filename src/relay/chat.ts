@@ -1,4 +1,5 @@
-import { priceFor, resolve } from '../catalog/catalog.ts';
+import { resolve } from '../catalog/catalog.ts';
+import { priceFor } from '../catalog/price-for.ts';
 import type { Ceiling } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
@@ -6,6 +7,7 @@ import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
+import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
 import { Meter } from './stream/meter.ts';
 import { usageOf } from './stream/reported-usage.ts';
@@ -42,6 +44,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): Quote {
     input: inputCeiling(call.request, call.size, route.model.contextTokens),
     output: outputCap(call, route.model.maxOutput),
     choices: call.request.n ?? 1,
+    extra: pricedOptions(call.request, call.nativeRequest),
   };
   return { route, ceiling, price: priceFor(route.model) };
 }

@@ -108,7 +108,7 @@ describe.each([
     const refused = database.migrate([...MIGRATIONS, edited, third]);
     await expect(refused).rejects.toBeInstanceOf(StartupError);
     await expect(refused).rejects.toThrow(
-      /^Step 2 \('extra'\) .* never released, or the step was edited since\. .* start with an empty database\.$/,
+      /^Step 3 \('extra'\) .* never released, or the step was edited since\. .* start with an empty database\.$/,
     );
     await expect(database.run('SELECT * FROM third')).rejects.toThrow(/third/);
     await database.migrate([...MIGRATIONS, second]);

@@ -56,8 +56,8 @@ describe('the functions of the ledger', () => {
     const id = await hold(harness, chatAdmission(await addAccount(harness, 10_000)));
     await client.query('BEGIN');
     for (let turn = 1; turn <= 5; turn++) {
-      const one = [[id], [true], [10], [0], [turn], [0], [0]];
-      await client.query(`SELECT ${LEDGER_RENEW.name}(0, 60000, $1, $2, $3, $4, $5, $6, $7)`, one);
+      const one = [[id], [true], [10], [0], [turn], [0], [0], [null], [null]];
+      await client.query(`SELECT ${LEDGER_RENEW.name}(0, 60000, $1, $2, $3, $4, $5, $6, $7, $8, $9)`, one);
     }
     const { rows } = await client.query<{ updates: number; hot: number }>(
       `SELECT n_tup_upd::int AS updates, n_tup_hot_upd::int AS hot FROM pg_stat_xact_user_tables WHERE relname = 'hold'`,
@@ -91,7 +91,7 @@ describe('the functions of the ledger', () => {
   /** The arguments for closing a request that never was. */
   function close(): unknown[] {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
-    return closeValues([voidOf(newRequestId(Date.now()), ending)], numbers, 0);
+    return closeValues([voidOf(newRequestId(Date.now()), ending)], [], numbers, 0);
   }
 
   async function scanned(): Promise<string[]> {
@@ -103,4 +103,4 @@ describe('the functions of the ledger', () => {
   }
 });
 
-const PLACES = Array.from({ length: 20 }, (_, n) => `$${n + 1}`).join(', ');
+const PLACES = Array.from({ length: 27 }, (_, n) => `$${n + 1}`).join(', ');

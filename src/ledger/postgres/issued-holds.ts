@@ -4,7 +4,7 @@ import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
-import { priceToText } from '../price.ts';
+import { priceToText, type Price } from '../price.ts';
 import { NumberedValues, routeKey } from './numbers.ts';
 
 /**
@@ -32,6 +32,10 @@ export class IssuedHolds {
   forget(ids: Iterable<string>): void {
     // A set of strings: whether one is an id of ours is what is asked.
     for (const id of ids) this.#holds.delete(id as RequestId);
+  }
+
+  price(id: RequestId): Price | undefined {
+    return this.#holds.get(id)?.request.price;
   }
 
   among(ids: readonly RequestId[]): IssuedHold[] {

@@ -41,10 +41,11 @@ import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
 import { postEntry, redeemCode } from './posting.ts';
 import { Numbers } from './numbers.ts';
+import { owedFor } from './owed.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
-import { isUsage } from '../decide.ts';
+import { extraUsageText, isUsage } from '../stored-usage.ts';
 import type { Lease } from '../lease.ts';
 
 export function openPostgresLedger(
@@ -120,7 +121,7 @@ export class PostgresLedger implements Ledger {
   async renew(progress: readonly Progress[]): Promise<void> {
     const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
     for (let start = 0; start < latest.length; start += RENEW_TOGETHER) {
-      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
+      await this.#call(RENEW, await this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
     }
   }
 
@@ -211,7 +212,8 @@ export class PostgresLedger implements Ledger {
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
     await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
     const sent = firstOfEach(closes);
-    const values = closeValues(sent, this.#numbers, this.#offsetUs());
+    const owed = await owedFor(sent, this.#issued, this.#ledgerPool);
+    const values = closeValues(sent, owed, this.#numbers, this.#offsetUs());
     const [answer] = await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values);
     const ids = sent.map(({ requestId }) => requestId);
     const rows = closedRows(answer, ids, (place) => sent[place]?.state ?? 'void');
@@ -245,13 +247,15 @@ export class PostgresLedger implements Ledger {
     });
   }
 
-  #renewValues(progress: readonly Progress[]): unknown[] {
+  async #renewValues(progress: readonly Progress[]): Promise<unknown[]> {
     const believed = progress.map(({ requestId, delivered }) => {
       if (isUsage(delivered)) return true;
       this.#log.error('meter_refused', { requestId, delivered });
       return false;
     });
     const meters = progress.map(({ delivered }, index) => (believed[index] ? delivered : NO_USAGE));
+    const used = progress.map(({ requestId }, index) => ({ requestId, usage: meters[index] ?? NO_USAGE }));
+    const owed = await this.#owed(used);
     return [
       this.#offsetUs(),
       this.#lease.leaseMs,
@@ -262,7 +266,17 @@ export class PostgresLedger implements Ledger {
       plainArray(meters.map(({ output }) => output)),
       plainArray(meters.map(({ reasoning }) => reasoning)),
       plainArray(meters.map(({ images }) => images)),
+      textArray(meters.map(extraUsageText)),
+      plainArray(owed),
     ];
+  }
+
+  async #owed(used: Parameters<typeof owedFor>[0]): Promise<(number | undefined)[]> {
+    try {
+      return await owedFor(used, this.#issued, this.#controlPool);
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
   }
 
   #reportOverruns(rows: readonly ClosedRow[]): void {
@@ -300,7 +314,7 @@ const EXPIRE_TOGETHER = 100;
 
 const RENEW: Statement = {
   name: LEDGER_RENEW.name,
-  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };
 
 /** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */

@@ -14,14 +14,8 @@ import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
-import {
-  checkedUsage,
-  detailText,
-  isFailure,
-  OVERRUN_ACCOUNT,
-  OVERRUN_CEILING,
-  storedMs,
-} from '../decide.ts';
+import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
+import { checkedUsage, extraUsageText } from '../stored-usage.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -54,7 +48,7 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 20;
+const PARAMETERS = 27;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
@@ -156,10 +150,18 @@ export function firstOfEach(closes: readonly CloseRequest[]): CloseRequest[] {
   return [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
 }
 
-/** The arguments of {@link CLOSE} for requests in that order. */
-export function closeValues(closes: readonly CloseRequest[], numbers: Numbers, offsetUs: number): unknown[] {
-  const usage = (count: keyof Usage) => plainArray(closes.map((closing) => closing.usage[count]));
+/** The arguments of {@link CLOSE} for requests in that order; `owed` is what some of them cost, by their place. */
+export function closeValues(
+  closes: readonly CloseRequest[],
+  owed: readonly (number | undefined)[],
+  numbers: Numbers,
+  offsetUs: number,
+): unknown[] {
+  const usage = (count: Exclude<keyof Usage, 'extra'>) =>
+    plainArray(closes.map((closing) => closing.usage[count]));
   const endings = closes.map((closing) => closing.ending);
+  const costs = endings.map(requestCost);
+  const lost = costs.flatMap(({ lost }, index) => lost.map((one) => ({ ...one, place: index + 1 })));
   return [
     ...moneyRules(offsetUs),
     textArray(closes.map(({ requestId }) => requestId)),
@@ -177,6 +179,13 @@ export function closeValues(closes: readonly CloseRequest[], numbers: Numbers, o
     plainArray(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
     plainArray(endings.map(({ durationMs }) => storedMs(durationMs))),
     textArray(endings.map(detailText)),
+    textArray(closes.map((closing) => extraUsageText(closing.usage))),
+    plainArray(owed),
+    plainArray(costs.map(({ spent }) => spent)),
+    plainArray(costs.map(({ possible }) => possible)),
+    plainArray(lost.map(({ place }) => place)),
+    textArray(lost.map(({ upstream }) => upstream)),
+    plainArray(lost.map(({ amount }) => amount)),
   ];
 }
 

@@ -6,6 +6,7 @@ import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
+import { priceCases } from './contract-prices.ts';
 import { settlementCases } from './contract-settlement.ts';
 
 /** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
@@ -15,6 +16,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     admissionCases(check);
     limitCases(check);
     settlementCases(check);
+    priceCases(check);
     expiryCases(check);
     bookCases(check);
     codeCases(check);

@@ -1,9 +1,10 @@
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
+import type { NanoUsd } from '../../std/money.ts';
 import { countTokens } from '../../std/tokens.ts';
 import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
-import { readUsage, type MeteredUsage } from './reported-usage.ts';
+import { readUsage, reportedCost, type MeteredUsage } from './reported-usage.ts';
 
 /**
  * Text is counted in blocks of this size and then dropped, so that a long stream keeps at most one block. The blocks
@@ -32,6 +33,8 @@ export class Meter implements TextMeter {
   /** The tokens of `#text`; unknown while it grows. */
   #countedText: number | undefined;
   #reported: Usage | undefined;
+  /** What the provider says that it takes. */
+  #cost: NanoUsd | undefined;
   #input: number | undefined;
   finishReason: string | undefined;
 
@@ -45,7 +48,7 @@ export class Meter implements TextMeter {
       const text = generatedText(choice?.delta);
       if (text !== '') this.#add(text);
     }
-    if (chunk.usage != null) this.#noteUsage(chunk.usage);
+    if (chunk.usage != null) this.#noteUsage(chunk.usage, chunk.service_tier);
   }
 
   /** The inside of a JSON string. Most are never decoded, because the backend reports its usage. */
@@ -65,7 +68,7 @@ export class Meter implements TextMeter {
       this.#text += generatedText(choice.message);
     }
     this.#hasNewText = this.#text !== '';
-    this.#noteUsage(completion.usage);
+    this.#noteUsage(completion.usage, completion.service_tier);
     return this.measure();
   }
 
@@ -76,11 +79,12 @@ export class Meter implements TextMeter {
   measure(): MeteredUsage {
     const reported = this.#reported;
     if (!reported) return { usage: this.counted(), source: 'counted' };
+    const cost = this.#cost !== undefined && { cost: this.#cost };
     const isOutputTrue = !this.#hasNewText && (reported.output > 0 || !this.#hasText);
-    if (isOutputTrue && reported.input > 0) return { usage: reported, source: 'upstream' };
+    if (isOutputTrue && reported.input > 0) return { usage: reported, source: 'upstream', ...cost };
     const input = reported.input > 0 ? reported.input : this.#countedInput();
     const output = isOutputTrue ? reported.output : Math.max(reported.output, this.#countedOutput());
-    return { usage: { ...reported, input, output }, source: 'mixed' };
+    return { usage: { ...reported, input, output }, source: 'mixed', ...cost };
   }
 
   /** Our own count of the input and of the output so far. */
@@ -101,8 +105,9 @@ export class Meter implements TextMeter {
     if (typeof reason === 'string' && reason !== '') this.finishReason = reason.slice(0, MAX_REASON_LENGTH);
   }
 
-  #noteUsage(raw: unknown): void {
-    const usage = readUsage(raw);
+  #noteUsage(raw: unknown, serviceTier: unknown): void {
+    this.#cost = reportedCost(raw) ?? this.#cost;
+    const usage = readUsage(raw, serviceTier);
     if (!usage) return;
     this.#reported = usage;
     this.#hasText ||= this.#hasNewText;
