@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely';
 import type { Ending } from '../../src/ledger/port.ts';
-import { costOf } from '../../src/ledger/cost.ts';
+import { costOf } from '../../src/ledger/price.ts';
 import type { Price, Usage } from '../../src/ledger/price.ts';
 import { detailText } from '../../src/ledger/decide.ts';
 import { dayOf, monthOf } from '../../src/std/calendar.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { Model } from './catalog.ts';
 import { parseCatalog } from './parse.ts';
-import { priceFor } from './price-for.ts';
+import { priceFor } from './catalog.ts';
 
 function model(fields: string, type: string): Model {
   const text = `upstreams: { house: { kind: house } }

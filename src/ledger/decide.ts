@@ -16,10 +16,11 @@ import type {
   RateState,
   RefusalReason,
 } from './port.ts';
-import { costOf } from './cost.ts';
-import { affordableOutput, worstCase } from './hold-price.ts';
-import { MAX_COST, type Price, type Usage } from './price.ts';
-import { checkedUsage } from './stored-usage.ts';
+import { costOf } from './price.ts';
+import { affordableOutput, worstCase } from './price.ts';
+import type { Price, Usage } from './price.ts';
+import { MAX_COST } from './priced-parts.ts';
+import { checkedUsage } from './price.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
 export interface AccountState {

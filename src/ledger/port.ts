@@ -1,6 +1,6 @@
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
-import type { Price, Usage } from './price.ts';
+import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
 
 /**
  * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
@@ -64,38 +64,8 @@ export interface AdmissionRequest {
   readonly limits: Limits;
 }
 
-/** The most a request may use. `output` is per choice, `choices` is the client's `n`. */
+/** The most a request may use. */
 export type Ceiling = TokenCeiling | ImageCeiling;
-
-interface TokenCeiling {
-  readonly kind: 'tokens';
-  readonly input: number;
-  readonly output: number;
-  readonly choices: number;
-  readonly extra?: ExtraCeiling | undefined;
-}
-
-/** The tokens are of all images together, for models that are priced by the token. */
-interface ImageCeiling {
-  readonly kind: 'images';
-  readonly images: number;
-  readonly pixels?: number | undefined;
-  readonly input?: number | undefined;
-  readonly output?: number | undefined;
-  readonly extra?: ExtraCeiling | undefined;
-}
-
-/** What a request asks for that may cost more than plain input and output. */
-export interface ExtraCeiling {
-  /** The longest life of a cache entry that it asks for. */
-  readonly cacheWrite?: '5m' | '1h' | undefined;
-  readonly serviceTier?: string | undefined;
-  /** The most calls of the tool. */
-  readonly webSearches?: number | undefined;
-  readonly audioInput?: boolean | undefined;
-  readonly imageInput?: boolean | undefined;
-  readonly audioOutput?: boolean | undefined;
-}
 
 export interface Limits {
   readonly chatPerMinute: number;

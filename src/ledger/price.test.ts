@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
-import { costOf } from './cost.ts';
-import { affordableOutput, worstCase } from './hold-price.ts';
+import { costOf } from './price.ts';
+import { affordableOutput, worstCase } from './price.ts';
 import type { Ceiling } from './port.ts';
 import { MAX_COUNT, MAX_TOKEN_PRICE, NO_USAGE, type Price } from './price.ts';
 

@@ -2,10 +2,11 @@ import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
 import type { Attempt } from './port.ts';
-import { costOf, pricedParts, type PricedItem, type PricedPart } from './cost.ts';
+import { costOf } from './price.ts';
+import { pricedParts, type PricedItem, type PricedPart } from './priced-parts.ts';
 import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
 import type { Price, Usage } from './price.ts';
-import { extraUsageOf } from './stored-usage.ts';
+import { extraUsageOf } from './price.ts';
 
 /** One request, line by line: enough to compute its bill again without asking anybody. */
 export interface Receipt {

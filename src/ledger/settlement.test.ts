@@ -4,7 +4,7 @@ import { MAX_BALANCE, nanoUsd } from '../std/money.ts';
 import type { Outcome } from './port.ts';
 import { MAX_COUNT, NO_USAGE, type Usage } from './price.ts';
 import { balanceAfter, bookableOverrun, chargeFor, isFailure, OVERRUN_CEILING } from './decide.ts';
-import { checkedUsage, isEmpty, isUsage } from './stored-usage.ts';
+import { checkedUsage, isEmpty, isUsage } from './price.ts';
 
 const FIELDS = ['input', 'cached', 'output', 'reasoning', 'images'] as const;
 const count = fc.oneof(fc.constantFrom(0, 0, 1, 5), fc.nat(MAX_COUNT));

@@ -1,8 +1,8 @@
 import { STATE_CODES } from '../store/receipt-codes.ts';
-import { costOf } from './cost.ts';
+import { costOf } from './price.ts';
 import type { Breach } from './port.ts';
 import { NO_USAGE, priceFromText } from './price.ts';
-import { extraUsageOf, isUsage } from './stored-usage.ts';
+import { extraUsageOf, isUsage } from './price.ts';
 
 /**
  * Whether SQL cannot compute what the receipt `r` costs, because its price or its usage has an `extra`; then the program

@@ -1,5 +1,5 @@
 import { resolve } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/price-for.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import type { Ceiling } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
@@ -44,9 +44,22 @@ function quoteChat(call: ChatCall, parts: RelayParts): Quote {
     input: inputCeiling(call.request, call.size, route.model.contextTokens),
     output: outputCap(call, route.model.maxOutput),
     choices: call.request.n ?? 1,
-    extra: pricedOptions(call.request, call.nativeRequest),
+    extra: isPlain(call) ? undefined : pricedOptions(call.request, call.nativeRequest),
   };
   return { route, ceiling, price: priceFor(route.model) };
+}
+
+/** Text alone, as most chats are: it asks for nothing that has a price of its own. */
+function isPlain({ request, nativeRequest }: ChatCall): boolean {
+  return (
+    nativeRequest === undefined &&
+    request.tools === undefined &&
+    request['service_tier'] === undefined &&
+    request['modalities'] === undefined &&
+    request['web_search_options'] === undefined &&
+    request['cache_control'] === undefined &&
+    request.messages.every(({ content }) => !Array.isArray(content))
+  );
 }
 
 /**

@@ -3,7 +3,7 @@ import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
 import { countTokens } from '../std/tokens.ts';
 import { resolve } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/price-for.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';

@@ -1,5 +1,5 @@
 import { resolve, type Model, type Route } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/price-for.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';

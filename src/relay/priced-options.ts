@@ -1,4 +1,4 @@
-import type { ExtraCeiling } from '../ledger/port.ts';
+import type { ExtraCeiling } from '../ledger/priced-parts.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { NativeRequest } from './call.ts';
 

@@ -16,7 +16,8 @@ import {
   type RefusalReason,
 } from '../port.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
-import { holdPrices, type HoldPrices } from '../hold-price.ts';
+import { holdPrices } from '../price.ts';
+import type { HoldPrices } from '../priced-parts.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';

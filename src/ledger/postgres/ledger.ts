@@ -45,7 +45,7 @@ import { owedFor } from './owed.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
-import { extraUsageText, isUsage } from '../stored-usage.ts';
+import { extraUsageText, isUsage } from '../price.ts';
 import type { Lease } from '../lease.ts';
 
 export function openPostgresLedger(

@@ -1,4 +1,4 @@
-import { costOf } from '../cost.ts';
+import { costOf } from '../price.ts';
 import { priceFromText, type Price, type Usage } from '../price.ts';
 import { textArray } from './batch.ts';
 import type { IssuedHolds } from './issued-holds.ts';

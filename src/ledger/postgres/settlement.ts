@@ -15,7 +15,7 @@ import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
 import { NO_USAGE, type Usage } from '../price.ts';
 import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
-import { checkedUsage, extraUsageText } from '../stored-usage.ts';
+import { checkedUsage, extraUsageText } from '../price.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {

@@ -24,7 +24,7 @@ import {
 } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import { NO_USAGE, priceFromText, type Usage } from '../price.ts';
-import { extraUsageOf, extraUsageText, isEmpty, isUsage } from '../stored-usage.ts';
+import { extraUsageOf, extraUsageText, isEmpty, isUsage } from '../price.ts';
 import type { Books } from './books.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 

@@ -18,6 +18,7 @@ import {
 /** Prices beyond plain tokens and images, which SQL does not compute, and what requests cost the operator. */
 export function priceCases(check: ContractCheck): void {
   extraPriceCases(check);
+  lostCases(check);
   costCases(check);
 }
 
@@ -116,7 +117,9 @@ function extraPriceCases(check: ContractCheck): void {
       await expectSound(harness);
     },
   );
+}
 
+function lostCases(check: ContractCheck): void {
   check('what ran when its node was lost is charged in every dimension', async (harness) => {
     const account = await addAccount(harness, 100_000);
     const id = await hold(harness, rich(account));

@@ -7,6 +7,7 @@ import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
 import { priceCases } from './contract-prices.ts';
+import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
 
 /** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
@@ -19,6 +20,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     priceCases(check);
     expiryCases(check);
     bookCases(check);
+    rowCases(check);
     codeCases(check);
     answerCases(check);
   });

@@ -1,5 +1,6 @@
 import type { UsageSource } from '../../ledger/port.ts';
-import { MAX_COUNT, NO_USAGE, type ExtraUsage, type Usage } from '../../ledger/price.ts';
+import { MAX_COUNT, NO_USAGE, type Usage } from '../../ledger/price.ts';
+import type { ExtraUsage } from '../../ledger/priced-parts.ts';
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { ChatUsage } from '../../wire/openai/chat.ts';
 
@@ -94,7 +95,7 @@ function partsOf(total: number, details: unknown, parts: readonly Part[]): Extra
 /** Only what was used; `undefined` for nothing. */
 function extraUsage(all: ExtraUsage): ExtraUsage | undefined {
   const used = Object.entries(all).filter(([, value]) => value !== undefined && value !== 0);
-  return used.length === 0 ? undefined : (Object.fromEntries(used) as ExtraUsage);
+  return used.length === 0 ? undefined : Object.fromEntries(used);
 }
 
 const ORDINARY_TIERS = new Set(['default', 'standard', 'auto', 'standard_only', 'on_demand']);

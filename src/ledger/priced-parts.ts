@@ -1,30 +1,72 @@
-import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import { FACTOR_ONE, type LongInputPrices, type RareTokenPrices } from '../std/price-dimensions.ts';
-import { MAX_COST, type Price, type TokenPrice, type Usage } from './price.ts';
+import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
+import {
+  FACTOR_ONE,
+  type ExtraImagePrices,
+  type ExtraTokenPrices,
+  type LongInputPrices,
+  type RareTokenPrices,
+} from '../std/price-dimensions.ts';
+
+/** A price and a usage in all their parts. An ordinary request is computed by price.ts alone, which is faster. */
+
+export interface TokenPrice {
+  readonly kind: 'tokens';
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly output: number;
+  readonly extra?: ExtraTokenPrices | undefined;
+}
+
+export interface ImagePrice {
+  readonly kind: 'images';
+  readonly image: NanoUsd;
+  readonly extra?: ExtraImagePrices | undefined;
+}
+
+/** What was used. `input` includes `cached`; `output` includes `reasoning`. All are whole and not negative. */
+export interface CountedUsage {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly images: number;
+  /** Absent from an ordinary usage. */
+  readonly extra?: ExtraUsage | undefined;
+}
+
+/**
+ * What few requests use; absent means none. `input` includes the cache writes and the audio and image input, of which none
+ * is also `cached`; `output` includes the audio and image output.
+ */
+export interface ExtraUsage {
+  readonly cacheWrite?: number | undefined;
+  readonly cacheWrite1h?: number | undefined;
+  readonly audioInput?: number | undefined;
+  readonly imageInput?: number | undefined;
+  readonly audioOutput?: number | undefined;
+  readonly imageOutput?: number | undefined;
+  readonly webSearches?: number | undefined;
+  /** Of all images together. */
+  readonly pixels?: number | undefined;
+  /** The service tier that answered, unless it is the ordinary one. */
+  readonly serviceTier?: string | undefined;
+  /** Of the images, as the backend reports it. */
+  readonly quality?: string | undefined;
+}
+
+/** What a request asks for that may cost more than plain input and output. */
+export interface ExtraCeiling {
+  /** The longest life of a cache entry that it asks for. */
+  readonly cacheWrite?: '5m' | '1h' | undefined;
+  readonly serviceTier?: string | undefined;
+  /** The most calls of the tool. */
+  readonly webSearches?: number | undefined;
+  readonly audioInput?: boolean | undefined;
+  readonly imageInput?: boolean | undefined;
+  readonly audioOutput?: boolean | undefined;
+}
 
 const TOKENS_PER_PRICE = 1_000_000;
-
-/** Price × usage in exact integers, rounded up once at the very end. */
-export function costOf(price: Price, usage: Usage): NanoUsd {
-  if (price.extra !== undefined || usage.extra !== undefined) return partsCost(pricedParts(price, usage));
-  return price.kind === 'images'
-    ? capped(BigInt(price.image) * BigInt(usage.images))
-    : tokenCost(price, usage);
-}
-
-function tokenCost(price: TokenPrice, { input, cached, output }: Usage): NanoUsd {
-  const quick = (input - cached) * price.input + cached * price.cachedInput + output * price.output;
-  // Below 2^53 every term and the sum are exact; remainder and division of exact integers are, too.
-  if (quick <= Number.MAX_SAFE_INTEGER && cached <= input) {
-    const rest = quick % TOKENS_PER_PRICE;
-    return nanoUsd((quick - rest) / TOKENS_PER_PRICE + (rest > 0 ? 1 : 0));
-  }
-  const exact =
-    BigInt(input - cached) * BigInt(price.input) +
-    BigInt(cached) * BigInt(price.cachedInput) +
-    BigInt(output) * BigInt(price.output);
-  return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
-}
 
 /** One line of a bill: `quantity` × `unitPrice` ÷ `per` × `factor`. */
 export interface PricedPart {
@@ -54,11 +96,11 @@ export type PricedItem =
   | 'request';
 
 /** Every part of the bill that is not nothing; `input` and `output`, or `image`, are always there. */
-export function pricedParts(price: Price, usage: Usage): PricedPart[] {
+export function pricedParts(price: TokenPrice | ImagePrice, usage: CountedUsage): PricedPart[] {
   return price.kind === 'images' ? imageParts(price, usage) : tokenParts(price, usage);
 }
 
-function imageParts(price: Price & { kind: 'images' }, { images, extra }: Usage): PricedPart[] {
+function imageParts(price: ImagePrice, { images, extra }: CountedUsage): PricedPart[] {
   const { request = 0, megapixel, qualities } = price.extra ?? {};
   const quality = extra?.quality;
   const image =
@@ -71,7 +113,7 @@ function imageParts(price: Price & { kind: 'images' }, { images, extra }: Usage)
   ];
 }
 
-function tokenParts(price: TokenPrice, usage: Usage): PricedPart[] {
+function tokenParts(price: TokenPrice, usage: CountedUsage): PricedPart[] {
   const { input, cached, output, reasoning, extra = {} } = usage;
   const { cacheWrite = 0, cacheWrite1h = 0, audioInput = 0, imageInput = 0 } = extra;
   const { audioOutput = 0, imageOutput = 0, webSearches = 0 } = extra;
@@ -152,7 +194,7 @@ export function serviceFactor(price: TokenPrice, tier: string | undefined): numb
 }
 
 /** What was used and has no price of its own, by its name in the catalog: the operator should give it one. */
-export function unpricedKinds(price: Price, { extra }: Usage): string[] {
+export function unpricedKinds(price: TokenPrice | ImagePrice, { extra }: CountedUsage): string[] {
   if (!extra || price.kind === 'images') return [];
   const priced: Record<string, unknown> = { ...price.extra };
   const kinds = UNPRICED.filter(([used, name]) => (extra[used] ?? 0) > 0 && priced[name] === undefined);
@@ -173,13 +215,69 @@ const UNPRICED = [
 
 const MILLIONTHS = BigInt(FACTOR_ONE) * BigInt(TOKENS_PER_PRICE);
 
-function partsCost(parts: readonly PricedPart[]): NanoUsd {
+export function partsCost(parts: readonly PricedPart[]): NanoUsd {
   let exact = 0n;
   for (const { quantity, unitPrice, per, factor } of parts)
     exact += BigInt(quantity) * BigInt(unitPrice) * BigInt(factor) * BigInt(TOKENS_PER_PRICE / per);
   return capped((exact + MILLIONTHS - 1n) / MILLIONTHS);
 }
 
-function capped(amount: bigint): NanoUsd {
+/** What is held per million tokens of either side, and whatever the tokens are. */
+export interface HoldPrices {
+  readonly input: number;
+  readonly output: number;
+  readonly fixed: NanoUsd;
+}
+
+/** The same where the price or the request has an `extra`. */
+export function extraHoldPrices(
+  price: TokenPrice,
+  input: number,
+  extra: ExtraCeiling | undefined,
+): HoldPrices {
+  const reachable = [0, ...(price.extra?.above ?? []).map(({ above }) => above + 1)].filter(
+    (tokens) => tokens <= input,
+  );
+  const prices = reachable.map((tokens) => pricesAt(price, tokens));
+  const factor = serviceFactor(price, extra?.serviceTier);
+  const { request = 0, webSearch = 0 } = price.extra ?? {};
+  return {
+    input: scaled(Math.max(...prices.map((one) => dearestInput(one, extra))), factor),
+    output: scaled(Math.max(...prices.map((one) => dearestOutput(one, extra))), factor),
+    fixed: nanoUsd(request + webSearch * (extra?.webSearches ?? 0)),
+  };
+}
+
+function dearestInput(prices: AllTokenPrices, extra: ExtraCeiling = {}): number {
+  return Math.max(
+    prices.input,
+    prices.cachedInput,
+    extra.cacheWrite === undefined ? 0 : prices.cacheWrite,
+    extra.cacheWrite === '1h' ? prices.cacheWrite1h : 0,
+    extra.audioInput ? prices.audioInput : 0,
+    extra.imageInput ? prices.imageInput : 0,
+  );
+}
+
+/** A model may think, and make an image, without being asked. */
+function dearestOutput(prices: AllTokenPrices, extra: ExtraCeiling = {}): number {
+  return Math.max(
+    prices.output,
+    prices.reasoning ?? 0,
+    prices.imageOutput,
+    extra.audioOutput ? prices.audioOutput : 0,
+  );
+}
+
+function scaled(price: number, factor: number): number {
+  return factor === FACTOR_ONE
+    ? price
+    : Number((BigInt(price) * BigInt(factor) + BigInt(FACTOR_ONE) - 1n) / BigInt(FACTOR_ONE));
+}
+
+/** A worst case beyond any balance is as unaffordable as one just above it. */
+export const MAX_COST = nanoUsd(MAX_BALANCE * 8);
+
+export function capped(amount: bigint): NanoUsd {
   return amount > BigInt(MAX_COST) ? MAX_COST : nanoUsd(Number(amount));
 }

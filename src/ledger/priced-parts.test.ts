@@ -2,10 +2,17 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
 import type { ExtraTokenPrices, LongInputPrices } from '../std/price-dimensions.ts';
-import { costOf, pricedParts, unpricedKinds } from './cost.ts';
-import { affordableOutput, worstCase } from './hold-price.ts';
-import type { Ceiling, ExtraCeiling } from './port.ts';
-import { MAX_COUNT, NO_USAGE, type ExtraUsage, type Price, type TokenPrice, type Usage } from './price.ts';
+import { costOf } from './price.ts';
+import {
+  pricedParts,
+  unpricedKinds,
+  type ExtraCeiling,
+  type ExtraUsage,
+  type TokenPrice,
+} from './priced-parts.ts';
+import { affordableOutput, worstCase } from './price.ts';
+import type { Ceiling } from './port.ts';
+import { MAX_COUNT, NO_USAGE, type Price, type Usage } from './price.ts';
 
 /**
  * A second bill, written from the rules of docs/prices.md alone: big integers over a common denominator, each token looked up
