@@ -68,6 +68,7 @@ export const AREAS: readonly Area[] = [
         'test/stories/health.test.ts',
         'test/stories/left-streams.test.ts',
         'test/stories/called-once.test.ts',
+        'test/stories/playground.test.ts',
         'test/stories/money.test.ts',
         'test/stories/routing.test.ts',
       ],
