@@ -39,6 +39,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/postgres/settlement-rows.test.ts',
         'src/ledger/postgres/numbers.test.ts',
         'src/ledger/postgres/posting.test.ts',
+        'src/ledger/postgres/pool-rest.test.ts',
         'src/ledger/postgres/batch*.test.ts',
         'src/ledger/postgres/uncertain-admissions.test.ts',
       ],
