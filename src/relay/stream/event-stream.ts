@@ -75,15 +75,19 @@ export class EventStream implements EventSource {
   }
 
   readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
-    if (done) return this.#onDone();
+    if (done) return this.#finish();
     this.#store(value ?? NO_BYTES);
     this.#takePiece();
   };
 
-  #onDone(): void {
-    const events = parsed(this.#sse.end());
-    if (events) this.#listener?.onEvents(events);
-    this.#listener?.onEnd();
+  #finish(): void {
+    try {
+      const events = parsed(this.#sse.end());
+      if (events) this.#listener?.onEvents(events);
+      this.#listener?.onEnd();
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
   }
 
   readonly #onFailure = (cause: unknown): void => this.#listener?.onFailure(cause);
