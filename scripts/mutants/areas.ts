@@ -92,15 +92,21 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'money and tokens',
-    sources: ['src/std/money.ts', 'src/std/tokens.ts'],
+    sources: ['src/std/money.ts', 'src/std/token-estimate.ts', 'src/tokenizer/*.ts'],
+    except: ['src/tokenizer/*.test.ts'],
     stages: [
       [
         'src/std/money.test.ts',
-        'src/std/tokens.test.ts',
+        'src/std/token-estimate.test.ts',
+        'src/tokenizer/*.test.ts',
         'src/ledger/price.test.ts',
         'src/ledger/decide.test.ts',
       ],
-      ['src/relay/stream/meter.test.ts', 'src/ledger/sqlite/contract.test.ts'],
+      [
+        'src/relay/stream/meter*.test.ts',
+        'test/stories/count-tokens.test.ts',
+        'src/ledger/sqlite/contract.test.ts',
+      ],
     ],
   },
   {

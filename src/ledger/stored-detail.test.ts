@@ -6,12 +6,14 @@ import {
   balanceAfter,
   bookableOverrun,
   causeOf,
+  checkedUsage,
   detailText,
   LedgerAccount,
   redeemedEntry,
   storedMs,
 } from './decide.ts';
 import type { Attempt, Ending } from './port.ts';
+import { NO_USAGE } from './price.ts';
 import { attemptsOf } from './receipt.ts';
 import { WIDE } from './testing/contract-harness.ts';
 
@@ -86,15 +88,20 @@ test('the operator’s losses are booked up to eight million dollars', () => {
   expect(bookableOverrun(nanoUsd(9_000_000_000_000_000), 0)).toBe(nanoUsd(8_000_000_000_000_000));
 });
 
-test('an entry that cannot be is refused with the field that is wrong', () => {
-  const refused = (() => {
+test('an entry that cannot be is refused with the field that is wrong; a usage that cannot be is our own mistake', () => {
+  const faultOf = (work: () => unknown): unknown => {
     try {
-      return balanceAfter({ balance: nanoUsd(0), held: nanoUsd(0) }, { kind: 'credit', amount: 0 });
+      return work();
     } catch (thrown) {
       return thrown;
     }
-  })();
-  expect(refused).toMatchObject({ code: 'invalid_field', param: 'amount' });
+  };
+  const nothing = { balance: nanoUsd(0), held: nanoUsd(0) };
+  expect(faultOf(() => balanceAfter(nothing, { kind: 'credit', amount: 0 }))).toMatchObject({
+    code: 'invalid_field',
+    param: 'amount',
+  });
+  expect(faultOf(() => checkedUsage({ ...NO_USAGE, output: -1 }))).toMatchObject({ code: 'internal_error' });
 });
 
 describe('an account', () => {
