@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { parseBody, readBody } from '../http/json-body.ts';
+import { readBody } from '../http/json-body.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
-import { imageRequestSchema, type ImageRequest, type UploadedImage } from '../wire/openai/images.ts';
+import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, v1ImageCall } from './images.ts';
+import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall, type ImageFields } from './images.ts';
 import { callOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -42,13 +42,13 @@ async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Respons
   const { callerAuth } = parts;
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { request, size } = await readImageForm(incoming.request);
-    return v1ImageCall(callOf(incoming, caller, { size }), request, parts);
+    const { size, ...fields } = await readImageForm(incoming.request);
+    return v1ImageCall(callOf(incoming, caller, { size }), fields, parts);
   });
   return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
 }
 
-async function readImageForm(request: Request): Promise<{ request: ImageRequest; size: BodySize }> {
+async function readImageForm(request: Request): Promise<ImageFields & { size: BodySize }> {
   const bytes = new Uint8Array(await readBody(request));
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
@@ -56,9 +56,10 @@ async function readImageForm(request: Request): Promise<{ request: ImageRequest;
   if (image.length > MAX_IMAGES)
     throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
   const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
-  const fields = parseBody(imageRequestSchema, textFields(form)) as ImageRequest;
+  const fields = readImageFields(textFields(form));
   return {
-    request: { ...fields, image, ...(mask ? { mask } : {}) },
+    request: { ...fields.request, image, ...(mask ? { mask } : {}) },
+    knobs: fields.knobs,
     size: { bytes: bytes.byteLength, characters: bytes.byteLength },
   };
 }

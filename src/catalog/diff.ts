@@ -109,6 +109,7 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
     key: upstream.apiKey === undefined ? 'none' : hintOf(upstream.apiKey),
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
+    'passed fields': listText([...(upstream.passFields ?? [])]),
     options: listText([...upstream.options].map(([option, value]) => `${option}: ${hintOf(value)}`)),
   };
 }
