@@ -13,6 +13,7 @@ import { makeUsers } from '../src/identity/sign-in/users.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { stderrLog } from '../src/std/log.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { backendDayStatements } from './seed/backend-days.ts';
 import { bulkWriter } from './seed/bulk.ts';
 import { seedNumbers } from './seed/numbers.ts';
 import { ROUTES, Traffic } from './seed/traffic.ts';
@@ -41,7 +42,7 @@ export async function seed(
   }
   await write.insert('entry', traffic.openingCredits());
   await write.insert('usage_day', traffic.usageRows());
-  await write.run(traffic.balanceUpdates());
+  await write.run([...traffic.balanceUpdates(), ...backendDayStatements(store.backend.kind)]);
   await write.finish();
   return { busyAccount: traffic.busyAccount, seconds: (performance.now() - startedAt) / 1000 };
 }

@@ -18,6 +18,7 @@ const GROUPS: readonly Group[] = [
   { name: 'units', paths: ['src', 'web', 'scripts'] },
   { name: 'stories', paths: ['test/stories', 'test/providers', 'test/architecture'] },
   { name: 'golden', paths: ['test/golden'] },
+  { name: 'bill', paths: ['test/bill'] },
   { name: 'faults', paths: ['test/faults'] },
   { name: 'clients', paths: ['test/clients'] },
   { name: 'binary', paths: ['test/binary'] },

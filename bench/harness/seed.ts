@@ -3,6 +3,7 @@ import type { Database } from 'bun:sqlite';
 import { newToken } from '../../src/identity/accounts/token.ts';
 import { newAccountId, newRequestId, type AccountId } from '../../src/std/ids.ts';
 import { MAX_BALANCE } from '../../src/std/money.ts';
+import { backendDayStatements } from '../../scripts/seed/backend-days.ts';
 import type { Services } from '../../src/main/services.ts';
 
 const DAY_MS = 86_400_000;
@@ -108,6 +109,7 @@ function balanceTheBooks(database: Database): void {
         count(*), sum(input_tokens), sum(output_tokens), sum(charged)
       FROM receipt r JOIN route o ON o.id = r.route GROUP BY 1, 2, 3, 4`);
   }
+  for (const statement of backendDayStatements('sqlite')) database.run(statement);
 }
 
 function openDatabase({ store }: Services): Database {

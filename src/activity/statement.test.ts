@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { bulkWriter } from '../../scripts/seed/bulk.ts';
 import { seed } from '../../scripts/seed.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
 import { newRequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
+import { STATE_CODES } from '../store/receipt-codes.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { makeReader, type Reader } from './reader.ts';
 import {
@@ -99,10 +101,9 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, database) 
     const lines: StatementLine[] = [];
     for (let before: StatementCursor | undefined; ;) {
       const page = await statementPage({ db: store.db, reader }, filter, { before, limit });
-      lines.push(...page);
-      const last = page.at(-1);
-      if (page.length < limit || !last) return lines;
-      before = { at: last.created_at, id: last.id };
+      lines.push(...page.lines);
+      if (!page.next) return lines;
+      before = page.next;
     }
   }
 
@@ -123,4 +124,47 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, database) 
       expect(money.map(({ kind }) => kind)).toEqual(['credit', 'credit', 'credit', 'credit']);
     },
   );
+
+  test('reads a bounded number of receipts for a page, and goes on after it, where most of them cost nothing', async () => {
+    const quiet = 'acc_quiet';
+    await store.db.insertInto('account').values({ id: quiet, email: 'quiet@x.org', created_at: 1 }).execute();
+    const one = await store.db.selectFrom('receipt').selectAll().limit(1).executeTakeFirstOrThrow();
+    const nothing = { account_id: quiet, charged: 0, state: STATE_CODES.void, late: 0 };
+    const voids = Array.from({ length: 45_000 }, (_, place) => {
+      const at = NOW - 86_400_000 + place * 10;
+      return { ...one, ...nothing, id: newRequestId(at), created_at: at, booked_at: at };
+    });
+    const paid = [0, 22_500, 44_999].map((place) => {
+      const at = NOW - 86_400_000 + place * 10 + 5;
+      const charge = { charged: 7, state: STATE_CODES.posted };
+      return { ...one, ...nothing, ...charge, id: newRequestId(at), created_at: at, booked_at: at };
+    });
+    const write = bulkWriter(store);
+    await write.insert(
+      'receipt',
+      [...voids, ...paid].toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+    );
+    let asked = 0;
+    const counting: Reader = {
+      ...reader,
+      all(query) {
+        asked++;
+        return reader.all(query);
+      },
+    };
+    const found: string[] = [];
+    const reads: number[] = [];
+    for (let before: StatementCursor | undefined; ;) {
+      asked = 0;
+      const filter = { accountId: quiet, moneyOnly: false };
+      const page = await statementPage({ db: store.db, reader: counting }, filter, { before, limit: 50 });
+      found.push(...page.lines.map(({ id }) => id));
+      reads.push(asked);
+      if (!page.next) break;
+      before = page.next;
+    }
+    expect(found).toEqual(paid.map(({ id }) => id).toReversed());
+    expect(reads.length).toBeGreaterThan(1);
+    expect(Math.max(...reads)).toBeLessThanOrEqual(22);
+  });
 });

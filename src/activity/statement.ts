@@ -29,9 +29,15 @@ export interface StatementCursor {
   readonly id: string;
 }
 
-interface StatementPage {
+interface PageRequest {
   readonly before?: StatementCursor | undefined;
   readonly limit: number;
+}
+
+interface StatementPage {
+  /** May be fewer than asked for, even none, although there are more: then `next` says where to go on. */
+  readonly lines: readonly StatementLine[];
+  readonly next: StatementCursor | undefined;
 }
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
@@ -40,14 +46,28 @@ type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 export async function statementPage(
   parts: Parts,
   filter: StatementFilter,
-  page: StatementPage,
-): Promise<StatementLine[]> {
-  const sources = filter.moneyOnly
-    ? [entryLines(parts, filter, page)]
-    : [entryLines(parts, filter, page), lateCharges(parts, filter, page), promptCharges(parts, filter, page)];
-  const lines = (await Promise.all(sources)).flat();
-  return lines.toSorted(newestFirst).slice(0, page.limit);
+  page: PageRequest,
+): Promise<StatementPage> {
+  const more = { ...page, limit: page.limit + 1 };
+  const nothing = { lines: [], completeAfter: undefined };
+  const [entries, late, prompt] = await Promise.all([
+    entryLines(parts, filter, more),
+    filter.moneyOnly ? [] : lateCharges(parts, filter, more),
+    filter.moneyOnly ? nothing : promptCharges(parts, filter, more),
+  ]);
+  const { completeAfter = -1 } = prompt;
+  const found = [...entries, ...late, ...prompt.lines]
+    .filter((line) => line.created_at > completeAfter)
+    .toSorted(newestFirst);
+  const lines = found.slice(0, page.limit);
+  const last = lines.at(-1);
+  if (found.length > page.limit && last) return { lines, next: { at: last.created_at, id: last.id } };
+  const isComplete = prompt.completeAfter === undefined;
+  return { lines, next: isComplete ? undefined : { at: completeAfter, id: AFTER_ALL_IDS } };
 }
+
+/** Comes before every line of its moment. */
+const AFTER_ALL_IDS = `req_${'z'.repeat(24)}`;
 
 function newestFirst(a: StatementLine, b: StatementLine): number {
   if (a.created_at !== b.created_at) return b.created_at - a.created_at;
@@ -63,7 +83,7 @@ function isCharge(id: string): boolean {
 async function entryLines(
   { db, reader }: Parts,
   { accountId }: StatementFilter,
-  { before, limit }: StatementPage,
+  { before, limit }: PageRequest,
 ): Promise<StatementLine[]> {
   let query = db
     .selectFrom('entry')
@@ -103,7 +123,7 @@ type ChargeRow = Awaited<ReturnType<ReturnType<typeof charges>['execute']>>[numb
 async function lateCharges(
   { db, reader }: Parts,
   filter: StatementFilter,
-  { before, limit }: StatementPage,
+  { before, limit }: PageRequest,
 ): Promise<StatementLine[]> {
   // Literal text, or the planner does not recognise the partial index.
   let query = charges(db, filter)
@@ -123,6 +143,14 @@ async function lateCharges(
 }
 
 const SCAN_ROWS = 1_000;
+/** An account may have any number of requests that cost nothing and are no line of it: then a page ends early. */
+const MAX_SCANS = 20;
+
+interface PromptCharges {
+  readonly lines: readonly StatementLine[];
+  /** Set when the scan stopped early: what was booked up to this moment may not be among the lines. */
+  readonly completeAfter: number | undefined;
+}
 
 /**
  * All other receipts were booked within {@link PROMPT_MS} after their id was made. So reading them by id, newest first,
@@ -131,18 +159,22 @@ const SCAN_ROWS = 1_000;
 async function promptCharges(
   { db, reader }: Parts,
   filter: StatementFilter,
-  { before, limit }: StatementPage,
-): Promise<StatementLine[]> {
-  const found: StatementLine[] = [];
-  for (let below = before && requestIdAt(before.at + 1); ;) {
+  { before, limit }: PageRequest,
+): Promise<PromptCharges> {
+  const lines: StatementLine[] = [];
+  let below = before && requestIdAt(before.at + 1);
+  for (let scans = 1; ; scans++) {
     let query = charges(db, filter);
     if (below !== undefined) query = query.where('receipt.id', '<', below);
     const rows = await reader.all(query.orderBy('receipt.id', 'desc').limit(SCAN_ROWS));
-    found.push(...rows.filter((row) => isPromptCharge(row, before)).map(chargeLine));
+    lines.push(...rows.filter((row) => isPromptCharge(row, before)).map(chargeLine));
     const last = rows.at(-1);
-    if (rows.length < SCAN_ROWS || !last) return found;
-    const latest = requestTime(last.id) + PROMPT_MS;
-    if (found.filter((line) => line.created_at > latest).length >= limit) return found;
+    if (rows.length < SCAN_ROWS || !last) return { lines, completeAfter: undefined };
+    const completeAfter = requestTime(last.id) + PROMPT_MS;
+    if (lines.filter((line) => line.created_at > completeAfter).length >= limit)
+      return { lines, completeAfter: undefined };
+    // A page that ended where the one before it did would be the same page again.
+    if (scans >= MAX_SCANS && completeAfter < (before?.at ?? Infinity)) return { lines, completeAfter };
     below = last.id as typeof below;
   }
 }

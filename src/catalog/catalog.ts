@@ -96,11 +96,15 @@ export interface UpstreamConfig {
   readonly baseUrl: string | undefined;
   /** Resolved from `${ENV}`; never printed. */
   readonly apiKey: string | undefined;
+  /** Where there are several: they share the load, and each rests alone. `apiKey` is the first of them. */
+  readonly apiKeys?: readonly string[] | undefined;
   readonly headers: ReadonlyMap<string, string>;
   /** First byte, silence within a stream, and the whole call. */
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: boolean | undefined;
   /** Further request fields that it gets as the client wrote them. */
   readonly passFields?: ReadonlySet<string> | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */

@@ -106,7 +106,9 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
   return {
     kind: upstream.kind,
     address: upstream.baseUrl ?? 'default',
-    key: upstream.apiKey === undefined ? 'none' : hintOf(upstream.apiKey),
+    key: listText(
+      (upstream.apiKeys ?? [upstream.apiKey]).flatMap((key) => (key === undefined ? [] : [hintOf(key)])),
+    ),
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
     'passed fields': listText([...(upstream.passFields ?? [])]),

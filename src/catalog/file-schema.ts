@@ -74,17 +74,27 @@ const model = strict({
   reasoning: z.boolean().default(false).describe('Thinks before it answers.'),
 }).superRefine(checkModel);
 
+const MAX_KEYS = 50;
+const secretReference = z
+  .string()
+  .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here');
+
 const upstream = strict({
   kind: z.enum(UPSTREAM_KIND_NAMES, {
     error: (issue) =>
       `${issue.input === undefined ? 'is missing; it' : ''} must be one of ${UPSTREAM_KIND_NAMES.join(', ')}`.trim(),
   }),
   base_url: z.string().optional().describe('Address of the server, or a whole ${ENV_NAME}.'),
-  api_key: z
-    .string()
-    .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here')
+  api_key: secretReference.optional().describe('${ENV_NAME}: the environment variable that holds the key.'),
+  api_keys: z
+    .array(secretReference)
+    .min(1, 'must hold at least one key')
+    .max(MAX_KEYS, `must hold at most ${MAX_KEYS} keys`)
+    .refine((keys) => new Set(keys).size === keys.length, 'must not name a key twice')
     .optional()
-    .describe('${ENV_NAME}: the environment variable that holds the key.'),
+    .describe(
+      'In place of api_key: several keys that share the load. One that is over its limit, or refused, rests alone.',
+    ),
   headers: z
     .record(
       z.string().regex(/^[A-Za-z0-9][A-Za-z0-9!#$%&'*+.^_`|~-]{0,99}$/, 'must be a header name'),

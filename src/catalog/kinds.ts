@@ -15,6 +15,8 @@ export interface UpstreamKind {
   readonly choices?: Readonly<Record<string, readonly string[]>>;
   /** Requests reach it in a dialect of clients, so that further fields of them can be passed on. */
   readonly passesFields?: true;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: true;
   /** The default address without a `base_url`; `{name}` is replaced by an option. */
   readonly address?: string;
 }
@@ -36,6 +38,7 @@ export const UPSTREAM_KINDS = {
     remote: true,
     options: [],
     passesFields: true,
+    speaksMessages: true,
     address: 'https://api.anthropic.com/v1',
   },
   google: {

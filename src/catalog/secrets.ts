@@ -87,7 +87,12 @@ export function strayReferences(value: unknown, path: Path = []): PathMistake[] 
   if (typeof value === 'string') {
     const stray = value.includes('${') && !mayRefer(path);
     return stray
-      ? [{ path, message: '${…} works only in base_url, api_key, headers and options of an upstream' }]
+      ? [
+          {
+            path,
+            message: '${…} works only in base_url, api_key, api_keys, headers and options of an upstream',
+          },
+        ]
       : [];
   }
   if (Array.isArray(value)) return value.flatMap((item, index) => strayReferences(item, [...path, index]));
@@ -95,6 +100,14 @@ export function strayReferences(value: unknown, path: Path = []): PathMistake[] 
   return Object.entries(value).flatMap(([key, item]) => strayReferences(item, [...path, key]));
 }
 
+const REFERRING_FIELDS: ReadonlySet<string> = new Set([
+  'base_url',
+  'api_key',
+  'api_keys',
+  'headers',
+  'options',
+]);
+
 function mayRefer(path: Path): boolean {
-  return path[0] === 'upstreams' && ['base_url', 'api_key', 'headers', 'options'].includes(String(path[2]));
+  return path[0] === 'upstreams' && REFERRING_FIELDS.has(String(path[2]));
 }

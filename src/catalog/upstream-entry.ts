@@ -30,11 +30,13 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
     checkChoice(entry, { option, text, at }, references);
     options.set(option, text);
   }
+  const apiKeys = entry.api_keys?.map((value, index) => secret(value, [...path, 'api_keys', index]));
   const upstream = {
     name,
     kind,
     baseUrl,
-    apiKey: entry.api_key === undefined ? undefined : secret(entry.api_key, [...path, 'api_key']),
+    apiKey: entry.api_key === undefined ? apiKeys?.[0] : secret(entry.api_key, [...path, 'api_key']),
+    ...(apiKeys && apiKeys.length > 1 ? { apiKeys } : {}),
     headers: new Map(
       Object.entries(entry.headers).map(([header, value]) => {
         const at = [...path, 'headers', header];
@@ -48,6 +50,7 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
       totalMs: entry.timeouts.total_ms,
     },
     options,
+    speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };
@@ -56,9 +59,14 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
 function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): void {
   const kind: UpstreamKind = UPSTREAM_KINDS[entry.kind];
   const given = new Set(Object.keys(entry.options).map((option) => `options.${option}`));
-  for (const field of ['base_url', 'api_key'] as const) {
+  if (entry.api_key !== undefined && entry.api_keys !== undefined)
+    mistakes.push({
+      path: [...path, 'api_keys'],
+      message: 'cannot be given beside api_key; keep one of them',
+    });
+  for (const field of ['base_url', 'api_key', 'api_keys'] as const) {
     if (entry[field] === undefined) continue;
-    given.add(field);
+    given.add(field === 'api_keys' ? 'api_key' : field);
     if (!kind.remote)
       mistakes.push({ path: [...path, field], message: `has no use for kind ${entry.kind}; remove it` });
   }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { statementPage, type StatementLine } from '../activity/statement.ts';
+import { statementPage, type StatementCursor, type StatementLine } from '../activity/statement.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { usd } from './amounts.ts';
 import type { Entry, Page } from './contract.ts';
-import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
+import { limitOf, markCursor, pagingFields } from './paging.ts';
 import { route } from './route.ts';
 
 /** `money` leaves out the charges of requests. */
@@ -17,11 +17,9 @@ export const billingRoutes = [
     async handle({ store, reader }, { user, query }): Promise<Page<Entry>> {
       const limit = limitOf(query);
       const filter = { accountId: user.accountId, moneyOnly: query.kind === 'money' };
-      const rows = await statementPage({ db: store.db, reader }, filter, {
-        before: markCursor(query.cursor),
-        limit: limit + 1,
-      });
-      return pageOf(rows, limit, { item: entryOf, cursor: lineCursor });
+      const before = markCursor(query.cursor);
+      const { lines, next } = await statementPage({ db: store.db, reader }, filter, { before, limit });
+      return { items: lines.map(entryOf), next: statementCursor(next) };
     },
   }),
   route('POST /api/console/redeem', {
@@ -46,8 +44,8 @@ export const billingRoutes = [
 ];
 
 /** Lines are ordered by time, then id. */
-export function lineCursor({ created_at, id }: StatementLine): string {
-  return `${created_at}.${id}`;
+export function statementCursor(next: StatementCursor | undefined): string | null {
+  return next ? `${next.at}.${next.id}` : null;
 }
 
 export function entryOf(row: StatementLine): Entry {

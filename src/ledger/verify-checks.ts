@@ -47,24 +47,30 @@ const BALANCE_BY_RECEIPTS: InvariantCheck = {
       || COALESCE(r.total, 0) AS detail
     FROM account a
       LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e ON e.account_id = a.id
-      LEFT JOIN (${receiptSums('')}) r ON r.owner = a.id
+      LEFT JOIN (${receiptSums('FROM receipt')}) r ON r.owner = a.id
     WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) LIMIT ${MOST}`,
 };
 
+/**
+ * A receipt is recent by its admission, and found by its id. The id has the time of the node that made it: where that clock
+ * is behind, the receipt was booked late by its id, and is found among those that were.
+ */
 const RECENT_DAY_SUMS: InvariantCheck = {
   invariant: 'I1',
   sql: `SELECT a.id AS subject, 'receipts ' || COALESCE(r.total, 0) || ', charges by day ' || COALESCE(u.total, 0)
       || ' since ' || :fromDay AS detail
     FROM account a
-      LEFT JOIN (${receiptSums(`WHERE id >= :fromId AND created_at >= :fromMs`)}) r ON r.owner = a.id
+      LEFT JOIN (${receiptSums(`FROM (SELECT account_id, charged FROM receipt WHERE id >= :fromId AND created_at >= :fromMs
+        UNION ALL SELECT account_id, charged FROM receipt
+          WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`)}) r ON r.owner = a.id
       LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' AND day >= :fromDay
         GROUP BY account_id) u ON u.account_id = a.id
     WHERE COALESCE(r.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
 };
 
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
-function receiptSums(where: string): string {
-  return `SELECT account_id || '' AS owner, SUM(charged) AS total FROM receipt ${where} GROUP BY account_id || ''`;
+function receiptSums(from: string): string {
+  return `SELECT account_id || '' AS owner, SUM(charged) AS total ${from} GROUP BY account_id || ''`;
 }
 
 const COMMON: readonly InvariantCheck[] = [
@@ -146,7 +152,7 @@ export const FROM_THE_FIRST: CheckedFrom = { fromId: '', fromMs: 0, fromDay: 0 }
 
 const DAY_MS = 86_400_000;
 const RECENT_DAYS = 2;
-/** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
+/** A request gets its id on arrival and its day on admission, by another clock; one that is more wrong costs some time. */
 const SLACK_MS = 3_600_000;
 
 /** The last whole days before the newest receipt; one with a time to come, from a node whose clock is wrong, does not count. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, spyOn, test, type Mock } from 'bun:test';
-import type { Endpoint } from '../catalog/catalog.ts';
+import type { Endpoint, Route } from '../catalog/catalog.ts';
+import type { AccountId } from '../std/ids.ts';
 import { makeLog } from '../std/log.ts';
 import {
   UpstreamFailure,
@@ -10,7 +11,6 @@ import {
 } from '../upstream/port.ts';
 import { AllAttemptsFailed, firstAnswer, type AttemptDeadline } from './attempts.ts';
 import type { RelayParts } from './call.ts';
-import type { Quote } from './call.ts';
 
 /** Which backends are called, in which order and how often, and what is reported to the client and the pool. */
 
@@ -24,24 +24,37 @@ interface Scene {
   readonly abandonedAfter?: number;
   readonly timesOut?: boolean;
   readonly names?: ReadonlyMap<string, string>;
+  readonly hasOtherKeys?: boolean;
 }
 
+type Target = Omit<UpstreamTarget, 'account'>;
+
+const ACCOUNT = 'acc_1' as AccountId;
 const one = (upstream: string, weight = 1) => [{ upstream, weight }];
 const failing = (kind: UpstreamFailure['kind'], more = {}) => new UpstreamFailure(kind, 'words', more);
 
 async function play(scene: Scene) {
   const called: string[] = [];
   const models: string[] = [];
-  const reports: (UpstreamTarget & AttemptResult)[] = [];
-  const released: UpstreamTarget[] = [];
+  const reports: (Target & AttemptResult)[] = [];
+  const released: Target[] = [];
   const log: { level: string; event: string }[] = [];
   let nowMs = 1_000;
   let retries = scene.retries ?? 100;
   const pool: UpstreamPool = {
-    get: (name) => ({ name }) as Upstream,
-    admit: ({ upstream }) => scene.waits?.[upstream] ?? 0,
-    releasePermit: (target) => void released.push(target),
-    report: (target, result) => void reports.push({ ...target, ...result }),
+    has: () => true,
+    admit({ account, ...target }) {
+      expect(account).toBe(ACCOUNT);
+      const waitMs = scene.waits?.[target.upstream] ?? 0;
+      if (waitMs > 0) return { kind: 'wait', waitMs };
+      return {
+        kind: 'permit',
+        upstream: { name: target.upstream } as Upstream,
+        hasOtherKeys: scene.hasOtherKeys ?? false,
+        release: () => void released.push(target),
+        report: (result) => void reports.push({ ...target, ...result }),
+      };
+    },
     mayRetry: () => retries-- > 0,
     timeouts: () => ({ firstByteMs: 1, idleMs: 1, totalMs: 1 }),
   };
@@ -63,13 +76,18 @@ async function play(scene: Scene) {
     endpoint: { places: scene.places },
     model: { id: 'm', upstreamModels: scene.names ?? new Map() },
   };
-  const run = firstAnswer({ route } as unknown as Quote, deadline, parts, ({ name }, { model }) => {
-    called.push(name);
-    models.push(model);
-    nowMs += 7;
-    const failure = scene.answers?.[name]?.(called.filter((other) => other === name).length);
-    return failure ? Promise.reject(failure) : Promise.resolve(`from ${name}`);
-  });
+  const run = firstAnswer(
+    { route: route as unknown as Route, account: ACCOUNT },
+    deadline,
+    parts,
+    ({ name }, { model }) => {
+      called.push(name);
+      models.push(model);
+      nowMs += 7;
+      const failure = scene.answers?.[name]?.(called.filter((other) => other === name).length);
+      return failure ? Promise.reject(failure) : Promise.resolve(`from ${name}`);
+    },
+  );
   const outcome = await run.catch((thrown: unknown) => thrown as AllAttemptsFailed);
   return { outcome, called, models, reports, released, log, ended: () => ended };
 }
@@ -157,6 +175,16 @@ describe('backends are called', () => {
   ])('twice, if there is only one, only if it never started to work: %s', async (_, failure, times) => {
     const played = await play({ places: [one('a')], answers: { a: () => failure } });
     expect(played.called).toHaveLength(times);
+  });
+
+  test.each([
+    ['over its limit', failing('rate_limited', { status: 429 })],
+    ['refused', failing('unauthorized', { status: 401 })],
+  ])('twice, if there is only one, for its other keys when the first is %s', async (_, failure) => {
+    const answers = { a: (call: number) => (call === 1 ? failure : undefined) };
+    const played = await play({ places: [one('a')], answers, hasOtherKeys: true });
+    expect(played.called).toEqual(['a', 'a']);
+    expect(played.outcome).toMatchObject({ answer: 'from a' });
   });
 
   test('one after the other whatever the failure was, if there are two', async () => {

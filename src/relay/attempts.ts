@@ -1,14 +1,16 @@
-import type { Endpoint, Model, RequestForm, UpstreamConfig } from '../catalog/catalog.ts';
+import type { Endpoint, Model, RequestForm, Route, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
 import {
   connectionFailure,
   UpstreamFailure,
   type FailureKind,
   type Upstream,
+  type UpstreamPermit,
   type UpstreamPool,
 } from '../upstream/port.ts';
-import type { RelayParts, Quote } from './call.ts';
+import type { RelayParts } from './call.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {
@@ -60,7 +62,7 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
  * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  quote: Quote,
+  { route, account }: RoutedCall,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -70,41 +72,46 @@ export async function firstAnswer<Answer>(
   const possiblyBilled = new Set<string>();
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
-  for (const upstream of candidates(quote.route.endpoint, parts.upstreams)) {
-    if (possiblyBilled.has(upstream.name)) continue;
-    const model = modelAt(quote.route.model, upstream.name);
-    const target = { upstream: upstream.name, model };
-    const waitMs = parts.upstreams.admit(target);
-    if (waitMs > 0) {
-      shortestWaitMs = Math.min(shortestWaitMs, waitMs);
-      attempts.push({ upstream: upstream.name, result: 'skipped', reason: 'resting', durationMs: 0 });
+  for (const name of candidates(route.endpoint, parts.upstreams)) {
+    if (possiblyBilled.has(name)) continue;
+    const model = modelAt(route.model, name);
+    const permit = parts.upstreams.admit({ upstream: name, model, account });
+    if (permit.kind === 'wait') {
+      shortestWaitMs = Math.min(shortestWaitMs, permit.waitMs);
+      attempts.push({ upstream: name, result: 'skipped', reason: 'resting', durationMs: 0 });
       continue;
     }
     if (last && !(await mayTryAgain(parts.upstreams))) {
       // It may be a probe's permit: return it unused.
-      parts.upstreams.releasePermit(target);
+      permit.release();
       break;
     }
-    const { form } = quote.route.model;
-    const result = await tryOne({ upstream, model, form, attempt, deadline, parts });
+    const { form } = route.model;
+    const result = await tryOne({ permit, model, form, attempt, deadline, parts });
     attempts.push(result.record);
     if (result.kind === 'served') {
       return {
         answer: result.answer,
-        upstream: upstream.name,
+        upstream: name,
         attempts,
         firstByteMs: parts.clock.now() - startedAt,
       };
     }
     last = result.failure;
-    if (!neverStarted(last)) possiblyBilled.add(upstream.name);
+    if (!neverStarted(last, permit)) possiblyBilled.add(name);
     if (!last.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
 }
 
+/** The route that a call takes, and whose call it is. */
+export interface RoutedCall {
+  readonly route: Route;
+  readonly account: AccountId;
+}
+
 interface PlannedAttempt<Answer> {
-  readonly upstream: Upstream;
+  readonly permit: UpstreamPermit;
   readonly model: string;
   readonly form: RequestForm | undefined;
   readonly attempt: AttemptCall<Answer>;
@@ -117,13 +124,14 @@ type AttemptOutcome<Answer> =
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
 async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
-  const { upstream, model, form, attempt, deadline, parts } = one;
+  const { permit, model, form, attempt, deadline, parts } = one;
+  const { upstream } = permit;
   const startedAt = parts.clock.now();
   const signal = deadline.begin(parts.upstreams.timeouts(upstream.name));
   try {
     const answer = await attempt(upstream, { model, form, signal });
     const durationMs = parts.clock.now() - startedAt;
-    parts.upstreams.report({ upstream: upstream.name, model }, { kind: 'ok', firstByteMs: durationMs });
+    permit.report({ kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
   } catch (thrown) {
     const failure = deadline.timedOut ? attemptTimeout() : asFailure(thrown);
@@ -147,14 +155,13 @@ export function attemptTimeout(): UpstreamFailure {
 
 /** A client that left and an invalid request say nothing about the backend's health. */
 function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
-  const { model, deadline, parts } = one;
+  const { permit, model, deadline, parts } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
-  const target = { upstream: one.upstream.name, model };
-  const detail = { ...target, kind, status, message };
+  const detail = { upstream: permit.upstream.name, model, kind, status, message };
   const alarm = ALARM_EVENTS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm, detail);
-  if (deadline.isAbandoned || blameless) return parts.upstreams.report(target, { kind: 'neutral' });
-  parts.upstreams.report(target, { kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
+  if (deadline.isAbandoned || blameless) return permit.report({ kind: 'neutral' });
+  permit.report({ kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
   if (alarm === undefined) parts.log.warn('upstream_attempt_failed', detail);
 }
 
@@ -166,11 +173,12 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
 ]);
 
 /**
- * The same backend is tried twice only if it never started to work: no connection, or too busy to take the call.
- * Otherwise it may have done the work and would bill it twice.
+ * The same backend is tried twice only if it never started to work: no connection, too busy to take the call, or a
+ * refusal of the key where it has others. Otherwise it may have done the work and would bill it twice.
  */
-function neverStarted({ kind, status }: UpstreamFailure): boolean {
-  return kind === 'connect' || status === SERVICE_UNAVAILABLE;
+function neverStarted({ kind, status }: UpstreamFailure, { hasOtherKeys }: UpstreamPermit): boolean {
+  if (kind === 'connect' || status === SERVICE_UNAVAILABLE) return true;
+  return hasOtherKeys && (kind === 'rate_limited' || kind === 'unauthorized');
 }
 
 const SERVICE_UNAVAILABLE = 503;
@@ -184,16 +192,10 @@ async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
 /**
  * Places in order, weighted within a place. A single backend is tried twice; with several, the next one is the retry.
  */
-function candidates(endpoint: Endpoint, pool: UpstreamPool): Upstream[] {
-  const found: Upstream[] = [];
-  for (const place of endpoint.places) {
-    for (const name of shuffledByWeight(place)) {
-      const upstream = pool.get(name);
-      if (upstream) found.push(upstream);
-    }
-  }
+function candidates(endpoint: Endpoint, pool: UpstreamPool): string[] {
+  const found = endpoint.places.flatMap(shuffledByWeight).filter((name) => pool.has(name));
   const [only] = found;
-  return found.length === 1 && only ? [only, only] : found.slice(0, MAX_ATTEMPTS);
+  return found.length === 1 && only !== undefined ? [only, only] : found.slice(0, MAX_ATTEMPTS);
 }
 
 function shuffledByWeight(place: Endpoint['places'][number]): string[] {

@@ -6,8 +6,8 @@ import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
-import { readUsage, type MeteredUsage } from './stream/meter.ts';
 import { knobsFor } from './knobs.ts';
+import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {

@@ -83,7 +83,7 @@ function passFields(upstream: string, parts: RelayParts): ReadonlySet<string> | 
 
 /** It gets the request as the client wrote it. */
 function isNative(call: Call<unknown> | ChatCall, upstream: string, parts: RelayParts): boolean {
-  return 'nativeRequest' in call && parts.upstreams.get(upstream)?.messages !== undefined;
+  return 'nativeRequest' in call && parts.catalog().upstreams.get(upstream)?.speaksMessages === true;
 }
 
 function refusal({ field, cost }: CostlyField): Fault {

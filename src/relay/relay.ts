@@ -27,7 +27,8 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const hold = new ActiveHold(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
     const admitted = { call, quote, outputCap: admission.output, parts };
-    const served = await firstAnswer(quote, hold, parts, (upstream, attempt) =>
+    const routed = { route: quote.route, account: admission.accountId };
+    const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );
     const dropped = call.knobs && droppedNames(call.knobs, call, { quote, upstream: served.upstream, parts });

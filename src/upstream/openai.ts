@@ -119,7 +119,7 @@ class OpenAiUpstream implements Upstream {
   #imageFields(call: UpstreamImageCall, usual: ImageFormat) {
     const { imageFormat = usual } = this.#forms.of(call);
     const response_format = imageFormat === 'default' ? undefined : imageFormat;
-    return { model: call.model, size: call.size, response_format };
+    return { model: call.model, size: call.size, response_format, ...NOT_STREAMED };
   }
 
   #editForm(call: UpstreamImageCall): FormData {
@@ -163,6 +163,9 @@ class OpenAiUpstream implements Upstream {
     return response;
   }
 }
+
+/** Images are read whole: an answer in events would look like a backend that fails. */
+const NOT_STREAMED = { stream: undefined, partial_images: undefined };
 
 function asFile(image: NonNullable<ImageRequest['image']>[number]): Blob {
   return new Blob([image.bytes], { type: image.mime });

@@ -1,7 +1,17 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
+import { FIRST_OPEN_MS, MAX_COOLDOWN_MS } from './breaker.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
-import type { AttemptResult, UpstreamTarget, Upstream, UpstreamHealth, UpstreamPool } from './port.ts';
+import type {
+  AttemptResult,
+  UpstreamTarget,
+  Upstream,
+  UpstreamHealth,
+  UpstreamPermit,
+  UpstreamPool,
+  UpstreamWait,
+} from './port.ts';
+import { TargetHealth, type HealthState, type Rest } from './target-health.ts';
 
 export interface UpstreamStatus {
   readonly name: string;
@@ -13,21 +23,35 @@ export interface UpstreamStatus {
   readonly lastFailure: { readonly at: number; readonly reason: string } | undefined;
   /** Smoothed over the latest requests. */
   readonly firstByteMs: number | undefined;
-  /** Models whose breaker is open, by the backend's own names. */
-  readonly resting: readonly { readonly model: string; readonly until: number }[];
+  readonly resting: readonly RestingModel[];
 }
 
-type HealthState = 'ok' | 'failing' | 'resting' | 'probing';
+/** A model that is not called for now. */
+export interface RestingModel extends Rest {
+  /** By the backend's own name. */
+  readonly model: string;
+  /** From 1, in the order of the catalog; `undefined` where the backend has a single key. */
+  readonly key: number | undefined;
+}
 
 interface PoolMember {
   readonly config: UpstreamConfig;
-  readonly upstream: Upstream;
-  /** By the backend's own name of the model; as many as the catalog has. */
-  readonly breakers: Map<string, BreakerState>;
+  readonly keys: readonly MemberKey[];
+  /** By the backend's own names; as many as the catalog has. */
+  readonly usedModels: Set<string>;
+  /** Counts admissions, to let the keys take turns. */
+  admitted: number;
   requests: number;
   failures: number;
   lastFailure: UpstreamStatus['lastFailure'];
   firstByteMs: number | undefined;
+}
+
+/** The backend with one of its keys: each has limits of its own at the provider, and rests alone. */
+interface MemberKey {
+  readonly upstream: Upstream;
+  /** By the backend's own name of the model: those that have failed, so that the others cost nothing. */
+  readonly models: Map<string, TargetHealth>;
 }
 
 /** Weight of the newest latency in the smoothed one. */
@@ -59,44 +83,29 @@ export class Pool implements UpstreamPool {
     this.#members = next;
   }
 
-  get(name: string): Upstream | undefined {
-    return this.#members.get(name)?.upstream;
+  has(name: string): boolean {
+    return this.#members.has(name);
   }
 
   timeouts(name: string): UpstreamConfig['timeouts'] {
     return this.#members.get(name)?.config.timeouts ?? FALLBACK_TIMEOUTS;
   }
 
-  admit({ upstream, model }: UpstreamTarget): number {
-    const breakers = this.#members.get(upstream)?.breakers;
-    const breaker = breakers?.get(model);
-    if (!breakers || !breaker) return 0;
-    const { waitMs, state } = requestPermit(breaker, this.#clock.now());
-    breakers.set(model, state);
-    return waitMs;
-  }
-
-  releasePermit({ upstream, model }: UpstreamTarget): void {
-    const breakers = this.#members.get(upstream)?.breakers;
-    const breaker = breakers?.get(model);
-    if (breaker) breakers?.set(model, releaseProbe(breaker, this.#clock.now()));
+  admit(target: UpstreamTarget): UpstreamPermit | UpstreamWait {
+    const member = this.#members.get(target.upstream);
+    if (!member) return { kind: 'wait', waitMs: REMOVED_WAIT_MS };
+    const now = this.#clock.now();
+    let shortestWaitMs = Infinity;
+    for (const key of inTurn(member)) {
+      const waitMs = key.models.get(target.model)?.admit(target.account, now) ?? 0;
+      if (waitMs === 0) return this.#permit(member, key, target);
+      shortestWaitMs = Math.min(shortestWaitMs, waitMs);
+    }
+    return { kind: 'wait', waitMs: shortestWaitMs };
   }
 
   mayRetry(): boolean {
     return this.#budget.spend();
-  }
-
-  report({ upstream, model }: UpstreamTarget, result: AttemptResult): void {
-    const member = this.#members.get(upstream);
-    if (!member) return;
-    this.#budget.earn();
-    member.requests++;
-    const now = this.#clock.now();
-    member.breakers.set(model, afterResult(member.breakers.get(model) ?? CLOSED, now, result));
-    if (result.kind === 'ok') member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
-    if (result.kind !== 'failed') return;
-    member.failures++;
-    member.lastFailure = { at: now, reason: result.reason };
   }
 
   list(): UpstreamStatus[] {
@@ -104,21 +113,31 @@ export class Pool implements UpstreamPool {
     return [...this.#members.values()].map((member) => ({
       name: member.config.name,
       kind: member.config.kind,
-      state: stateOf([...member.breakers.values()], now),
+      state: stateOf(member, now),
       requests: member.requests,
       failures: member.failures,
       lastFailure: member.lastFailure,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
-      resting: [...member.breakers]
-        .filter(([, breaker]) => stateName(breaker, now) === 'resting')
-        .map(([model, { openUntil: until }]) => ({ model, until })),
+      resting: restingModels(member, now),
     }));
   }
 
-  /** A test call on demand; it does not affect the breaker. */
+  /** A test call on demand with each key; it does not affect the breaker. */
   async test(name: string, signal: AbortSignal): Promise<UpstreamHealth> {
-    const upstream = this.get(name);
-    if (!upstream) return { ok: false, detail: `there is no backend '${name}'`, latencyMs: 0 };
+    const keys = this.#members.get(name)?.keys ?? [];
+    const [first, ...others] = await Promise.all(keys.map(({ upstream }) => this.#check(upstream, signal)));
+    if (!first) return { ok: false, detail: `there is no backend '${name}'`, latencyMs: 0 };
+    if (others.length === 0) return first;
+    const results = [first, ...others];
+    const wrong = results.flatMap(({ ok, detail }, index) => (ok ? [] : [`key ${index + 1}: ${detail}`]));
+    return {
+      ok: wrong.length === 0,
+      detail: wrong.length === 0 ? `${first.detail} (${results.length} keys)` : wrong.join('; '),
+      latencyMs: Math.max(...results.map(({ latencyMs }) => latencyMs)),
+    };
+  }
+
+  async #check(upstream: Upstream, signal: AbortSignal): Promise<UpstreamHealth> {
     const startedAt = this.#clock.now();
     try {
       return await upstream.check(signal);
@@ -128,11 +147,35 @@ export class Pool implements UpstreamPool {
     }
   }
 
+  #permit(member: PoolMember, key: MemberKey, { model, account }: UpstreamTarget): UpstreamPermit {
+    const { upstream, models } = key;
+    return {
+      kind: 'permit',
+      upstream,
+      hasOtherKeys: member.keys.length > 1,
+      release: () => models.get(model)?.release(account, this.#clock.now()),
+      report: (result) => {
+        const now = this.#clock.now();
+        this.#budget.earn();
+        member.usedModels.add(model);
+        count(member, result, now);
+        if (result.kind === 'ok') models.get(model)?.succeeded(account, now);
+        else if (result.kind === 'neutral') models.get(model)?.release(account, now);
+        else healthOf(key, model).failed(account, now, cooldownOf(member, result));
+      },
+    };
+  }
+
   #newMember(config: UpstreamConfig): PoolMember {
+    const keys = config.apiKeys ?? [config.apiKey];
     return {
       config,
-      upstream: makeUpstream(config, this.#clock, this.#builtIn),
-      breakers: new Map(),
+      keys: keys.map((apiKey) => ({
+        upstream: makeUpstream({ ...config, apiKey }, this.#clock, this.#builtIn),
+        models: new Map(),
+      })),
+      usedModels: new Set(),
+      admitted: 0,
       requests: 0,
       failures: 0,
       lastFailure: undefined,
@@ -142,33 +185,62 @@ export class Pool implements UpstreamPool {
 }
 
 const FALLBACK_TIMEOUTS = { firstByteMs: 60_000, idleMs: 60_000, totalMs: 600_000 };
+/** The catalog was replaced while the request ran. */
+const REMOVED_WAIT_MS = 1_000;
+
+/** All keys, beginning with another one each time, so that they share the load. */
+function inTurn(member: PoolMember): readonly MemberKey[] {
+  const { keys } = member;
+  if (keys.length === 1) return keys;
+  const start = member.admitted++ % keys.length;
+  return [...keys.slice(start), ...keys.slice(0, start)];
+}
+
+function healthOf({ models }: MemberKey, model: string): TargetHealth {
+  const known = models.get(model);
+  if (known) return known;
+  const health = new TargetHealth();
+  models.set(model, health);
+  return health;
+}
+
+function count(member: PoolMember, result: AttemptResult, now: number): void {
+  member.requests++;
+  if (result.kind === 'ok') member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
+  if (result.kind !== 'failed') return;
+  member.failures++;
+  member.lastFailure = { at: now, reason: result.reason };
+}
+
+/** Where other keys can serve, one that is over its limit or refused need not fail five times. */
+function cooldownOf(
+  { keys }: PoolMember,
+  { reason, cooldownMs }: Extract<AttemptResult, { kind: 'failed' }>,
+): number | undefined {
+  if (cooldownMs !== undefined || keys.length === 1) return cooldownMs;
+  if (reason === 'unauthorized') return MAX_COOLDOWN_MS;
+  return reason === 'rate_limited' ? FIRST_OPEN_MS : undefined;
+}
 
 function smoothed(before: number | undefined, newest: number): number {
   return before === undefined ? newest : before + (newest - before) * SMOOTHING;
 }
 
-function afterResult(breaker: BreakerState, now: number, result: AttemptResult): BreakerState {
-  switch (result.kind) {
-    case 'ok':
-      return succeeded(breaker, now);
-    case 'failed':
-      return failed(breaker, now, result.cooldownMs);
-    case 'neutral':
-      return releaseProbe(breaker, now);
-  }
-}
-
-/** The failure of one model is not that of the backend: its state is what all its models have in common. */
-function stateOf(breakers: readonly BreakerState[], now: number): HealthState {
-  const states = new Set(breakers.map((breaker) => stateName(breaker, now)));
+/** The failure of one model, or of one key, is not that of the backend: its state is what all have in common. */
+function stateOf({ keys, usedModels }: PoolMember, now: number): HealthState {
+  const states = new Set(
+    keys.flatMap(({ models }) => [...usedModels].map((model) => models.get(model)?.state(now) ?? 'ok')),
+  );
   const [only = 'ok', another] = states;
   return another === undefined ? only : 'failing';
 }
 
-function stateName(breaker: BreakerState, now: number): HealthState {
-  if (breaker.kind === 'probing') return 'probing';
-  if (breaker.kind === 'open' && breaker.openUntil > now) return 'resting';
-  return breaker.recent.some(({ ok }) => !ok) ? 'failing' : 'ok';
+function restingModels({ keys }: PoolMember, now: number): RestingModel[] {
+  return keys.flatMap(({ models }, index) =>
+    [...models].flatMap(([model, health]) =>
+      health.rests(now).map((rest) => ({ model, key: keys.length === 1 ? undefined : index + 1, ...rest })),
+    ),
+  );
 }
 
 function sameConfig(a: UpstreamConfig, b: UpstreamConfig): boolean {
@@ -177,78 +249,6 @@ function sameConfig(a: UpstreamConfig, b: UpstreamConfig): boolean {
 
 function fingerprint(config: UpstreamConfig): string {
   return JSON.stringify([config, [...config.headers], [...config.options]]);
-}
-
-/**
- * Decides whether a backend is called for a model. Closed: it is called. Open after failures: it is not called for a
- * while, longer each time. Then one request is let through as a probe, and its result decides. A pure function of
- * (state, event, now), so that every transition is one line of a test.
- */
-export interface BreakerState {
-  readonly kind: 'closed' | 'open' | 'probing';
-  /** Recent results while closed, newest last. */
-  readonly recent: readonly { readonly at: number; readonly ok: boolean }[];
-  readonly openUntil: number;
-  /** How often it opened in a row: each time it stays open twice as long. */
-  readonly openings: number;
-}
-
-export const CLOSED: BreakerState = { kind: 'closed', recent: [], openUntil: 0, openings: 0 };
-
-const WINDOW_MS = 10_000;
-const MAX_RECENT = 50;
-const MIN_FAILURES = 5;
-const FAILURE_SHARE = 0.5;
-const FIRST_OPEN_MS = 2_000;
-const MAX_OPEN_MS = 60_000;
-/**
- * A backend that asks for a longer cooldown is still called after this: its limit may be momentary, or apply to one
- * customer.
- */
-const MAX_COOLDOWN_MS = 15_000;
-/** A probe that never reports must not keep the breaker open forever. */
-const PROBE_LIMIT_MS = 120_000;
-
-/** How long the caller must not call the backend (0: it may now), and the resulting state. */
-export function requestPermit(state: BreakerState, now: number): { waitMs: number; state: BreakerState } {
-  if (state.kind === 'closed') return { waitMs: 0, state };
-  if (now < state.openUntil) return { waitMs: state.openUntil - now, state };
-  return { waitMs: 0, state: { ...state, kind: 'probing', openUntil: now + PROBE_LIMIT_MS } };
-}
-
-export function succeeded(state: BreakerState, now: number): BreakerState {
-  return state.kind === 'closed' ? remember(state, now, true) : CLOSED;
-}
-
-export function failed(state: BreakerState, now: number, cooldownMs?: number): BreakerState {
-  if (cooldownMs !== undefined) {
-    return { ...state, kind: 'open', openUntil: now + Math.min(cooldownMs, MAX_COOLDOWN_MS) };
-  }
-  if (state.kind !== 'closed') return opened(state, now);
-  const next = remember(state, now, false);
-  const failures = next.recent.filter(({ ok }) => !ok).length;
-  return failures >= MIN_FAILURES && failures >= next.recent.length * FAILURE_SHARE
-    ? opened(next, now)
-    : next;
-}
-
-/** A probe without a result (the client left) makes room for the next one. */
-export function releaseProbe(state: BreakerState, now: number): BreakerState {
-  return state.kind === 'probing' ? { ...state, kind: 'open', openUntil: now } : state;
-}
-
-function opened(state: BreakerState, now: number): BreakerState {
-  const restMs = Math.min(FIRST_OPEN_MS * 2 ** state.openings, MAX_OPEN_MS);
-  return { kind: 'open', recent: [], openUntil: now + restMs, openings: state.openings + 1 };
-}
-
-function remember(state: BreakerState, now: number, ok: boolean): BreakerState {
-  // In the common case, one success after another, there is no history to copy.
-  if (ok && state.recent.length === 0) return state;
-  const recent = [...state.recent.filter(({ at }) => now - at < WINDOW_MS), { at: now, ok }].slice(
-    -MAX_RECENT,
-  );
-  return { ...state, recent };
 }
 
 /**

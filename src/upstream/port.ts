@@ -1,4 +1,5 @@
 import type { RequestForm } from '../catalog/catalog.ts';
+import type { AccountId } from '../std/ids.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
@@ -197,31 +198,45 @@ function wasSent(cause: unknown): boolean {
   return typeof code !== 'string' || !NOT_SENT.test(code);
 }
 
-/** A backend and its own name of a model: a failure or a rate limit usually concerns one model, not all of them. */
+/** A call that a backend is wanted for. A failure or a rate limit usually concerns one model, not all of them. */
 export interface UpstreamTarget {
   readonly upstream: string;
+  /** The backend's own name of the model. */
   readonly model: string;
+  /** Whose request it is: what one account's requests cause must not close a backend for the others. */
+  readonly account: AccountId;
 }
 
 /** Backends by name, with the health of each of their models, which decides whether they are called at all. */
 export interface UpstreamPool {
-  get(name: string): Upstream | undefined;
-  /**
-   * Milliseconds until the backend may be called for the model; 0 if it may be called now. That permit may be a probe.
-   */
-  admit(target: UpstreamTarget): number;
-  /** The permit was not used. */
-  releasePermit(target: UpstreamTarget): void;
-  report(target: UpstreamTarget, result: AttemptResult): void;
+  has(name: string): boolean;
+  /** Leave to call the backend for the model now, with one of its keys; or how long to wait for it. */
+  admit(target: UpstreamTarget): UpstreamPermit | UpstreamWait;
   /** Whether the retry budget, which all requests share, allows one more attempt. */
   mayRetry(): boolean;
   /** Until a stream's first event, silence within a stream, and the whole call. */
   timeouts(name: string): { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
 }
 
+/** For one call; it may be a probe. Either `report` or `release` is called, once. */
+export interface UpstreamPermit {
+  readonly kind: 'permit';
+  readonly upstream: Upstream;
+  /** A key that was refused rests, and the next permit is for another. */
+  readonly hasOtherKeys: boolean;
+  report(result: AttemptResult): void;
+  /** The permit was not used. */
+  release(): void;
+}
+
+export interface UpstreamWait {
+  readonly kind: 'wait';
+  readonly waitMs: number;
+}
+
 /** The result of one attempt, as far as it concerns the backend's health. */
 export type AttemptResult =
   | { readonly kind: 'ok'; readonly firstByteMs: number }
-  | { readonly kind: 'failed'; readonly reason: string; readonly cooldownMs: number | undefined }
+  | { readonly kind: 'failed'; readonly reason: FailureKind; readonly cooldownMs: number | undefined }
   /** The backend was not at fault: the client left, or the request was wrong. */
   | { readonly kind: 'neutral' };

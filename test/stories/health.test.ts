@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
-import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+import { completion, images, ScriptedBackend, usage } from '../support/scripted-backend.ts';
 
 /** What one model, or one customer, draws from a backend must not close it for the others. */
 
@@ -17,12 +17,17 @@ beforeEach(async () => {
 upstreams:
   b0: { kind: openai, base_url: "${first}" }
   b1: { kind: openai, base_url: "${second}" }
-lists: { models: [${model('asked')}, ${model('other')}] }
+  keys: { kind: openai, base_url: "${first}", api_keys: ["\${KEY_1}", "\${KEY_2}"] }
+lists:
+  models: [${model('asked')}, ${model('other')}]
+  images: [{ model: p, display_name: P, image: 0.001, sizes: [512x512] }]
 endpoints:
+  two_keys: { name: keys, type: chat_completion, lists: [models], upstreams: [keys] }
+  pictures: { name: pictures, type: image_generation, lists: [images], upstreams: [b0] }
   alone: { name: alone, type: chat_completion, lists: [models], upstreams: [b0] }
   both: { name: both, type: chat_completion, lists: [models], upstreams: [b0, b1] }
 `;
-  gateway = await Gateway.start({ yaml });
+  gateway = await Gateway.start({ yaml, env: { KEY_1: 'first-key', KEY_2: 'second-key' } });
   account = await gateway.account('1');
 });
 afterEach(async () => {
@@ -41,8 +46,8 @@ function refuseAsked(status: number, headers: Record<string, string> = {}): void
   backends[1]!.script(ok);
 }
 
-async function status(model: string, endpoint = 'alone'): Promise<number> {
-  const response = await gateway.chat(account.token, { endpoint, model });
+async function status(model: string, endpoint = 'alone', who = account): Promise<number> {
+  const response = await gateway.chat(who.token, { endpoint, model });
   await response.text();
   return response.status;
 }
@@ -59,6 +64,54 @@ describe('a backend that is over its rate for one model', () => {
     expect(await status('asked')).toBe(500);
     expect(calls()[0]).toBe(before);
   });
+
+  test.each([
+    [429, { 'retry-after': '120' }],
+    [500, {}],
+  ])('and answers %i to one account is still called for the others', async (code, headers) => {
+    const victim = await gateway.account('1');
+    backends[0]!.script(({ body }) =>
+      body['user'] === 'attacker'
+        ? new Response('{"error":{"message":"no"}}', { status: code, headers })
+        : ok(),
+    );
+    expect(await status('asked', 'alone', victim)).toBe(200);
+    for (let round = 0; round < 12; round++) {
+      await gateway.chat(account.token, { endpoint: 'alone', model: 'asked', user: 'attacker' });
+      expect(await status('asked', 'alone', victim)).toBe(200);
+    }
+    expect(await status('asked')).toBe(500);
+  });
+
+  test('with several keys goes on with those that are not over it', async () => {
+    const used: string[] = [];
+    backends[0]!.script(({ headers }) => {
+      const key = headers.get('authorization') ?? '';
+      used.push(key);
+      return key === 'Bearer first-key'
+        ? new Response('{}', { status: 429, headers: { 'retry-after': '120' } })
+        : ok();
+    });
+    for (let round = 0; round < 6; round++) expect(await status('asked', 'two_keys')).toBe(200);
+    expect(used.filter((key) => key === 'Bearer first-key')).toHaveLength(1);
+    expect(used.filter((key) => key === 'Bearer second-key')).toHaveLength(6);
+  });
+});
+
+test('an image request that asks for events is served like any other, and rests nothing', async () => {
+  backends[0]!.script(({ body }) =>
+    body['stream'] === true
+      ? new Response('data: {}\n\n', { headers: { 'content-type': 'text/event-stream' } })
+      : images(1),
+  );
+  for (let round = 0; round < 6; round++) {
+    const response = await gateway.fetch('/v1/images/generations', {
+      method: 'POST',
+      token: account.token,
+      body: JSON.stringify({ model: 'pictures/p', prompt: 'x', stream: true, partial_images: 2 }),
+    });
+    expect(response.status).toBe(200);
+  }
 });
 
 describe('a refusal that the content of a request caused', () => {

@@ -125,7 +125,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
     ...person,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     latest: latest.rows.map(requestItem),
-    entries: entries.map(entryOf),
+    entries: entries.lines.map(entryOf),
     defaults: {
       chatPerMinute: limits.chatPerMinute,
       imagesPerMinute: limits.imagesPerMinute,

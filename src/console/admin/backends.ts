@@ -37,6 +37,9 @@ export function backendState(
   return state === 'probing' ? 'half_open' : 'closed';
 }
 
+/** Each account has a rest of its own, so there may be many. */
+const MAX_SHOWN = 50;
+
 function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBackend {
   const { upstreams, endpoints } = catalog.current();
   const served = [...endpoints.values()].filter((endpoint) =>
@@ -48,7 +51,12 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBack
     baseUrl: upstreams.get(status.name)?.baseUrl ?? null,
     state: backendState(catalog, status),
     problem: upstreams.get(status.name)?.problem ?? null,
-    resting: status.resting.map(({ model, until }) => ({ model, until })),
+    resting: status.resting.slice(0, MAX_SHOWN).map(({ model, key, account, until }) => ({
+      model,
+      key: key ?? null,
+      account: account ?? null,
+      until,
+    })),
     requests: status.requests,
     failures: status.failures,
     errorRate: status.requests === 0 ? null : status.failures / status.requests,

@@ -6,10 +6,10 @@ import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryFields, entryOf, lineCursor } from '../billing.ts';
+import { entryFields, entryOf, statementCursor } from '../billing.ts';
 import type { AdminEntry, Page } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
-import { limitOf, markCursor, pageOf } from '../paging.ts';
+import { limitOf, markCursor } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 
@@ -58,20 +58,19 @@ export const moneyRoutes = [
       const limit = limitOf(query);
       const at = { db: store.db, reader };
       const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
-      const rows = await statementPage(at, filter, { before: markCursor(query.cursor), limit: limit + 1 });
+      const before = markCursor(query.cursor);
+      const { lines, next } = await statementPage(at, filter, { before, limit });
       const emails = await emailsOf(
         store.db,
-        rows.map((row) => row.account_id),
+        lines.map((line) => line.account_id),
       );
-      return pageOf(rows, limit, {
-        item: (row) => ({
-          ...entryOf(row),
-          accountId: row.account_id,
-          email: emails.get(row.account_id) ?? '',
-          actor: row.actor,
-        }),
-        cursor: lineCursor,
-      });
+      const items = lines.map((line) => ({
+        ...entryOf(line),
+        accountId: line.account_id,
+        email: emails.get(line.account_id) ?? '',
+        actor: line.actor,
+      }));
+      return { items, next: statementCursor(next) };
     },
   }),
 ];

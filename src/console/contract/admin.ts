@@ -196,7 +196,7 @@ export interface AdminBackend {
   /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
   problem: string | null;
   /** Models that are not asked for now, and when they will be again. */
-  resting: { model: string; until: Millis }[];
+  resting: AdminRestingModel[];
   /** On this node since it started. */
   requests: number;
   failures: number;
@@ -206,6 +206,15 @@ export interface AdminBackend {
   firstByteMs: number | null;
   lastError: { at: Millis; message: string } | null;
   endpoints: string[];
+}
+
+export interface AdminRestingModel {
+  model: string;
+  /** Which of several keys rests, from 1; null: the only one. */
+  key: number | null;
+  /** The only account for which it rests; null: for all. */
+  account: string | null;
+  until: Millis;
 }
 
 export interface AdminBackendTest {

@@ -77,6 +77,10 @@ BEGIN
     ${insertHolds('g_early[q.group_number]', 'q_full', 'q_output')}
     GET DIAGNOSTICS v_early_count = ROW_COUNT;
   END IF;
+  -- A hold whose request is over could never be closed, because there can be no second receipt.
+  IF EXISTS (SELECT 1 FROM receipt r WHERE r.id = ANY (q_id)) THEN
+    RAISE EXCEPTION 'a request of this id is over' USING ERRCODE = 'unique_violation';
+  END IF;
   groups := array_fill(-1::bigint, ARRAY[cardinality(g_last) * 4]);
 
   IF cardinality(g_last) = 1 THEN

@@ -210,6 +210,7 @@ function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Ad
     const { reason, retryAfterMs, required, rate } = decision;
     return { kind: 'refused', reason, retryAfterMs, required, rate, available: availableOf(account) };
   }
+  refuseClosedId(books, request.requestId);
   insertHold(books, account, { request, lease, held: decision.hold, output: decision.output });
   account.held = addNano(account.held, decision.hold);
   account.openHolds++;
@@ -224,6 +225,11 @@ function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Ad
     rate: decision.rate,
     available: availableOf(account),
   };
+}
+
+/** Its hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so. */
+function refuseClosedId({ statements }: Books, requestId: RequestId): void {
+  if (statements.hasReceipt.get(requestId)) throw asFault(new Error(`request ${requestId} is over`));
 }
 
 interface NewHold {

@@ -39,6 +39,7 @@ export function prepareStatements(database: Database) {
     receipt: database.prepare<ReceiptRow, [string]>(
       'SELECT id, account_id, state, charged, held, overrun FROM receipt WHERE id = ?',
     ),
+    hasReceipt: database.prepare<{ found: number }, [string]>('SELECT 1 AS found FROM receipt WHERE id = ?'),
     renewLease: database.prepare<void, [number, string]>('UPDATE hold SET lease_until = ? WHERE id = ?'),
     writeProgress: database.prepare<void, Values>(
       `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?

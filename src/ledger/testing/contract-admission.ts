@@ -7,6 +7,7 @@ import {
   chatAdmission,
   imageAdmission,
   credit,
+  FAILED,
   FREE,
   hold,
   refusal,
@@ -20,7 +21,40 @@ export function admissionCases(check: ContractCheck): void {
   whoCases(check);
   moneyCases(check);
   exactCases(check);
+  reuseCases(check);
   clampCases(check);
+}
+
+function reuseCases(check: ContractCheck): void {
+  check(
+    'an id that was used before is refused at once, and nothing is held for it, whether its request runs or is over',
+    async (harness) => {
+      const account = await addAccount(harness, 10_000);
+      const [settled, voided, running] = [
+        chatAdmission(account),
+        chatAdmission(account),
+        chatAdmission(account),
+      ];
+      for (const request of [settled, voided, running]) await hold(harness, request);
+      await harness.ledger().settle(settled.requestId, used({ output: 10 }));
+      await harness.ledger().void(voided.requestId, FAILED);
+      const before = await accountRow(harness, account);
+      const beside = chatAdmission(account);
+      const answers = await Promise.allSettled(
+        [settled, voided, beside, running].map((request) => harness.ledger().admit(request)),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'rejected']);
+      for (const answer of answers)
+        if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ code: 'internal_error' });
+      expect(await accountRow(harness, account)).toMatchObject({
+        held: before.held + 2_100,
+        open_holds: before.open_holds + 1,
+      });
+      await harness.advance(harness.leaseMs + 1_000);
+      expect(await harness.ledger().expire()).toBe(2);
+      expect((await harness.ledger().verify({ full: true })).breaches).toEqual([]);
+    },
+  );
 }
 
 function whoCases(check: ContractCheck): void {

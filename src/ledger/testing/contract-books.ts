@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
-import type { AccountId } from '../../std/ids.ts';
+import { newRequestId, type AccountId } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import {
   accountRow,
@@ -251,6 +251,21 @@ function verifyCases(check: ContractCheck): void {
     expect(breaches).toEqual([]);
     expect(checked).toEqual({ accounts: 2, entries: 1, requests: 3 });
     expect(books.account.id).toStartWith('acc_');
+  });
+
+  check('a node whose clock is days behind or ahead makes no alarm', async (harness) => {
+    const account = await addAccount(harness, 10_000);
+    const now = await harness.now();
+    for (const wrongMs of [0, -72, -2, 2, 72].map((hours) => hours * 3_600_000)) {
+      const id = await hold(harness, chatAdmission(account, { requestId: newRequestId(now + wrongMs) }));
+      await harness.ledger().settle(id, used({ output: 10 }));
+    }
+    for (const full of [false, true]) expect((await harness.ledger().verify({ full })).breaches).toEqual([]);
+    await harness.corrupt(`UPDATE usage_day SET charged = charged - 1 WHERE account_id = '${account.id}'`);
+    expect((await harness.ledger().verify()).breaches).toMatchObject([
+      { invariant: 'I1', subject: account.id },
+      { invariant: 'I1', subject: account.id },
+    ]);
   });
 
   for (const { what, invariant, sql } of BREAKS) {

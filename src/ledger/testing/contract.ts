@@ -6,6 +6,7 @@ import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
+import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
 
 /** The promises of the `Ledger` port. Every implementation runs all of them on a real database. */
@@ -17,6 +18,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     settlementCases(check);
     expiryCases(check);
     bookCases(check);
+    rowCases(check);
     codeCases(check);
     answerCases(check);
   });

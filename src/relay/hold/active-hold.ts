@@ -6,7 +6,7 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
 import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts } from '../call.ts';
-import type { MeteredUsage } from '../stream/meter.ts';
+import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
 export interface RequestResult {

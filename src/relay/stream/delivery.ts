@@ -8,7 +8,8 @@ import { ChunkTemplates } from './chunk-template.ts';
 import { SSE_COMMENT } from '../../wire/sse.ts';
 import type { ActiveRequest, ChatCall, Labels } from '../call.ts';
 import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './event-source.ts';
-import { usageOf, type MeteredUsage, type Meter } from './meter.ts';
+import type { Meter } from './meter.ts';
+import { usageOf, type MeteredUsage } from './reported-usage.ts';
 
 /** How a stream ended, for the ledger. */
 export interface StreamEnd {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import { MAX_COUNT } from '../../ledger/price.ts';
 import { countTokens } from '../../std/tokens.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
-import { Meter, readUsage, usageOf } from './meter.ts';
+import { Meter } from './meter.ts';
+import { readUsage, usageOf } from './reported-usage.ts';
 
 /** Which numbers are charged: the backend's as long as they can be true, otherwise our own. */
 

@@ -1,20 +1,9 @@
-import { MAX_COUNT, NO_USAGE, type Usage } from '../../ledger/price.ts';
-import type { UsageSource } from '../../ledger/port.ts';
+import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import { countTokens } from '../../std/tokens.ts';
-import type {
-  ChatChunk,
-  ChatCompletion,
-  ChatMessage,
-  ChatRequest,
-  ChatUsage,
-} from '../../wire/openai/chat.ts';
+import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
-
-export interface MeteredUsage {
-  readonly usage: Usage;
-  readonly source: UsageSource;
-}
+import { readUsage, type MeteredUsage } from './reported-usage.ts';
 
 /**
  * Text is counted in blocks of this size and then dropped, so that a long stream keeps at most one block. The blocks
@@ -160,48 +149,6 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 function decodeJsonText(raw: Uint8Array): string {
   const text = decoder.decode(raw);
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
-}
-
-/**
- * The usage that a backend reported, or `undefined` unless every number in it is an integer in range: negative,
- * infinite, textual or missing numbers are not corrected, and our own count is used instead.
- */
-export function readUsage(raw: unknown): Usage | undefined {
-  if (typeof raw !== 'object' || raw === null) return undefined;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
-    raw as Record<string, unknown>;
-  if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
-  const cached = detail(prompt_tokens_details, 'cached_tokens');
-  const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
-  return {
-    ...NO_USAGE,
-    input: prompt_tokens,
-    cached: Math.min(cached, prompt_tokens),
-    output: completion_tokens,
-    reasoning: Math.min(reasoning, completion_tokens),
-  };
-}
-
-/** The charged usage in the wire format, if the backend did not report it itself. */
-export function usageOf({ usage, source }: MeteredUsage): ChatUsage | undefined {
-  if (source === 'upstream') return undefined;
-  return {
-    prompt_tokens: usage.input,
-    completion_tokens: usage.output,
-    total_tokens: usage.input + usage.output,
-    ...(usage.cached > 0 && { prompt_tokens_details: { cached_tokens: usage.cached } }),
-    ...(usage.reasoning > 0 && { completion_tokens_details: { reasoning_tokens: usage.reasoning } }),
-  };
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_COUNT;
-}
-
-function detail(details: unknown, key: string): number {
-  if (typeof details !== 'object' || details === null) return 0;
-  const value = (details as Record<string, unknown>)[key];
-  return isCount(value) ? value : 0;
 }
 
 const TOKENS_PER_MESSAGE = 4;

@@ -63,10 +63,12 @@ export const CHAT_FIELDS: FieldRules = fieldRules({
 
 function costOfModalities(value: unknown): ReturnType<CostOf> {
   if (!Array.isArray(value)) return { refusal: 'it must be a list.' };
-  const costly = new Set<unknown>(value).difference(new Set(['text']));
-  if (costly.size > 1) return { refusal: 'text and one other kind of output at a time.' };
-  const [kind] = costly;
-  return kind === undefined ? undefined : { price: `${String(kind)}_output` };
+  const costly = value.filter((kind) => kind !== 'text');
+  if (costly.length === 0) return undefined;
+  const kind: unknown = costly[0];
+  return costly.length === 1 && typeof kind === 'string'
+    ? { price: `${kind}_output` }
+    : { refusal: 'text and one other kind of output at a time.' };
 }
 
 /** Free when it is off. */

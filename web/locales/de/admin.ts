@@ -207,6 +207,8 @@ export const admin: typeof english = {
     failures: 'Fehler',
     firstByte: 'Erstes Byte',
     rests: 'pausiert bis',
+    restsForAccount: 'nur für das Konto',
+    key: 'Schlüssel {{key}}',
     endpoints: 'Endpunkte',
     lastError: 'Letzter Fehler',
     test: 'Testaufruf',

@@ -204,6 +204,8 @@ export const admin = {
     failures: 'Failures',
     firstByte: 'First byte',
     rests: 'is paused until',
+    restsForAccount: 'only for the account',
+    key: 'key {{key}}',
     endpoints: 'Endpoints',
     lastError: 'Last error',
     test: 'Test call',

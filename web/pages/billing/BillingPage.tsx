@@ -75,7 +75,7 @@ function Entries() {
         <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
       ) : null}
       {pages.isPending ? <SkeletonRows /> : null}
-      {pages.data && rows.length === 0 ? (
+      {pages.data && rows.length === 0 && !pages.hasNextPage ? (
         <Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>
       ) : null}
       {rows.length > 0 ? (

@@ -81,9 +81,15 @@ function Backend({ backend }: { backend: AdminBackend }) {
           {t('catalog.keyWithheld')} {backend.problem}
         </p>
       )}
-      {backend.resting.map(({ model, until }) => (
-        <p key={model} className="mt-3 text-sm text-warn">
-          <Badge mono>{model}</Badge> {t('backends.rests')} <Time at={until} style="clock" />
+      {backend.resting.map(({ model, key, account, until }) => (
+        <p key={[model, key, account].join()} className="mt-3 text-sm text-warn">
+          <Badge mono>{model}</Badge> {key === null ? null : <Badge>{t('backends.key', { key })}</Badge>}{' '}
+          {t('backends.rests')} <Time at={until} style="clock" />
+          {account === null ? null : (
+            <>
+              , {t('backends.restsForAccount')} <Badge mono>{account}</Badge>
+            </>
+          )}
         </p>
       ))}
       {backend.lastError ? (

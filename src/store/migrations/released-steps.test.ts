@@ -1,0 +1,36 @@
+import { afterEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { testPostgres } from '../../../test/support/postgres.ts';
+import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
+import { systemClock } from '../../std/clock.ts';
+import { silentLog } from '../../std/log.ts';
+import { openStore } from '../store.ts';
+
+/**
+ * Of each step as it was released. A line is added with a new step and never changed: a database that has the step would
+ * be refused at the next start.
+ */
+const RELEASED = {
+  SQLite: ['1 baseline ab24ec0703629334c0a08c512b6cbf10d1297a176f319cc97c613845078abc7b'],
+  Postgres: ['1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658'],
+};
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-steps-'));
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+test.each([
+  ['SQLite', () => Promise.resolve(undefined)],
+  ['Postgres', async () => (await testPostgres()).freshDatabase()],
+] as const)('no released step of the schema on %s was edited', async (name, database) => {
+  const options = { dataDir, databaseUrl: await database(), log: silentLog, clock: systemClock };
+  const store = await openStore({ ...options, ledgerSql: LEDGER_SQL });
+  const { rows } = await sql<{ step: string }>`
+    SELECT number || ' ' || name || ' ' || checksum AS step FROM schema_step ORDER BY number`.execute(
+    store.db,
+  );
+  await store.close();
+  expect(rows.map(({ step }) => step)).toEqual(RELEASED[name]);
+});

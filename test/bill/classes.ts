@@ -1,0 +1,79 @@
+import {
+  HALFWAY,
+  STREAM_STAGES,
+  WHOLE_STAGES,
+  type Answer,
+  type Ask,
+  type Dialect,
+  type Plan,
+  type Stage,
+  type Verdict,
+} from './plan.ts';
+import type { Random } from './random.ts';
+
+/** A class of requests: what they have in common, and in which dialects and stages they are made. */
+export interface BillClass {
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly dialects: readonly Dialect[];
+  readonly forms: readonly ('whole' | 'streamed')[];
+  readonly stages: readonly Stage[];
+  /** What it waits for: it is not run, and docs/bill.md says so. */
+  readonly waitsFor?: string;
+  make(random: Random): Content;
+}
+
+/** What a class decides about a request; the rest follows from its dialect, form and stage. */
+export interface Content {
+  readonly model: string;
+  readonly ask?: Partial<Ask>;
+  readonly answer?: Partial<Answer>;
+  readonly balance?: string;
+}
+
+export type Variant = Pick<Plan, 'dialect' | 'streamed' | 'leave'>;
+
+/** Every way in which a request of the class can be made. */
+export function variantsOf({ dialects, forms, stages }: BillClass): Variant[] {
+  return dialects.flatMap((dialect) =>
+    forms.flatMap((form) =>
+      stages
+        .filter((stage) => stage === 'never' || isStageOf(form, stage))
+        .map((leave) => ({ dialect, streamed: form === 'streamed', leave })),
+    ),
+  );
+}
+
+function isStageOf(form: 'whole' | 'streamed', stage: Stage): boolean {
+  const stages: readonly Stage[] = form === 'whole' ? WHOLE_STAGES : STREAM_STAGES;
+  return stages.includes(stage);
+}
+
+export function planOf(one: BillClass, variant: Variant, id: number, random: Random): Plan {
+  const { model, ask, answer, balance } = one.make(random);
+  return {
+    id,
+    className: one.name,
+    verdict: one.verdict,
+    model,
+    balance,
+    ...variant,
+    ask: { prompt: random.prose(random.integer(100, 500)), ...ask },
+    answer: { kind: 'text', text: answerText(random), usage: 'true', ...answer },
+  };
+}
+
+/** Some two hundred tokens, with the word in their middle at which clients leave. */
+export function answerText(random: Random, words = random.integer(60, 120)): string {
+  return `${random.prose(words)} ${HALFWAY} ${random.prose(words)}`;
+}
+
+/** Arguments of a tool call. */
+export function argumentsText(random: Random): string {
+  return JSON.stringify({ query: answerText(random) });
+}
+
+export const OPENAI_DIALECTS = ['public', 'v1'] as const;
+export const BOTH = ['whole', 'streamed'] as const;
+export const STREAMED = ['streamed'] as const;
+export const NEVER = ['never'] as const;

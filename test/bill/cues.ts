@@ -1,0 +1,45 @@
+import type { Plan, Stage } from './plan.ts';
+
+/**
+ * How far one request has come, told between its client and the backend, which share this process. Only the order of
+ * events passes here: what is charged travels over the sockets.
+ */
+export class Cues {
+  readonly #leaveAt: Stage;
+  readonly #reached = Promise.withResolvers<void>();
+  readonly #left = Promise.withResolvers<void>();
+  readonly #seen = Promise.withResolvers<void>();
+  hasLeft = false;
+  /** Calls of the backend for this request. */
+  calls = 0;
+
+  constructor(plan: Plan) {
+    this.#leaveAt = plan.leave;
+  }
+
+  /** The backend has come to a stage; if it is the one at which the client leaves, this waits until it has left. */
+  async pass(stage: Stage): Promise<void> {
+    if (stage !== this.#leaveAt) return;
+    this.#reached.resolve();
+    await this.#left.promise;
+  }
+
+  /** Resolves when the backend has come to the stage at which the client leaves. */
+  get reached(): Promise<void> {
+    return this.#reached.promise;
+  }
+
+  left(): void {
+    this.hasLeft = true;
+    this.#left.resolve();
+  }
+
+  /** The client has read the middle of the answer, or has ended without it. */
+  sawHalf(): void {
+    this.#seen.resolve();
+  }
+
+  get halfSeen(): Promise<void> {
+    return this.#seen.promise;
+  }
+}

@@ -1,0 +1,120 @@
+import { dollars } from './prices.ts';
+import { describePlan, type BilledRequest, type BillRun } from './run-plans.ts';
+
+/** Both sums of one class, over all its requests. */
+export interface ClassSum {
+  readonly className: string;
+  readonly verdict: BilledRequest['plan']['verdict'];
+  readonly requests: number;
+  readonly charged: bigint;
+  /** Paid by the operator, and booked. */
+  readonly booked: bigint;
+  readonly invoiced: bigint;
+}
+
+const ALL_LEFT_PERCENT = 99n;
+const CLASS_LEFT_PERCENT = 95n;
+
+/** Whatever is wrong with a run, in words; nothing, if nothing is. */
+export function faultsOf(run: BillRun): string[] {
+  const sums = classSums(run.requests);
+  return [
+    ...run.breaches.map((breach) => `books: ${JSON.stringify(breach)}`),
+    ...(run.openHolds === 0 ? [] : [`${run.openHolds} holds are still open`]),
+    ...run.refusals.map((refusal) => `the backend refused: ${refusal}`),
+    ...run.requests.flatMap(requestFaults),
+    ...leftFaults(sums),
+  ];
+}
+
+function requestFaults(request: BilledRequest): string[] {
+  const { plan, client, invoiced, receipt } = request;
+  const faults: string[] = [];
+  const say = (what: string): void => {
+    faults.push(`${describePlan(plan)}: ${what} (${detail(request)})`);
+  };
+  if (!receipt) say('no receipt');
+  else {
+    const { charged, held, overrun } = receipt;
+    if (charged > held) say('charged above the hold');
+    if (plan.verdict === 'exact' && charged !== invoiced) say('charge is not the invoice');
+    if (plan.verdict === 'apart' && charged + overrun !== invoiced)
+      say('charge and booked loss are not the invoice');
+    if (plan.leave === 'never' && charged > invoiced)
+      say('a client that read to the end paid more than the invoice');
+  }
+  if (plan.leave === 'never' && !plan.answer.failure && client.status !== 200) say(`status ${client.status}`);
+  return faults;
+}
+
+function detail({ receipt, invoiced, lines, client }: BilledRequest): string {
+  const told = lines.map(({ tokens, end }) => `${JSON.stringify(tokens)} ${end}`).join(' + ');
+  const booked = receipt
+    ? `charged ${receipt.charged}, held ${receipt.held}, overrun ${receipt.overrun}, ${receipt.state} ${receipt.outcome}, ${receipt.usage}`
+    : `no receipt, ${client.text.slice(0, 300)}`;
+  return `invoice ${invoiced}: ${told}; ${booked}`;
+}
+
+/** Of what left clients owe, nearly all must be charged: over all of them, and in every class. */
+function leftFaults(sums: readonly ClassSum[]): string[] {
+  const left = sums.filter(({ verdict }) => verdict === 'left');
+  const charged = left.reduce((sum, one) => sum + one.charged, 0n);
+  const invoiced = left.reduce((sum, one) => sum + one.invoiced, 0n);
+  const faults = left
+    .filter((one) => one.charged * 100n < one.invoiced * CLASS_LEFT_PERCENT)
+    .map((one) => `left, ${one.className}: ${percent(one)} of the invoice were charged`);
+  if (charged * 100n < invoiced * ALL_LEFT_PERCENT)
+    faults.push(`left, all: ${percent({ charged, booked: 0n, invoiced })} of the invoice were charged`);
+  return faults;
+}
+
+export function classSums(requests: readonly BilledRequest[]): ClassSum[] {
+  const sums = new Map<string, ClassSum>();
+  for (const { plan, receipt, invoiced } of requests) {
+    const key = `${plan.verdict} ${plan.className}`;
+    const before = sums.get(key);
+    sums.set(key, {
+      className: plan.className,
+      verdict: plan.verdict,
+      requests: (before?.requests ?? 0) + 1,
+      charged: (before?.charged ?? 0n) + (receipt?.charged ?? 0n),
+      booked: (before?.booked ?? 0n) + (receipt?.overrun ?? 0n),
+      invoiced: (before?.invoiced ?? 0n) + invoiced,
+    });
+  }
+  return [...sums.values()].sort(
+    (a, b) => a.verdict.localeCompare(b.verdict) || a.className.localeCompare(b.className),
+  );
+}
+
+const TITLES = { exact: 'Finished', left: 'Left', apart: 'Apart' } as const;
+
+/** The table of classes, as it is printed and published. */
+export function tableOf(sums: readonly ClassSum[]): string {
+  const rows = (['exact', 'left', 'apart'] as const).flatMap((verdict) =>
+    sums
+      .filter((one) => one.verdict === verdict)
+      .map((one) => {
+        const cells = [
+          TITLES[verdict],
+          one.className,
+          String(one.requests),
+          dollars(one.charged),
+          dollars(one.booked),
+        ];
+        return `| ${[...cells, dollars(one.invoiced), percent(one)].join(' | ')} |`;
+      }),
+  );
+  return [
+    '| kind | class | requests | charged, USD | booked loss, USD | invoice, USD | covered |',
+    '|---|---|--:|--:|--:|--:|--:|',
+    ...rows,
+  ].join('\n');
+}
+
+/** Cut off, not rounded: 100 % means all of it. */
+function percent({ charged, booked, invoiced }: Pick<ClassSum, 'charged' | 'booked' | 'invoiced'>): string {
+  if (invoiced === 0n) return charged === 0n ? '100 %' : '∞';
+  const hundredths = ((charged + booked) * 10_000n) / invoiced;
+  return `${hundredths / 100n}.${(hundredths % 100n).toString().padStart(2, '0')} %`;
+}

@@ -1,0 +1,101 @@
+import type { ModelPrices } from './prices.ts';
+
+/** The models of the run, with the prices that both the catalog and the oracle are given. */
+export const MODELS: readonly ModelPrices[] = [
+  {
+    model: 'plain',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', cached_input: '0.1', output: '1.6' },
+    settings: 'context: 400000, max_output: 16000, vision: true, tools: true',
+  },
+  {
+    // Prices of which no token is a whole number of nano-dollars: everything is rounded once, at the end.
+    model: 'uneven',
+    endpoint: 'svc_chat',
+    keys: { input: '0.123456789', cached_input: '0.012345679', output: '0.987654321' },
+    settings: 'context: 200000, max_output: 16000, tools: true',
+  },
+  {
+    model: 'free-of-charge',
+    endpoint: 'svc_chat',
+    keys: {},
+    settings: 'free: true, context: 200000, max_output: 16000',
+  },
+  {
+    model: 'claude',
+    endpoint: 'svc_claude',
+    keys: { input: '3', cached_input: '0.3', output: '15' },
+    settings: 'context: 200000, max_output: 16000, vision: true, tools: true',
+  },
+  {
+    model: 'vectors',
+    endpoint: 'svc_embed',
+    keys: { input: '0.02', output: '0' },
+    settings: 'context: 100000',
+  },
+  {
+    model: 'painter',
+    endpoint: 'svc_paint',
+    keys: {},
+    image: { '1024x1024': '0.02', '512x512': '0.018', '256x256': '0.016' },
+    settings: 'sizes: [1024x1024, 512x512, 256x256]',
+  },
+];
+
+const BY_NAME = new Map(MODELS.map((model) => [model.model, model]));
+
+export function pricesOf(model: string): ModelPrices {
+  const found = BY_NAME.get(model);
+  if (!found) throw new Error(`no model ${model}`);
+  return found;
+}
+
+export function endpointOf(model: string): string {
+  return pricesOf(model).endpoint;
+}
+
+/** The catalog that sells them. */
+export function catalogText(openAi: string, anthropic: string): string {
+  return `
+upstreams:
+  open: { kind: openai, base_url: "${openAi}" }
+  claude: { kind: anthropic, base_url: "${anthropic}", api_key: "\${BILL_BACKEND_KEY}" }
+lists:
+${[...new Set(MODELS.map(({ endpoint }) => endpoint))].map(listOf).join('\n')}
+endpoints:
+  svc_chat: { name: chat, type: chat_completion, lists: [svc_chat], upstreams: [open] }
+  svc_claude: { name: claude, type: chat_completion, lists: [svc_claude], upstreams: [claude] }
+  svc_embed: { name: embeddings, type: embedding, lists: [svc_embed], upstreams: [open] }
+  svc_paint: { name: images, type: image_generation, lists: [svc_paint], upstreams: [open] }
+`;
+}
+
+function listOf(endpoint: string): string {
+  const entries = MODELS.filter((model) => model.endpoint === endpoint).map(
+    (model) => `    - { ${entryOf(model)} }`,
+  );
+  return `  ${endpoint}:\n${entries.join('\n')}`;
+}
+
+function entryOf(model: ModelPrices): string {
+  return [
+    `model: ${model.model}`,
+    ...pairs(model.keys),
+    ...(model.image ? [`image: ${flow(model.image)}`] : []),
+    ...(model.request === undefined ? [] : [`request: ${model.request}`]),
+    ...(model.webSearch === undefined ? [] : [`tool_calls: { web_search: ${model.webSearch} }`]),
+    ...(model.serviceTiers ? [`service_tiers: ${flow(model.serviceTiers)}`] : []),
+    ...(model.above ? [`above: { ${model.above.tokens}: ${flow(model.above.keys)} }`] : []),
+    ...(model.settings === undefined ? [] : [model.settings]),
+  ].join(', ');
+}
+
+function pairs(keys: Readonly<Record<string, string | Readonly<Record<string, string>>>>): string[] {
+  return Object.entries(keys).map(
+    ([key, value]) => `${key}: ${typeof value === 'string' ? value : flow(value)}`,
+  );
+}
+
+function flow(keys: Readonly<Record<string, string | Readonly<Record<string, string>>>>): string {
+  return `{ ${pairs(keys).join(', ')} }`;
+}

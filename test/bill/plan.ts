@@ -1,0 +1,99 @@
+/** One generated request: what the client sends, when it leaves, and what the backend does with it. */
+export interface Plan {
+  readonly id: number;
+  readonly className: string;
+  readonly verdict: Verdict;
+  readonly dialect: Dialect;
+  readonly model: string;
+  readonly streamed: boolean;
+  readonly leave: Stage;
+  readonly ask: Ask;
+  readonly answer: Answer;
+  /** Dollars on an account of its own; absent, the request is paid from the common one. */
+  readonly balance?: string | undefined;
+}
+
+/**
+ * What is demanded of a class. `exact`: charge = invoice. `left`: the sums of charge and invoice are compared. `apart`: what
+ * was charged and what was booked as the operator's own cost are together the invoice.
+ */
+export type Verdict = 'exact' | 'left' | 'apart';
+
+export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
+export type ChatDialect = (typeof CHAT_DIALECTS)[number];
+export type Dialect = ChatDialect | 'embeddings' | 'public images' | 'v1 images';
+
+/** When the client leaves. A whole answer has no events, so there are only the stages before and during its body. */
+export const STREAM_STAGES = [
+  'before headers',
+  'at headers',
+  'at first event',
+  'in mid text',
+  'after finish',
+  'after usage',
+] as const;
+export const WHOLE_STAGES = ['before headers', 'in mid body'] as const;
+export type Stage = (typeof STREAM_STAGES)[number] | (typeof WHOLE_STAGES)[number] | 'never';
+
+export interface Ask {
+  readonly prompt: string;
+  readonly system?: string | undefined;
+  readonly maxTokens?: number | undefined;
+  readonly choices?: number | undefined;
+  readonly withTools?: boolean | undefined;
+  readonly attachments?: readonly Attachment[] | undefined;
+  /** Anthropic: ask for caching, for this long. */
+  readonly cacheFor?: '5m' | '1h' | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** Embeddings: a list of tokens instead of text. */
+  readonly tokenInput?: number | undefined;
+  readonly images?: { readonly count: number; readonly size: string; readonly quality?: string | undefined };
+  /** Further fields of the body. */
+  readonly more?: Readonly<Record<string, unknown>> | undefined;
+  /** Fields that the gateway must not pass on: the backend refuses, or bills, them. */
+  readonly unknown?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Attachment {
+  readonly kind: 'image' | 'file' | 'audio';
+  /** What the backend bills for it. */
+  readonly tokens: number;
+  /** Base64 of the content, or an address. */
+  readonly data: string;
+}
+
+export interface Answer {
+  /** Reasoning tokens that nobody sees, before everything else. */
+  readonly hiddenTokens?: number | undefined;
+  readonly reasoning?: { readonly name: string; readonly text: string } | undefined;
+  readonly kind: 'text' | 'refusal' | 'tool call' | 'transcript';
+  /** The text of that kind. A client that leaves in mid text leaves when it has seen its word {@link HALFWAY}. */
+  readonly text: string;
+  readonly logprobs?: boolean | undefined;
+  readonly usage: 'true' | 'zero' | 'early' | 'absurd' | 'none';
+  /** Of the input, what the backend had in its cache, or wrote there. */
+  readonly cachedPercent?: number | undefined;
+  readonly writtenPercent?: number | undefined;
+  readonly searches?: number | undefined;
+  readonly audioTokens?: number | undefined;
+  readonly serviceTier?: string | undefined;
+  /** The backend ignores the output cap. */
+  readonly ignoresCap?: boolean | undefined;
+  /** Silence in the middle. */
+  readonly pauseMs?: number | undefined;
+  readonly failure?: Failure | undefined;
+}
+
+/** How the backend itself ends a request early. What it generated until then is billed. */
+export interface Failure {
+  readonly at: 'before headers' | 'in mid text' | 'after usage';
+  readonly how: 'reset' | 'close' | 'busy';
+}
+
+/** Stands once in the middle of an answer, in one chunk. */
+export const HALFWAY = 'halfwaypoint';
+
+/** The first word of a prompt, by which the backend knows its part. */
+export function nameOf(plan: Pick<Plan, 'id'>): string {
+  return `bill-${plan.id}:`;
+}
