@@ -49,7 +49,9 @@ const BALANCE_BY_RECEIPTS: InvariantCheck = {
     FROM account a
       LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e ON e.account_id = a.id
       LEFT JOIN (${receiptSums('FROM receipt')}) r ON r.owner = a.id
-    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) LIMIT ${MOST}`,
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM archived_day WHERE entry_id IS NULL GROUP BY account_id) l
+        ON l.account_id = a.id
+    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) - COALESCE(l.total, 0) LIMIT ${MOST}`,
 };
 
 /**
@@ -66,7 +68,66 @@ const RECENT_DAY_SUMS: InvariantCheck = {
           WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`)}) r ON r.owner = a.id
       LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' AND day >= :fromDay
         GROUP BY account_id) u ON u.account_id = a.id
-    WHERE COALESCE(r.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM archived_day WHERE day >= :fromDay
+        GROUP BY account_id) l ON l.account_id = a.id
+    WHERE COALESCE(r.total, 0) + COALESCE(l.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
+};
+
+/** What has left is what the sums of its day say and what was booked for it. A day that is leaving has no entry yet. */
+const ARCHIVED_DAYS: InvariantCheck = {
+  invariant: 'I1',
+  sql: `SELECT account_id || ' ' || day AS subject, 'archived ' || charged || ' of ' || requests || ' requests, entry '
+      || COALESCE(CAST(booked AS TEXT), 'missing') || ', by day ' || day_charged || ' of ' || day_requests AS detail
+    FROM (SELECT a.account_id, a.day, a.charged, a.requests, e.amount AS booked,
+        (SELECT COALESCE(SUM(u.charged), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_charged,
+        (SELECT COALESCE(SUM(u.requests), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_requests
+      FROM archived_day a LEFT JOIN entry e ON e.id = a.entry_id AND e.kind = 'charge' AND e.account_id = a.account_id
+        AND e.once = 'archive:' || a.account_id || ':' || a.day
+      WHERE a.entry_id IS NOT NULL) AS archived
+    WHERE booked IS NULL OR booked <> -charged OR day_charged <> charged OR day_requests <> requests LIMIT ${MOST}`,
+};
+
+/** The recent receipts by admission, as {@link RECENT_DAY_SUMS} finds them. */
+const RECENT_COSTS =
+  costSums(`FROM (SELECT account_id, cost, possible_cost FROM receipt WHERE id >= :fromId AND created_at >= :fromMs
+        UNION ALL SELECT account_id, cost, possible_cost FROM receipt
+          WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`);
+
+const RECENT_DAY_COSTS = dayCosts(RECENT_COSTS, 'AND day >= :fromDay', '');
+
+/** The receipts of an archived day are gone, and its costs with them. */
+const ALL_DAY_COSTS = dayCosts(
+  costSums('FROM receipt'),
+  '',
+  'AND NOT EXISTS (SELECT 1 FROM archived_day d WHERE d.account_id = a.id)',
+);
+
+function dayCosts(receipts: string, days: string, accounts: string): InvariantCheck {
+  return {
+    invariant: 'I8',
+    sql: `SELECT a.id AS subject, 'receipts cost ' || COALESCE(r.cost, 0) || ' and possibly ' || COALESCE(r.possible, 0)
+        || ', by day ' || COALESCE(u.cost, 0) || ' and possibly ' || COALESCE(u.possible, 0) AS detail
+      FROM account a LEFT JOIN (${receipts}) r ON r.owner = a.id
+        LEFT JOIN (SELECT account_id, SUM(cost) AS cost, SUM(possible_cost) AS possible FROM usage_day
+          WHERE account_id <> '' ${days} GROUP BY account_id) u ON u.account_id = a.id
+      WHERE (COALESCE(r.cost, 0) <> COALESCE(u.cost, 0) OR COALESCE(r.possible, 0) <> COALESCE(u.possible, 0)) ${accounts}
+      LIMIT ${MOST}`,
+  };
+}
+
+function costSums(from: string): string {
+  return `SELECT account_id || '' AS owner, SUM(COALESCE(cost, 0)) AS cost, SUM(possible_cost) AS possible ${from}
+    GROUP BY account_id || ''`;
+}
+
+/** The sums over all accounts and the sums by backend count the same requests. */
+const SUMS_AGREE: InvariantCheck = {
+  invariant: 'I8',
+  sql: `SELECT 'day ' || day AS subject, 'the sums by model and by backend differ by ' || SUM(charged) || ' charged, '
+      || SUM(cost) || ' cost, ' || SUM(possible_cost) || ' possible cost' AS detail
+    FROM (SELECT day, charged, cost, possible_cost, costed FROM usage_day WHERE account_id = ''
+      UNION ALL SELECT day, -charged, -cost, -possible_cost, -costed FROM backend_day) AS both_sums
+    GROUP BY day HAVING SUM(charged) <> 0 OR SUM(cost) <> 0 OR SUM(possible_cost) <> 0 OR SUM(costed) <> 0 LIMIT ${MOST}`,
 };
 
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
@@ -76,6 +137,8 @@ function receiptSums(from: string): string {
 
 const COMMON: readonly InvariantCheck[] = [
   BALANCE_BY_DAY_SUMS,
+  SUMS_AGREE,
+  ARCHIVED_DAYS,
   {
     invariant: 'I2',
     sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', holds '
@@ -106,7 +169,15 @@ const COMMON: readonly InvariantCheck[] = [
     invariant: 'I4',
     sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'overrun of ' || e.amount || ' that its receipt does not know' AS detail
       FROM entry e LEFT JOIN receipt r ON r.id = e.request_id
-      WHERE e.kind = 'overrun' AND (r.id IS NULL OR e.account_id <> '${OVERRUN_ACCOUNT}' OR r.overrun <> e.amount) LIMIT ${MOST}`,
+      WHERE e.kind = 'overrun' AND (e.account_id <> '${OVERRUN_ACCOUNT}' OR r.overrun <> e.amount) LIMIT ${MOST}`,
+  },
+  {
+    invariant: 'I4',
+    sql: `SELECT 'archived requests' AS subject, 'overruns without a receipt ' || e.total || ', of archived days ' || a.total AS detail
+      FROM (SELECT COALESCE(SUM(e.amount), 0) AS total FROM entry e LEFT JOIN receipt r ON r.id = e.request_id
+          WHERE e.kind = 'overrun' AND r.id IS NULL) AS e,
+        (SELECT COALESCE(SUM(overrun), 0) AS total FROM archived_day) AS a
+      WHERE e.total <> a.total`,
   },
   {
     invariant: 'I4',
@@ -120,10 +191,10 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
   },
   {
-    // A receipt is its charge, and its key is unique: a second charge can only be an entry.
+    // A receipt is its charge, and its key is unique: a second charge can only be an entry. Archived days have one each.
     invariant: 'I6',
-    sql: `SELECT COALESCE(request_id, 'entry ' || id) AS subject, 'charge of ' || amount || ' beside its receipt' AS detail
-      FROM entry WHERE kind = 'charge' AND (once IS NULL OR once NOT LIKE 'archive:%' OR request_id IS NOT NULL) LIMIT ${MOST}`,
+    sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'charge of ' || e.amount || ' beside its receipt' AS detail
+      FROM entry e LEFT JOIN archived_day a ON a.entry_id = e.id WHERE e.kind = 'charge' AND a.entry_id IS NULL LIMIT ${MOST}`,
   },
   {
     invariant: 'I6',
@@ -133,9 +204,9 @@ const COMMON: readonly InvariantCheck[] = [
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */
-export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS];
+export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS, RECENT_DAY_COSTS];
 /** Every receipt. */
-export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS];
+export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS, ALL_DAY_COSTS];
 
 /** Closed requests are counted by their sums; counting millions of rows would take as long as checking them. */
 export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,

@@ -20,6 +20,7 @@ import { readTls } from '../http/tls.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
+import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
@@ -78,7 +79,7 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, consoleServices, relay);
+    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
     const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
@@ -104,7 +105,7 @@ export async function startTollgate(
 }
 
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
-async function openAnyCatalog({
+export async function openAnyCatalog({
   config,
   store,
   secret,
@@ -224,9 +225,12 @@ async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
 }
 
 function startPeriodicTasks(
-  { ledger: { ledger }, store, clock, log }: Services,
-  { auth }: ConsoleServices,
-  { metrics }: Relay,
+  { config, ledger: { ledger }, store, clock, log }: Services,
+  {
+    consoleServices: { auth },
+    relay: { metrics },
+    settings,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
 ): PeriodicTasks {
   const images = makeImageStore(store.db, clock);
   const answers = new IdempotencyStore(store, clock);
@@ -242,6 +246,16 @@ function startPeriodicTasks(
         maxTimeShare: 0.02,
         run: () => checkLedger(ledger, metrics, log),
       },
+      {
+        name: 'old receipts',
+        everyMs: 300_000,
+        maxTimeShare: 0.2,
+        run: async (stopping) => {
+          const keepDays = settings.receiptsDays();
+          if (keepDays !== undefined && (config.worker ?? 0) === 0)
+            await archiveReceipts(ledger, keepDays, { log, stopping });
+        },
+      },
     ],
     log,
   );
@@ -256,6 +270,21 @@ async function checkLedger(ledger: Ledger, metrics: Metrics, log: Log): Promise<
 }
 
 const MAX_LOGGED_BREACHES = 20;
+const RETENTION_RUN_MS = 30_000;
+
+/** What does not leave in this run leaves in the next one. */
+async function archiveReceipts(
+  ledger: Ledger,
+  keepDays: number,
+  { log, stopping }: { log: Log; stopping: AbortSignal },
+): Promise<void> {
+  const until = performance.now() + RETENTION_RUN_MS;
+  const isOver = (): boolean => stopping.aborted || performance.now() > until;
+  const { days, requests, refused } = await applyRetention(ledger, keepDays, { isOver });
+  if (days > 0) log.info('receipts_archived', { days, requests });
+  for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
+    log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
+}
 
 async function countOpenHolds(store: Store): Promise<number> {
   const { open } = await store.db

@@ -5,9 +5,10 @@ import { countTokens } from '../std/tokens.ts';
 import { resolve } from '../catalog/catalog.ts';
 import { priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
-import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
+import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {
@@ -38,7 +39,11 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: measure(served.answer, call.request),
     });
-    const text = JSON.stringify({ ...served.answer, model: call.label });
+    const text = JSON.stringify({
+      ...served.answer,
+      model: call.label,
+      ...(served.answer['usage'] != null && { usage: withoutCost(served.answer['usage']) }),
+    });
     return { summary, text, charged: settled?.charged };
   },
 };
@@ -75,7 +80,13 @@ function parse(body: Uint8Array): Record<string, unknown> {
 function measure(answer: Record<string, unknown>, request: EmbeddingRequest): MeteredUsage {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
-  if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };
+  const cost = reportedCost(raw);
+  if (usage)
+    return {
+      usage: { ...usage, output: 0, reasoning: 0 },
+      source: 'upstream',
+      ...(cost !== undefined && { cost }),
+    };
   const input = Array.isArray(request.input) ? request.input : [request.input];
   const tokens = input
     .flat()

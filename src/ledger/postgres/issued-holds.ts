@@ -4,7 +4,7 @@ import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
-import { priceToText, type Price } from '../price.ts';
+import { priceToText } from '../price.ts';
 import { NumberedValues, routeKey } from './numbers.ts';
 
 /**
@@ -34,8 +34,8 @@ export class IssuedHolds {
     for (const id of ids) this.#holds.delete(id as RequestId);
   }
 
-  price(id: RequestId): Price | undefined {
-    return this.#holds.get(id)?.request.price;
+  get(id: RequestId): IssuedHold | undefined {
+    return this.#holds.get(id);
   }
 
   among(ids: readonly RequestId[]): IssuedHold[] {

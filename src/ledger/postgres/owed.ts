@@ -19,7 +19,7 @@ export async function owedFor(
   issued: IssuedHolds,
   pool: LedgerPool,
 ): Promise<(number | undefined)[]> {
-  const prices = requests.map(({ requestId }) => issued.price(requestId));
+  const prices = requests.map(({ requestId }) => issued.get(requestId)?.request.price);
   if (prices.every((price) => price !== undefined)) return requests.map((one, n) => owed(one, prices[n]));
   const unknown = requests.flatMap(({ requestId }, n) => (prices[n] === undefined ? [requestId] : []));
   const rows = await pool.call<PriceRow>(PRICES, [textArray(unknown)]);

@@ -10,12 +10,12 @@ import {
 } from '../../store/receipt-codes.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
 import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
+import type { IssuedHold } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { NO_USAGE, type Usage } from '../price.ts';
+import { checkedUsage, costOf, extraUsageText, NO_USAGE, type Usage } from '../price.ts';
 import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
-import { checkedUsage, extraUsageText } from '../price.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -48,7 +48,7 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 27;
+const PARAMETERS = 28;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
@@ -150,12 +150,25 @@ export function firstOfEach(closes: readonly CloseRequest[]): CloseRequest[] {
   return [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
 }
 
-/** The arguments of {@link CLOSE} for requests in that order; `owed` is what some of them cost, by their place. */
+/** Whether a hold is known to cover what its request costs. */
+export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | undefined): boolean {
+  if (state === 'void') return true;
+  return hold !== undefined && costOf(hold.request.price, usage) <= hold.admission.held;
+}
+
+/** What the node knows of requests that it closes. */
+export interface KnownCosts {
+  /** Every hold is known to cover its cost. */
+  readonly within: boolean;
+  /** What requests cost whose price or usage is not ordinary, by their place. */
+  readonly owed: readonly (number | undefined)[];
+}
+
+/** The arguments of {@link CLOSE} for requests in that order. */
 export function closeValues(
   closes: readonly CloseRequest[],
-  owed: readonly (number | undefined)[],
-  numbers: Numbers,
-  offsetUs: number,
+  { within, owed }: KnownCosts,
+  { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
 ): unknown[] {
   const usage = (count: Exclude<keyof Usage, 'extra'>) =>
     plainArray(closes.map((closing) => closing.usage[count]));
@@ -164,6 +177,7 @@ export function closeValues(
   const lost = costs.flatMap(({ lost }, index) => lost.map((one) => ({ ...one, place: index + 1 })));
   return [
     ...moneyRules(offsetUs),
+    within,
     textArray(closes.map(({ requestId }) => requestId)),
     plainArray(closes.map(({ requestId }) => requestTime(requestId))),
     plainArray(closes.map(({ state }) => STATE_CODES[state])),

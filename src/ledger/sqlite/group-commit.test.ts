@@ -114,11 +114,17 @@ describe('operations that come together', () => {
   });
 });
 
-test('when nothing is left to do, no transaction begins', async () => {
+test('when nothing is left to do, no transaction begins, however many came together', async () => {
   const { submit, steps } = begin();
+  const turns = async (): Promise<void> => {
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  };
   await submit('a');
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  await turns();
   expect(steps).toEqual(['begin', 'commit a']);
+  await settled(submit('b'), submit('c'), submit('d'));
+  await turns();
+  expect(steps.slice(2)).toEqual(['begin', 'commit b c d']);
 });
 
 describe('a store that fails', () => {

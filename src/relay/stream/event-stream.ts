@@ -42,12 +42,6 @@ export class EventStream implements EventSource {
     cancelReader(this.#reader);
   }
 
-  takeArrived(): readonly DataEvent[] {
-    const events = this.#first.takeArrived();
-    while (!this.#isConsumed) events.push(...(this.#push(this.#nextPiece()) ?? []));
-    return events;
-  }
-
   /** The next whole events, at least one; `undefined` at the end. */
   async #readEvents(): Promise<DataEvent[] | undefined> {
     for (;;) {
@@ -233,12 +227,6 @@ export class FirstEvents {
     if (events) return events;
     this.#pending = undefined;
     return pending;
-  }
-
-  takeArrived(): DataEvent[] {
-    const events = this.#events ?? [];
-    this.#events = undefined;
-    return events;
   }
 
   #store(events: DataEvent[]): void {
