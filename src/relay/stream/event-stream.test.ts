@@ -178,17 +178,45 @@ describe('a stream has not answered, and another backend may be called', () => {
 });
 
 describe('when the client leaves before the first event', () => {
-  test.each(['while waiting', 'before'])('%s, what has arrived is the answer', async (when) => {
+  test.each(['while waiting', 'before'])(
+    '%s, the backend has accepted the request: whatever it sends is the answer',
+    async (when) => {
+      const client = new AbortController();
+      if (when === 'before') client.abort();
+      const { body, send, cancelled } = backend();
+      const opening = EventStream.open(body, signals({ client: client.signal }));
+      client.abort();
+      const stream = await opening;
+      expect(cancelled()).toBe(false);
+      const asked = next(stream);
+      send(said('hi'));
+      expect((await asked).data.map(event)).toEqual([said('hi')]);
+      stream.cancel();
+      expect(cancelled()).toBe(true);
+    },
+  );
+
+  test('after a role, and everything is read once', async () => {
     const client = new AbortController();
-    if (when === 'before') client.abort();
-    const { body, cancelled } = backend();
+    const { body, send, end } = backend(ROLE);
     const opening = EventStream.open(body, signals({ client: client.signal }));
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     client.abort();
     const stream = await opening;
-    expect(stream.bytesRead).toBe(0);
-    expect(cancelled()).toBe(false);
-    stream.cancel();
-    expect(cancelled()).toBe(true);
+    expect((await next(stream)).data.map(event)).toEqual([ROLE]);
+    const asked = next(stream);
+    send(said('hi'));
+    expect((await asked).data.map(event)).toEqual([said('hi')]);
+    end();
+    expect(await next(stream)).toMatchObject({ data: [], end: 'end' });
+  });
+
+  test('and the backend fails, the failure is for who reads', async () => {
+    const { body, fail } = backend();
+    const stream = await EventStream.open(body, signals({ client: AbortSignal.abort() }));
+    const asked = next(stream);
+    fail();
+    expect(await asked).toMatchObject({ end: 'failure', cause: { message: 'broken off' } });
   });
 
   test('a client that leaves later does nothing to a stream that has begun', async () => {

@@ -3,6 +3,7 @@ import { Fault } from '../../std/fault.ts';
 import type { MessagesReading, NativeAnswer } from '../../upstream/port.ts';
 import type { ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
 import type { DataEvent, EventSource, StreamListener } from './event-source.ts';
+import { chatInput } from '../testing/chat-input.ts';
 import { Meter } from './meter.ts';
 import { readNativeAnswer } from './pass-through.ts';
 
@@ -18,7 +19,7 @@ const NOTHING: MessagesReading = {
   ended: false,
   failed: false,
 };
-const meter = () => new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+const meter = () => new Meter(() => chatInput());
 
 interface Step {
   readonly bytes: Uint8Array | string;
@@ -141,7 +142,7 @@ describe('a stream', () => {
       bytes: 'a',
       reading: { text: 'Hi '.repeat(50), usage: USAGE, isUsageFinal: false },
     });
-    const measured = metered((await readToEnd(early.events)).events).measure();
+    const measured = await metered((await readToEnd(early.events)).events).measure();
     expect(measured).toMatchObject({ source: 'mixed', usage: { input: 11 } });
     expect(measured.usage.output).toBeGreaterThan(7);
   });
