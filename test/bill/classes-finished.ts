@@ -267,7 +267,6 @@ export const FINISHED: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    needs: ['R3'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       ask: { idempotencyKey: `key-${random.integer(0, 1e9)}` },
