@@ -1,6 +1,7 @@
 /**
  * `npm run mutants`: changes the code in small ways, one at a time, and sees whether the tests notice. What no test
- * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`).
+ * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`); a reason that belongs to no
+ * mutant any more is listed too.
  *
  *   npm run mutants -- --count=40 --seed=7 --only=relay --jobs=1
  *
@@ -15,20 +16,12 @@ import { parseSync } from 'oxc-parser';
 import accepted from './mutants/accepted.json';
 import { AREAS, type Area } from './mutants/areas.ts';
 import { mutantsOf, type Mutant } from './mutants/operators.ts';
-import { filesOf, mutated, Workshop, type Verdict } from './mutants/workshop.ts';
+import { describe, reportOf, type Tried } from './mutants/report.ts';
+import { filesOf, mutated, Workshop, type Stage } from './mutants/workshop.ts';
 
 const ROOT = resolve(import.meta.dir, '..');
 const TARGET_PERCENT = 85;
 const BUDGET_MS = 45 * 60_000;
-/** A mutant may be slow; this much slower than the code as it is, and it hangs. */
-const SLOWER = 4;
-const LEAST_LIMIT_MS = 20_000;
-
-interface Tried {
-  readonly mutant: Mutant;
-  readonly area: Area;
-  readonly verdict: Verdict;
-}
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -47,17 +40,24 @@ const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
 // A test's Postgres runs as another user where we are root, and must get to its folder.
 chmodSync(folder, 0o755);
 try {
-  process.exitCode = report(await tryAll(sample()));
+  const tried = await tryAll(sample());
+  const { lines, percent } = reportOf(tried, population(AREAS), accepted);
+  console.log(`\n${lines.join('\n')}\n(seed ${values.seed}, target ${TARGET_PERCENT} %)`);
+  process.exitCode = percent >= TARGET_PERCENT ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 /** Every mutant of every area is as likely as any other. */
 function sample(): { area: Area; mutant: Mutant }[] {
-  const all = areas.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
+  const all = population(areas);
   const random = randomSource(Number(values.seed));
   const drawn = all.map((one) => ({ one, key: random() })).sort((a, b) => a.key - b.key);
   return drawn.slice(0, Number(values.count)).map(({ one }) => one);
+}
+
+function population(of: readonly Area[]): { area: Area; mutant: Mutant }[] {
+  return of.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
 }
 
 function sourcesOf({ sources, except = [] }: Area): string[] {
@@ -83,60 +83,27 @@ async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]>
     { length: Number(values.jobs) },
     (_, index) => new Workshop(ROOT, join(folder, String(index)), values.seed),
   );
-  const limits = await limitsOf(workshops[0], new Set(queue.map(({ area }) => area)));
+  const stages = await timedStages(workshops[0], new Set(queue.map(({ area }) => area)));
   await Promise.all(
     workshops.map(async (workshop) => {
       while (performance.now() - startedAt < BUDGET_MS) {
         const next = queue.shift();
         if (!next) return;
-        const verdict = await workshop.try(next.mutant, next.area.stages, limits.get(next.area) ?? []);
+        const verdict = await workshop.try(next.mutant, stages.get(next.area) ?? []);
         tried.push({ ...next, verdict });
         console.log(`${tried.length}/${total} ${verdict}: ${describe(next.mutant)}`);
       }
     }),
   );
   if (queue.length > 0) console.log(`${queue.length} not tried: the time was up`);
+  console.log(`took ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes`);
   return tried;
 }
 
-async function limitsOf(workshop: Workshop | undefined, needed: ReadonlySet<Area>) {
-  const limits = new Map<Area, number[]>();
-  for (const area of needed) {
-    const times = (await workshop?.baseline(area)) ?? [];
-    limits.set(
-      area,
-      times.map((ms) => Math.max(LEAST_LIMIT_MS, ms * SLOWER)),
-    );
-  }
-  return limits;
-}
-
-function report(tried: readonly Tried[]): number {
-  const survivors = tried.filter(({ verdict }) => verdict === 'survived');
-  const reasoned = survivors.map((one) => ({ ...one, reason: reasonFor(one.mutant) }));
-  console.log('\nsurvivors');
-  for (const { mutant, reason } of reasoned)
-    console.log(`  ${describe(mutant)}${reason ? `\n    accepted: ${reason}` : ''}`);
-  for (const area of areas) {
-    const own = tried.filter((one) => one.area === area);
-    const alive = own.filter(({ verdict }) => verdict === 'survived').length;
-    if (own.length > 0) console.log(`${area.name}: ${own.length - alive} of ${own.length} killed`);
-  }
-  const unexplained = reasoned.filter(({ reason }) => reason === undefined).length;
-  const counted = tried.length - (survivors.length - unexplained);
-  const percent = counted === 0 ? 0 : (100 * (counted - unexplained)) / counted;
-  console.log(
-    `${percent.toFixed(1)} % of ${counted} killed, ${unexplained} survived, ${survivors.length - unexplained} accepted (seed ${values.seed}, target ${TARGET_PERCENT} %)`,
-  );
-  return percent >= TARGET_PERCENT ? 0 : 1;
-}
-
-function reasonFor({ source, change }: Mutant): string | undefined {
-  return accepted.find((one) => one.source === source && one.change === change)?.reason;
-}
-
-function describe({ file, line, source, change }: Mutant): string {
-  return `${file}:${line} ${change}   in: ${source}`;
+async function timedStages(workshop: Workshop | undefined, needed: ReadonlySet<Area>) {
+  const stages = new Map<Area, Stage[]>();
+  for (const area of needed) stages.set(area, (await workshop?.baseline(area)) ?? []);
+  return stages;
 }
 
 /** mulberry32: small, and the same everywhere. */

@@ -1,6 +1,7 @@
 /**
- * Which tests answer for which files. A mutant of a source is run against the stages of its area one after another, the
- * fastest first, until one fails. This is the only place that knows paths; a pattern that matches nothing is an error.
+ * Which tests answer for which files. A mutant of a source is first run against the tests that are named after it, then
+ * against the stages of its area, the quickest first, until one fails; the files of a stage run in this order, in one
+ * process. This is the only place that knows paths; a pattern that matches nothing is an error.
  */
 export interface Area {
   readonly name: string;
@@ -9,19 +10,22 @@ export interface Area {
   readonly stages: readonly (readonly string[])[];
 }
 
-const GOLDEN = ['test/golden/golden.test.ts'];
+const GOLDEN = 'test/golden/golden.test.ts';
 
 export const AREAS: readonly Area[] = [
   {
-    name: 'ledger',
+    name: 'ledger on SQLite',
     sources: ['src/ledger/*.ts', 'src/ledger/sqlite/*.ts'],
     except: ['src/ledger/**/*.test.ts'],
     stages: [
       ['src/ledger/*.test.ts', 'src/ledger/sqlite/group-commit.test.ts'],
-      ['src/ledger/sqlite/contract.test.ts', 'src/ledger/sqlite/ledger.test.ts'],
-      ['src/ledger/sqlite/turn-of-the-day.test.ts'],
-      ['src/ledger/sqlite/model.test.ts'],
-      ['src/ledger/sqlite/crash.test.ts'],
+      [
+        'src/ledger/sqlite/contract.test.ts',
+        'src/ledger/sqlite/ledger.test.ts',
+        'src/ledger/sqlite/turn-of-the-day.test.ts',
+        'src/ledger/sqlite/model.test.ts',
+        'src/ledger/sqlite/crash.test.ts',
+      ],
     ],
   },
   {
@@ -29,10 +33,25 @@ export const AREAS: readonly Area[] = [
     sources: ['src/ledger/postgres/*.ts'],
     except: ['src/ledger/postgres/*.test.ts'],
     stages: [
-      ['src/ledger/postgres/batch*.test.ts', 'src/ledger/postgres/uncertain-admissions.test.ts'],
-      ['src/ledger/postgres/contract.test.ts', 'src/ledger/postgres/issued-holds.test.ts'],
-      ['src/ledger/postgres/decide.test.ts', 'src/ledger/postgres/lost-answers.test.ts'],
-      ['src/ledger/postgres/model.test.ts'],
+      [
+        'src/ledger/postgres/arrays.test.ts',
+        'src/ledger/postgres/admission-batch.test.ts',
+        'src/ledger/postgres/settlement-rows.test.ts',
+        'src/ledger/postgres/numbers.test.ts',
+        'src/ledger/postgres/posting.test.ts',
+        'src/ledger/postgres/batch*.test.ts',
+        'src/ledger/postgres/uncertain-admissions.test.ts',
+      ],
+      [
+        'src/ledger/postgres/contract.test.ts',
+        'src/ledger/postgres/decide.test.ts',
+        'src/ledger/postgres/issued-holds.test.ts',
+        'src/ledger/postgres/functions.test.ts',
+        'src/ledger/postgres/pool.test.ts',
+        'src/ledger/postgres/broken-connections.test.ts',
+        'src/ledger/postgres/lost-answers.test.ts',
+        'src/ledger/postgres/model.test.ts',
+      ],
     ],
   },
   {
@@ -41,10 +60,17 @@ export const AREAS: readonly Area[] = [
     except: ['src/relay/**/*.test.ts'],
     stages: [
       ['src/relay/*.test.ts', 'src/relay/hold/*.test.ts'],
-      ['test/stories/embeddings-money.test.ts', 'test/stories/untouched.test.ts'],
-      GOLDEN,
-      ['test/stories/ends.test.ts', 'test/stories/health.test.ts'],
-      ['test/stories/money.test.ts', 'test/stories/routing.test.ts'],
+      [
+        'test/stories/embeddings-money.test.ts',
+        'test/stories/untouched.test.ts',
+        GOLDEN,
+        'test/stories/ends.test.ts',
+        'test/stories/health.test.ts',
+        'test/stories/left-streams.test.ts',
+        'test/stories/called-once.test.ts',
+        'test/stories/money.test.ts',
+        'test/stories/routing.test.ts',
+      ],
     ],
   },
   {
@@ -52,10 +78,14 @@ export const AREAS: readonly Area[] = [
     sources: ['src/relay/stream/*.ts', 'src/wire/sse.ts'],
     except: ['src/relay/stream/*.test.ts'],
     stages: [
-      ['src/relay/stream/*.test.ts', 'src/wire/sse.test.ts'],
-      ['test/stories/left-streams.test.ts', 'test/stories/untouched.test.ts'],
-      GOLDEN,
-      ['test/stories/ends.test.ts', 'test/stories/odd-answers.test.ts'],
+      ['src/relay/stream/*.test.ts', 'src/relay/first-event.test.ts', 'src/wire/sse*.test.ts'],
+      [
+        'test/stories/left-streams.test.ts',
+        'test/stories/untouched.test.ts',
+        GOLDEN,
+        'test/stories/ends.test.ts',
+        'test/stories/odd-answers.test.ts',
+      ],
     ],
   },
   {
@@ -68,7 +98,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/price.test.ts',
         'src/ledger/decide.test.ts',
       ],
-      ['src/ledger/sqlite/contract.test.ts', 'src/relay/stream/meter.test.ts'],
+      ['src/relay/stream/meter.test.ts', 'src/ledger/sqlite/contract.test.ts'],
     ],
   },
   {

@@ -48,10 +48,33 @@ test('pauses and sizes of batches are left alone, but not what a client reads or
     expect(changes(`const ${name} = 5;`)).toHaveLength(2);
 });
 
+test('a bound that only paces is not moved by one, but turned round', () => {
+  expect(changes('const x = size >= MAX_KNOWN;')).toEqual(['>= → <']);
+  expect(changes('const x = age >= KEPT_MS;')).toEqual(['>= → >', '>= → <']);
+});
+
+test('a fallback that only the compiler needs is left alone, one for a missing key is not', () => {
+  expect(changes('f(bytes[at] ?? 0); const [a = 1, b = 2] = list; f(ends[index - 1] ?? 0);')).not.toContain(
+    '0 → (0 + 1)',
+  );
+  expect(changes('const [a = 1, b = 2] = list;')).toEqual([]);
+  expect(changes('x = counts[key] ?? 0;')).toContain('0 → (0 + 1)');
+  expect(changes('x = given ?? 5;')).toContain('5 → (5 + 1)');
+});
+
 test('a mutant is named by its line’s text, so that it is known again where the line has moved', () => {
   const swap = (file: string, text: string) => mutantsOf(file, text).find(({ change }) => change === '* → /');
   expect(swap('a.ts', '  x = a * b;')).toMatchObject({ source: 'x = a * b;', line: 1 });
   expect(swap('b.ts', 'y();\n\nx = a * b;')).toMatchObject({ source: 'x = a * b;', line: 3 });
+});
+
+test('the same change at two places of a line has two names', () => {
+  expect(changes('const x = f(1, 1);')).toEqual([
+    '1 → (1 + 1)',
+    '1 → (1 - 1)',
+    '1 → (1 + 1) #2',
+    '1 → (1 - 1) #2',
+  ]);
 });
 
 test('every pattern of the table matches a file', () => {

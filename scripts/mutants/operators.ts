@@ -34,9 +34,21 @@ export function mutantsOf(file: string, text: string): Mutant[] {
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
   const edits: Edit[] = [];
   visit(program as unknown as Node, text, edits);
-  return edits
+  const mutants = edits
     .filter(({ start, end, replacement }) => text.slice(start, end) !== replacement)
     .map((edit) => ({ file, ...edit, ...placeOf(text, edit) }));
+  return withOwnNames(mutants);
+}
+
+/** The same change at two places of one line is numbered from the second one on, so that each has a name. */
+function withOwnNames(mutants: readonly Mutant[]): Mutant[] {
+  const seen = new Map<string, number>();
+  return mutants.map((mutant) => {
+    const name = `${mutant.line} ${mutant.change}`;
+    const number = (seen.get(name) ?? 0) + 1;
+    seen.set(name, number);
+    return number === 1 ? mutant : { ...mutant, change: `${mutant.change} #${number}` };
+  });
 }
 
 function placeOf(text: string, { start, end, replacement }: Edit) {
@@ -62,6 +74,7 @@ function visit(node: Node, text: string, edits: Edit[]): void {
     for (const child of children) {
       if (!isNode(child)) continue;
       if (texts && isText(child)) continue;
+      if (isFallback(node, key)) continue;
       // A key is a name, unless it is computed.
       if (key === 'key' && node['computed'] !== true) continue;
       visit(child, text, edits);
@@ -73,20 +86,45 @@ const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration']);
 const TRANSPARENT = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']);
 
 /**
- * How long is waited, how much goes into one batch or buffer, how many connections there are: one more or less of many is
- * no other behaviour, and a test that noticed would measure time or memory. Whether such a bound works at all is
+ * How long is waited, how much goes into one batch, buffer or cache, how many connections there are: one more or less of
+ * many is no other behaviour, and a test that noticed would measure time or memory. Whether such a bound works at all is
  * asked where it is used. Times that a client reads (`retry`, `later`) and days and months of the books are left in.
  */
-function isPacing(node: Node): boolean {
-  const { id, init } = node;
-  if (node.type !== 'VariableDeclarator' || !isNode(id) || !isNode(init)) return false;
-  return (
-    init.type === 'Literal' &&
-    typeof init['value'] === 'number' &&
-    /(_MS|_BYTES|_TOGETHER|_BATCH|_CONNECTIONS)$/.test(String(id['name'])) &&
-    !/RETRY|LATER|DAY|KEPT/.test(String(id['name']))
-  );
+const PACING =
+  /(_MS|_BYTES|_TOGETHER|_BATCH|_CONNECTIONS|_KNOWN|_CACHED|_REMEMBERED|_NUMBERS|_VIEWS|_WAITING|_QUEUE)$/;
+const PROMISED = /RETRY|LATER|DAY|KEPT/;
+
+const isPacingName = (node: unknown): boolean =>
+  isNode(node) &&
+  node.type === 'Identifier' &&
+  PACING.test(String(node['name'])) &&
+  !PROMISED.test(String(node['name']));
+
+function isPacing({ type, id, init }: Node): boolean {
+  return type === 'VariableDeclarator' && isPacingName(id) && isNode(init) && isNumber(init);
 }
+
+const isNumber = ({ type, value }: Node): boolean => type === 'Literal' && typeof value === 'number';
+
+/**
+ * The compiler cannot know that a place of a list is filled (`bytes[at] ?? 0`, `const [first = ''] = …`): the fallback is
+ * there for its sake and is never used. A key of a record may well be missing, so only places that are counted are meant.
+ */
+function isFallback(node: Node, key: string): boolean {
+  if (node.type === 'LogicalExpression')
+    return node['operator'] === '??' && key === 'right' && isCountedPlace(node['left']);
+  return node.type === 'ArrayPattern' && key === 'elements';
+}
+
+function isCountedPlace(node: unknown): boolean {
+  if (!isNode(node) || node.type !== 'MemberExpression' || node['computed'] !== true) return false;
+  const { property } = node;
+  if (!isNode(property)) return false;
+  if (property.type === 'Identifier') return COUNTERS.has(String(property['name']));
+  return ['BinaryExpression', 'UpdateExpression'].includes(property.type) || isNumber(property);
+}
+
+const COUNTERS = new Set(['at', 'index', 'n', 'place', 'slot', 'bucket']);
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
@@ -136,6 +174,8 @@ const SWAPS: Record<string, readonly string[]> = {
   '-=': ['+='],
 };
 
+const BOUNDS = new Set(['<', '<=', '>', '>=']);
+
 const CALLS: Record<string, string> = {
   'Math.min': 'Math.max',
   'Math.max': 'Math.min',
@@ -180,7 +220,10 @@ function swapped(node: Node, text: string): Edit[] {
   if (!isNode(left) || !isNode(right) || typeof operator !== 'string') return [];
   const at = text.indexOf(operator, left.end);
   if (at < 0 || at >= right.start) return [];
-  return (SWAPS[operator] ?? []).map((other) => replace({ start: at, end: at + operator.length }, other));
+  const swaps = SWAPS[operator] ?? [];
+  // The first swap of a bound moves it by one.
+  const others = BOUNDS.has(operator) && [left, right].some(isPacingName) ? swaps.slice(1) : swaps;
+  return others.map((other) => replace({ start: at, end: at + operator.length }, other));
 }
 
 function negated({ test }: Node, text: string): Edit[] {

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const pidFile = () => join(folder, 'pid');
 
 /** The test writes its pid down before it does what the mutant makes it do. */
-function tryMutant(work: string) {
+function tryMutant(work: string, limitMs = 50_000, always = '') {
   const root = join(folder, 'root');
   writeFileSync(join(root, 'a.ts'), 'export const isMutant = false;\n');
   writeFileSync(
@@ -26,6 +26,7 @@ function tryMutant(work: string) {
     import { isMutant } from './a.ts';
     test('a', async () => {
       writeFileSync(${JSON.stringify(pidFile())}, String(process.pid));
+      ${always}
       if (isMutant) { ${work} }
     });\n`,
   );
@@ -35,7 +36,7 @@ function tryMutant(work: string) {
     const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1');
     const start = 'export const isMutant = '.length;
     const mutant = { file: 'a.ts', line: 1, source: '', change: '', start, end: start + 5, replacement: 'true' };
-    console.log(await workshop.try(mutant, [['a.test.ts']], [50_000]));\n`,
+    console.log(await workshop.try(mutant, [{ files: ['a.test.ts'], limitMs: ${limitMs} }]));\n`,
   );
   return Bun.spawn([process.execPath, join(folder, 'run.ts')], { stdout: 'pipe', stderr: 'inherit' });
 }
@@ -63,6 +64,16 @@ test('a mutant that no test minds survives, one that fails a test is killed', as
   rmSync(join(folder, 'copy'), { recursive: true });
   expect(await verdictOf(tryMutant('throw new Error();'))).toBe('killed');
 }, 60_000);
+
+test('one that hangs has timed out, after the unchanged code was timed once more', async () => {
+  expect(await verdictOf(tryMutant('await new Promise(() => undefined);', 3_000))).toBe('timed out');
+}, 120_000);
+
+test('a machine that has become slow is no reason to call a mutant hanging', async () => {
+  // The limit was set when it was quick: the unchanged code itself takes longer now.
+  const slow = tryMutant('', 1, 'await Bun.sleep(1_500);');
+  expect(await verdictOf(slow)).toBe('survived');
+}, 120_000);
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'a run that is ended by %s ends the test it runs, whatever the mutant made of it',

@@ -7,6 +7,12 @@ import type { Mutant } from './operators.ts';
 
 export type Verdict = 'killed' | 'timed out' | 'survived';
 
+/** Tests that run together, and how long a mutant may take for them. */
+export interface Stage {
+  readonly files: readonly string[];
+  readonly limitMs: number;
+}
+
 /** Far fewer histories than a whole run tells: what a mutant breaks, it breaks soon. */
 const MODEL_RUNS = '60';
 const TEST_TIMEOUT_MS = 60_000;
@@ -14,6 +20,10 @@ const TEST_TIMEOUT_MS = 60_000;
 const MOST_MEMORY_BYTES = 3 * 1024 ** 3;
 const LOOK_MS = 500;
 const PAGE_BYTES = 4_096;
+/** A mutant may be slow; this much slower than the code as it is, and it hangs. */
+const SLOWER = 3;
+const LEAST_LIMIT_MS = 15_000;
+const MOST_TRIES = 3;
 
 /** A copy of the tree in which mutants are tried one at a time. The working tree is never touched. */
 export class Workshop {
@@ -34,32 +44,60 @@ export class Workshop {
     mkdirSync(join(folder, 'tmp'));
   }
 
-  /** How long each stage of an area takes as the code is; a stage that fails says nothing about mutants. */
-  async baseline(area: Area): Promise<number[]> {
-    const times: number[] = [];
-    for (const stage of area.stages) {
-      const startedAt = performance.now();
-      const { passed, output } = await this.#test(stage, 10 * TEST_TIMEOUT_MS);
-      if (!passed) throw new Error(`${stage.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
-      times.push(performance.now() - startedAt);
+  /** The stages of an area, timed as the code is; a stage that fails says nothing about mutants. */
+  async baseline(area: Area): Promise<Stage[]> {
+    const stages: Stage[] = [];
+    for (const patterns of area.stages) {
+      const files = patterns.flatMap((pattern) => filesOf(this.folder, pattern));
+      stages.push({ files, limitMs: limitFor(await this.#timeUnchanged(files)) });
     }
-    return times;
+    return stages;
   }
 
-  async try(mutant: Mutant, stages: Area['stages'], limitsMs: readonly number[]): Promise<Verdict> {
+  async try(mutant: Mutant, stages: readonly Stage[]): Promise<Verdict> {
+    try {
+      for (const stage of nearestFirst(mutant.file, stages)) {
+        const verdict = await this.#tryStage(mutant, stage);
+        if (verdict !== 'survived') return verdict;
+      }
+      return 'survived';
+    } finally {
+      this.#cleanUp();
+    }
+  }
+
+  /**
+   * The machine may be busier than it was when the stage was timed. So a mutant hangs only if the unchanged code, timed
+   * once more right after it, is still that much faster.
+   */
+  async #tryStage(mutant: Mutant, { files, limitMs }: Stage): Promise<Verdict> {
+    let limit = limitMs;
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const { passed, timedOut } = await this.#testChanged(mutant, files, limit);
+      if (!timedOut) return passed ? 'survived' : 'killed';
+      const fairLimit = limitFor(await this.#timeUnchanged(files));
+      if (fairLimit <= limit) break;
+      limit = fairLimit;
+    }
+    return 'timed out';
+  }
+
+  async #testChanged(mutant: Mutant, files: readonly string[], limitMs: number) {
     const path = join(this.folder, mutant.file);
     const text = readFileSync(path, 'utf8');
     writeFileSync(path, mutated(text, mutant));
     try {
-      for (const [index, stage] of stages.entries()) {
-        const { passed, timedOut } = await this.#test(stage, limitsMs[index] ?? TEST_TIMEOUT_MS);
-        if (!passed) return timedOut ? 'timed out' : 'killed';
-      }
-      return 'survived';
+      return await this.#test(files, limitMs);
     } finally {
       writeFileSync(path, text);
-      this.#cleanUp();
     }
+  }
+
+  async #timeUnchanged(files: readonly string[]): Promise<number> {
+    const startedAt = performance.now();
+    const { passed, output } = await this.#test(files, 10 * TEST_TIMEOUT_MS);
+    if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
+    return performance.now() - startedAt;
   }
 
   /** What killed tests left behind. A Postgres is stopped and removed by its own watchdog, which needs its files. */
@@ -70,13 +108,13 @@ export class Workshop {
         rmSync(join(left, entry), { recursive: true, force: true });
   }
 
-  #test(stage: readonly string[], limitMs: number) {
+  #test(tests: readonly string[], limitMs: number) {
     const { promise, resolve } = Promise.withResolvers<{
       passed: boolean;
       timedOut: boolean;
       output: string;
     }>();
-    const files = stage.flatMap((pattern) => filesOf(this.folder, pattern)).map((file) => `./${file}`);
+    const files = tests.map((file) => `./${file}`);
     // A group of its own, so that what a hanging test has started ends with it.
     const child = spawn(process.execPath, ['test', '--bail', `--timeout=${TEST_TIMEOUT_MS}`, ...files], {
       cwd: this.folder,
@@ -107,10 +145,24 @@ export class Workshop {
       clearInterval(guard);
       running.delete(child.pid);
       killGroup(child.pid);
-      resolve({ passed: code === 0, timedOut, output });
+      resolve({ passed: code === 0, timedOut: timedOut || /test timed out after/.test(output), output });
     });
     return promise;
   }
+}
+
+const limitFor = (unchangedMs: number): number => Math.max(LEAST_LIMIT_MS, unchangedMs * SLOWER);
+
+/** First the tests that are named after the mutant's file: they are small, and most mutants end there. */
+function nearestFirst(file: string, stages: readonly Stage[]): Stage[] {
+  const name = file.replace(/\.ts$/, '');
+  const isNear = (test: string): boolean => test.startsWith(name) && /^[.-]/.test(test.slice(name.length));
+  const nearest = stages.map(({ files, limitMs }) => ({ files: files.filter(isNear), limitMs }));
+  const others = stages.map(({ files, limitMs }) => ({
+    files: files.filter((test) => !isNear(test)),
+    limitMs,
+  }));
+  return [...nearest, ...others].filter(({ files }) => files.length > 0);
 }
 
 export function mutated(text: string, { start, end, replacement }: Mutant): string {

@@ -116,3 +116,74 @@ test('the public view tells who served, who counted, what was tried and what it 
   ]);
   expect(JSON.stringify(view)).not.toContain('acc_1');
 });
+
+test('the public view is complete: every field of the documented receipt, with whole seconds and exact dollars', () => {
+  const charged = row(TOKEN_PRICE, {
+    held: 2_000_000_000,
+    charged: 1_500_000_000,
+    input_tokens: 10,
+    cached_tokens: 4,
+    output_tokens: 3,
+    reasoning_tokens: 2,
+    created_at: 1_700_000_000_999,
+    finished_at: 1_700_000_001_999,
+    error_code: 'upstream_error',
+  });
+  expect(receiptView(receiptOf(charged))).toEqual({
+    id: 'req_1',
+    object: 'request',
+    endpoint: 'partner_chat',
+    model: 'm',
+    created: 1_700_000_000,
+    finished: 1_700_000_001,
+    state: 'posted',
+    outcome: 'completed',
+    error_code: 'upstream_error',
+    finish_reason: 'stop',
+    stream: true,
+    usage: {
+      input_tokens: 10,
+      cached_tokens: 4,
+      output_tokens: 3,
+      reasoning_tokens: 2,
+      images: 0,
+      source: 'upstream',
+    },
+    lines: [
+      { item: 'input', quantity: 6, unit_price_usd: '0.001', per: 1_000_000, amount_usd: '0.000000006' },
+      {
+        item: 'cached_input',
+        quantity: 4,
+        unit_price_usd: '0.0005',
+        per: 1_000_000,
+        amount_usd: '0.000000002',
+      },
+      { item: 'output', quantity: 3, unit_price_usd: '0.002', per: 1_000_000, amount_usd: '0.000000006' },
+    ],
+    held_usd: '2.00',
+    charged_usd: '1.50',
+    backend: 'house',
+    attempts: [],
+    timing: { first_byte_ms: 20, duration_ms: 500 },
+  });
+});
+
+test('a request that still runs has no end, and one without cached input has no line for it', () => {
+  const running = row(TOKEN_PRICE, { finished_at: null, stream: 0, input_tokens: 1 });
+  const view = receiptView(receiptOf(running));
+  expect(view).toMatchObject({ finished: null, stream: false });
+  expect(view.lines.map(({ item }) => item)).toEqual(['input', 'output']);
+  const one = row(TOKEN_PRICE, { input_tokens: 1, cached_tokens: 1 });
+  expect(receiptOf(one).lines.map(({ item }) => item)).toEqual(['input', 'cached_input', 'output']);
+});
+
+test('an attempt whose result is unknown counts as failed, and without a backend its name is empty', () => {
+  const attempts = JSON.stringify([
+    [9, 5],
+    [2, 0, 'b', 'resting'],
+  ]);
+  expect(receiptOf(row(TOKEN_PRICE, { attempts, upstream: null })).attempts).toEqual([
+    { upstream: '', result: 'failed', reason: undefined, durationMs: 5 },
+    { upstream: 'b', result: 'skipped', reason: 'resting', durationMs: 0 },
+  ]);
+});

@@ -3,8 +3,12 @@ import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import type { PostgresBackend } from '../../store/store.ts';
 import type {
+  AccountDay,
   Admission,
   AdmissionRequest,
+  ArchivableDay,
+  ArchivableRequest,
+  Archived,
   Caller,
   Ending,
   Ledger,
@@ -17,6 +21,9 @@ import type {
   AccountSnapshot,
   Verification,
 } from '../port.ts';
+import { archivableDays, archiveDay } from '../archive.ts';
+import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
+import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
 import { ADMIT, AdmissionBatch, type AdmitRow } from './admission.ts';
 import { callTogether, plainArray, textArray } from './batch.ts';
 import {
@@ -142,6 +149,19 @@ export class PostgresLedger implements Ledger {
 
   redeem(redemption: Redemption): Promise<Redeemed | undefined> {
     return redeemCode(this.#controlPool, redemption, this.#offsetUs());
+  }
+
+  archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {
+    const leave = async (batch: ArchiveBatch): Promise<LeftBatch> =>
+      leftBatch((await this.#call<ArchiveRow>(ARCHIVE, archiveValues(batch, this.#offsetUs())))[0]);
+    return archiveDay({ read: this.#read, leave }, day, together);
+  }
+
+  async archivable(request: ArchivableRequest): Promise<readonly ArchivableDay[]> {
+    const now = await this.#queries.now().catch((error: unknown) => {
+      throw unavailable(String(error), error);
+    });
+    return archivableDays({ read: this.#read }, now, request);
   }
 
   async verify({ full = false } = {}): Promise<Verification> {
@@ -292,6 +312,17 @@ export class PostgresLedger implements Ledger {
     this.#issued.remember(requests, admissions, Math.round(Date.now() + this.#offsetMs()));
   }
 
+  readonly #read: ArchivingBooks['read'] = async <Row>(
+    sql: string,
+    values: readonly (string | number)[],
+  ): Promise<Row[]> => {
+    try {
+      return await this.#queries.read<Row & object>(sql, values);
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
+  };
+
   #offsetUs(): number {
     return Math.round(this.#offsetMs() * 1000);
   }
@@ -305,6 +336,7 @@ const LEASE_MS = 120_000;
 const LEDGER_CONNECTIONS = 6;
 const CONTROL_CONNECTIONS = 2;
 const RENEW_TOGETHER = 500;
+const ARCHIVE_TOGETHER = 1_000;
 const EXPIRE_TOGETHER = 100;
 
 const RENEW: Statement = {

@@ -19,12 +19,8 @@ export class ChunkTemplate {
   /** The slot that holds the billed text. */
   readonly #billed: number;
   readonly #takesEscapes: boolean;
-  readonly #head: string;
-  readonly #tail: string;
 
   private constructor(shape: Shape, printed: Printed) {
-    this.#head = shape.parts[0] ?? '';
-    this.#tail = shape.parts.at(-1) ?? '';
     this.#bytes = layOut(shape.parts, printed.parts);
     this.#parts = shape.parts.length;
     this.#billed = shape.billed;
@@ -36,11 +32,6 @@ export class ChunkTemplate {
     const shape = encoder.isUniform === true ? shapeOf(data, chunk) : undefined;
     const printed = shape && printWith(encoder, shape);
     return printed && new ChunkTemplate(shape, printed);
-  }
-
-  /** Whether a template made from this data would be nearly the same. */
-  isOf(data: string): boolean {
-    return data.startsWith(this.#head) && data.endsWith(this.#tail);
   }
 
   /**
