@@ -266,6 +266,6 @@ export function nowUsSql(offset: string): string {
 }
 
 /** UTC, yyyymm, as in src/std/calendar.ts. */
-export function monthSql(ms: string): string {
+function monthSql(ms: string): string {
   return `to_char(to_timestamp((${ms}) / 1000.0) AT TIME ZONE 'UTC', 'YYYYMM')::bigint`;
 }
