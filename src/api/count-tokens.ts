@@ -7,6 +7,7 @@ import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableInput } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
+import { largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 export const countMessageTokens: ApiOperation = {
@@ -42,9 +43,11 @@ export const countMessageTokens: ApiOperation = {
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
-async function count(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
-  const { accountId } = await callerAuth.account(callerAuth.caller(incoming));
-  const { value, size } = await readJson(incoming.request);
+async function count(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(incoming);
+  const { accountId } = await callerAuth.account(caller);
+  const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,

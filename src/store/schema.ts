@@ -19,6 +19,7 @@ export interface Schema extends AuthSchema {
   route: RouteTable;
   backend: NameTable;
   node: NameTable;
+  archived_day: ArchivedDayTable;
   usage_day: UsageDayTable;
   backend_day: BackendDayTable;
   answer: AnswerTable;
@@ -217,6 +218,18 @@ export interface RequestView {
 
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
 export type RequestRow = Selectable<RequestView>;
+
+/** A day of an account whose receipts have left, or are leaving: the sums of those that are gone. */
+export interface ArchivedDayTable {
+  account_id: string;
+  /** yyyymmdd, of the receipts' admission. */
+  day: number;
+  requests: Default<number>;
+  charged: Default<number>;
+  overrun: Default<number>;
+  /** The charge that stands for the receipts; absent until all of them are gone. */
+  entry_id: Nullable<number>;
+}
 
 /** Sums of closed requests by the UTC day of their admission; `account_id` '' is the sum over all accounts. */
 export interface UsageDayTable {

@@ -193,4 +193,6 @@ export interface Entry {
   amountUsd: Usd;
   requestId: string | null;
   cause: string;
+  /** The day (yyyy-mm-dd, UTC) whose requests this charge stands for, since their receipts are no longer kept. */
+  archivedDay: string | null;
 }

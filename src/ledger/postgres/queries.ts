@@ -81,6 +81,19 @@ export class LedgerQueries {
     return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
   }
 
+  /** Beside the requests, like the check; a parameter is written `?`. */
+  async read<Row extends object>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
+    let place = 0;
+    const numbered = text.replaceAll('?', () => `$${++place}`);
+    return (await this.#books.query<Row>(numbered, [...values])).rows;
+  }
+
+  /** The store's clock. */
+  async now(): Promise<number> {
+    const [row] = await this.read<{ now_ms: number }>(`SELECT ${NOW_MS} AS now_ms`, []);
+    return (row?.now_ms ?? 0) + Math.round(this.#offsetMs());
+  }
+
   async close(): Promise<void> {
     await this.#books.end();
   }

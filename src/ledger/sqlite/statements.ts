@@ -58,6 +58,7 @@ export function prepareStatements(database: Database) {
     ),
     ...prepareNumbers(database),
     ...prepareSums(database),
+    ...prepareArchive(database),
   };
 }
 
@@ -100,6 +101,31 @@ function prepareSums(database: Database) {
         output_tokens = output_tokens + excluded.output_tokens,
         reasoning_tokens = reasoning_tokens + excluded.reasoning_tokens,
         images = images + excluded.images, charged = charged + excluded.charged`,
+    ),
+  };
+}
+
+function prepareArchive(database: Database) {
+  return {
+    archivedDay: database.prepare<
+      { requests: number; charged: number; entry_id: number | null },
+      [string, number]
+    >('SELECT requests, charged, entry_id FROM archived_day WHERE account_id = ? AND day = ?'),
+    openArchivedDay: database.prepare<void, [string, number]>(
+      'INSERT INTO archived_day (account_id, day) VALUES (?, ?)',
+    ),
+    closeArchivedDay: database.prepare<void, [number, string, number]>(
+      'UPDATE archived_day SET entry_id = ? WHERE account_id = ? AND day = ?',
+    ),
+    holdOfDay: database.prepare<{ found: number }, [string, number, number]>(
+      'SELECT 1 AS found FROM hold WHERE account_id = ? AND created_at >= ? AND created_at < ? LIMIT 1',
+    ),
+    deleteReceipt: database.prepare<void, [string, string, number, number]>(
+      'DELETE FROM receipt WHERE id = ? AND account_id = ? AND created_at >= ? AND created_at < ?',
+    ),
+    daySums: database.prepare<{ requests: number; charged: number }, [string, number]>(
+      `SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(charged), 0) AS charged FROM usage_day
+       WHERE account_id = ? AND day = ?`,
     ),
   };
 }

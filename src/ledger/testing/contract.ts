@@ -1,6 +1,7 @@
 import { describe } from 'bun:test';
 import { admissionCases } from './contract-admission.ts';
 import { answerCases } from './contract-answers.ts';
+import { archiveCases } from './contract-archive.ts';
 import { bookCases } from './contract-books.ts';
 import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
@@ -21,5 +22,6 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     rowCases(check);
     codeCases(check);
     answerCases(check);
+    archiveCases(check);
   });
 }

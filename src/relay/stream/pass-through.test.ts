@@ -180,13 +180,6 @@ describe('a stream', () => {
     expect(await next(started.events)).toMatchObject({ end: 'failure', cause: { message: 'broken off' } });
   });
 
-  test('what was read and not delivered has arrived, once', async () => {
-    const { events } = await open({ bytes: 'first', reading: { text: 'one' } }, { bytes: 'second' });
-    expect(events.takeArrived().map(({ data }) => data)).toEqual(['first']);
-    expect(events.takeArrived()).toEqual([]);
-    expect((await next(events)).events.map(({ data }) => data)).toEqual(['second']);
-  });
-
   test('that is complete may be ended by the backend in its own time, but not go on', async () => {
     const { events, cancelled } = await open({ bytes: 'last', reading: { ended: true } }, { bytes: 'more' });
     events.release();

@@ -134,6 +134,7 @@ export const records: typeof english = {
     amount: 'Betrag',
     empty: 'Noch keine Buchungen',
     emptyLead: 'Gutschriften, Belastungen und Erstattungen stehen hier.',
+    archived: 'Alle Anfragen vom {{day}}, deren Belege nicht mehr aufbewahrt werden',
     kinds: {
       credit: 'Gutschrift',
       charge: 'Belastung',

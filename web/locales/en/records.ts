@@ -130,6 +130,7 @@ export const records = {
     amount: 'Amount',
     empty: 'No entries yet',
     emptyLead: 'Credits, charges and refunds are listed here.',
+    archived: 'All requests of {{day}}, whose receipts are no longer kept',
     kinds: {
       credit: 'Credit',
       charge: 'Charge',
