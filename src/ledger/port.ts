@@ -64,6 +64,12 @@ export interface AdmissionRequest {
   readonly model: string;
   readonly price: Price;
   readonly ceiling: Ceiling;
+  /**
+   * Set while the ceiling's input is only a loose bound that can be replaced by a count. With `if_dear` the ledger asks
+   * for the count (`count_first`) where the bound would matter: the full output cap does not fit beside it, or it takes more
+   * than a twentieth of what is free. With `first` it always does.
+   */
+  readonly counting?: 'if_dear' | 'first' | undefined;
   readonly stream: boolean;
   /** The client's User-Agent; the books keep its first {@link MAX_CLIENT} characters. */
   readonly client: string;
@@ -102,6 +108,8 @@ export type Admission =
     };
 
 export type RefusalReason =
+  /** Not for clients: the request is to be asked again once its input was counted. */
+  | 'count_first'
   | 'invalid_token'
   | 'rate_limit_exceeded'
   | 'concurrency_limit_exceeded'

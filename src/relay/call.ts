@@ -68,6 +68,13 @@ export interface Quote {
   readonly ceiling: Ceiling;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
+  /**
+   * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
+   * Throws the fault for the client if the count says that the request cannot be served.
+   */
+  readonly countInput?: (() => Promise<Ceiling>) | undefined;
+  /** The input is so long that it is counted in any case. */
+  readonly mayBeTooLong?: boolean | undefined;
 }
 
 /** What the client sees in place of the backend's own names. */
