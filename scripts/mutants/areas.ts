@@ -48,6 +48,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/postgres/issued-holds.test.ts',
         'src/ledger/postgres/functions.test.ts',
         'src/ledger/postgres/pool.test.ts',
+        'src/ledger/postgres/broken-connections.test.ts',
         'src/ledger/postgres/lost-answers.test.ts',
         'src/ledger/postgres/model.test.ts',
       ],
@@ -77,7 +78,7 @@ export const AREAS: readonly Area[] = [
     sources: ['src/relay/stream/*.ts', 'src/wire/sse.ts'],
     except: ['src/relay/stream/*.test.ts'],
     stages: [
-      ['src/relay/stream/*.test.ts', 'src/relay/first-event.test.ts', 'src/wire/sse.test.ts'],
+      ['src/relay/stream/*.test.ts', 'src/relay/first-event.test.ts', 'src/wire/sse*.test.ts'],
       [
         'test/stories/left-streams.test.ts',
         'test/stories/untouched.test.ts',

@@ -12,6 +12,7 @@ import {
 } from '../../src/ledger/testing/contract-harness.ts';
 import { NO_USAGE } from '../../src/ledger/price.ts';
 import type { PostgresLedger } from '../../src/ledger/postgres/ledger.ts';
+import type { Admission } from '../../src/ledger/port.ts';
 import type { RequestId } from '../../src/std/ids.ts';
 import { postgresHarness, type PostgresHarness } from '../support/postgres-ledger.ts';
 
@@ -84,6 +85,25 @@ describe('changes while a request waits for its account', () => {
     },
     PATIENCE_MS,
   );
+
+  test(
+    'hold up nobody else',
+    async () => {
+      const account = await addAccount(harness, 10_000);
+      const others = await Promise.all(Array.from({ length: 6 }, () => addAccount(harness, 10_000)));
+      let answers: Admission[] = [];
+      const answer = await whileLocked(harness, account, {
+        change: `UPDATE account SET balance = 9000 WHERE id = '${account.id}'`,
+        waiting: () => harness.ledger().admit(chatAdmission(account)),
+        meanwhile: async () => {
+          answers = await Promise.all(others.map((other) => harness.ledger().admit(chatAdmission(other))));
+        },
+      });
+      expect(answers.map(({ kind }) => kind)).toEqual(others.map(() => 'admitted'));
+      expect(answer).toMatchObject({ kind: 'admitted' });
+    },
+    PATIENCE_MS,
+  );
 });
 
 describe('holds that several nodes would close', () => {
@@ -147,11 +167,17 @@ async function holdMany(harness: PostgresHarness, account: TestAccount, count: n
   return Promise.all(Array.from({ length: count }, () => hold(harness, chatAdmission(account))));
 }
 
+interface Blocked<T> {
+  readonly change: string;
+  readonly waiting: () => Promise<T>;
+  readonly meanwhile?: () => Promise<void>;
+}
+
 /** Holds the account's row, lets `waiting` run into it, changes the account, and lets go. */
 async function whileLocked<T>(
   { backend }: PostgresHarness,
   { id }: TestAccount,
-  { change, waiting }: { readonly change: string; readonly waiting: () => Promise<T> },
+  { change, waiting, meanwhile }: Blocked<T>,
 ): Promise<T> {
   const client = await backend.pool.connect();
   try {
@@ -159,6 +185,7 @@ async function whileLocked<T>(
     await client.query('SELECT 1 FROM account WHERE id = $1 FOR UPDATE', [id]);
     const answer = waiting();
     await untilBlocked(client);
+    await meanwhile?.();
     await client.query(change);
     await client.query('COMMIT');
     return await answer;

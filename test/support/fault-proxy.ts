@@ -11,10 +11,11 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
-/** `toServer` may change what clients send, without changing its length. */
+/** `toServer` may change what clients send, without changing its length. `port` is that of a proxy that was closed. */
 export async function startFaultProxy(
   targetPort: number,
   toServer: (bytes: Buffer) => Buffer = (bytes) => bytes,
+  port = 0,
 ): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
   let frozen = false;
@@ -34,7 +35,7 @@ export async function startFaultProxy(
       if (frozen) socket.pause();
     }
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     // A TCP server's address is an object; only a pipe's is a string.

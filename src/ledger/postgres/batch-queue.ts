@@ -3,6 +3,8 @@ import { asFault, Fault } from '../../std/fault.ts';
 export interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
   readonly run: (items: readonly Item[]) => Promise<readonly (Answer | Fault)[]>;
+  /** What an item may have to wait for in the database: a batch that takes long is overtaken by items of other keys. */
+  readonly keyOf?: (item: Item) => string;
   /** Hears of answers that came after their item had been given up. */
   readonly onLate?: (item: Item, answer: Answer | Fault) => void;
   /** Multiplies {@link LEDGER_DEADLINE_MS}; 1 where a client waits for an answer. */
@@ -11,8 +13,10 @@ export interface BatchQueueOptions<Item, Answer extends object> {
 
 /**
  * While one batch is on its way the next one gathers: under load a round trip serves hundreds, alone an item goes at
- * once. A database that takes long over a batch gets smaller ones, since one that takes too long would fail as a whole
- * and come back as large. Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
+ * once. A call costs the database as much as dozens of items do, so there is one batch at a time; only when it is away for
+ * {@link OVERTAKE_MS}, because of somebody's lock for instance, a second one goes with items of other keys. A database that
+ * takes long over a batch gets smaller ones, since one that takes too long would fail as a whole and come back as large.
+ * Whatever happens, each item is answered within {@link LEDGER_DEADLINE_MS} or fails as unavailable.
  */
 export class BatchQueue<Item, Answer extends object> {
   readonly #options: BatchQueueOptions<Item, Answer>;
@@ -20,7 +24,9 @@ export class BatchQueue<Item, Answer extends object> {
   #queue: QueuedItem<Item, Answer>[] = [];
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
   #open: QueuedItem<Item, Answer>[] = [];
-  #isRunning = false;
+  /** Oldest first. */
+  readonly #running = new Set<Batch<Item, Answer>>();
+  #overtaking: ReturnType<typeof setTimeout> | undefined;
   #mostTogether = MOST_TOGETHER;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -43,29 +49,61 @@ export class BatchQueue<Item, Answer extends object> {
       this.#queue.push(queued);
       this.#open.push(queued);
       this.#timer ??= setTimeout(() => this.#giveUp(), this.#deadlineMs);
-      // The first of a burst waits for the rest of it: they arrive in the same turn of the event loop.
-      if (this.#queue.length === 1 && !this.#isRunning) setImmediate(() => this.#flush());
+      if (this.#queue.length === 1 && this.#running.size === 0) this.#flushSoon();
     });
   }
 
-  #flush(): void {
-    if (this.#isRunning || this.#queue.length === 0) return;
-    const batch = this.#queue.splice(0, this.#mostTogether).filter((queued) => !queued.over);
-    if (batch.length === 0) {
-      this.#flush();
-      return;
-    }
-    this.#isRunning = true;
-    void this.#run(batch);
+  /** Those that arrive in the same turn of the event loop, or whose bytes are there by now, go together. */
+  #flushSoon(): void {
+    setImmediate(() => this.#flush());
   }
 
-  async #run(batch: readonly QueuedItem<Item, Answer>[]): Promise<void> {
-    const began = performance.now();
+  #flush(): void {
+    if (this.#queue.length === 0 || !this.#mayStart()) return;
+    const queued = this.#running.size === 0 ? this.#queue.splice(0, this.#mostTogether) : this.#others();
+    const items = queued.filter(({ over }) => !over);
+    if (items.length > 0) void this.#run({ items, began: performance.now() });
+    else if (queued.length > 0) this.#flush();
+  }
+
+  #mayStart(): boolean {
+    const [oldest] = this.#running;
+    if (!oldest) return true;
+    if (this.#running.size >= MOST_RUNNING || !this.#options.keyOf) return false;
+    return performance.now() - oldest.began >= OVERTAKE_MS;
+  }
+
+  /** Takes waiting items whose keys no batch on its way has. */
+  #others(): QueuedItem<Item, Answer>[] {
+    const { keyOf = () => '' } = this.#options;
+    const busy = new Set([...this.#running].flatMap(({ items }) => items.map(({ item }) => keyOf(item))));
+    const others: QueuedItem<Item, Answer>[] = [];
+    this.#queue = this.#queue.filter((queued) => {
+      if (others.length === this.#mostTogether || busy.has(keyOf(queued.item))) return true;
+      others.push(queued);
+      return false;
+    });
+    return others;
+  }
+
+  async #run(batch: Batch<Item, Answer>): Promise<void> {
+    const { items, began } = batch;
+    this.#running.add(batch);
+    if (this.#options.keyOf) this.#overtaking ??= setTimeout(() => this.#overtake(), OVERTAKE_MS);
     const answers = await this.#options
-      .run(batch.map((queued) => queued.item))
-      .catch((error: unknown) => batch.map(() => asFault(error)));
-    this.#adapt(batch.length, performance.now() - began);
-    this.#settle(batch, answers);
+      .run(items.map((queued) => queued.item))
+      .catch((error: unknown) => items.map(() => asFault(error)));
+    this.#running.delete(batch);
+    this.#adapt(items.length, performance.now() - began);
+    this.#settle(items, answers);
+  }
+
+  /** Looks again and again while a batch is away. */
+  #overtake(): void {
+    this.#overtaking = undefined;
+    if (this.#running.size === 0) return;
+    this.#overtaking = setTimeout(() => this.#overtake(), OVERTAKE_MS);
+    this.#flush();
   }
 
   #adapt(size: number, tookMs: number): void {
@@ -73,15 +111,14 @@ export class BatchQueue<Item, Answer extends object> {
     else if (size === this.#mostTogether) this.#mostTogether = Math.min(MOST_TOGETHER, size * 2);
   }
 
-  #settle(batch: readonly QueuedItem<Item, Answer>[], answers: readonly (Answer | Fault)[]): void {
-    this.#isRunning = false;
-    for (const [place, queued] of batch.entries()) {
+  #settle(items: readonly QueuedItem<Item, Answer>[], answers: readonly (Answer | Fault)[]): void {
+    for (const [place, queued] of items.entries()) {
       const answer = answers[place] ?? unavailable('the ledger gave no answer');
       if (queued.over) this.#options.onLate?.(queued.item, answer);
       else finish(queued, answer);
     }
     this.#forgetOver();
-    this.#flush();
+    if (this.#queue.length > 0) this.#flushSoon();
   }
 
   #giveUp(): void {
@@ -112,7 +149,15 @@ const MOST_WAITING = 10_000;
 const MOST_TOGETHER = 500;
 const LEAST_TOGETHER = 16;
 const SLOW_MS = 250;
+const MOST_RUNNING = 2;
+/** Several times as long as a batch takes when nobody holds it up. */
+const OVERTAKE_MS = 20;
 const RETRY_AFTER_MS = 1_000;
+
+interface Batch<Item, Answer extends object> {
+  readonly items: readonly QueuedItem<Item, Answer>[];
+  readonly began: number;
+}
 
 interface QueuedItem<Item, Answer extends object> {
   readonly item: Item;

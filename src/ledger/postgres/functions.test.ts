@@ -44,6 +44,14 @@ describe('the functions of the ledger', () => {
     await client.query('ROLLBACK');
   });
 
+  test('close holds by key in a procedure that commits, and leave the settings of the connection as they were', async () => {
+    const before = await scans();
+    await client.query({ ...CLOSE, values: close() });
+    expect(await scans()).toEqual(before);
+    const { rows } = await client.query('SHOW enable_seqscan');
+    expect(rows).toEqual([{ enable_seqscan: 'on' }]);
+  });
+
   test('admit without waiting for the disk at the commit, which is after the function has ended', async () => {
     await client.query('BEGIN');
     await admit();
@@ -91,7 +99,16 @@ describe('the functions of the ledger', () => {
   /** The arguments for closing a request that never was. */
   function close(): unknown[] {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
-    return closeValues([voidOf(newRequestId(Date.now()), ending)], numbers, 0);
+    return closeValues([voidOf(newRequestId(Date.now()), ending)], false, { numbers, offsetUs: 0 });
+  }
+
+  /** How often each table was scanned, once this connection has reported it. */
+  async function scans(): Promise<unknown> {
+    await client.query('SELECT pg_stat_force_next_flush()');
+    const { rows } = await client.query(
+      `SELECT relname, seq_scan FROM pg_stat_user_tables WHERE relname IN ('account', 'hold', 'receipt', 'price') ORDER BY 1`,
+    );
+    return rows;
   }
 
   async function scanned(): Promise<string[]> {
@@ -103,4 +120,4 @@ describe('the functions of the ledger', () => {
   }
 });
 
-const PLACES = Array.from({ length: 20 }, (_, n) => `$${n + 1}`).join(', ');
+const PLACES = Array.from({ length: 21 }, (_, n) => `$${n + 1}`).join(', ');

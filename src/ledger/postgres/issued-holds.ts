@@ -34,6 +34,10 @@ export class IssuedHolds {
     for (const id of ids) this.#holds.delete(id as RequestId);
   }
 
+  get(id: RequestId): IssuedHold | undefined {
+    return this.#holds.get(id);
+  }
+
   among(ids: readonly RequestId[]): IssuedHold[] {
     return ids.flatMap((id) => this.#holds.get(id) ?? []);
   }

@@ -34,6 +34,7 @@ import {
   expiredRows,
   expireValues,
   firstOfEach,
+  isWithin,
   settledOf,
   settlementOf,
   voidOf,
@@ -42,7 +43,7 @@ import {
   type CloseRequest,
   type ExpiredAnswer,
 } from './settlement.ts';
-import { LEDGER_RENEW } from './settlement-sql.ts';
+import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
@@ -80,7 +81,7 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
-  /** For what requests wait for; each queue has one call in flight, so it never runs out of connections. */
+  /** For what requests wait for; each queue has two calls in flight at most, so it never runs out of connections. */
   readonly #ledgerPool: LedgerPool;
   /** For everything else; calls beyond its connections wait for each other. */
   readonly #controlPool: LedgerPool;
@@ -88,10 +89,7 @@ export class PostgresLedger implements Ledger {
   readonly #uncertain: UncertainAdmissions;
   readonly #issued = new IssuedHolds();
   readonly #numbers: Numbers;
-  readonly #admissions: readonly [
-    BatchQueue<AdmissionRequest, Admission>,
-    BatchQueue<AdmissionRequest, Admission>,
-  ];
+  readonly #admissions: BatchQueue<AdmissionRequest, Admission>;
   readonly #closes: BatchQueue<CloseRequest, Settled>;
   readonly #callers: BatchQueue<Caller, Identified>;
 
@@ -107,13 +105,13 @@ export class PostgresLedger implements Ledger {
     this.#queries = new LedgerQueries(this.#ledgerPool, url, clockOffsetMs);
     this.#numbers = new Numbers(this.#ledgerPool, node);
     this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
-    this.#admissions = [this.#admissionQueue(deadlineFactor), this.#admissionQueue(deadlineFactor)];
+    this.#admissions = this.#admissionQueue(deadlineFactor);
     this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
     this.#callers = new BatchQueue({ deadlineFactor, run: (callers) => this.#identifyAll(callers) });
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
-    return this.#admissions[queueOf(request.caller)].submit(request);
+    return this.#admissions.submit(request);
   }
 
   async settle(requestId: RequestId, settlement: Settlement): Promise<Settled> {
@@ -183,6 +181,8 @@ export class PostgresLedger implements Ledger {
     return new BatchQueue({
       deadlineFactor,
       run: (requests) => callTogether(requests, (some) => this.#admitAll(some)),
+      // A caller whose account is locked by somebody does not hold up the others.
+      keyOf: ({ caller }) => (caller.kind === 'token' ? caller.hash : caller.id),
       // The client has already been told to come back: what was admitted too late is released.
       onLate: ({ requestId }, answer) => {
         if ('kind' in answer && answer.kind === 'admitted') this.#uncertain.add(requestId);
@@ -231,14 +231,23 @@ export class PostgresLedger implements Ledger {
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
     await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
     const sent = firstOfEach(closes);
-    const values = closeValues(sent, this.#numbers, this.#offsetUs());
-    const [answer] = await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values);
+    const within = sent.every((closing) => isWithin(closing, this.#issued.get(closing.requestId)));
+    const answer = await this.#callClose(sent, within).catch((error: unknown) => {
+      // A hold that was lost and written again may hold less than was given.
+      if (error instanceof CallFailed && error.sqlState === NOT_WITHIN) return this.#callClose(sent, false);
+      throw error;
+    });
     const ids = sent.map(({ requestId }) => requestId);
     const rows = closedRows(answer, ids, (place) => sent[place]?.state ?? 'void');
     this.#reportOverruns(rows);
     const found = new Map(rows.map((row) => [row.id, row]));
     this.#issued.forget(found.keys());
     return found;
+  }
+
+  async #callClose(sent: readonly CloseRequest[], within: boolean): Promise<ClosedAnswer | undefined> {
+    const values = closeValues(sent, within, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
+    return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
   }
 
   /** Holds that we were given and that are not there any more: a crash of the database lost them. */
@@ -334,9 +343,3 @@ const RENEW: Statement = {
   name: LEDGER_RENEW.name,
   text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
-
-/** All requests of one caller take the same way; a caller whose account is locked by somebody holds up half at most. */
-function queueOf(caller: Caller): 0 | 1 {
-  const text = caller.kind === 'token' ? caller.hash : caller.id;
-  return text.charCodeAt(text.length - 1) % 2 === 0 ? 0 : 1;
-}

@@ -10,10 +10,11 @@ import {
 } from '../../store/receipt-codes.ts';
 import type { Ending, HoldState, Settled, Settlement, UsageSource } from '../port.ts';
 import { numbersIn, plainArray, textArray, textsIn } from './batch.ts';
+import type { IssuedHold } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { NO_USAGE, type Usage } from '../price.ts';
+import { costOf, NO_USAGE, type Usage } from '../price.ts';
 import {
   checkedUsage,
   detailText,
@@ -54,7 +55,7 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 20;
+const PARAMETERS = 21;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
@@ -156,12 +157,23 @@ export function firstOfEach(closes: readonly CloseRequest[]): CloseRequest[] {
   return [...byId.values()].sort((one, other) => (one.requestId < other.requestId ? -1 : 1));
 }
 
-/** The arguments of {@link CLOSE} for requests in that order. */
-export function closeValues(closes: readonly CloseRequest[], numbers: Numbers, offsetUs: number): unknown[] {
+/** Whether a hold is known to cover what its request costs. */
+export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | undefined): boolean {
+  if (state === 'void') return true;
+  return hold !== undefined && costOf(hold.request.price, usage) <= hold.admission.held;
+}
+
+/** The arguments of {@link CLOSE} for requests in that order. `within`: every hold is known to cover its cost. */
+export function closeValues(
+  closes: readonly CloseRequest[],
+  within: boolean,
+  { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
+): unknown[] {
   const usage = (count: keyof Usage) => plainArray(closes.map((closing) => closing.usage[count]));
   const endings = closes.map((closing) => closing.ending);
   return [
     ...moneyRules(offsetUs),
+    within,
     textArray(closes.map(({ requestId }) => requestId)),
     plainArray(closes.map(({ requestId }) => requestTime(requestId))),
     plainArray(closes.map(({ state }) => STATE_CODES[state])),

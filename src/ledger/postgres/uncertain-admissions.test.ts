@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, spyOn, test } from 'bun:test';
 import type { RequestId } from '../../std/ids.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 
@@ -54,6 +54,29 @@ test('a database that is away is asked again for the same ones', async () => {
   uncertain.add(id(1));
   (await look(0)).answer(new Error('away'));
   expect((await look(1)).ids).toEqual(['req_1']);
+});
+
+test('one that does not turn up is forgotten after ten seconds, in which the database was there', async () => {
+  let nowMs = 1_000;
+  const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+  try {
+    const { uncertain, look, looks } = begin();
+    uncertain.add(id(1));
+    nowMs += 9_000;
+    (await look(0)).answer(new Error('away'));
+    const second = await look(1);
+    nowMs += 10_000;
+    second.answer([]);
+    const third = await look(2);
+    expect(third.ids).toEqual(['req_1']);
+    uncertain.add(id(2));
+    nowMs += 1;
+    third.answer([]);
+    expect((await look(3)).ids).toEqual(['req_2']);
+    expect(looks).toHaveLength(4);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test('five hundred are looked for at once at most, and the rest when those are known', async () => {
