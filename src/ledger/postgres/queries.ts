@@ -69,13 +69,13 @@ export class LedgerQueries {
     });
   }
 
-  async verify(full: boolean): Promise<Verification> {
+  async verify(full: boolean, oldestMs: number): Promise<Verification> {
     const offsetMs = Math.round(this.#offsetMs());
     const { rows: newest } = await this.#books.query<NewestRow>({ ...NEWEST, values: [offsetMs] });
     const { id = null, now_ms: now = 0 } = newest[0] ?? {};
     const { fromId, fromMs, fromDay } = full ? FROM_THE_FIRST : recentDays(id, now);
     // A full check names no day.
-    const values = full ? [offsetMs, fromId] : [offsetMs, fromId, fromMs, fromDay];
+    const values = full ? [offsetMs, fromId, oldestMs] : [offsetMs, fromId, oldestMs, fromMs, fromDay];
     const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
     const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
     return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
@@ -146,8 +146,9 @@ function together(name: string, checks: readonly InvariantCheck[]): Statement {
     .join(' UNION ALL ')
     .replaceAll(':now', `(${NOW_MS} + $1::bigint)`)
     .replaceAll(':fromId', '$2::text')
-    .replaceAll(':fromMs', '$3::bigint')
-    .replaceAll(':fromDay', '$4::bigint');
+    .replaceAll(':oldest', '$3::bigint')
+    .replaceAll(':fromMs', '$4::bigint')
+    .replaceAll(':fromDay', '$5::bigint');
   return { name, text };
 }
 

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
+import { formatUsd } from '../../../lib/money.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -12,7 +13,7 @@ import { ACCOUNT_READS } from './refresh.ts';
 
 /** Cannot be undone, so it asks; a balance that is left needs a reason. */
 export function RemoveAccount({ account }: { account: AdminAccountDetail }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [open, setOpen] = useState(false);
   const [reason, setReason] = useState('');
   const hasBalance = Number(account.balanceUsd) > 0;
@@ -54,7 +55,9 @@ export function RemoveAccount({ account }: { account: AdminAccountDetail }) {
         {hasBalance ? (
           <div className="mt-4">
             <TextField
-              label={t('accounts.removeReason', { balance: `$${account.balanceUsd}` })}
+              label={t('accounts.removeReason', {
+                balance: formatUsd(account.balanceUsd, i18n.language),
+              })}
               value={reason}
               maxLength={200}
               onChange={(event) => setReason(event.target.value)}
