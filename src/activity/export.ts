@@ -137,7 +137,7 @@ async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGener
         .orderBy('model')
         .limit(PAGE),
     );
-    yield rows.map(({ account_id: _, charged, ...usage }) => ({
+    yield rows.map(({ charged, ...usage }) => ({
       type: 'usage_day',
       ...usage,
       charged_usd: dollars(charged),

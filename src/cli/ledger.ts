@@ -34,10 +34,10 @@ export const ledgerCommands: readonly CliCommand[] = [
 ];
 
 async function verify(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ ledger, longestRequestMs }) => {
-    const { checked, breaches } = await ledger.verify({
+  return await context.withServices(async (services) => {
+    const { checked, breaches } = await services.ledger.verify({
       full: input.flags['full'] === true,
-      longestRequestMs: await longestRequestMs(),
+      longestRequestMs: await services.longestRequestMs(),
     });
     const ok = breaches.length === 0;
     if (input.flags['json'] === true) {
