@@ -13,6 +13,7 @@ import {
   type CliCommand,
   type CommandInput,
 } from './command.ts';
+import { removeAccountCommand } from './remove-account.ts';
 import { resetLinkCommand } from './reset-link.ts';
 
 export const accountCommands: readonly CliCommand[] = [
@@ -101,6 +102,7 @@ export const accountCommands: readonly CliCommand[] = [
     minArguments: 1,
     run: (input, context) => setStatus(input, context, 'active'),
   },
+  removeAccountCommand,
 ];
 
 async function create(input: CommandInput, context: CliContext): Promise<number> {

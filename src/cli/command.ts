@@ -26,6 +26,8 @@ export interface CliServices {
   readonly codesKey: Uint8Array;
   /** The retention of receipts in days, as the catalog's file says. */
   receiptsDays(): Promise<number | undefined>;
+  /** How long a request may live by the catalog's deadlines. */
+  longestRequestMs(): Promise<number | undefined>;
 }
 
 export interface CliCommand {

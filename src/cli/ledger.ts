@@ -34,8 +34,11 @@ export const ledgerCommands: readonly CliCommand[] = [
 ];
 
 async function verify(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ ledger }) => {
-    const { checked, breaches } = await ledger.verify({ full: input.flags['full'] === true });
+  return await context.withServices(async (services) => {
+    const { checked, breaches } = await services.ledger.verify({
+      full: input.flags['full'] === true,
+      longestRequestMs: await services.longestRequestMs(),
+    });
     const ok = breaches.length === 0;
     if (input.flags['json'] === true) {
       context.print(JSON.stringify({ ok, checked, breaches }));
