@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { BuiltInKinds } from '../upstream/make-upstream.ts';
+import type { AuditedCommand } from './audited.ts';
 
 /** What a command may use. Only commands that need the store open it; it is closed when they are done. */
 export interface CliContext {
@@ -36,6 +37,8 @@ export interface CliCommand {
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
   readonly minArguments: number;
+  /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
+  audit?(input: CommandInput): AuditedCommand | undefined;
   run(input: CommandInput, context: CliContext): Promise<number>;
 }
 
