@@ -35,6 +35,7 @@ import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
+import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
 import llms from '../../docs/llms.txt' with { type: 'text' };
 import { version } from '../../package.json' with { type: 'json' };
@@ -161,6 +162,7 @@ function makeRelay(
       openHolds: () => countOpenHolds(store),
       backends: () => upstreams.list(),
     }),
+    tokens: sharedTokenCounter(log),
     clock,
     log,
   };
