@@ -3,12 +3,12 @@ import { makeUsers } from '../identity/sign-in/users.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
 import { formatUsd, nanoUsd, parseUsd, toUsdNumber, type NanoUsd } from '../std/money.ts';
-import type { AuditedCommand } from './audited.ts';
 import {
   JSON_FLAG,
   printResult,
   textFlag,
   UsageError,
+  type AuditedCommand,
   type CliContext,
   type CliServices,
   type CliCommand,

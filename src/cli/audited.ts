@@ -1,5 +1,5 @@
 import { writeAudit } from '../activity/audit.ts';
-import type { CliCommand, CliContext, CliServices, CommandInput } from './command.ts';
+import type { AuditedCommand, CliCommand, CliContext, CliServices, CommandInput } from './command.ts';
 
 /**
  * The context in which a command that changes something leaves the same record as the console does: before it is done, so
@@ -13,14 +13,6 @@ export function auditedContext(command: CliCommand, input: CommandInput, context
     withServices: (work) =>
       context.withServices((services) => runAudited(action, { input, context, services }, work)),
   };
-}
-
-/** What is recorded of a command, without passwords. */
-export interface AuditedCommand {
-  readonly action: string;
-  /** The first argument is the e-mail address of an account. */
-  readonly isAboutAccount: boolean;
-  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 async function runAudited<T>(

@@ -5,7 +5,6 @@ import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { BuiltInKinds } from '../upstream/make-upstream.ts';
-import type { AuditedCommand } from './audited.ts';
 
 /** What a command may use. Only commands that need the store open it; it is closed when they are done. */
 export interface CliContext {
@@ -40,6 +39,14 @@ export interface CliCommand {
   /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
   audit?(input: CommandInput): AuditedCommand | undefined;
   run(input: CommandInput, context: CliContext): Promise<number>;
+}
+
+/** What is recorded of a command, without passwords. */
+export interface AuditedCommand {
+  readonly action: string;
+  /** The first argument is the e-mail address of an account. */
+  readonly isAboutAccount: boolean;
+  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface CommandInput {
