@@ -149,5 +149,5 @@ export async function imageBytesOf(db: Kysely<Schema>, accountId: string): Promi
     .select(sql<number>`CAST(COALESCE(SUM(length(bytes)), 0) AS BIGINT)`.as('used'))
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow();
-  return Number(used);
+  return used;
 }

@@ -90,7 +90,7 @@ export const accountCommands: readonly CliCommand[] = [
       monthly: { type: 'string' },
     },
     minArguments: 1,
-    audit: ({ flags: { json: _, ...limits } }) => onAccount('account.limits', limits),
+    audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined }),
     run: limit,
   },
   {

@@ -40,7 +40,7 @@ async function run(...words: string[]): Promise<number> {
         receiptsDays: () => Promise.resolve(undefined),
       } as never),
   };
-  return await runCli(words, context as never, () => undefined);
+  return await runCli(words, context, () => undefined);
 }
 
 async function entriesAfter(work: () => Promise<number>) {
