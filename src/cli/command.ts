@@ -38,7 +38,17 @@ export interface CliCommand {
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
   readonly minArguments: number;
+  /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
+  audit?(input: CommandInput): AuditedCommand | undefined;
   run(input: CommandInput, context: CliContext): Promise<number>;
+}
+
+/** What is recorded of a command, without passwords. */
+export interface AuditedCommand {
+  readonly action: string;
+  /** The first argument is the e-mail address of an account. */
+  readonly isAboutAccount: boolean;
+  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface CommandInput {

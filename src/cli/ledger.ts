@@ -29,6 +29,16 @@ export const ledgerCommands: readonly CliCommand[] = [
     about: 'create redeem codes and show them, once',
     flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
     minArguments: 2,
+    audit: (input) => ({
+      action: 'codes.make',
+      isAboutAccount: false,
+      detail: {
+        amountUsd: input.arguments[0],
+        count: input.arguments[1],
+        batch: textFlag(input, 'batch'),
+        days: textFlag(input, 'days'),
+      },
+    }),
     run: makeCodes,
   },
 ];

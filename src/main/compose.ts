@@ -70,7 +70,7 @@ export async function startTollgate(
     const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
     const relay = makeRelay(services, catalog);
     const links = new ImageLinks(
-      makeImageStore(services.store.db, clock, random),
+      makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
       services.secret.key('image links'),
       clock,
     );
@@ -253,7 +253,7 @@ function startPeriodicTasks(
     settings,
   }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
 ): PeriodicTasks {
-  const images = makeImageStore(store.db, clock);
+  const images = makeImageStore(store.db, { clock });
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
     [
