@@ -1,4 +1,5 @@
 import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
+import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
@@ -256,3 +257,23 @@ export async function runningRequests(db: Kysely<Schema>): Promise<number> {
     .executeTakeFirstOrThrow();
   return running;
 }
+
+/** Whether the receipts of the day from which this id comes were archived, so that the request may have been there. */
+export async function wasArchived(db: Kysely<Schema>, id: string, accountId: string): Promise<boolean> {
+  if (!/^req_[0-9A-Za-z]{24}$/.test(id)) return false;
+  const day = await db
+    .selectFrom('archived_day')
+    .select('day')
+    .where('account_id', '=', accountId)
+    // A request gets its id before its day, and by another clock.
+    .where(
+      'day',
+      'in',
+      [-1, 0, 1].map((days) => dayOf(requestTime(id) + days * DAY_MS)),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  return day !== undefined;
+}
+
+const DAY_MS = 86_400_000;

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { bulkWriter } from '../../scripts/seed/bulk.ts';
 import { seed } from '../../scripts/seed.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
+import { openLedger } from '../ledger/open-ledger.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 import { systemClock } from '../std/clock.ts';
-import { newRequestId } from '../std/ids.ts';
+import { newRequestId, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -166,5 +167,62 @@ describe.each(Object.entries(DATABASES))('a statement on %s', (_name, database) 
     expect(found).toEqual(paid.map(({ id }) => id).toReversed());
     expect(reads.length).toBeGreaterThan(1);
     expect(Math.max(...reads)).toBeLessThanOrEqual(22);
+  });
+
+  test('has one line for each archived day, at its end, and the same sum as before', async () => {
+    const accountId = 'acc_archived';
+    await store.db
+      .insertInto('account')
+      .values({ id: accountId, email: 'archived@x.org', created_at: 1, balance: 79 })
+      .execute();
+    const one = await store.db.selectFrom('receipt').selectAll().limit(1).executeTakeFirstOrThrow();
+    const start = Date.UTC(2020, 0, 1);
+    const rows = [1, 30, 60].map((hours) => {
+      const at = start + hours * 3_600_000;
+      return {
+        ...one,
+        account_id: accountId,
+        charged: 7,
+        id: newRequestId(at),
+        created_at: at,
+        booked_at: at,
+      };
+    });
+    await bulkWriter(store).insert('receipt', rows);
+    const sums = [20_200_101, 20_200_102, 20_200_103].map((day) => ({ day, requests: 1, charged: 7 }));
+    await store.db
+      .insertInto('usage_day')
+      .values(sums.map((sum) => ({ ...sum, account_id: accountId, endpoint: 'e', model: 'm' })))
+      .execute();
+    await store.db
+      .insertInto('entry')
+      .values({
+        account_id: accountId,
+        kind: 'credit',
+        amount: 100,
+        cause: 'x',
+        actor: 'x',
+        created_at: start,
+      })
+      .execute();
+    const opened = openLedger(store, {
+      node: 'test',
+      clock: systemClock,
+      log: silentLog,
+      deadlineMs: 20_000,
+    });
+    for (const day of [20_200_101, 20_200_102])
+      expect(await opened.ledger.archive({ accountId: accountId as AccountId, day })).toMatchObject({
+        charged: 7,
+      });
+    await opened.close();
+    const lines = await pageThrough({ accountId, moneyOnly: false }, 2);
+    expect(lines.map(({ kind, amount, cause }) => [kind, amount, cause])).toEqual([
+      ['charge', -7, expect.any(String)],
+      ['charge', -7, 'requests of 2020-01-02'],
+      ['charge', -7, 'requests of 2020-01-01'],
+      ['credit', 100, 'x'],
+    ]);
+    expect(await pageThrough({ accountId, moneyOnly: true }, 50)).toHaveLength(1);
   });
 });

@@ -4,7 +4,7 @@ import { PROMPT_MS, STATE_CODES } from '../store/receipt-codes.ts';
 import type { EntryKind, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
-/** One change of a balance: an entry, or the charge of a request, which is its receipt. */
+/** One change of a balance: an entry, or the charge of a request, which is its receipt. A charge without a request is that of an archived day. */
 export interface StatementLine {
   /** The number of an entry, or the id of a request. */
   readonly id: string;
@@ -19,7 +19,7 @@ export interface StatementLine {
 
 export interface StatementFilter {
   readonly accountId?: string | undefined;
-  /** Leave out the charges of requests. */
+  /** Leave out the charges of requests, also those of archived days. */
   readonly moneyOnly: boolean;
 }
 
@@ -82,13 +82,14 @@ function isCharge(id: string): boolean {
 
 async function entryLines(
   { db, reader }: Parts,
-  { accountId }: StatementFilter,
+  { accountId, moneyOnly }: StatementFilter,
   { before, limit }: PageRequest,
 ): Promise<StatementLine[]> {
   let query = db
     .selectFrom('entry')
     .select(['id', 'account_id', 'kind', 'amount', 'request_id', 'cause', 'actor', 'created_at']);
   if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  if (moneyOnly) query = query.where('kind', '<>', 'charge');
   if (before) {
     const { at, id } = before;
     query = query.where('created_at', '<=', at);

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { Fault } from '../std/fault.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
 import { ledgerCommands } from './ledger.ts';
 import { catalogCommands } from './catalog-commands.ts';
@@ -12,6 +13,7 @@ import { version } from '../../package.json' with { type: 'json' };
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...ledgerCommands,
+  archiveCommand,
   ...catalogCommands,
   doctorCommand,
 ];

@@ -24,6 +24,8 @@ export interface CliServices {
   readonly ledger: Ledger;
   readonly accounts: Accounts;
   readonly codesKey: Uint8Array;
+  /** The retention of receipts in days, as the catalog's file says. */
+  receiptsDays(): Promise<number | undefined>;
 }
 
 export interface CliCommand {

@@ -56,5 +56,12 @@ export function entryOf(row: StatementLine): Entry {
     amountUsd: usd(row.amount),
     requestId: row.request_id,
     cause: row.cause,
+    archivedDay: archivedDay(row),
   };
+}
+
+/** The charge of an archived day is dated to the end of that day. */
+function archivedDay({ kind, request_id, created_at }: StatementLine): string | null {
+  if (kind !== 'charge' || request_id !== null) return null;
+  return new Date(created_at).toISOString().slice(0, 10);
 }

@@ -1,6 +1,6 @@
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
-import type { Price, Usage } from './price.ts';
+import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
 
 /**
  * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
@@ -33,6 +33,13 @@ export interface Ledger {
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /**
+   * Lets the receipts of one day of an account leave: one charge of their sum is booked in their place, and the sums of the
+   * day stay. No balance changes. `together` receipts leave in one transaction; what was begun and not finished is finished.
+   */
+  archive(day: AccountDay, together?: number): Promise<Archived>;
+  /** Days that retention lets go, by the store's clock, the oldest first; changes nothing. */
+  archivable(request: ArchivableRequest): Promise<readonly ArchivableDay[]>;
+  /**
    * Every invariant of the books, checked in the store; returns breaches, none when all is well. The latest days are checked
    * receipt by receipt, older ones by their sums; with `full` every receipt is.
    */
@@ -64,10 +71,8 @@ export interface AdmissionRequest {
   readonly limits: Limits;
 }
 
-/** The most a request may use. `output` is per choice, `choices` is the client's `n`. */
-export type Ceiling =
-  | { readonly kind: 'tokens'; readonly input: number; readonly output: number; readonly choices: number }
-  | { readonly kind: 'images'; readonly images: number };
+/** The most a request may use. */
+export type Ceiling = TokenCeiling | ImageCeiling;
 
 export interface Limits {
   readonly chatPerMinute: number;
@@ -140,6 +145,14 @@ export interface Attempt {
   readonly result: 'served' | 'failed' | 'skipped';
   readonly reason?: string | undefined;
   readonly durationMs: number;
+  /** What it cost us; absent if that is not known, or nothing. Never shown to customers. */
+  readonly cost?: AttemptCost | undefined;
+}
+
+/** `reported` by the provider, `priced` by the catalog, or `possible`: it failed, and may be billed all the same. */
+export interface AttemptCost {
+  readonly amount: NanoUsd;
+  readonly basis: 'reported' | 'priced' | 'possible';
 }
 
 /** The reason of a skipped attempt that names an earlier request with the same Idempotency-Key. */
@@ -203,13 +216,42 @@ export interface Redeemed {
   readonly balance: NanoUsd;
 }
 
+/** A UTC day, yyyymmdd, of the admission of an account's requests. */
+export interface AccountDay {
+  readonly accountId: AccountId;
+  readonly day: number;
+}
+
+export type Archived =
+  | { readonly kind: 'archived'; readonly requests: number; readonly charged: NanoUsd }
+  | {
+      readonly kind: 'refused';
+      /**
+       * `not_over`: further requests may come. `open_hold`: a request of that day is still running. `sums_differ`: its receipts are not what its sums say, which
+       * `verify` reports too; nothing leaves before somebody has looked.
+       */
+      readonly reason: 'not_over' | 'open_hold' | 'archived_before' | 'no_requests' | 'sums_differ';
+    };
+
+export interface ArchivableRequest {
+  readonly keepDays: number;
+  /** Where an earlier answer ended. */
+  readonly after?: AccountDay | undefined;
+  readonly limit: number;
+}
+
+export interface ArchivableDay extends AccountDay {
+  readonly requests: number;
+  readonly charged: NanoUsd;
+}
+
 export interface Verification {
   readonly checked: { readonly accounts: number; readonly entries: number; readonly requests: number };
   readonly breaches: readonly Breach[];
 }
 
 /**
- * I1 balance = Σ entries − Σ charges of receipts; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
+ * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold.
  */

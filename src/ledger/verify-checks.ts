@@ -2,6 +2,7 @@ import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costSql } from './cost-sql.ts';
+import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
@@ -48,7 +49,9 @@ const BALANCE_BY_RECEIPTS: InvariantCheck = {
     FROM account a
       LEFT JOIN (SELECT account_id, SUM(amount) AS total FROM entry GROUP BY account_id) e ON e.account_id = a.id
       LEFT JOIN (${receiptSums('FROM receipt')}) r ON r.owner = a.id
-    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) LIMIT ${MOST}`,
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM archived_day WHERE entry_id IS NULL GROUP BY account_id) l
+        ON l.account_id = a.id
+    WHERE a.balance <> COALESCE(e.total, 0) - COALESCE(r.total, 0) - COALESCE(l.total, 0) LIMIT ${MOST}`,
 };
 
 /**
@@ -65,7 +68,23 @@ const RECENT_DAY_SUMS: InvariantCheck = {
           WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`)}) r ON r.owner = a.id
       LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM usage_day WHERE account_id <> '' AND day >= :fromDay
         GROUP BY account_id) u ON u.account_id = a.id
-    WHERE COALESCE(r.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
+      LEFT JOIN (SELECT account_id, SUM(charged) AS total FROM archived_day WHERE day >= :fromDay
+        GROUP BY account_id) l ON l.account_id = a.id
+    WHERE COALESCE(r.total, 0) + COALESCE(l.total, 0) <> COALESCE(u.total, 0) LIMIT ${MOST}`,
+};
+
+/** What has left is what the sums of its day say and what was booked for it. A day that is leaving has no entry yet. */
+const ARCHIVED_DAYS: InvariantCheck = {
+  invariant: 'I1',
+  sql: `SELECT account_id || ' ' || day AS subject, 'archived ' || charged || ' of ' || requests || ' requests, entry '
+      || COALESCE(CAST(booked AS TEXT), 'missing') || ', by day ' || day_charged || ' of ' || day_requests AS detail
+    FROM (SELECT a.account_id, a.day, a.charged, a.requests, e.amount AS booked,
+        (SELECT COALESCE(SUM(u.charged), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_charged,
+        (SELECT COALESCE(SUM(u.requests), 0) FROM usage_day u WHERE u.account_id = a.account_id AND u.day = a.day) AS day_requests
+      FROM archived_day a LEFT JOIN entry e ON e.id = a.entry_id AND e.kind = 'charge' AND e.account_id = a.account_id
+        AND e.once = 'archive:' || a.account_id || ':' || a.day
+      WHERE a.entry_id IS NOT NULL) AS archived
+    WHERE booked IS NULL OR booked <> -charged OR day_charged <> charged OR day_requests <> requests LIMIT ${MOST}`,
 };
 
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
@@ -75,6 +94,7 @@ function receiptSums(from: string): string {
 
 const COMMON: readonly InvariantCheck[] = [
   BALANCE_BY_DAY_SUMS,
+  ARCHIVED_DAYS,
   {
     invariant: 'I2',
     sql: `SELECT a.id AS subject, 'held ' || a.held || ' in ' || a.open_holds || ', holds '
@@ -97,7 +117,7 @@ const COMMON: readonly InvariantCheck[] = [
     sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held || ', overrun ' || overrun
         || ', price × usage ' || COALESCE(CAST(cost AS TEXT), 'unknown') AS detail
       FROM (SELECT r.id, r.charged, r.held, r.overrun, CASE WHEN r.state = ${VOID} THEN 0 ELSE ${COST} END AS cost
-        FROM receipt r LEFT JOIN price p ON p.id = r.price WHERE r.id >= :fromId) AS again
+        FROM receipt r LEFT JOIN price p ON p.id = r.price WHERE r.id >= :fromId AND NOT (${HAS_EXTRA})) AS again
       WHERE cost IS NULL OR charged <> CASE WHEN cost < held THEN cost ELSE held END
         OR overrun > CASE WHEN cost < held THEN 0 ELSE cost - held END LIMIT ${MOST}`,
   },
@@ -105,7 +125,15 @@ const COMMON: readonly InvariantCheck[] = [
     invariant: 'I4',
     sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'overrun of ' || e.amount || ' that its receipt does not know' AS detail
       FROM entry e LEFT JOIN receipt r ON r.id = e.request_id
-      WHERE e.kind = 'overrun' AND (r.id IS NULL OR e.account_id <> '${OVERRUN_ACCOUNT}' OR r.overrun <> e.amount) LIMIT ${MOST}`,
+      WHERE e.kind = 'overrun' AND (e.account_id <> '${OVERRUN_ACCOUNT}' OR r.overrun <> e.amount) LIMIT ${MOST}`,
+  },
+  {
+    invariant: 'I4',
+    sql: `SELECT 'archived requests' AS subject, 'overruns without a receipt ' || e.total || ', of archived days ' || a.total AS detail
+      FROM (SELECT COALESCE(SUM(e.amount), 0) AS total FROM entry e LEFT JOIN receipt r ON r.id = e.request_id
+          WHERE e.kind = 'overrun' AND r.id IS NULL) AS e,
+        (SELECT COALESCE(SUM(overrun), 0) AS total FROM archived_day) AS a
+      WHERE e.total <> a.total`,
   },
   {
     invariant: 'I4',
@@ -119,10 +147,10 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
   },
   {
-    // A receipt is its charge, and its key is unique: a second charge can only be an entry.
+    // A receipt is its charge, and its key is unique: a second charge can only be an entry. Archived days have one each.
     invariant: 'I6',
-    sql: `SELECT COALESCE(request_id, 'entry ' || id) AS subject, 'charge of ' || amount || ' beside its receipt' AS detail
-      FROM entry WHERE kind = 'charge' AND (once IS NULL OR once NOT LIKE 'archive:%' OR request_id IS NOT NULL) LIMIT ${MOST}`,
+    sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'charge of ' || e.amount || ' beside its receipt' AS detail
+      FROM entry e LEFT JOIN archived_day a ON a.entry_id = e.id WHERE e.kind = 'charge' AND a.entry_id IS NULL LIMIT ${MOST}`,
   },
   {
     invariant: 'I6',
@@ -171,7 +199,7 @@ export async function verifyBooks(
   const [checked] = await query<Verification['checked']>(COUNTS);
   const [newest] = full ? [] : await query<{ id: string | null }>(NEWEST_RECEIPT);
   const from = full ? FROM_THE_FIRST : recentDays(newest?.id ?? null, nowMs);
-  const breaches: Breach[] = [];
+  const breaches: Breach[] = await extraChargeBreaches(query, from.fromId);
   for (const { invariant, sql } of full ? FULL_CHECKS : QUICK_CHECKS) {
     const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, from));
     for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });

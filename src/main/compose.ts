@@ -8,6 +8,7 @@ import { composeConsole, type ConsoleServices } from './compose-console.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
+import { LargeBodies } from '../http/large-bodies.ts';
 import { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import { apiRoutes, OPERATIONS } from '../api/operations.ts';
@@ -20,6 +21,7 @@ import { readTls } from '../http/tls.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
+import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
@@ -33,6 +35,7 @@ import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
+import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
 import llms from '../../docs/llms.txt' with { type: 'text' };
 import { version } from '../../package.json' with { type: 'json' };
@@ -78,7 +81,7 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, consoleServices, relay);
+    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
     const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
@@ -104,7 +107,7 @@ export async function startTollgate(
 }
 
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
-async function openAnyCatalog({
+export async function openAnyCatalog({
   config,
   store,
   secret,
@@ -159,6 +162,7 @@ function makeRelay(
       openHolds: () => countOpenHolds(store),
       backends: () => upstreams.list(),
     }),
+    tokens: sharedTokenCounter(log),
     clock,
     log,
   };
@@ -187,10 +191,18 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
         .catch((error: unknown) => log.error('exposed_token_not_marked', { error })),
   });
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
+  const largeBodies = new LargeBodies(callerAuth);
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
-    ...apiRoutes({ callerAuth, links, store, idempotency, openApi: () => openApiDocument(OPERATIONS) }),
+    ...apiRoutes({
+      callerAuth,
+      largeBodies,
+      links,
+      store,
+      idempotency,
+      openApi: () => openApiDocument(OPERATIONS),
+    }),
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => heartbeat.acceptsWrites(),
@@ -224,9 +236,12 @@ async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
 }
 
 function startPeriodicTasks(
-  { ledger: { ledger }, store, clock, log }: Services,
-  { auth }: ConsoleServices,
-  { metrics }: Relay,
+  { config, ledger: { ledger }, store, clock, log }: Services,
+  {
+    consoleServices: { auth },
+    relay: { metrics },
+    settings,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
 ): PeriodicTasks {
   const images = makeImageStore(store.db, clock);
   const answers = new IdempotencyStore(store, clock);
@@ -242,6 +257,16 @@ function startPeriodicTasks(
         maxTimeShare: 0.02,
         run: () => checkLedger(ledger, metrics, log),
       },
+      {
+        name: 'old receipts',
+        everyMs: 300_000,
+        maxTimeShare: 0.2,
+        run: async (stopping) => {
+          const keepDays = settings.receiptsDays();
+          if (keepDays !== undefined && (config.worker ?? 0) === 0)
+            await archiveReceipts(ledger, keepDays, { log, stopping });
+        },
+      },
     ],
     log,
   );
@@ -256,6 +281,21 @@ async function checkLedger(ledger: Ledger, metrics: Metrics, log: Log): Promise<
 }
 
 const MAX_LOGGED_BREACHES = 20;
+const RETENTION_RUN_MS = 30_000;
+
+/** What does not leave in this run leaves in the next one. */
+async function archiveReceipts(
+  ledger: Ledger,
+  keepDays: number,
+  { log, stopping }: { log: Log; stopping: AbortSignal },
+): Promise<void> {
+  const until = performance.now() + RETENTION_RUN_MS;
+  const isOver = (): boolean => stopping.aborted || performance.now() > until;
+  const { days, requests, refused } = await applyRetention(ledger, keepDays, { isOver });
+  if (days > 0) log.info('receipts_archived', { days, requests });
+  for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
+    log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
+}
 
 async function countOpenHolds(store: Store): Promise<number> {
   const { open } = await store.db

@@ -4,7 +4,8 @@ import { runCli } from '../cli/cli.ts';
 import { readConfig } from './config.ts';
 import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
-import { closeServices, openServices } from './services.ts';
+import { closeServices, openServices, type Services } from './services.ts';
+import { openAnyCatalog } from './compose.ts';
 import { systemClock } from '../std/clock.ts';
 import { stderrLog } from '../std/log.ts';
 import { houseBackend } from '../house/backend.ts';
@@ -37,6 +38,7 @@ async function runCommand(): Promise<number> {
             accounts,
             ledger: services.ledger.ledger,
             codesKey: secret.key('codes'),
+            receiptsDays: () => receiptsDays(services),
           });
         } finally {
           await closeServices(services);
@@ -45,4 +47,12 @@ async function runCommand(): Promise<number> {
     },
     printError,
   );
+}
+
+/** As the catalog says that a server would use now. */
+async function receiptsDays(services: Services): Promise<number | undefined> {
+  const catalog = await openAnyCatalog(services);
+  const settings = serverSettings(catalog.current(), settingsFolder(services.config.catalogPath));
+  catalog.close();
+  return settings.receiptsDays;
 }

@@ -5,13 +5,15 @@ export interface PeriodicTask {
   readonly everyMs: number;
   /** The largest share of time that it may use: a task that has become slow runs less often. */
   readonly maxTimeShare?: number;
-  run(): Promise<unknown>;
+  /** `stopping` is aborted when the server stops and waits for the task. */
+  run(stopping: AbortSignal): Promise<unknown>;
 }
 
 /** Runs each task at its interval. A failure is logged, and the task runs again at its next interval. */
 export class PeriodicTasks {
   readonly #timers: Timer[];
   readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
 
   constructor(tasks: readonly PeriodicTask[], log: Log) {
     this.#timers = tasks.map((task) => {
@@ -21,7 +23,7 @@ export class PeriodicTasks {
         const startedAt = performance.now();
         if (startedAt < notBefore) return;
         notBefore = Number.POSITIVE_INFINITY;
-        const run = runTask(task, log).finally(() => {
+        const run = runTask(task, this.#stopping.signal, log).finally(() => {
           notBefore = startedAt + (performance.now() - startedAt) / (task.maxTimeShare ?? 1);
           this.#running.delete(run);
         });
@@ -32,13 +34,14 @@ export class PeriodicTasks {
 
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#stopping.abort();
     await Promise.all(this.#running);
   }
 }
 
-async function runTask(task: PeriodicTask, log: Log): Promise<void> {
+async function runTask(task: PeriodicTask, stopping: AbortSignal, log: Log): Promise<void> {
   try {
-    await task.run();
+    await task.run(stopping);
   } catch (error) {
     log.warn('periodic_task_failed', { task: task.name, error });
   }

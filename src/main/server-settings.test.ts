@@ -15,7 +15,7 @@ function read(settings: string, catalogPath?: string) {
 }
 
 test('without a word about it the server speaks plain HTTP and believes no proxy', () => {
-  expect(read('')).toEqual({ tls: undefined, trustedProxies: [] });
+  expect(read('')).toMatchObject({ tls: undefined, trustedProxies: [] });
 });
 
 test('paths of the certificate are relative to the file', () => {
@@ -40,4 +40,15 @@ test('a change of them is listed among the changes of the file', () => {
     },
     { kind: 'changed', subject: 'server: trusted proxies', before: 'none', after: '10.0.0.0/8, 192.168.1.7' },
   ]);
+});
+
+test('receipts are kept for ever unless a number of days is named, and then for five weeks at least', () => {
+  expect(read('').receiptsDays).toBeUndefined();
+  expect(read('retention: {}').receiptsDays).toBeUndefined();
+  expect(read('retention: { receipts_days: 35 }').receiptsDays).toBe(35);
+  for (const days of ['34', '0', '-1', '1.5', '40000', 'many'])
+    expect(() => read(`retention: { receipts_days: ${days} }`)).toThrow(
+      /retention\.receipts_days: must be a whole number from 35 to 36500/,
+    );
+  expect(() => read('retention: { receipt_days: 90 }')).toThrow(/unknown key; known here: receipts_days/);
 });

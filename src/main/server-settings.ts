@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
-import { strict, type FileSettings } from '../catalog/file-schema.ts';
+import type { FileSettings } from '../catalog/file-schema.ts';
+import { strict } from '../catalog/strict.ts';
 import type { TlsConfig } from '../http/tls.ts';
 import type { Log } from '../std/log.ts';
 
@@ -13,6 +14,8 @@ export interface ServerSettings {
   readonly tls: TlsConfig | undefined;
   /** Addresses and CIDR ranges whose `x-forwarded-*` headers are believed. */
   readonly trustedProxies: readonly string[];
+  /** For so many days each receipt is kept. Absent: for ever. */
+  readonly receiptsDays: number | undefined;
 }
 
 const path = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
@@ -28,9 +31,26 @@ const proxiesSchema = z
   .default([])
   .describe('Proxies whose x-forwarded-for and x-forwarded-proto are believed.');
 
+export const LEAST_RECEIPTS_DAYS = 35;
+const MAX_RECEIPTS_DAYS = 36_500;
+const daysError = `must be a whole number from ${LEAST_RECEIPTS_DAYS} to ${MAX_RECEIPTS_DAYS}`;
+const retentionSchema = strict({
+  receipts_days: z
+    .int({ error: daysError })
+    .min(LEAST_RECEIPTS_DAYS, daysError)
+    .max(MAX_RECEIPTS_DAYS, daysError)
+    .optional()
+    .describe(
+      'How many days receipts are kept; for ever when absent. Older ones leave by whole days of an account, as one charge of their sum. This month and the last one always stay.',
+    ),
+})
+  .optional()
+  .describe('What is deleted after some time.');
+
 export const SERVER_SETTINGS = {
   tls: { label: 'tls (from the next start on)', schema: tlsSchema },
   trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
+  retention: { label: 'retention', schema: retentionSchema },
 } satisfies FileSettings;
 
 /** Paths in the file are relative to the file; without one, to where the program was started. */
@@ -44,6 +64,7 @@ export function serverSettings({ settings }: Catalog, folder: string): ServerSet
   return {
     tls: tls === undefined ? undefined : tlsConfig(tls, folder),
     trustedProxies: proxiesSchema.parse(settings?.get('trusted_proxies')?.value),
+    receiptsDays: retentionSchema.parse(settings?.get('retention')?.value)?.receipts_days,
   };
 }
 
@@ -52,7 +73,7 @@ function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string)
   return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
 }
 
-/** The settings in force: proxies are those of the newest file, the certificate is that of the start. */
+/** The settings in force are those of the newest file, but for the certificate, which is that of the start. */
 export class LiveServerSettings {
   readonly atStart: ServerSettings;
   readonly #newest: () => ServerSettings;
@@ -68,6 +89,10 @@ export class LiveServerSettings {
 
   trustedProxies(): readonly string[] {
     return this.#newest().trustedProxies;
+  }
+
+  receiptsDays(): number | undefined {
+    return this.#newest().receiptsDays;
   }
 
   /** Keys of the file whose new value is not in force before the next start. */

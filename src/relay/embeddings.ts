@@ -1,12 +1,12 @@
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
-import { countTokens } from '../std/tokens.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { knobsFor } from './knobs.ts';
+import { RequestCounter } from './input/request-counter.ts';
 import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
@@ -34,11 +34,12 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
     const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
     return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
   },
-  async deliver({ call, summary, hold, served }) {
+  async deliver({ call, quote, summary, hold, served, parts }) {
+    const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: measure(served.answer, call.request),
+      measured: await measure(served.answer, call.request, counter),
     });
     const text = JSON.stringify({ ...served.answer, model: call.label });
     return { summary, text, charged: settled?.charged };
@@ -74,13 +75,16 @@ function parse(body: Uint8Array): Record<string, unknown> {
   throw new UpstreamFailure('protocol', 'the answer holds no embeddings');
 }
 
-function measure(answer: Record<string, unknown>, request: EmbeddingRequest): MeteredUsage {
+async function measure(
+  answer: Record<string, unknown>,
+  request: EmbeddingRequest,
+  counter: RequestCounter,
+): Promise<MeteredUsage> {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
   if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };
-  const input = Array.isArray(request.input) ? request.input : [request.input];
-  const tokens = input
-    .flat()
-    .reduce<number>((sum, item) => sum + (typeof item === 'string' ? countTokens(item) : 1), 0);
-  return { usage: { ...NO_USAGE, input: tokens }, source: 'counted' };
+  const input = [request.input].flat(2);
+  const texts = input.filter((item) => typeof item === 'string');
+  const given = input.length - texts.length;
+  return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
 }

@@ -27,6 +27,11 @@ export interface Dialect {
   roomToUpdate(table: string): readonly string[];
   /** Triggers that refuse UPDATE and DELETE on a table. */
   appendOnly(table: string): readonly string[];
+  /**
+   * Lets receipts leave while their row of `archived_day` is open, adds up there what leaves, and keeps closed rows of it as
+   * they are.
+   */
+  readonly archivedByDay: readonly string[];
 }
 
 export const sqliteDialect: Dialect = {
@@ -48,6 +53,7 @@ export const sqliteDialect: Dialect = {
       (verb) => `CREATE TRIGGER ${table}_no_${verb.toLowerCase()} BEFORE ${verb} ON ${table}
         BEGIN SELECT RAISE(ABORT, '${table} is append-only'); END`,
     ),
+  archivedByDay: sqliteArchivedByDay(),
 };
 
 export const postgresDialect: Dialect = {
@@ -72,4 +78,54 @@ export const postgresDialect: Dialect = {
     `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE ON ${table}
       FOR EACH STATEMENT EXECUTE FUNCTION ${table}_refuse()`,
   ],
+  archivedByDay: postgresArchivedByDay(),
 };
+
+function sqliteArchivedByDay(): string[] {
+  const day = `account_id = OLD.account_id
+      AND day = CAST(strftime('%Y%m%d', OLD.created_at / 1000, 'unixepoch') AS INTEGER)`;
+  return [
+    `DROP TRIGGER receipt_no_delete`,
+    `CREATE TRIGGER receipt_no_delete BEFORE DELETE ON receipt
+      WHEN NOT EXISTS (SELECT 1 FROM archived_day WHERE ${day} AND entry_id IS NULL)
+      BEGIN SELECT RAISE(ABORT, 'receipt is append-only'); END`,
+    `CREATE TRIGGER receipt_archived AFTER DELETE ON receipt
+      BEGIN UPDATE archived_day SET requests = requests + 1, charged = charged + OLD.charged, overrun = overrun + OLD.overrun
+        WHERE ${day}; END`,
+    `CREATE TRIGGER archived_day_closed BEFORE UPDATE ON archived_day WHEN OLD.entry_id IS NOT NULL
+      BEGIN SELECT RAISE(ABORT, 'an archived day stays as it is'); END`,
+    `CREATE TRIGGER archived_day_no_delete BEFORE DELETE ON archived_day
+      BEGIN SELECT RAISE(ABORT, 'an archived day stays as it is'); END`,
+  ];
+}
+
+function postgresArchivedByDay(): string[] {
+  return [
+    `DROP TRIGGER receipt_append_only ON receipt`,
+    `CREATE TRIGGER receipt_append_only BEFORE UPDATE OR TRUNCATE ON receipt
+      FOR EACH STATEMENT EXECUTE FUNCTION receipt_refuse()`,
+    `CREATE FUNCTION receipt_archive() RETURNS trigger LANGUAGE plpgsql AS $$
+      DECLARE v_refused boolean;
+      BEGIN
+        WITH sums AS (
+          SELECT account_id, to_char(to_timestamp(created_at / 1000.0) AT TIME ZONE 'UTC', 'YYYYMMDD')::bigint AS day,
+            count(*) AS requests, sum(charged) AS charged, sum(overrun) AS overrun FROM gone GROUP BY 1, 2
+        ), added AS (
+          UPDATE archived_day a SET requests = a.requests + s.requests, charged = a.charged + s.charged,
+            overrun = a.overrun + s.overrun
+          FROM sums s WHERE a.account_id = s.account_id AND a.day = s.day AND a.entry_id IS NULL RETURNING 1
+        )
+        SELECT (SELECT count(*) FROM sums) > (SELECT count(*) FROM added) INTO v_refused;
+        IF v_refused THEN RAISE EXCEPTION 'receipt is append-only'; END IF;
+        RETURN NULL;
+      END $$`,
+    `CREATE TRIGGER receipt_archived AFTER DELETE ON receipt REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION receipt_archive()`,
+    `CREATE FUNCTION archived_day_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'an archived day stays as it is'; END $$`,
+    `CREATE TRIGGER archived_day_closed BEFORE UPDATE ON archived_day
+      FOR EACH ROW WHEN (OLD.entry_id IS NOT NULL) EXECUTE FUNCTION archived_day_refuse()`,
+    `CREATE TRIGGER archived_day_no_delete BEFORE DELETE OR TRUNCATE ON archived_day
+      FOR EACH STATEMENT EXECUTE FUNCTION archived_day_refuse()`,
+  ];
+}

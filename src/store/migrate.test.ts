@@ -107,8 +107,9 @@ describe.each([
     };
     const refused = database.migrate([...MIGRATIONS, edited, third]);
     await expect(refused).rejects.toBeInstanceOf(StartupError);
+    await expect(refused).rejects.toThrow(`Step ${second.number} ('extra')`);
     await expect(refused).rejects.toThrow(
-      /^Step 2 \('extra'\) .* never released, or the step was edited since\. .* start with an empty database\.$/,
+      / never released, or the step was edited since\. .* start with an empty database\.$/,
     );
     await expect(database.run('SELECT * FROM third')).rejects.toThrow(/third/);
     await database.migrate([...MIGRATIONS, second]);

@@ -1,11 +1,11 @@
 import { APART } from './classes-apart.ts';
 import { FINISHED } from './classes-finished.ts';
 import { LEFT } from './classes-left.ts';
+import { PRICED } from './classes-priced.ts';
 import type { BillClass } from './classes.ts';
+import { isFollowed } from './rules.ts';
 
-const ALL: readonly BillClass[] = [...FINISHED, ...LEFT, ...APART];
+const ALL: readonly BillClass[] = [...FINISHED, ...PRICED, ...LEFT, ...APART];
 
-export const CLASSES: readonly BillClass[] = process.env['BILL_ALL']
-  ? ALL
-  : ALL.filter(({ waitsFor }) => waitsFor === undefined);
-export const WAITING: readonly BillClass[] = ALL.filter(({ waitsFor }) => waitsFor !== undefined);
+export const CLASSES: readonly BillClass[] = ALL.filter(isFollowed);
+export const WAITING: readonly BillClass[] = ALL.filter((one) => !isFollowed(one));

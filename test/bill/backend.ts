@@ -113,6 +113,7 @@ export class BillingBackend {
     if (failure?.how === 'busy') return exchange.json(503, { error: { message: 'busy' } });
     const line = new OpenLine(plan.id, this.#name);
     line.serviceTier = plan.answer.serviceTier ?? 'default';
+    line.searches = plan.answer.searches ?? 0;
     countInput(line, body, plan);
     const end = await route.work({ exchange, body, plan, cues, line, failure });
     this.invoice.push(line.closed(end));

@@ -1,6 +1,22 @@
 import { REASONING_NAMES } from './openai-wire.ts';
 import { argumentsText, BOTH, NEVER, OPENAI_DIALECTS, STREAMED, type BillClass } from './classes.ts';
+import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
 import { CHAT_DIALECTS, STREAM_STAGES, WHOLE_STAGES } from './plan.ts';
+
+/** A picture of one pixel, and a document that says nothing; the backend bills what the plan says. */
+const PICTURE = PIXEL_BASE64;
+const DOCUMENT = Buffer.from('%PDF-1.4\n%%EOF\n').toString('base64');
+
+/** Fields of other servers with which more could be had for the price of an ordinary request. */
+const DROPPED_FIELDS: readonly (readonly [string, unknown])[] = [
+  ['n_predict', 100_000],
+  ['max_new_tokens', 100_000],
+  ['options', { num_predict: 100_000 }],
+  ['min_tokens', 10_000],
+  ['best_of', 8],
+  ['models', ['dearer']],
+  ['plugins', [{ id: 'web' }]],
+];
 
 /** What a client reads to its end, and what no client can stop: the charge is the invoice. */
 export const FINISHED: readonly BillClass[] = [
@@ -182,6 +198,141 @@ export const FINISHED: readonly BillClass[] = [
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       answer: { hiddenTokens: random.integer(0, 5_000) },
+    }),
+  },
+  {
+    name: 'usage of zero',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R2'],
+    make: (random) => ({ model: random.pick(['plain', 'claude']), answer: { usage: 'zero' } }),
+  },
+  {
+    name: 'usage in the first event only',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: NEVER,
+    needs: ['R2'],
+    make: () => ({ model: 'plain', answer: { usage: 'early' } }),
+  },
+  {
+    name: 'usage in the first event only, Messages',
+    verdict: 'exact',
+    dialects: ['messages'],
+    forms: STREAMED,
+    stages: NEVER,
+    needs: ['R2'],
+    make: () => ({ model: 'claude', answer: { usage: 'early' } }),
+  },
+  {
+    name: 'usage that is absurd',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R2'],
+    make: (random) => ({ model: random.pick(['plain', 'claude']), answer: { usage: 'absurd' } }),
+  },
+  {
+    name: 'no usage',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R2'],
+    make: () => ({ model: 'plain', answer: { usage: 'none' } }),
+  },
+  {
+    name: 'no usage, Messages',
+    verdict: 'exact',
+    dialects: ['messages'],
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R2'],
+    make: () => ({ model: 'claude', answer: { usage: 'none' } }),
+  },
+  {
+    name: 'hidden reasoning, client leaves',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: STREAM_STAGES,
+    needs: ['R3'],
+    make: (random) => ({ model: 'thinker', answer: { hiddenTokens: random.integer(1_000, 12_000) } }),
+  },
+  {
+    name: 'on_disconnect: finish, client leaves',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: STREAM_STAGES,
+    needs: ['R3'],
+    make: (random) => ({ model: random.pick(['finisher', 'claude-finisher']) }),
+  },
+  {
+    name: 'with an Idempotency-Key, client leaves',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: STREAM_STAGES,
+    needs: ['R3'],
+    make: (random) => ({
+      model: random.pick(['plain', 'claude']),
+      ask: { idempotencyKey: `key-${random.integer(0, 1e9)}` },
+    }),
+  },
+  {
+    name: 'hostile text',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R4'],
+    make: (random) => ({
+      model: random.pick(['plain', 'claude']),
+      ask: { prompt: random.hostile(random.integer(2_000, 20_000)), maxTokens: 400 },
+    }),
+  },
+  {
+    name: 'small balance',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    make: (random) => ({ model: 'plain', ask: { prompt: random.prose(50) }, balance: '0.002' }),
+  },
+  {
+    name: 'pictures and files',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R5'],
+    make: (random) => ({
+      model: random.pick(['seer', 'claude-seer']),
+      ask: {
+        attachments: [
+          { kind: 'image', tokens: random.integer(85, 765), data: PICTURE },
+          ...(random.next() < 0.5
+            ? [{ kind: 'file' as const, tokens: random.integer(100, 40_000), data: DOCUMENT }]
+            : []),
+        ],
+      },
+    }),
+  },
+  {
+    name: 'fields that cost and have no price',
+    verdict: 'exact',
+    dialects: CHAT_DIALECTS,
+    forms: BOTH,
+    stages: NEVER,
+    needs: ['R6'],
+    make: (random) => ({
+      model: random.pick(['plain', 'claude']),
+      ask: { unknown: Object.fromEntries(random.shuffled(DROPPED_FIELDS).slice(0, 3)) },
     }),
   },
 ];

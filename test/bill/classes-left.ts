@@ -2,6 +2,9 @@ import { REASONING_NAMES } from './openai-wire.ts';
 import { argumentsText, OPENAI_DIALECTS, STREAMED, type BillClass } from './classes.ts';
 import { CHAT_DIALECTS, STREAM_STAGES } from './plan.ts';
 
+/** The stages at which the backend has sent its first event. */
+const AFTER_INPUT = STREAM_STAGES.filter((stage) => !['before headers', 'at headers'].includes(stage));
+
 /** Streams whose client leaves at every stage. */
 export const LEFT: readonly BillClass[] = [
   {
@@ -10,7 +13,7 @@ export const LEFT: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: (random) => ({ model: random.pick(['plain', 'uneven', 'claude']) }),
   },
   {
@@ -19,7 +22,7 @@ export const LEFT: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       ask: { prompt: random.prose(random.integer(2_000, 20_000)) },
@@ -31,7 +34,7 @@ export const LEFT: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       ask: { withTools: true },
@@ -44,7 +47,7 @@ export const LEFT: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: (random) => ({ model: random.pick(['plain', 'claude']), answer: { kind: 'refusal' } }),
   },
   {
@@ -53,7 +56,7 @@ export const LEFT: readonly BillClass[] = [
     dialects: OPENAI_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: () => ({ model: 'plain', answer: { kind: 'transcript' } }),
   },
   {
@@ -62,12 +65,61 @@ export const LEFT: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    waitsFor: 'R2',
+    needs: ['R2'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       answer: {
         reasoning: { name: random.pick(REASONING_NAMES), text: random.prose(random.integer(50, 300)) },
       },
     }),
+  },
+  {
+    name: 'input from a cache, with some of it written there',
+    verdict: 'left',
+    dialects: ['messages'],
+    forms: STREAMED,
+    stages: AFTER_INPUT,
+    needs: ['R2', 'R7'],
+    make: (random) => ({
+      model: 'claude',
+      ask: { prompt: random.prose(random.integer(1_000, 3_000)), cacheFor: random.pick(['5m', '1h']) },
+      answer: { cachedPercent: random.integer(0, 40), writtenPercent: random.integer(10, 60) },
+    }),
+  },
+  {
+    name: 'no usage',
+    verdict: 'left',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: STREAM_STAGES,
+    needs: ['R2'],
+    make: () => ({ model: 'plain', answer: { usage: 'none' } }),
+  },
+  {
+    name: 'no usage, Messages',
+    verdict: 'left',
+    dialects: ['messages'],
+    forms: STREAMED,
+    stages: STREAM_STAGES,
+    needs: ['R2'],
+    make: () => ({ model: 'claude', answer: { usage: 'none' } }),
+  },
+  {
+    name: 'usage in the first event only',
+    verdict: 'left',
+    dialects: CHAT_DIALECTS,
+    forms: STREAMED,
+    stages: AFTER_INPUT,
+    needs: ['R2'],
+    make: () => ({ model: 'plain', answer: { usage: 'early' } }),
+  },
+  {
+    name: 'usage in the first event only, Messages',
+    verdict: 'left',
+    dialects: ['messages'],
+    forms: STREAMED,
+    stages: AFTER_INPUT,
+    needs: ['R2'],
+    make: () => ({ model: 'claude', answer: { usage: 'early' } }),
   },
 ];

@@ -10,6 +10,7 @@ import {
   type Verdict,
 } from './plan.ts';
 import type { Random } from './random.ts';
+import type { Rule } from './rules.ts';
 
 /** A class of requests: what they have in common, and in which dialects and stages they are made. */
 export interface BillClass {
@@ -18,8 +19,7 @@ export interface BillClass {
   readonly dialects: readonly Dialect[];
   readonly forms: readonly ('whole' | 'streamed')[];
   readonly stages: readonly Stage[];
-  /** What it waits for: it is not run, and docs/bill.md says so. */
-  readonly waitsFor?: string;
+  readonly needs?: readonly Rule[];
   make(random: Random): Content;
 }
 

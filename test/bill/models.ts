@@ -1,7 +1,10 @@
 import type { ModelPrices } from './prices.ts';
+import { isFollowed, type Rule } from './rules.ts';
+
+const ATTACHMENTS = 'inputs: { image: { max_tokens: 1000 }, file: { max_tokens: 50000 } }';
 
 /** The models of the run, with the prices that both the catalog and the oracle are given. */
-export const MODELS: readonly ModelPrices[] = [
+const ALL: readonly (ModelPrices & { readonly needs?: readonly Rule[] })[] = [
   {
     model: 'plain',
     endpoint: 'svc_chat',
@@ -40,7 +43,101 @@ export const MODELS: readonly ModelPrices[] = [
     image: { '1024x1024': '0.02', '512x512': '0.018', '256x256': '0.016' },
     settings: 'sizes: [1024x1024, 512x512, 256x256]',
   },
+  {
+    model: 'thinker',
+    endpoint: 'svc_chat',
+    keys: { input: '1', output: '8' },
+    needs: ['R3'],
+    settings: 'reasoning: hidden, context: 200000, max_output: 16000',
+  },
+  {
+    model: 'finisher',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', output: '1.6' },
+    needs: ['R3'],
+    settings: 'on_disconnect: finish, context: 200000, max_output: 16000',
+  },
+  {
+    model: 'claude-finisher',
+    endpoint: 'svc_claude',
+    keys: { input: '3', output: '15' },
+    needs: ['R3'],
+    settings: 'on_disconnect: finish, context: 200000, max_output: 16000',
+  },
+  {
+    model: 'seer',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', output: '1.6' },
+    needs: ['R5'],
+    settings: `context: 200000, max_output: 16000, vision: true, ${ATTACHMENTS}`,
+  },
+  {
+    model: 'claude-seer',
+    endpoint: 'svc_claude',
+    keys: { input: '3', output: '15' },
+    needs: ['R5'],
+    settings: `context: 200000, max_output: 16000, vision: true, ${ATTACHMENTS}`,
+  },
+  {
+    model: 'reasoner',
+    endpoint: 'svc_chat',
+    keys: { input: '0.5', output: '2', reasoning: '3' },
+    needs: ['R7'],
+    settings: 'context: 200000, max_output: 16000',
+  },
+  {
+    model: 'tiered',
+    endpoint: 'svc_chat',
+    keys: { input: '1.25', cached_input: '0.125', output: '10' },
+    above: { tokens: 1_000, keys: { input: '2.5', cached_input: '0.25', output: '15' } },
+    needs: ['R7'],
+    settings: 'context: 200000, max_output: 16000',
+  },
+  {
+    model: 'by-request',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', output: '1.6' },
+    request: '0.005',
+    needs: ['R7'],
+    settings: 'context: 200000, max_output: 16000',
+  },
+  {
+    model: 'hasty',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', output: '1.6' },
+    serviceTiers: { priority: '2', flex: '0.5' },
+    needs: ['R7'],
+    settings: 'context: 200000, max_output: 16000',
+  },
+  {
+    model: 'claude-searcher',
+    endpoint: 'svc_claude',
+    keys: { input: '3', output: '15' },
+    webSearch: '0.01',
+    needs: ['R7'],
+    settings: 'context: 200000, max_output: 16000, tools: true',
+  },
+  {
+    model: 'sound',
+    endpoint: 'svc_chat',
+    keys: { input: '0.6', output: '2.4', audio_input: '10', audio_output: '20' },
+    needs: ['R7', 'R5'],
+    settings: 'context: 128000, max_output: 16000, inputs: { audio: { tokens_per_second: 10 } }',
+  },
+  {
+    model: 'fine-painter',
+    endpoint: 'svc_paint',
+    keys: {},
+    image: {
+      '1024x1024': { low: '0.009', medium: '0.034', high: '0.133' },
+      '1536x1024': { low: '0.013', medium: '0.05', high: '0.2' },
+    },
+    needs: ['R7'],
+    settings: 'sizes: [1024x1024, 1536x1024], image_format: default',
+  },
 ];
+
+export const MODELS: readonly ModelPrices[] = ALL.filter(isFollowed);
 
 const BY_NAME = new Map(MODELS.map((model) => [model.model, model]));
 

@@ -47,6 +47,8 @@ function choiceSteps(
   if (answer.kind === 'tool call') take({ tokens: tokensOf(TOOL_NAME), kind, text: '', role: 'tool name' });
   for (const { text, tokens, isHalf } of answerPieces(answer.text))
     take({ tokens, kind, text, role: 'answer', ...(isHalf && { stage: 'in mid text' as const }) });
+  const { audioTokens = 0 } = answer;
+  if (audioTokens > 0) take({ tokens: audioTokens, kind: 'audio_output', text: '', role: 'hidden' });
   return { steps, finish: left < 0 ? 'length' : 'stop' };
 }
 

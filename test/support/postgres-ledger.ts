@@ -95,14 +95,24 @@ async function corrupt({ pool }: PostgresBackend, statement: string): Promise<vo
       WHERE contype = 'c' AND conrelid IN ('account'::regclass, 'hold'::regclass, 'receipt'::regclass)`,
   );
   for (const { drop } of rows) await pool.query(drop);
-  for (const table of ['entry', 'receipt']) await pool.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
+  for (const table of ['entry', 'receipt', 'archived_day'])
+    await pool.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`);
   await pool.query('DROP INDEX IF EXISTS entry_request');
   await pool.query(statement);
 }
 
 /** As a replica would, so that the append-only triggers look away. One transaction; emptying files would take longer. */
 async function reset({ pool }: PostgresBackend): Promise<void> {
-  const tables = ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'];
+  const tables = [
+    'entry',
+    'hold',
+    'receipt',
+    'archived_day',
+    'usage_day',
+    'backend_day',
+    'answer',
+    'redeem_code',
+  ];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
     ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}
     DELETE FROM account WHERE id <> '${OVERRUN_ACCOUNT}'; UPDATE account SET balance = 0; COMMIT`);

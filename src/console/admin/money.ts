@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestById } from '../../activity/request-log.ts';
+import { requestById, wasArchived } from '../../activity/request-log.ts';
 import { emailsOf } from '../../activity/accounts.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
@@ -111,11 +111,25 @@ function signed(amountUsd: string): number {
 /** A request is refunded once, and never more than it was charged. */
 async function refundOf(parts: RouteParts, accountId: string, requestId: string, amount: number) {
   const request = await requestById(parts.store.db, requestId, accountId);
-  if (!request) throw new AuthRefusal('not_found', 'This account has no such request.');
+  if (!request) throw await noSuchRequest(parts, accountId, requestId);
   if (amount > request.charged) {
     throw new AuthRefusal('invalid_field', `This request was charged ${usd(request.charged)}.`, {
       param: 'amountUsd',
     });
   }
   return { requestId, once: `refund:${requestId}` };
+}
+
+async function noSuchRequest(
+  { store }: RouteParts,
+  accountId: string,
+  requestId: string,
+): Promise<AuthRefusal> {
+  if (!(await wasArchived(store.db, requestId, accountId)))
+    return new AuthRefusal('not_found', 'This account has no such request.');
+  return new AuthRefusal(
+    'invalid_field',
+    'The receipts of that day are no longer kept, so a refund cannot name this request. Refund without naming it.',
+    { param: 'requestId' },
+  );
 }

@@ -1,5 +1,6 @@
 import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
+import { LEDGER_ARCHIVE } from './archive-sql.ts';
 import { LEDGER_NUMBERS } from './numbers-sql.ts';
 import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries-sql.ts';
 import {
@@ -23,4 +24,5 @@ export const LEDGER_SQL: LedgerSql = [
   LEDGER_RESTORE,
   LEDGER_IDENTIFY,
   LEDGER_LOOK_UP,
+  LEDGER_ARCHIVE,
 ];

@@ -17,6 +17,7 @@ import {
   recentDays,
   type InvariantCheck,
 } from '../verify-checks.ts';
+import { extraChargeBreaches } from '../verify-extra.ts';
 
 /** What the ledger asks the database without changing anything. */
 export class LedgerQueries {
@@ -77,8 +78,28 @@ export class LedgerQueries {
     // A full check names no day.
     const values = full ? [offsetMs, fromId] : [offsetMs, fromId, fromMs, fromDay];
     const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
+    const extra = await extraChargeBreaches(
+      async <R>(sql: string) => (await this.#books.query(sql)).rows as R[],
+      fromId,
+    );
     const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
-    return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
+    return {
+      checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 },
+      breaches: [...breaches, ...extra],
+    };
+  }
+
+  /** Beside the requests, like the check; a parameter is written `?`. */
+  async read<Row extends object>(text: string, values: readonly (string | number)[]): Promise<Row[]> {
+    let place = 0;
+    const numbered = text.replaceAll('?', () => `$${++place}`);
+    return (await this.#books.query<Row>(numbered, [...values])).rows;
+  }
+
+  /** The store's clock. */
+  async now(): Promise<number> {
+    const [row] = await this.read<{ now_ms: number }>(`SELECT ${NOW_MS} AS now_ms`, []);
+    return (row?.now_ms ?? 0) + Math.round(this.#offsetMs());
   }
 
   async close(): Promise<void> {

@@ -10,9 +10,13 @@ import { GroupCommit } from './group-commit.ts';
 import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import {
   MAX_CLIENT,
+  type AccountDay,
   type AccountSnapshot,
   type Admission,
   type AdmissionRequest,
+  type ArchivableDay,
+  type ArchivableRequest,
+  type Archived,
   type Caller,
   type Ending,
   type Ledger,
@@ -24,6 +28,9 @@ import {
   type Settlement,
   type Verification,
 } from '../port.ts';
+import { archivableDays, archiveDay } from '../archive.ts';
+import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
+import { leave } from './archive.ts';
 import { Books, KnownBooks } from './books.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
@@ -108,6 +115,16 @@ export class SqliteLedger implements Ledger {
     return this.#commits.submit((books) => redeem(books, redemption), true);
   }
 
+  async archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {
+    const leaveTogether = (batch: ArchiveBatch): Promise<LeftBatch> =>
+      this.#commits.submit((books) => leave(books, batch), true);
+    return await archiveDay({ read: this.#read, leave: leaveTogether }, day, together);
+  }
+
+  archivable(request: ArchivableRequest): Promise<readonly ArchivableDay[]> {
+    return archivableDays({ read: this.#read }, this.#options.clock.now(), request);
+  }
+
   /** Reads all the books, on the side: requests are served meanwhile. */
   async verify({ full = false } = {}): Promise<Verification> {
     const { background } = this.#options.backend;
@@ -135,6 +152,14 @@ export class SqliteLedger implements Ledger {
       if (found < EXPIRE_TOGETHER) return closed;
     }
   }
+
+  readonly #read: ArchivingBooks['read'] = async (sql, values) => {
+    try {
+      return await this.#options.backend.background.query(sql, values);
+    } catch (error) {
+      throw storeUnavailable(error);
+    }
+  };
 
   #books(): Books {
     const books = new Books(this.#statements, this.#options.clock.now(), this.#known);
@@ -189,6 +214,8 @@ export interface SqliteLedgerOptions {
 const LEASE_MS = 120_000;
 const EXPIRE_TOGETHER = 100;
 const RENEW_TOGETHER = 500;
+/** Some milliseconds of the main thread. */
+const ARCHIVE_TOGETHER = 250;
 
 function ranUnlessBusy(begin: () => void): boolean {
   try {
@@ -258,6 +285,7 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     output_tokens: 0,
     reasoning_tokens: 0,
     images: 0,
+    extra: null,
     price_text: priceToText(price),
     endpoint,
     model,

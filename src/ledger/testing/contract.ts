@@ -1,11 +1,13 @@
 import { describe } from 'bun:test';
 import { admissionCases } from './contract-admission.ts';
 import { answerCases } from './contract-answers.ts';
+import { archiveCases } from './contract-archive.ts';
 import { bookCases } from './contract-books.ts';
 import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
+import { priceCases } from './contract-prices.ts';
 import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
 
@@ -16,10 +18,12 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     admissionCases(check);
     limitCases(check);
     settlementCases(check);
+    priceCases(check);
     expiryCases(check);
     bookCases(check);
     rowCases(check);
     codeCases(check);
     answerCases(check);
+    archiveCases(check);
   });
 }

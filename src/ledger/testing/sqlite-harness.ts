@@ -16,6 +16,9 @@ export interface SqliteHarness extends LedgerHarness {
 
 const LEASE_MS = 120_000;
 const APPEND_ONLY = ['entry', 'receipt'];
+const EMPTIED = [
+  'entry', 'hold', 'receipt', 'archived_day', 'usage_day', 'backend_day', 'answer', 'redeem_code',
+]; // prettier-ignore
 /** The middle of a month: an hour forward is the same month, 32 days forward the next. */
 const START_MS = Date.UTC(2030, 4, 15, 12);
 
@@ -60,14 +63,19 @@ export function sqliteBackend(store: Store): SqliteBackend {
   return store.backend;
 }
 
+/** The triggers that keep the books as they were written. */
+function guards(): string[] {
+  const appendOnly = APPEND_ONLY.flatMap((table) => [`${table}_no_update`, `${table}_no_delete`]);
+  return [...appendOnly, 'receipt_archived', 'archived_day_closed', 'archived_day_no_delete'];
+}
+
 function corrupt(backend: SqliteBackend, statement: string): void {
   const database = backend.open();
   // A checkpoint on the side may hold the lock for a moment.
   database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('PRAGMA ignore_check_constraints = ON');
-  for (const verb of ['update', 'delete'])
-    for (const table of APPEND_ONLY) database.run(`DROP TRIGGER IF EXISTS ${table}_no_${verb}`);
+  for (const trigger of guards()) database.run(`DROP TRIGGER IF EXISTS ${trigger}`);
   database.run('DROP INDEX IF EXISTS entry_request');
   database.run(statement);
   database.close();
@@ -79,14 +87,13 @@ function reset(backend: SqliteBackend): void {
   database.run('PRAGMA busy_timeout = 2000');
   database.run('PRAGMA foreign_keys = OFF');
   database.run('BEGIN IMMEDIATE');
-  for (const verb of ['update', 'delete'])
-    for (const table of APPEND_ONLY) database.run(`DROP TRIGGER ${table}_no_${verb}`);
-  for (const table of ['entry', 'hold', 'receipt', 'usage_day', 'backend_day', 'answer', 'redeem_code'])
-    database.run(`DELETE FROM ${table}`);
+  for (const trigger of guards()) database.run(`DROP TRIGGER ${trigger}`);
+  for (const table of EMPTIED) database.run(`DELETE FROM ${table}`);
   database.run(`DELETE FROM account WHERE role <> 'system'`);
   database.run('UPDATE account SET balance = 0');
   for (const trigger of APPEND_ONLY.flatMap((table) => sqliteDialect.appendOnly(table)))
     database.run(trigger);
+  for (const trigger of sqliteDialect.archivedByDay) database.run(trigger);
   database.run('COMMIT');
   database.close();
 }

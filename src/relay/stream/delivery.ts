@@ -26,6 +26,11 @@ export interface DeliveryOptions {
   readonly outputCap: number;
   /** Each token comes with up to twenty others and the bytes of each. */
   readonly hasLogprobs?: boolean | undefined;
+  /**
+   * Asked once, when the client has left: whether the backend is stopped, or comes to its end within its deadlines.
+   * Absent: it is stopped.
+   */
+  onClientLeft?(): 'stop' | 'finish';
   /** Called exactly once. The final events wait for it: a stream that has ended has been settled. */
   onEnd(end: StreamEnd): Promise<unknown>;
 }
@@ -43,6 +48,9 @@ const STALLED_READER_MS = 60_000;
 /** How often a stream checks its deadlines: with thousands of streams, checking costs more than forwarding. */
 const CHECK_INTERVAL_MS = 1_000;
 const CHECKS_PER_DEADLINE = 4;
+/** After a client has left: what the backend has sent by now arrives without such a pause, and within this time. */
+const ARRIVED_PAUSE_MS = 1;
+const ARRIVED_WITHIN_MS = 100;
 
 /**
  * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
@@ -59,6 +67,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   /** For the client; written before anything else. */
   #text = '';
   #ended = false;
+  #clientLeft = false;
   #reading = false;
   /** The tick notes the time: reading the clock per chunk is too expensive. */
   #hasRead = false;
@@ -107,15 +116,31 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   delivered(): Usage {
-    return this.#meter.measure().usage;
+    return this.#meter.delivered();
   }
 
-  /** The client is gone: the backend is cancelled, and what it sent so far is charged. */
+  /** The client is gone. Nothing is written any more, but what comes from the backend is still metered, and charged. */
   leave(): void {
-    if (this.#ended) return;
-    for (const { event } of this.#events.takeArrived())
-      if (event.kind === 'chunk') this.#meter.observe(event.chunk);
-    void this.#end('client_left', undefined);
+    if (this.#ended || this.#clientLeft) return;
+    this.#clientLeft = true;
+    this.#readNext();
+    if (this.#options.onClientLeft?.() !== 'finish') this.#stopAfterArrived();
+  }
+
+  /** Stops the backend once everything was read that it had sent when the client left. */
+  #stopAfterArrived(): void {
+    const timeout = setTimeout(() => stop(), ARRIVED_WITHIN_MS);
+    const stop = (): void => {
+      clearTimeout(timeout);
+      void this.#end('client_left', undefined);
+    };
+    const waitForPause = (): void => {
+      const bytesBefore = this.#events.bytesRead;
+      // A timer may be late and fire before the socket was looked at; the second turn comes after that.
+      const check = (): void => (this.#events.bytesRead === bytesBefore ? stop() : waitForPause());
+      if (!this.#ended) setTimeout(() => setImmediate(check), ARRIVED_PAUSE_MS);
+    };
+    waitForPause();
   }
 
   tick(nowMs: number): void {
@@ -126,13 +151,13 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#noteTimes(nowMs);
     if (nowMs - this.#startedAt > totalMs)
       return this.cut(streamTimeout('The answer took too long and was cut.'));
-    if (!this.#client.isReady) {
+    if (!this.#clientLeft && !this.#client.isReady) {
       if (nowMs - this.#lastWriteAt > STALLED_READER_MS) this.leave();
       return;
     }
     if (nowMs - this.#lastReadAt > idleMs)
       return this.cut(streamTimeout('The backend fell silent and was cut off.'));
-    if (nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
+    if (!this.#clientLeft && nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
   }
 
   cut(fault: Fault): void {
@@ -160,6 +185,7 @@ export class Delivery implements ActiveRequest, StreamListener {
       switch (event.kind) {
         case 'chunk':
           this.#meter.observe(event.chunk);
+          if (this.#clientLeft) break;
           this.#text += this.#route.encoder.chunk(data, event.chunk);
           this.#templates.learn(data, event.chunk);
           break;
@@ -196,7 +222,7 @@ export class Delivery implements ActiveRequest, StreamListener {
 
   /** Only when the client has taken everything: the backend is read at the client's pace. */
   #readNext(): void {
-    if (this.#ended || this.#reading || !this.#client.isReady) return;
+    if (this.#ended || this.#reading || !(this.#clientLeft || this.#client.isReady)) return;
     this.#reading = true;
     this.#events.next(this);
   }
@@ -208,13 +234,15 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#hasWritten = false;
   }
 
-  async #end(outcome: Outcome, fault: Fault | undefined): Promise<void> {
+  async #end(how: Outcome, why: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
-    if (outcome === 'completed') this.#events.release();
+    if (how === 'completed') this.#events.release();
     else this.#events.cancel();
     this.#writeText();
-    const measured = this.#meter.measure();
+    // How a backend ended for which nobody waited changes only what was metered.
+    const [outcome, fault] = this.#clientLeft ? (['client_left', undefined] as const) : [how, why];
+    const measured = await this.#meter.measure();
     await this.#options.onEnd({ outcome, measured, fault });
     this.#client.end(this.#finalEvents(outcome, measured, fault));
   }
@@ -240,6 +268,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   #write(data: Uint8Array | string): void {
+    if (this.#clientLeft) return;
     this.#hasWritten = true;
     this.#client.write(data);
   }

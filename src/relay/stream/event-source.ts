@@ -11,8 +11,6 @@ export interface EventSource {
   release(): void;
   /** Aborts the backend and frees the connection. */
   cancel(): void;
-  /** What has arrived but was not delivered yet: it will not be read, but it is charged. */
-  takeArrived(): readonly DataEvent[];
   readonly bytesRead: number;
 }
 

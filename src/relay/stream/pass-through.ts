@@ -61,12 +61,6 @@ class PassThroughStream implements EventSource {
     cancelReader(this.#reader);
   }
 
-  takeArrived(): readonly DataEvent[] {
-    const first = this.#first ?? [];
-    this.#first = undefined;
-    return first;
-  }
-
   async #read(): Promise<DataEvent[] | undefined> {
     if (this.#ended) return undefined;
     const { done, value } = await this.#reader.read();

@@ -39,10 +39,6 @@ export class TypedStream implements EventSource {
     cancelReader(this.#reader);
   }
 
-  takeArrived(): readonly DataEvent[] {
-    return this.#first.takeArrived();
-  }
-
   #readNext(): void {
     this.#next().then(this.#deliver, this.#onFailure);
   }

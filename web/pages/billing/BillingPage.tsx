@@ -49,7 +49,7 @@ export default function BillingPage() {
 }
 
 function Entries() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [kind, setKind] = useState<'all' | 'money'>('all');
   const [open, setOpen] = useState<string>();
   const pages = usePages('GET /api/console/entries', { query: { kind } });
@@ -81,7 +81,7 @@ function Entries() {
       {rows.length > 0 ? (
         <Table
           label={t('billing.entries')}
-          columns={entryColumns(t, setOpen)}
+          columns={entryColumns({ t, i18n }, setOpen)}
           rows={rows}
           rowKey={(row) => row.id}
         />

@@ -3,6 +3,7 @@ import type { Entry } from '../../../src/console/contract.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Money } from '../../ui/Money.tsx';
 import type { Column } from '../../ui/Table.tsx';
+import { formatUtcDay } from '../../lib/time.ts';
 import { Time } from '../../ui/Time.tsx';
 
 const TONES: Record<Entry['kind'], Tone> = {
@@ -14,7 +15,10 @@ const TONES: Record<Entry['kind'], Tone> = {
 };
 
 /** Lines of the ledger; a charge leads to the receipt it comes from. */
-export function entryColumns(t: TFunction, onReceipt: (requestId: string) => void): Column<Entry>[] {
+export function entryColumns(
+  { t, i18n: { language } }: { t: TFunction; i18n: { language: string } },
+  onReceipt: (requestId: string) => void,
+): Column<Entry>[] {
   return [
     { id: 'time', header: t('billing.time'), cell: (row) => <Time at={row.at} /> },
     {
@@ -37,7 +41,7 @@ export function entryColumns(t: TFunction, onReceipt: (requestId: string) => voi
             {requestId}
           </button>
         ) : (
-          <span className="break-words">{row.cause}</span>
+          <span className="break-words">{causeText(row, t, language)}</span>
         );
       },
     },
@@ -56,4 +60,8 @@ export function entryColumns(t: TFunction, onReceipt: (requestId: string) => voi
       ),
     },
   ];
+}
+
+function causeText({ archivedDay, cause }: Entry, t: TFunction, language: string): string {
+  return archivedDay ? t('billing.archived', { day: formatUtcDay(archivedDay, language, 'long') }) : cause;
 }

@@ -87,7 +87,7 @@ function Breaches({ breaches }: { breaches: AdminVerification['breaches'] }) {
 }
 
 function Entries() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const [state, change] = useSearchState();
   const kind = oneOf(state['kind'], ['all', 'money']);
@@ -126,7 +126,7 @@ function Entries() {
       {rows.length > 0 ? (
         <Table
           label={t('ledger.entries')}
-          columns={ledgerColumns(t, (id) => navigate(`/admin/requests?id=${id}`))}
+          columns={ledgerColumns({ t, i18n }, (id) => navigate(`/admin/requests?id=${id}`))}
           rows={rows}
           rowKey={(row) => row.id}
         />
@@ -153,8 +153,12 @@ function breachColumns(t: TFunction): Column<AdminVerification['breaches'][numbe
   ];
 }
 
-function ledgerColumns(t: TFunction, onReceipt: (requestId: string) => void): Column<AdminEntry>[] {
-  const [time, ...rest] = entryColumns(t, onReceipt);
+function ledgerColumns(
+  texts: Parameters<typeof entryColumns>[0],
+  onReceipt: (requestId: string) => void,
+): Column<AdminEntry>[] {
+  const { t } = texts;
+  const [time, ...rest] = entryColumns(texts, onReceipt);
   const account: Column<AdminEntry> = {
     id: 'account',
     header: t('ledger.account'),
