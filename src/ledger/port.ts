@@ -163,6 +163,9 @@ export interface AttemptCost {
   readonly basis: 'reported' | 'priced' | 'possible';
 }
 
+/** The reason of a skipped attempt that names an earlier request with the same Idempotency-Key. */
+export const RETRY_OF = 'retry_of:';
+
 export interface Settled {
   readonly state: HoldState;
   readonly charged: NanoUsd;

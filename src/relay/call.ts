@@ -26,6 +26,8 @@ export interface Call<Request> {
   readonly request: Request;
   /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
+  /** An earlier request with the same Idempotency-Key, whose stream broke. */
+  readonly retryOf?: string | undefined;
   /** The fields of the request that need a decision, if it has any. */
   readonly knobs?: Knobs | undefined;
   /**

@@ -206,6 +206,7 @@ function respondStream(
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
+    hasLogprobs: call.request['logprobs'] === true,
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);

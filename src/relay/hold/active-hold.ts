@@ -1,3 +1,4 @@
+import { RETRY_OF } from '../../ledger/port.ts';
 import type { Attempt, Ledger, Outcome, Progress, Settled } from '../../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
@@ -32,6 +33,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly #endpoint: string;
   readonly #client: AbortSignal;
   readonly #onClosed: Call<unknown>['onClosed'];
+  readonly #retryOf: string | undefined;
   readonly #streamed: boolean;
   readonly #startedAt: number;
   #attempt: AbortController | undefined;
@@ -46,6 +48,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#endpoint = call.selector.code;
     this.#client = call.signal;
     this.#onClosed = call.onClosed;
+    this.#retryOf = call.retryOf;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.activeRequests.add(this);
@@ -105,7 +108,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const ending = {
       outcome,
       upstream,
-      attempts,
+      attempts: this.#withEarlier(attempts, upstream),
       firstByteMs,
       finishReason,
       errorCode: fault?.code,
@@ -143,10 +146,11 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
+    const upstream = attempts.findLast(({ result }) => result !== 'skipped')?.upstream;
     const ending = {
       outcome,
-      attempts,
-      upstream: attempts.findLast(({ result }) => result !== 'skipped')?.upstream,
+      attempts: this.#withEarlier(attempts, upstream),
+      upstream,
       errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
       durationMs: this.#age(),
     };
@@ -190,6 +194,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
       this.#parts.settlements.retryLater(close, thrown);
       return undefined;
     }
+  }
+
+  #withEarlier(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
+    if (this.#retryOf === undefined) return attempts;
+    return [
+      { upstream, result: 'skipped', reason: `${RETRY_OF}${this.#retryOf}`, durationMs: 0 },
+      ...attempts,
+    ];
   }
 
   #age(): number {
