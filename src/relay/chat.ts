@@ -1,4 +1,5 @@
-import { priceFor, resolve } from '../catalog/catalog.ts';
+import { resolve } from '../catalog/catalog.ts';
+import { priceFor } from '../catalog/catalog.ts';
 import type { Ceiling } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
@@ -6,6 +7,7 @@ import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
+import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
 import { ChatInput } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
@@ -51,6 +53,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     input: bound,
     output: outputCap(call, route.model.maxOutput),
     choices: request.n ?? 1,
+    extra: isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
   let input: ChatInput | undefined;
   const inputOnce = (): ChatInput =>
@@ -63,6 +66,19 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
       bound,
     }));
   return { route, input: inputOnce, ceiling, price: priceFor(route.model) };
+}
+
+/** Text alone, as most chats are: it asks for nothing that has a price of its own. */
+function isPlain({ request, nativeRequest }: ChatCall): boolean {
+  return (
+    nativeRequest === undefined &&
+    request.tools === undefined &&
+    request['service_tier'] === undefined &&
+    request['modalities'] === undefined &&
+    request['web_search_options'] === undefined &&
+    request['cache_control'] === undefined &&
+    request.messages.every(({ content }) => !Array.isArray(content))
+  );
 }
 
 /**

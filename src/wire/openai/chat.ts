@@ -97,6 +97,8 @@ export interface ChatCompletion {
   model: string;
   choices: readonly ChatChoice[];
   usage?: ChatUsage | undefined;
+  /** The one that answered. */
+  service_tier?: unknown;
 }
 
 export interface ChatChoice {
@@ -130,6 +132,7 @@ export interface ChatChunk {
   model: string;
   choices: readonly { index: number; delta: ChatDelta; finish_reason: FinishReason | null }[];
   usage?: ChatUsage | null | undefined;
+  service_tier?: unknown;
 }
 
 export interface ChatDelta {
@@ -149,6 +152,18 @@ export interface ChatUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  prompt_tokens_details?: { cached_tokens?: number } | undefined;
-  completion_tokens_details?: { reasoning_tokens?: number } | undefined;
+  prompt_tokens_details?:
+    | {
+        cached_tokens?: number;
+        cache_write_tokens?: number;
+        cache_write_1h_tokens?: number;
+        audio_tokens?: number;
+        image_tokens?: number;
+      }
+    | undefined;
+  completion_tokens_details?:
+    | { reasoning_tokens?: number; audio_tokens?: number; image_tokens?: number }
+    | undefined;
+  server_tool_use?: { web_search_requests?: number } | undefined;
+  service_tier?: string | undefined;
 }
