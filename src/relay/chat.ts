@@ -5,6 +5,7 @@ import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
+import { isAbsent } from '../wire/without-absent.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { pricedOptions } from './priced-options.ts';
@@ -17,7 +18,8 @@ import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './s
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
-import { relay, type AnsweredCall, type Operation } from './relay.ts';
+import { knobsFor } from './knobs.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
   return relay(CHAT, call, parts);
@@ -33,8 +35,7 @@ type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
 const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
-  callUpstream: ({ call, outputCap }, upstream, attempt) =>
-    callUpstream(call, withCap(call.request, outputCap), upstream, attempt),
+  callUpstream,
   deliver(answered) {
     const { answer } = answered.served;
     return answer.kind === 'stream' ? respondStream(answered, answer) : respondWhole(answered, answer);
@@ -108,19 +109,21 @@ function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
  * form.
  */
 async function callUpstream(
-  call: ChatCall,
-  request: ChatRequest,
+  { call, quote, outputCap, parts }: AdmittedCall<ChatCall, Quote>,
   upstream: Upstream,
   attempt: AttemptOptions,
 ): Promise<StartedAnswer> {
-  const { requestId, nativeRequest } = call;
+  const { requestId, nativeRequest, knobs } = call;
+  const target = { quote, upstream: upstream.name, parts };
   if (!nativeRequest || !upstream.messages) {
+    const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
     return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
   }
-  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
+  const { version, beta, body: asked } = nativeRequest;
+  const body = knobs ? knobsFor(asked, knobs, target) : asked;
   return await readNativeAnswer(
-    await upstream.messages({ ...attempt, ...nativeRequest, maxTokens, requestId }),
+    await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
   );
 }
 
@@ -237,7 +240,8 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
     case 'refusal':
       return { characters: 0, tokens: 0 };
     case 'image_url': {
-      const { url } = part.image_url;
+      const { url, detail } = part.image_url;
+      requireBoundedDetail(detail);
       return { characters: url.startsWith('data:') ? url.length : 0, tokens: IMAGE_TOKENS };
     }
     case 'input_audio':
@@ -246,6 +250,16 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
       return encodedSize(part.file.file_data, BASE64_PER_FILE_TOKEN);
   }
 }
+
+/** Any other detail may cost more than the bound of a picture, which is that of `high`. */
+function requireBoundedDetail(detail: string | null | undefined): void {
+  if (isAbsent(detail) || BOUNDED_DETAILS.has(detail)) return;
+  throw new Fault('invalid_field', 'The detail of a picture must be auto, low or high.', {
+    param: 'messages',
+  });
+}
+
+const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
 
 function encodedSize(data: unknown, charactersPerToken: number): AttachmentSizes {
   const characters = typeof data === 'string' ? data.length : 0;

@@ -6,6 +6,7 @@ import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
+import { knobsFor } from './knobs.ts';
 import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
@@ -24,12 +25,14 @@ export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise
 const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, EmbeddingReply> = {
   quote: quoteEmbeddings,
   isStreamed: () => false,
-  async callUpstream({ call }, upstream, attempt) {
+  async callUpstream({ call, quote, parts }, upstream, attempt) {
     if (!upstream.embed)
       throw new UpstreamFailure('rejected', 'no embeddings', {
         publicMessage: 'This backend has no embeddings.',
       });
-    return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
+    const { knobs, request: asked } = call;
+    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+    return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
   },
   async deliver({ call, quote, summary, hold, served, parts }) {
     const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
