@@ -249,8 +249,27 @@ function imageSnapshot(
  * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
-export function hasPriceFor(model: Model, dimension: string): boolean {
-  return model.price.kind === 'tokens' && TOKEN_DIMENSIONS.has(dimension);
+export function hasPriceFor({ price }: Model, dimension: string): boolean {
+  const [group, name = ''] = dimension.split('.', 2);
+  if (price.kind === 'images')
+    return (
+      group === 'image' && [...(price.qualities?.values() ?? [])].some((one) => Object.hasOwn(one, name))
+    );
+  const { serviceTiers = {}, webSearch, audioOutput, imageInput, imageOutput } = price.extra ?? {};
+  switch (group) {
+    case 'service_tiers':
+      return Object.hasOwn(serviceTiers, name);
+    case 'tool_calls':
+      return name === 'web_search' && webSearch !== undefined;
+    case 'audio_output':
+      return audioOutput !== undefined;
+    case 'image_input':
+      return imageInput !== undefined;
+    case 'image_output':
+      return imageOutput !== undefined;
+    default:
+      return TOKEN_DIMENSIONS.has(dimension);
+  }
 }
 
 const TOKEN_DIMENSIONS: ReadonlySet<string> = new Set(['input', 'cached_input', 'output']);
