@@ -251,9 +251,10 @@ export interface Verification {
  * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold.
+ * I8 the day's sums of cost and charge are those of the receipts, and by model the same as by backend.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8';
   readonly subject: string;
   readonly detail: string;
 }
