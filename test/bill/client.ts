@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Cues } from './cues.ts';
 import { endpointOf } from './models.ts';
-import { HALFWAY, type Plan } from './plan.ts';
+import { HALFWAY, LAST, type Plan } from './plan.ts';
 import { requestOf } from './requests.ts';
 
 export interface ClientEnd {
@@ -53,9 +53,9 @@ function hasSeen(plan: Plan, text: string): boolean {
     case 'in mid text':
       return text.includes(HALFWAY);
     case 'after finish':
-      return isOpenAi ? FINISH.test(text) : text.includes(HALFWAY);
+      return isOpenAi ? FINISH.test(text) : text.includes(LAST);
     case 'after usage':
-      if (!isOpenAi) return text.includes(HALFWAY);
+      if (!isOpenAi) return text.includes(LAST);
       return plan.answer.usage === 'none' ? FINISH.test(text) : text.includes('"prompt_tokens"');
     case 'before headers':
     case 'at headers':

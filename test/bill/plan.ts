@@ -92,6 +92,8 @@ export interface Failure {
 
 /** Stands once in the middle of an answer, in one chunk. */
 export const HALFWAY = 'halfwaypoint';
+/** Stands at its end, in one chunk. */
+export const LAST = 'lastwordofall';
 
 /** The first word of a prompt, by which the backend knows its part. */
 export function nameOf(plan: Pick<Plan, 'id'>): string {
