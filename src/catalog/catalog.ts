@@ -121,6 +121,10 @@ export interface UpstreamConfig {
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: boolean | undefined;
+  /** Further request fields that it gets as the client wrote them. */
+  readonly passFields?: ReadonlySet<string> | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }
@@ -240,6 +244,16 @@ function imageSnapshot(
   }
   return { kind: 'images', image: nanoUsd(qualities[quality] ?? image), ...(extra && { extra }) };
 }
+
+/**
+ * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
+ * `service_tiers.flex` or `tool_calls.web_search`.
+ */
+export function hasPriceFor(model: Model, dimension: string): boolean {
+  return model.price.kind === 'tokens' && TOKEN_DIMENSIONS.has(dimension);
+}
+
+const TOKEN_DIMENSIONS: ReadonlySet<string> = new Set(['input', 'cached_input', 'output']);
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {

@@ -105,6 +105,13 @@ const upstream = strict({
       .default(600_000)
       .describe('The whole call.'),
   }).prefault({}),
+  pass_fields: z
+    .array(z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a request field'))
+    .max(64)
+    .default([])
+    .describe(
+      'Further fields of a request that this backend gets as the client wrote them, although nothing here knows their price; for servers of your own.',
+    ),
   options: z
     .record(z.string(), z.union([z.string().max(4096), z.number(), z.boolean()]).transform(String))
     .default({})
