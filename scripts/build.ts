@@ -22,7 +22,9 @@ const embedded: BunPlugin = {
 
 const result = await Bun.build({
   // Workers are entry points of their own; their common root with the program is `src`.
-  entrypoints: ['src/main/main.ts', 'src/house/paint-worker.ts'].map((path) => join(ROOT, path)),
+  entrypoints: ['src/main/main.ts', 'src/house/paint-worker.ts', 'src/tokenizer/count-worker.ts'].map(
+    (path) => join(ROOT, path),
+  ),
   root: join(ROOT, 'src'),
   target: 'bun',
   minify: { syntax: true, whitespace: true },

@@ -1,6 +1,7 @@
 /**
  * `npm run mutants`: changes the code in small ways, one at a time, and sees whether the tests notice. What no test
- * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`).
+ * notices is listed with its place and, where it is known, the reason (`mutants/accepted.json`); a reason that belongs to no
+ * mutant any more is listed too.
  *
  *   npm run mutants -- --count=40 --seed=7 --only=relay --jobs=1
  *
@@ -15,17 +16,12 @@ import { parseSync } from 'oxc-parser';
 import accepted from './mutants/accepted.json';
 import { AREAS, type Area } from './mutants/areas.ts';
 import { mutantsOf, type Mutant } from './mutants/operators.ts';
-import { filesOf, mutated, Workshop, type Stage, type Verdict } from './mutants/workshop.ts';
+import { describe, reportOf, type Tried } from './mutants/report.ts';
+import { filesOf, mutated, Workshop, type Stage } from './mutants/workshop.ts';
 
 const ROOT = resolve(import.meta.dir, '..');
 const TARGET_PERCENT = 85;
 const BUDGET_MS = 45 * 60_000;
-
-interface Tried {
-  readonly mutant: Mutant;
-  readonly area: Area;
-  readonly verdict: Verdict;
-}
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -44,17 +40,24 @@ const folder = mkdtempSync(join(tmpdir(), 'mutants-'));
 // A test's Postgres runs as another user where we are root, and must get to its folder.
 chmodSync(folder, 0o755);
 try {
-  process.exitCode = report(await tryAll(sample()));
+  const tried = await tryAll(sample());
+  const { lines, percent } = reportOf(tried, population(AREAS), accepted);
+  console.log(`\n${lines.join('\n')}\n(seed ${values.seed}, target ${TARGET_PERCENT} %)`);
+  process.exitCode = percent >= TARGET_PERCENT ? 0 : 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 /** Every mutant of every area is as likely as any other. */
 function sample(): { area: Area; mutant: Mutant }[] {
-  const all = areas.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
+  const all = population(areas);
   const random = randomSource(Number(values.seed));
   const drawn = all.map((one) => ({ one, key: random() })).sort((a, b) => a.key - b.key);
   return drawn.slice(0, Number(values.count)).map(({ one }) => one);
+}
+
+function population(of: readonly Area[]): { area: Area; mutant: Mutant }[] {
+  return of.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
 }
 
 function sourcesOf({ sources, except = [] }: Area): string[] {
@@ -80,7 +83,7 @@ async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]>
     { length: Number(values.jobs) },
     (_, index) => new Workshop(ROOT, join(folder, String(index)), values.seed),
   );
-  const stages = await timedStages(workshops[0], new Set(queue.map(({ area }) => area)));
+  const stages = await timedStages(workshops, new Set(queue.map(({ area }) => area)));
   await Promise.all(
     workshops.map(async (workshop) => {
       while (performance.now() - startedAt < BUDGET_MS) {
@@ -97,62 +100,17 @@ async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]>
   return tried;
 }
 
-async function timedStages(workshop: Workshop | undefined, needed: ReadonlySet<Area>) {
+/** As many at once as mutants later, so that the times are those of a machine that is as busy. */
+async function timedStages(workshops: readonly Workshop[], needed: Set<Area>): Promise<Map<Area, Stage[]>> {
   const stages = new Map<Area, Stage[]>();
-  for (const area of needed) stages.set(area, (await workshop?.baseline(area)) ?? []);
+  const left = [...needed];
+  await Promise.all(
+    workshops.map(async (workshop) => {
+      for (let area = left.shift(); area; area = left.shift())
+        stages.set(area, await workshop.baseline(area));
+    }),
+  );
   return stages;
-}
-
-function report(tried: readonly Tried[]): number {
-  const survivors = tried.filter(({ verdict }) => verdict === 'survived');
-  const reasoned = survivors.map((one) => ({ ...one, reason: reasonFor(one.mutant) }));
-  console.log('\nsurvivors');
-  for (const { mutant, reason } of reasoned)
-    console.log(`  ${describe(mutant)}${reason ? `\n    accepted: ${reason}` : ''}`);
-  reportAccepted(tried);
-  for (const area of areas) {
-    const own = tried.filter((one) => one.area === area);
-    const alive = own.filter(({ verdict }) => verdict === 'survived').length;
-    if (own.length > 0) console.log(`${area.name}: ${own.length - alive} of ${own.length} killed`);
-  }
-  const killed = tried.length - survivors.length;
-  const hung = tried.filter(({ verdict }) => verdict === 'timed out').length;
-  const unexplained = reasoned.filter(({ reason }) => reason === undefined).length;
-  const counted = killed + unexplained;
-  console.log(
-    `${percentOf(killed, tried.length)} % of ${tried.length} killed, ${hung} of them because they hang`,
-  );
-  console.log(
-    `${percentOf(killed, counted)} % of ${counted} without the ${survivors.length - unexplained} that are accepted (seed ${values.seed}, target ${TARGET_PERCENT} %)`,
-  );
-  return Number(percentOf(killed, counted)) >= TARGET_PERCENT ? 0 : 1;
-}
-
-/** A reason that belongs to no mutant any more, or to one that is killed, must not stay unnoticed. */
-function reportAccepted(tried: readonly Tried[]): void {
-  const all = AREAS.flatMap((area) => sourcesOf(area).flatMap((file) => mutantsIn(file, area)));
-  for (const one of accepted) {
-    const isIt = ({ mutant }: { mutant: Mutant }): boolean => isAccepted(one, mutant);
-    if (!all.some(isIt))
-      console.log(`stale, there is no such mutant: ${one.file} ${one.change}   in: ${one.source}`);
-    if (tried.some((found) => isIt(found) && found.verdict !== 'survived'))
-      console.log(`accepted, but killed: ${one.file} ${one.change}   in: ${one.source}`);
-  }
-}
-
-const percentOf = (part: number, whole: number): string =>
-  (whole === 0 ? 0 : (100 * part) / whole).toFixed(1);
-
-function isAccepted(one: (typeof accepted)[number], { file, source, change }: Mutant): boolean {
-  return one.file === file && one.source === source && one.change === change;
-}
-
-function reasonFor(mutant: Mutant): string | undefined {
-  return accepted.find((one) => isAccepted(one, mutant))?.reason;
-}
-
-function describe({ file, line, source, change }: Mutant): string {
-  return `${file}:${line} ${change}   in: ${source}`;
 }
 
 /** mulberry32: small, and the same everywhere. */

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
 import { json } from '../http/response.ts';
-import { countTokens } from '../std/tokens.ts';
-import { countTokensOf } from '../wire/anthropic/count.ts';
+import { Fault } from '../std/fault.ts';
+import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
+import { countableInput } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
+import { largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 export const countMessageTokens: ApiOperation = {
@@ -41,9 +43,23 @@ export const countMessageTokens: ApiOperation = {
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
-async function count(incoming: IncomingRequest, { callerAuth }: ApiParts): Promise<Response> {
-  await callerAuth.account(callerAuth.caller(incoming));
-  const { value } = await readJson(incoming.request);
-  const request = parseBody(countTokensRequestSchema, withoutNulls(value));
-  return json({ input_tokens: countTokensOf(request, countTokens) }, incoming.requestId);
+async function count(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(incoming);
+  const { accountId } = await callerAuth.account(caller);
+  const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+  const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
+  const counted = await callerAuth.parts.tokens.count({
+    encoding: USUAL_ENCODING,
+    texts,
+    account: accountId,
+    ...chargeLimits(size.characters),
+  });
+  if (!counted)
+    throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId);
 }
+
+const RETRY_AFTER_MS = 5_000;

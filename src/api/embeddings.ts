@@ -6,7 +6,7 @@ import { preferTokenError } from '../relay/admission.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { callOf, routeSelector } from './inference.ts';
+import { callOf, routeSelector, largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const embeddingAnswer = z.looseObject({
@@ -58,7 +58,7 @@ async function embed(incoming: IncomingRequest, parts: ApiParts): Promise<Respon
   const { callerAuth } = parts;
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
-    const body = await readJson(incoming.request);
+    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     const request = parseBody(embeddingRequestSchema, withoutNulls(body.value)) as EmbeddingRequest;
     return {
       ...callOf(incoming, caller, body),

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { parseBody, readBody } from '../http/json-body.ts';
+import { parseBody, readBody, type AdmitLargeBody } from '../http/json-body.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { imageRequestSchema, type ImageRequest, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { answerImages, IMAGE_ANSWER, v1ImageCall } from './images.ts';
-import { callOf } from './inference.ts';
+import { callOf, largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const MAX_IMAGES = 16;
@@ -42,14 +42,17 @@ async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Respons
   const { callerAuth } = parts;
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { request, size } = await readImageForm(incoming.request);
+    const { request, size } = await readImageForm(incoming.request, largeBodyOf(parts, incoming, caller));
     return v1ImageCall(callOf(incoming, caller, { size }), request, parts);
   });
   return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
 }
 
-async function readImageForm(request: Request): Promise<{ request: ImageRequest; size: BodySize }> {
-  const bytes = new Uint8Array(await readBody(request));
+async function readImageForm(
+  request: Request,
+  admitLarge: AdmitLargeBody,
+): Promise<{ request: ImageRequest; size: BodySize }> {
+  const bytes = await readBody(request, admitLarge);
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
   if (image.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });

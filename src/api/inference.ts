@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { readJson, type JsonBody } from '../http/json-body.ts';
+import { readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
@@ -34,13 +34,22 @@ async function serve<C extends CallBase>(
   const { callerAuth, idempotency } = parts;
   const caller = callerAuth.caller(incoming);
   const { call, body } = await preferTokenError({ caller, rate: steps.rate }, callerAuth.parts, async () => {
-    const body = await readJson(incoming.request);
+    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
   });
   return await idempotency.run(incoming, { caller, text: body.text }, (signal) =>
     // A call with a key continues when its client leaves.
     steps.answer(signal ? { ...call, signal } : call, parts, incoming),
   );
+}
+
+/** Looks up who sends a large body before it is received. */
+export function largeBodyOf(
+  { largeBodies }: ApiParts,
+  incoming: IncomingRequest,
+  caller: Caller,
+): AdmitLargeBody {
+  return (bytes) => largeBodies.admit(incoming, caller, bytes);
 }
 
 const CLIENT_CHARACTERS = 200;

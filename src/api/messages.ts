@@ -4,9 +4,9 @@ import { parseBody, withoutNulls } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, NativeRequest } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
-import { countTokens } from '../std/tokens.ts';
+import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
-import { countTokensOf } from '../wire/anthropic/count.ts';
+import { countableInput, type CountableInput } from '../wire/anthropic/count.ts';
 import { messagesRequestSchema } from '../wire/anthropic/request.ts';
 import { messagesEncoder } from '../wire/anthropic/stream.ts';
 import { withoutThread } from '../wire/anthropic/thread.ts';
@@ -155,10 +155,21 @@ function read(
     label: asked.model,
     request: messagesToChat(asked),
     cap: 'lowered',
-    encoder: (labels) => messagesEncoder(labels, countTokensOf(asked, countTokens)),
+    encoder: (labels) => messagesEncoder(labels, estimatedInput(countableInput(asked))),
     nativeRequest: nativeRequestOf(incoming.request.headers, own),
   };
 }
+
+/** A stream begins with it, before the backend has counted anything. Nothing is charged by it. */
+function estimatedInput({ texts, tokens }: CountableInput): number {
+  const characters = texts.reduce((sum, text) => sum + text.length, 0);
+  if (characters > MOST_ESTIMATED) return tokens + Math.ceil(characters / USUAL_CHARACTERS_PER_TOKEN);
+  return texts.reduce((sum, text) => sum + estimateTokens(text), tokens);
+}
+
+/** Looking at more text would delay other requests. */
+const MOST_ESTIMATED = 65_536;
+const USUAL_CHARACTERS_PER_TOKEN = 4;
 
 /** The request as received, with the two headers that select the version and the beta features of the dialect. */
 function nativeRequestOf(headers: Headers, body: Record<string, unknown>): NativeRequest {

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
+import type { LargeBodies } from '../http/large-bodies.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { FaultCode } from '../std/fault.ts';
 import type { Store } from '../store/store.ts';
@@ -37,6 +38,7 @@ export type ApiTag = 'Inference' | 'Catalog' | 'Account' | 'OpenAI-compatible' |
 /** The services that operations use. */
 export interface ApiParts {
   readonly callerAuth: CallerAuth;
+  readonly largeBodies: LargeBodies;
   readonly links: ImageLinks;
   readonly store: Store;
   readonly idempotency: Idempotency;

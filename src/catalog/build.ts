@@ -87,6 +87,7 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     upstreamModels: new Map(Object.entries(entry.upstream_models)),
     form: buildForm(entry),
     free: entry.free,
+    tokenizer: entry.tokenizer,
     vision: entry.vision,
     tools: entry.tools,
     reasoning: entry.reasoning !== false,

@@ -21,10 +21,10 @@ export const PARTNERS: readonly Partner[] = [
     baseUrl: 'https://api.openai.com/v1',
     variables: ['OPENAI_API_KEY'],
     models: [
-      'model: gpt-6.1-sol, display_name: GPT-6.1 Sol, input: 2.00, cached_input: 0.10, output: 10.00, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true',
-      'model: gpt-6.1-terra, display_name: GPT-6.1 Terra, input: 1.00, cached_input: 0.05, output: 5.00, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true',
-      'model: gpt-6-luna, display_name: GPT-6 Luna, input: 0.10, cached_input: 0.01, output: 0.50, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true',
-      'model: gpt-5-mini, display_name: GPT-5 mini, input: 0.25, cached_input: 0.025, output: 2.00, context: 400000, max_output: 128000, vision: true, tools: true, reasoning: true',
+      'model: gpt-6.1-sol, display_name: GPT-6.1 Sol, input: 2.00, cached_input: 0.10, output: 10.00, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true, tokenizer: o200k_base',
+      'model: gpt-6.1-terra, display_name: GPT-6.1 Terra, input: 1.00, cached_input: 0.05, output: 5.00, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true, tokenizer: o200k_base',
+      'model: gpt-6-luna, display_name: GPT-6 Luna, input: 0.10, cached_input: 0.01, output: 0.50, context: 272000, max_output: 128000, vision: true, tools: true, reasoning: true, tokenizer: o200k_base',
+      'model: gpt-5-mini, display_name: GPT-5 mini, input: 0.25, cached_input: 0.025, output: 2.00, context: 400000, max_output: 128000, vision: true, tools: true, reasoning: true, tokenizer: o200k_base',
     ],
   },
   {
@@ -62,7 +62,7 @@ export const PARTNERS: readonly Partner[] = [
     baseUrl: 'https://openrouter.ai/api/v1',
     variables: ['OPENROUTER_API_KEY'],
     models: [
-      'model: openai/gpt-5-mini, display_name: GPT-5 mini, input: 0.25, cached_input: 0.025, output: 2.00, context: 400000, max_output: 128000, vision: true, tools: true, reasoning: true',
+      'model: openai/gpt-5-mini, display_name: GPT-5 mini, input: 0.25, cached_input: 0.025, output: 2.00, context: 400000, max_output: 128000, vision: true, tools: true, reasoning: true, tokenizer: o200k_base',
       'model: anthropic/claude-haiku-4.5, display_name: Claude Haiku 4.5, input: 1.00, cached_input: 0.10, output: 5.00, context: 200000, max_output: 64000, vision: true, tools: true, reasoning: true',
       'model: google/gemini-2.5-flash, display_name: Gemini 2.5 Flash, input: 0.30, output: 2.50, context: 1048576, max_output: 65535, vision: true, tools: true, reasoning: true',
     ],

@@ -3,6 +3,7 @@ import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
+import type { TokenEncoding } from '../tokenizer/port.ts';
 
 /**
  * What is sold, at what price, and which backend serves it: immutable once loaded. A reload builds a new catalog and
@@ -56,6 +57,8 @@ export interface Model {
   /** Absent: by the upstream's options and the model's name at the upstream. */
   readonly form?: RequestForm | undefined;
   readonly free: boolean;
+  /** Its own tokenizer; absent: it has another one, or nobody knows. */
+  readonly tokenizer?: TokenEncoding | undefined;
   /** What it supports, for /models and the console. */
   readonly vision: boolean;
   readonly tools: boolean;

@@ -95,6 +95,7 @@ function modelFacts(model: Model): Facts {
     'longest answer': `${model.maxOutput} tokens`,
     sizes: listText(model.sizes),
     abilities: listText(abilities),
+    tokenizer: model.tokenizer ?? 'not known',
     'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
     'output cap': model.form?.capField ?? 'as the upstream needs it',
     'image format': model.form?.imageFormat ?? 'as the upstream needs it',

@@ -24,7 +24,7 @@ export const UPSTREAM_KINDS = {
     about: 'any server that speaks the OpenAI API',
     needs: [['base_url']],
     remote: true,
-    options: ['cap_field', 'stream_usage', 'image_format'],
+    options: ['cap_field', 'stream_usage', 'image_format', 'image_path'],
     choices: REQUEST_FORM,
   },
   anthropic: {

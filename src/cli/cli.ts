@@ -5,6 +5,7 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
 import { ledgerCommands } from './ledger.ts';
+import { marginCommands } from './margin.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorCommand } from './doctor.ts';
@@ -13,6 +14,7 @@ import { version } from '../../package.json' with { type: 'json' };
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...ledgerCommands,
+  ...marginCommands,
   archiveCommand,
   ...catalogCommands,
   doctorCommand,

@@ -60,20 +60,26 @@ export class CallerAuth {
   /** The client behind trusted proxies: the last forwarded address that is not a trusted proxy. */
   clientAddress(peer: string, request: Request): string {
     if (!this.#isTrusted(peer)) return peer;
-    const forwarded =
-      request.headers
-        .get('x-forwarded-for')
-        ?.split(',')
-        .map((one) => one.trim()) ?? [];
+    const forwarded = listOf(request.headers.get('x-forwarded-for'));
     return forwarded.findLast((address) => !this.#isTrusted(address)) ?? peer;
   }
 
   /** Whether the client uses HTTPS: our own TLS, or as a trusted proxy reports it. */
   isSecure(peer: string, request: Request): boolean {
     if (request.url.startsWith('https:')) return true;
-    return (
-      this.#isTrusted(peer) && request.headers.get('x-forwarded-proto')?.split(',')[0]?.trim() === 'https'
-    );
+    if (!this.#isTrusted(peer)) return false;
+    // Each proxy appends what it saw. Only the last ones are trusted: the first may be the client's own words.
+    return this.#forwardedProto(request) === 'https';
+  }
+
+  /** The scheme at the first trusted proxy: as many from the end as there are trusted hops in `X-Forwarded-For`. */
+  #forwardedProto(request: Request): string | undefined {
+    const schemes = listOf(request.headers.get('x-forwarded-proto'));
+    const addresses = listOf(request.headers.get('x-forwarded-for'));
+    const trustedHops =
+      addresses.length - 1 - addresses.findLastIndex((address) => !this.#isTrusted(address));
+    const index = schemes.length - 1 - Math.min(trustedHops, schemes.length - 1);
+    return schemes[index]?.toLowerCase();
   }
 
   /**
@@ -100,6 +106,10 @@ export class CallerAuth {
       // Two different tokens, or a malformed one: no valid token was exposed.
     }
   }
+}
+
+function listOf(header: string | null): string[] {
+  return header?.split(',').map((one) => one.trim()) ?? [];
 }
 
 /**

@@ -12,6 +12,8 @@ export interface IncomingRequest {
   readonly origin: string;
   /** The client's own address, as reported by trusted proxies. */
   readonly address: string;
+  /** Called once when the request has its answer, or a stream has begun; a second callback replaces the first. */
+  onAnswered(callback: () => void): void;
   /** Path parameters, in order. */
   readonly parameters: readonly string[];
 }

@@ -9,7 +9,7 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   fetch: async (request) => {
     try {
-      return new Response(String((await readBody(request, 200)).byteLength));
+      return new Response(String((await readBody(request, () => Promise.resolve(), 200)).byteLength));
     } catch (thrown) {
       return faultResponse(thrown, 'req_1', silentLog);
     }

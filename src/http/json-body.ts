@@ -1,20 +1,15 @@
 import type { z } from 'zod';
 import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
-import {
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  endOfString,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from '../std/json-text.ts';
+import { JSON_LIMITS, JsonScan, type JsonExcess } from '../std/json-scan.ts';
 import type { BodySize } from '../relay/call.ts';
 
 /** Enough for the largest body on a slow connection. A slower client only holds a connection. */
 const BODY_TIMEOUT_MS = 120_000;
 export const MAX_BODY_BYTES = 20 * 1_048_576;
-const MAX_DEPTH = 64;
+/** What a body needs before it is received, if it is larger than {@link SMALL_BODY_BYTES}. */
+export type AdmitLargeBody = (bytes: number) => Promise<void>;
+export const SMALL_BODY_BYTES = 65_536;
 
 export interface JsonBody {
   readonly value: Record<string, unknown>;
@@ -22,12 +17,13 @@ export interface JsonBody {
   readonly text: string;
 }
 
-/** Reads a JSON object: limited in size and depth, valid UTF-8. Anything else is a 400 that says why. */
-export async function readJson(request: Request): Promise<JsonBody> {
+/** Reads a JSON object: limited in size and structure, valid UTF-8. Anything else is a 400 that says why. */
+export async function readJson(request: Request, admitLarge: AdmitLargeBody): Promise<JsonBody> {
   refuseEncoding(request.headers);
-  const bytes = await readBody(request);
+  const bytes = await readBody(request, admitLarge);
+  await refuseExcess(bytes);
   const text = decode(bytes);
-  refuseDepth(text);
+  if (bytes.byteLength > STEP_BYTES) await pause();
   const value = parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Fault('invalid_json', 'The body must be a JSON object.');
@@ -40,8 +36,33 @@ export async function readJson(request: Request): Promise<JsonBody> {
 }
 
 /** The whole body. Refused as soon as it is known to be too large, or when it does not arrive in time. */
-export function readBody(request: Request, timeoutMs = BODY_TIMEOUT_MS): Promise<Uint8Array<ArrayBuffer>> {
-  return pendingBodies.withDeadline(readBounded(request, MAX_BODY_BYTES, tooLarge), timeoutMs);
+export function readBody(
+  request: Request,
+  admitLarge: AdmitLargeBody,
+  timeoutMs = BODY_TIMEOUT_MS,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = Number(request.headers.get('content-length') ?? Number.NaN);
+  const read =
+    declared <= SMALL_BODY_BYTES || declared > MAX_BODY_BYTES
+      ? readBounded(request, MAX_BODY_BYTES, tooLarge)
+      : readLarge(request, declared, admitLarge);
+  return pendingBodies.withDeadline(read, timeoutMs);
+}
+
+/** A body of unknown length takes the room of the largest, once it has proved not to be small. */
+async function readLarge(
+  request: Request,
+  declared: number,
+  admitLarge: AdmitLargeBody,
+): Promise<Uint8Array<ArrayBuffer>> {
+  if (!Number.isNaN(declared)) {
+    await admitLarge(declared);
+    return await readBounded(request, MAX_BODY_BYTES, tooLarge);
+  }
+  return await readBounded(request, MAX_BODY_BYTES, tooLarge, {
+    bytes: SMALL_BODY_BYTES,
+    onReached: () => admitLarge(MAX_BODY_BYTES),
+  });
 }
 
 interface PendingBody {
@@ -128,20 +149,29 @@ function parse(text: string): unknown {
   }
 }
 
-/**
- * Counts brackets before anything recursive sees the text. Strings are skipped by a native search, so that ten
- * megabytes of base64 cost no more than finding their end.
- */
-function refuseDepth(text: string): void {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
-    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > MAX_DEPTH)
-        throw new Fault('invalid_json', `The body is nested deeper than ${MAX_DEPTH} levels.`);
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+/** Between steps that each take some milliseconds, other requests are served. */
+const STEP_BYTES = 1_048_576;
+
+/** Finds what would keep the parser busy too long, before it sees the text. */
+async function refuseExcess(bytes: Uint8Array): Promise<void> {
+  const scan = new JsonScan(bytes);
+  for (;;) {
+    const result = scan.run(STEP_BYTES);
+    if (result === 'done') return;
+    if (result === 'more') await pause();
+    else throw new Fault('invalid_json', EXCESS[result]);
   }
+}
+
+const EXCESS: Record<JsonExcess, string> = {
+  depth: `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
+  values: `The body has more than ${JSON_LIMITS.values} values.`,
+  structure: `The body has more than ${JSON_LIMITS.structure} objects, arrays and keys.`,
+  keysOfObject: `The body has an object with more than ${JSON_LIMITS.keysOfObject} keys.`,
+};
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 /** Checks a body against its schema; the first error is reported with the path of its field. */

@@ -70,6 +70,29 @@ test('a trusted proxy that says http is refused, without a redirect, and the tok
   expect(exposed).toEqual(['sk-exposed']);
 });
 
+test.each([
+  // A proxy appends to what the client sent.
+  ['https, http', '203.0.113.9', false],
+  ['http, https', '203.0.113.9', true],
+  ['https, http', undefined, false],
+  // Two trusted proxies: the first one saw the client.
+  ['https, http', '203.0.113.9, 127.0.0.1', true],
+  ['http, https', '203.0.113.9, 127.0.0.1', false],
+  ['https, http, https', '203.0.113.9, 127.0.0.1', false],
+  // A trusted address that the client itself wrote is no hop.
+  ['https, http', '127.0.0.1, 203.0.113.9', false],
+])(
+  'of schemes "%s" forwarded for %s, the one that a trusted proxy saw decides',
+  (scheme, addresses, secure) => {
+    const headers = {
+      'x-forwarded-proto': scheme,
+      ...(addresses === undefined ? {} : { 'x-forwarded-for': addresses }),
+    };
+    const request = new Request('http://gate.example/echo', { headers });
+    expect(callerAuth.isSecure('127.0.0.1', request)).toBe(secure);
+  },
+);
+
 test('the forwarded scheme of an untrusted peer is ignored: plain HTTP from outside loopback is refused', () => {
   const request = new Request('http://gate.example/echo', { headers: { 'x-forwarded-proto': 'https' } });
   expect(() => callerAuth.requireSecure('203.0.113.5', request)).toThrow('Use https');

@@ -6,6 +6,7 @@ import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import type { IncomingRequest } from './incoming-request.ts';
+import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from './listen-failure.ts';
 import { baseHeaders, faultResponse } from './response.ts';
 import { pathOf, type HttpRoute, type Router } from './router.ts';
@@ -146,22 +147,25 @@ class HttpServer {
     server: Server<unknown>,
   ): Promise<Response> {
     const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
+    const incoming = new BunRequest({
+      request,
+      requestId,
+      parameters,
+      server,
+      callerAuth: this.#options.callerAuth,
+    });
     try {
-      const incoming = new BunRequest({
-        request,
-        requestId,
-        parameters,
-        server,
-        callerAuth: this.#options.callerAuth,
-      });
       // Only this machine can reach a loopback address, unless a proxy forwards requests.
       if (this.#isPublic || this.#draining || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       return await route.handle(incoming);
     } catch (thrown) {
-      return faultResponse(thrown, requestId, this.#options.log, route.faults);
+      const response = faultResponse(thrown, requestId, this.#options.log, route.faults);
+      if (hasUnreadBody(request)) response.headers.set('connection', 'close');
+      return response;
     } finally {
+      incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }
   }
@@ -172,6 +176,11 @@ class HttpServer {
     this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
     if (this.#draining) throw shuttingDown();
   }
+}
+
+/** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */
+function hasUnreadBody(request: Request): boolean {
+  return !request.bodyUsed && Number(request.headers.get('content-length') ?? 0) > SMALL_BODY_BYTES;
 }
 
 interface ConnectionInfo {
@@ -188,12 +197,21 @@ class BunRequest implements IncomingRequest {
   readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
   readonly #connection: ConnectionInfo;
+  #whenAnswered: (() => void) | undefined;
 
   constructor(connection: ConnectionInfo) {
     this.#connection = connection;
     this.request = connection.request;
     this.requestId = connection.requestId;
     this.parameters = connection.parameters;
+  }
+
+  onAnswered(callback: () => void): void {
+    this.#whenAnswered = callback;
+  }
+
+  answered(): void {
+    this.#whenAnswered?.();
   }
 
   get path(): string {

@@ -8,6 +8,7 @@ import { composeConsole, type ConsoleServices } from './compose-console.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
+import { LargeBodies } from '../http/large-bodies.ts';
 import { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import { apiRoutes, OPERATIONS } from '../api/operations.ts';
@@ -34,6 +35,7 @@ import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
+import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
 import llms from '../../docs/llms.txt' with { type: 'text' };
 import { version } from '../../package.json' with { type: 'json' };
@@ -160,6 +162,7 @@ function makeRelay(
       openHolds: () => countOpenHolds(store),
       backends: () => upstreams.list(),
     }),
+    tokens: sharedTokenCounter(log),
     clock,
     log,
   };
@@ -188,10 +191,18 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
         .catch((error: unknown) => log.error('exposed_token_not_marked', { error })),
   });
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
+  const largeBodies = new LargeBodies(callerAuth);
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
   const heartbeat = new Heartbeat(store, clock);
   const router = new Router([
-    ...apiRoutes({ callerAuth, links, store, idempotency, openApi: () => openApiDocument(OPERATIONS) }),
+    ...apiRoutes({
+      callerAuth,
+      largeBodies,
+      links,
+      store,
+      idempotency,
+      openApi: () => openApiDocument(OPERATIONS),
+    }),
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => heartbeat.acceptsWrites(),

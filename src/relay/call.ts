@@ -6,6 +6,7 @@ import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
+import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
@@ -86,6 +87,7 @@ export interface RelayParts {
   readonly settlements: RetriedSettlements;
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
+  readonly tokens: TokenCounter;
   readonly clock: Clock;
   readonly log: Log;
 }

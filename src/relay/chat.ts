@@ -9,6 +9,8 @@ import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
+import { ChatInput } from './input/chat-input.ts';
+import { RequestCounter } from './input/request-counter.ts';
 import { Meter } from './stream/meter.ts';
 import { usageOf } from './stream/reported-usage.ts';
 import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './stream/event-source.ts';
@@ -21,9 +23,14 @@ export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply>
   return relay(CHAT, call, parts);
 }
 
-type AnsweredChat = AnsweredCall<ChatCall, Quote, StartedAnswer>;
+interface ChatQuote extends Quote {
+  /** Made when it is first asked for: the bound on it is enough for most requests. */
+  readonly input: () => ChatInput;
+}
 
-const CHAT: Operation<ChatCall, Quote, StartedAnswer, ChatReply> = {
+type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
+
+const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
   callUpstream: ({ call, outputCap }, upstream, attempt) =>
@@ -37,16 +44,28 @@ const CHAT: Operation<ChatCall, Quote, StartedAnswer, ChatReply> = {
 /** Used when the client sets no cap. */
 const DEFAULT_OUTPUT = 16_384;
 
-function quoteChat(call: ChatCall, parts: RelayParts): Quote {
+function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
+  const { request, caller, nativeRequest } = call;
+  const bound = inputCeiling(request, call.size, route.model.contextTokens);
   const ceiling: Ceiling = {
     kind: 'tokens',
-    input: inputCeiling(call.request, call.size, route.model.contextTokens),
+    input: bound,
     output: outputCap(call, route.model.maxOutput),
-    choices: call.request.n ?? 1,
-    extra: isPlain(call) ? undefined : pricedOptions(call.request, call.nativeRequest),
+    choices: request.n ?? 1,
+    extra: isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
-  return { route, ceiling, price: priceFor(route.model) };
+  let input: ChatInput | undefined;
+  const inputOnce = (): ChatInput =>
+    (input ??= new ChatInput({
+      request,
+      native: nativeRequest?.body,
+      counter: new RequestCounter(parts.tokens, route.model, caller),
+      attachmentTokens: attachmentSizes(request).tokens,
+      overhead: 0,
+      bound,
+    }));
+  return { route, input: inputOnce, ceiling, price: priceFor(route.model) };
 }
 
 /** Text alone, as most chats are: it asks for nothing that has a price of its own. */
@@ -137,11 +156,11 @@ function decodeUtf8(bytes: Uint8Array): string {
 
 /** Meters and charges a whole answer, then responds with it. */
 async function respondWhole(
-  { call, summary, hold, served, parts }: AnsweredChat,
+  { call, quote, summary, hold, served, parts }: AnsweredChat,
   whole: WholeAnswer,
 ): Promise<ChatReply> {
-  const meter = new Meter(call.request);
-  const measured = meter.observeWhole(whole.completion);
+  const meter = new Meter(quote.input);
+  const measured = await meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
   const settled = await hold.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
   const labels = { id: call.requestId, model: call.label };
@@ -151,10 +170,10 @@ async function respondWhole(
 
 /** Meters a stream while it passes and charges it when it ends, whichever side ends it. */
 function respondStream(
-  { call, summary, hold, served, parts }: AnsweredChat,
+  { call, quote, summary, hold, served, parts }: AnsweredChat,
   stream: StreamAnswer,
 ): ChatReply {
-  const meter = new Meter(call.request);
+  const meter = new Meter(quote.input);
   const delivery = Delivery.of(call, stream, {
     meter,
     clock: parts.clock,
@@ -194,13 +213,13 @@ const IMAGE_TOKENS = 4_000;
 const BASE64_PER_AUDIO_TOKEN = 100;
 const BASE64_PER_FILE_TOKEN = 8;
 
-interface AttachmentSize {
-  characters: number;
-  tokens: number;
+interface AttachmentSizes {
+  readonly characters: number;
+  readonly tokens: number;
 }
 
-function attachmentSizes(request: ChatRequest): AttachmentSize {
-  const total: AttachmentSize = { characters: 0, tokens: 0 };
+function attachmentSizes(request: ChatRequest): AttachmentSizes {
+  const total = { characters: 0, tokens: 0 };
   for (const { content } of request.messages) {
     if (!Array.isArray(content)) continue;
     for (const part of content) {
@@ -212,7 +231,7 @@ function attachmentSizes(request: ChatRequest): AttachmentSize {
   return total;
 }
 
-function attachmentSize(part: ContentPart): AttachmentSize {
+function attachmentSize(part: ContentPart): AttachmentSizes {
   switch (part.type) {
     case 'text':
     case 'refusal':
@@ -228,7 +247,7 @@ function attachmentSize(part: ContentPart): AttachmentSize {
   }
 }
 
-function encodedSize(data: unknown, charactersPerToken: number): AttachmentSize {
+function encodedSize(data: unknown, charactersPerToken: number): AttachmentSizes {
   const characters = typeof data === 'string' ? data.length : 0;
   return { characters, tokens: Math.ceil(characters / charactersPerToken) };
 }

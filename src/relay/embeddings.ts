@@ -1,13 +1,12 @@
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
-import { countTokens } from '../std/tokens.ts';
-import { resolve } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/catalog.ts';
+import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
+import { RequestCounter } from './input/request-counter.ts';
 import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
@@ -33,11 +32,12 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       });
     return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
   },
-  async deliver({ call, summary, hold, served }) {
+  async deliver({ call, quote, summary, hold, served, parts }) {
+    const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: measure(served.answer, call.request),
+      measured: await measure(served.answer, call.request, counter),
     });
     const text = JSON.stringify({
       ...served.answer,
@@ -77,7 +77,11 @@ function parse(body: Uint8Array): Record<string, unknown> {
   throw new UpstreamFailure('protocol', 'the answer holds no embeddings');
 }
 
-function measure(answer: Record<string, unknown>, request: EmbeddingRequest): MeteredUsage {
+async function measure(
+  answer: Record<string, unknown>,
+  request: EmbeddingRequest,
+  counter: RequestCounter,
+): Promise<MeteredUsage> {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
   const cost = reportedCost(raw);
@@ -87,9 +91,8 @@ function measure(answer: Record<string, unknown>, request: EmbeddingRequest): Me
       source: 'upstream',
       ...(cost !== undefined && { cost }),
     };
-  const input = Array.isArray(request.input) ? request.input : [request.input];
-  const tokens = input
-    .flat()
-    .reduce<number>((sum, item) => sum + (typeof item === 'string' ? countTokens(item) : 1), 0);
-  return { usage: { ...NO_USAGE, input: tokens }, source: 'counted' };
+  const input = [request.input].flat(2);
+  const texts = input.filter((item) => typeof item === 'string');
+  const given = input.length - texts.length;
+  return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
 }

@@ -6,6 +6,7 @@ export async function readBounded(
   message: Request | Response,
   maxBytes: number,
   tooLarge: (size: string) => Error,
+  mark?: BodyMark,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = Number(message.headers.get('content-length') ?? Number.NaN);
   if (declared > maxBytes) {
@@ -19,8 +20,15 @@ export async function readBounded(
   let total = 0;
   for await (const chunk of message.body ?? []) {
     total += chunk.byteLength;
+    if (mark && total > mark.bytes && total - chunk.byteLength <= mark.bytes) await mark.onReached();
     if (total > maxBytes) throw tooLarge(`more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return chunks.length === 1 && chunks[0] ? new Uint8Array(chunks[0]) : new Uint8Array(Buffer.concat(chunks));
+}
+
+/** Called when more than so many bytes of a body without a declared length have arrived; what it throws ends the reading. */
+export interface BodyMark {
+  readonly bytes: number;
+  onReached(): Promise<void>;
 }

@@ -9,7 +9,8 @@ import {
 import { readBounded } from '../std/bounded-body.ts';
 import { remembered } from '../std/remembered.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
-import { answerTooLarge, failureOf } from './response.ts';
+import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
+import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
 import {
   connectionFailure,
@@ -41,6 +42,7 @@ class OpenAiUpstream implements Upstream {
   readonly #headers: Headers;
   readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
+  readonly #imageLinks: ImageLinkRules;
 
   constructor(config: UpstreamConfig) {
     this.name = config.name;
@@ -53,6 +55,10 @@ class OpenAiUpstream implements Upstream {
       ...Object.fromEntries(config.headers),
     });
     this.#forms = new RequestForms(config.options);
+    this.#imageLinks = {
+      backend: new URL(this.#base),
+      ownPath: config.options.get('image_path') ?? IMAGE_PATH,
+    };
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
   }
 
@@ -73,7 +79,7 @@ class OpenAiUpstream implements Upstream {
       ? await this.#postForm('/images/edits', this.#editForm(call), call.signal)
       : await this.#post('/images/generations', this.#imageBody(call), call.signal);
     const text = new TextDecoder().decode(await readAnswer(response));
-    return await collectImages(text, new URL(this.#base), call.signal);
+    return await collectImages(text, this.#imageLinks, call.signal);
   }
 
   async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
@@ -151,6 +157,7 @@ class OpenAiUpstream implements Upstream {
       headers: this.#headers,
       ...init,
       redirect: 'manual',
+      decompress: false,
       timeout: false,
     };
     let response: Response;
@@ -160,6 +167,7 @@ class OpenAiUpstream implements Upstream {
       throw connectionFailure(cause);
     }
     if (!response.ok) throw await failureOf(response);
+    await refuseEncoded(response);
     return response;
   }
 }

@@ -6,6 +6,23 @@ export function answerTooLarge(size: string): UpstreamFailure {
   return new UpstreamFailure('protocol', `an answer of ${size} is too large`);
 }
 
+/**
+ * An answer in an encoding that was not asked for. It is not decompressed (`decompress: false`): nine megabytes may
+ * become nine hundred.
+ */
+export function isEncoded({ headers }: Response): boolean {
+  const encoding = headers.get('content-encoding');
+  return encoding !== null && encoding !== '' && encoding.toLowerCase() !== 'identity';
+}
+
+export async function refuseEncoded(response: Response): Promise<void> {
+  if (!isEncoded(response)) return;
+  await response.body?.cancel();
+  throw new UpstreamFailure('protocol', 'the answer is in an encoding that was not asked for', {
+    status: response.status,
+  });
+}
+
 const MAX_ERROR_BYTES = 65_536;
 const MAX_RETRY_AFTER_MS = 120_000;
 
@@ -65,6 +82,10 @@ export function retryAfter(headers: Headers): number | undefined {
 }
 
 async function errorMessage(response: Response): Promise<string> {
+  if (isEncoded(response)) {
+    await response.body?.cancel();
+    return response.statusText;
+  }
   let text: string;
   try {
     text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES, answerTooLarge));

@@ -17,10 +17,11 @@ import {
  */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   std: [],
+  tokenizer: ['std'],
   wire: ['std'],
   store: ['std'],
   ledger: ['std', 'store'],
-  catalog: ['std', 'store'],
+  catalog: ['std', 'store', 'tokenizer/port.ts'],
   upstream: ['std', 'wire', 'catalog'],
   house: ['std', 'wire', 'catalog/catalog.ts', 'upstream/port.ts'],
   relay: [
@@ -32,6 +33,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ledger/decide.ts',
     'upstream/port.ts',
     'catalog/catalog.ts',
+    'tokenizer',
   ],
   identity: ['std', 'store', 'ledger'],
   activity: ['std', 'store', 'ledger'],
@@ -40,6 +42,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   console: ['std', 'wire', 'store', 'ledger', 'catalog', 'upstream', 'identity', 'activity', 'relay', 'http'],
   api: [
     'std',
+    'tokenizer/port.ts',
     'wire',
     'store',
     'ledger',
@@ -53,6 +56,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   main: [
     'std',
+    'tokenizer',
     'wire',
     'store',
     'ledger',

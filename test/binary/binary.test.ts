@@ -30,7 +30,7 @@ describe('the binary alone in an empty folder', () => {
     expect({ code, output }).toEqual({ code: 0, output: `${version}\n` });
   });
 
-  test('serves a chat, an image and the console, and ends with 0 on SIGTERM', async () => {
+  test('serves a chat, a count of tokens, an image and the console, and ends with 0 on SIGTERM', async () => {
     const home = emptyFolder();
     const { child, url } = await serve(home);
     const made = await run(home, 'account', 'create', 'you@example.com', '--balance', '5', '--json');
@@ -41,6 +41,12 @@ describe('the binary alone in an empty folder', () => {
       messages: [{ role: 'user', content: 'from a binary' }],
     });
     expect(chat).toMatchObject({ choices: [{ message: { content: 'from a binary' } }] });
+
+    const counted = await post(`${url}/v1/messages/count_tokens`, token, {
+      model: 'house-echo',
+      messages: [{ role: 'user', content: 'from a binary' }],
+    });
+    expect(counted).toEqual({ input_tokens: 10 });
 
     const painted = await post(`${url}/v1/images/generations`, token, {
       model: 'house-paint',

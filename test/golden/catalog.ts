@@ -16,7 +16,7 @@ function main(backend: string): string {
   return `
 upstreams:
   openai: { kind: openai, base_url: "${backend}/openai/v1", ${key}, headers: { x-team: golden } }
-  plain: { kind: openai, base_url: "${backend}/plain/v1", options: { stream_usage: false, cap_field: max_completion_tokens, image_format: default } }
+  plain: { kind: openai, base_url: "${backend}/plain/v1", options: { stream_usage: false, cap_field: max_completion_tokens, image_format: default, image_path: /plain/pictures/ } }
   first: { kind: openai, base_url: "${backend}/first/v1", ${key} }
   second: { kind: openai, base_url: "${backend}/second/v1", ${key} }
   anthropic: { kind: anthropic, base_url: "${backend}/anthropic/v1", ${key} }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { countTokens } from '../../src/std/tokens.ts';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { ScriptedBackend, type Script } from '../support/scripted-backend.ts';
 

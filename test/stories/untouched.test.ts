@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { countTokens } from '../../src/std/tokens.ts';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventStream, ScriptedBackend } from '../support/scripted-backend.ts';
 

@@ -53,7 +53,10 @@ test('a token encodes all of its 256 random bits and their CRC-32, and nothing e
   const extremes = fc.constantFrom(new Uint8Array(32), new Uint8Array(32).fill(255));
   fc.assert(
     fc.property(fc.oneof(bits, extremes), (random) => {
-      const { token, hash } = newToken(pepper, () => random);
+      const { token, hash } = newToken(pepper, (bytes) => {
+        expect(bytes).toBe(32);
+        return random;
+      });
       const [body, check] = [token.slice(3, 46), token.slice(46)];
       expect(valueOf(body)).toBe(BigInt(`0x${Buffer.from(random).toString('hex')}`));
       expect(valueOf(check)).toBe(BigInt(crc32(body)));

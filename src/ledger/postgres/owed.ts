@@ -1,5 +1,4 @@
-import { costOf } from '../price.ts';
-import { priceFromText, type Price, type Usage } from '../price.ts';
+import { costOf, priceFromText, type Price, type Usage } from '../price.ts';
 import { textArray } from './batch.ts';
 import type { IssuedHolds } from './issued-holds.ts';
 import type { LedgerPool, Statement } from './pool.ts';

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
 import { makeLog } from '../../std/log.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -13,6 +13,7 @@ function begin() {
   const state = {
     /** Answers of `begin`, in turn; then true. */
     begins: [] as (boolean | Error)[],
+    isLocked: () => false,
     commits: [] as Error[],
     syncs: [] as (() => Promise<void>)[],
   };
@@ -20,7 +21,7 @@ function begin() {
   const commits = new GroupCommit<string[]>(
     {
       begin() {
-        const next = state.begins.shift() ?? true;
+        const next = state.begins.shift() ?? !state.isLocked();
         steps.push(next === true ? 'begin' : 'busy');
         if (next instanceof Error) throw next;
         return next;
@@ -59,11 +60,11 @@ describe('operations that come together', () => {
     expect(steps).toEqual(['begin', 'commit a b c']);
   });
 
-  test('fill transactions of 256, one after another', async () => {
+  test.each([1, 44])('fill transactions of 256, one after another, down to the last %d', async (rest) => {
     const { submit, steps } = begin();
-    const all = Array.from({ length: 300 }, (_, index) => submit(`o${index}`));
-    expect(new Set(await settled(...all)).size).toBe(300);
-    expect(steps.map((step) => step.split(' ').length - 1)).toEqual([0, 256, 0, 44]);
+    const all = Array.from({ length: 256 + rest }, (_, index) => submit(`o${index}`));
+    expect(new Set(await settled(...all)).size).toBe(256 + rest);
+    expect(steps.map((step) => step.split(' ').length - 1)).toEqual([0, 256, 0, rest]);
   });
 
   test('go on being taken, batch after batch, however fast they come', async () => {
@@ -133,12 +134,17 @@ describe('a store that fails', () => {
     state.commits = [new StoreFailure('disk full'), new StoreFailure('disk full')];
     expect(await settled(submit('a'), submit('b'))).toEqual(['service_unavailable', 'service_unavailable']);
     expect(steps).toEqual(['begin', 'rollback a b']);
+    expect(log).toEqual(['ledger_unavailable']);
     const failed = await submit('c').catch((thrown: unknown) => thrown);
     expect(failed).toMatchObject({ code: 'service_unavailable', retryAfterMs: 1_000 });
     expect(log).toEqual(['ledger_unavailable']);
     expect(await settled(submit('e'))).toEqual(['e done']);
+    expect(log).toEqual(['ledger_unavailable', 'ledger_recovered']);
     await settled(submit('f'));
     expect(log).toEqual(['ledger_unavailable', 'ledger_recovered']);
+    state.commits = [new StoreFailure('disk full')];
+    await settled(submit('g'));
+    expect(log.slice(2)).toEqual(['ledger_unavailable']);
   });
 
   test('before a transaction begins fails all that wait', async () => {
@@ -164,6 +170,26 @@ test('while another process holds the lock nothing is lost: all come in the tran
   state.begins = [false, false, false];
   expect(await settled(submit('a'), submit('b'))).toEqual(['a done', 'b done']);
   expect(steps).toEqual(['busy', 'busy', 'busy', 'begin', 'commit a b']);
+});
+
+test('who has waited for the lock for 800 ms hears that the service is unavailable, who came later waits on', async () => {
+  const { submit, steps, state } = begin();
+  let nowMs = 1_000;
+  const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+  try {
+    let locked = true;
+    state.isLocked = () => locked;
+    const first = settled(submit('a'));
+    nowMs += 500;
+    const second = submit('b');
+    nowMs += 301;
+    expect(await first).toEqual(['service_unavailable']);
+    locked = false;
+    expect(await second).toBe('b done');
+    expect(steps.at(-1)).toBe('commit b');
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 describe('what must survive a power cut', () => {

@@ -107,12 +107,6 @@ function prepareSums(database: Database) {
   };
 }
 
-const COST_SUMS = ['cost', 'possible_cost', 'costed'] as const;
-
-function added(column: string): string {
-  return `${column} = ${column} + excluded.${column}`;
-}
-
 function prepareArchive(database: Database) {
   return {
     archivedDay: database.prepare<
@@ -136,6 +130,12 @@ function prepareArchive(database: Database) {
        WHERE account_id = ? AND day = ?`,
     ),
   };
+}
+
+const COST_SUMS = ['cost', 'possible_cost', 'costed'] as const;
+
+function added(column: string): string {
+  return `${column} = ${column} + excluded.${column}`;
 }
 
 type Values = (string | number | null)[];

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder, type StreamEvent } from '../../wire/openai/answer.ts';
 import { Delivery, type DeliveryOptions, type StreamEnd } from './delivery.ts';
+import { chatInput } from '../testing/chat-input.ts';
 import type { EventSource } from './event-source.ts';
 import { EventStream } from './event-stream.ts';
 import { Meter } from './meter.ts';
@@ -47,7 +48,7 @@ function deliver(events: EventSource, onClientLeft?: DeliveryOptions['onClientLe
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
     { kind: 'stream', events },
     {
-      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      meter: new Meter(() => chatInput()),
       clock: { now: () => START_MS },
       limits: { idleMs: 60_000, totalMs: 600_000 },
       outputCap: 100_000,

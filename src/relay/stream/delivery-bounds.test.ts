@@ -3,6 +3,7 @@ import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
 import { EventStream } from './event-stream.ts';
+import { chatInput } from '../testing/chat-input.ts';
 import { Meter } from './meter.ts';
 
 /** The limits of a stream: time, silence, bytes. The test controls the clock, and time passes only by its ticks. */
@@ -50,7 +51,7 @@ async function begin(
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
     { kind: 'stream', events },
     {
-      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      meter: new Meter(() => chatInput()),
       clock: { now: () => START_MS },
       limits,
       outputCap,

@@ -4,6 +4,7 @@ import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
 import { EventStream } from './event-stream.ts';
+import { chatInput } from '../testing/chat-input.ts';
 import { Meter } from './meter.ts';
 
 /**
@@ -61,7 +62,7 @@ async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'
     { requestId: 'req_1' as RequestId, label: 'ours', encoder },
     { kind: 'stream', events },
     {
-      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      meter: new Meter(() => chatInput()),
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000,
@@ -247,7 +248,7 @@ test('the backend is read at the pace of the client', async () => {
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
     { kind: 'stream', events },
     {
-      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      meter: new Meter(() => chatInput()),
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000_000,
@@ -277,7 +278,7 @@ test('everything that arrived from the backend is charged, read or not, includin
     { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
     { kind: 'stream', events: await EventStream.open(source, untilNever()) },
     {
-      meter: new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+      meter: new Meter(() => chatInput()),
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000_000,

@@ -110,7 +110,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   }
 
   delivered(): Usage {
-    return this.#meter.measure().usage;
+    return this.#meter.delivered();
   }
 
   /** The client is gone. Nothing is written any more, but what comes from the backend is still metered, and charged. */
@@ -236,7 +236,7 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#writeText();
     // How a backend ended for which nobody waited changes only what was metered.
     const [outcome, fault] = this.#clientLeft ? (['client_left', undefined] as const) : [how, why];
-    const measured = this.#meter.measure();
+    const measured = await this.#meter.measure();
     await this.#options.onEnd({ outcome, measured, fault });
     this.#client.end(this.#finalEvents(outcome, measured, fault));
   }

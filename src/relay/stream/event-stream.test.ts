@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import type { DataEvent, StreamListener } from './event-source.ts';
+import type { StreamListener } from './event-source.ts';
 import { EventStream } from './event-stream.ts';
 
 /** The bytes of a backend become events, one `next` at a time; its first events decide whether it has answered at all. */
@@ -178,17 +178,45 @@ describe('a stream has not answered, and another backend may be called', () => {
 });
 
 describe('when the client leaves before the first event', () => {
-  test.each(['while waiting', 'before'])('%s, what has arrived is the answer', async (when) => {
+  test.each(['while waiting', 'before'])(
+    '%s, the backend has accepted the request: whatever it sends is the answer',
+    async (when) => {
+      const client = new AbortController();
+      if (when === 'before') client.abort();
+      const { body, send, cancelled } = backend();
+      const opening = EventStream.open(body, signals({ client: client.signal }));
+      client.abort();
+      const stream = await opening;
+      expect(cancelled()).toBe(false);
+      const asked = next(stream);
+      send(said('hi'));
+      expect((await asked).data.map(event)).toEqual([said('hi')]);
+      stream.cancel();
+      expect(cancelled()).toBe(true);
+    },
+  );
+
+  test('after a role, and everything is read once', async () => {
     const client = new AbortController();
-    if (when === 'before') client.abort();
-    const { body, cancelled } = backend();
+    const { body, send, end } = backend(ROLE);
     const opening = EventStream.open(body, signals({ client: client.signal }));
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
     client.abort();
     const stream = await opening;
-    expect(stream.takeArrived()).toEqual([]);
-    expect(cancelled()).toBe(false);
-    stream.cancel();
-    expect(cancelled()).toBe(true);
+    expect((await next(stream)).data.map(event)).toEqual([ROLE]);
+    const asked = next(stream);
+    send(said('hi'));
+    expect((await asked).data.map(event)).toEqual([said('hi')]);
+    end();
+    expect(await next(stream)).toMatchObject({ data: [], end: 'end' });
+  });
+
+  test('and the backend fails, the failure is for who reads', async () => {
+    const { body, fail } = backend();
+    const stream = await EventStream.open(body, signals({ client: AbortSignal.abort() }));
+    const asked = next(stream);
+    fail();
+    expect(await asked).toMatchObject({ end: 'failure', cause: { message: 'broken off' } });
   });
 
   test('a client that leaves later does nothing to a stream that has begun', async () => {
@@ -288,22 +316,6 @@ describe('a lot that arrives at once', () => {
     expect(turns).toBeGreaterThan(4);
     expect(turns).toBeLessThan(30);
     expect(others).toBeGreaterThanOrEqual(4);
-  });
-
-  test('and was not read by a client that leaves, has arrived all the same', async () => {
-    const stream = await EventStream.open(backend(many.join('')).body, signals());
-    const arrived: readonly DataEvent[] = stream.takeArrived();
-    expect(arrived.map(({ data }) => event(data))).toEqual(many);
-    expect(stream.bytesRead).toBe(utf8.encode(many.join('')).length);
-    expect(stream.takeArrived()).toEqual([]);
-  });
-
-  test('what was delivered does not arrive again', async () => {
-    const stream = await EventStream.open(backend(many.join('')).body, signals());
-    const { data } = await next(stream);
-    const rest = stream.takeArrived().map((one) => one.data);
-    expect([...data, ...rest].map(event)).toEqual(many);
-    expect(rest.length).toBeGreaterThan(0);
   });
 });
 

@@ -75,15 +75,19 @@ export class EventStream implements EventSource {
   }
 
   readonly #onRead = ({ done, value }: { done: boolean; value?: Uint8Array | undefined }): void => {
-    if (done) return this.#onDone();
+    if (done) return this.#finish();
     this.#store(value ?? NO_BYTES);
     this.#takePiece();
   };
 
-  #onDone(): void {
-    const events = parsed(this.#sse.end());
-    if (events) this.#listener?.onEvents(events);
-    this.#listener?.onEnd();
+  #finish(): void {
+    try {
+      const events = parsed(this.#sse.end());
+      if (events) this.#listener?.onEvents(events);
+      this.#listener?.onEnd();
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
   }
 
   readonly #onFailure = (cause: unknown): void => this.#listener?.onFailure(cause);
@@ -203,21 +207,35 @@ export class FirstEvents {
   #pending: Promise<DataEvent[] | undefined> | undefined;
 
   /**
-   * `read` returns the next whole events, at least one; `undefined` at the end. Resolves once one of them has content.
+   * `read` returns the next whole events, at least one; `undefined` at the end. Resolves once one of them has content,
+   * or once somebody else waits for them because the client has left.
    */
   async inspect(read: () => Promise<DataEvent[] | undefined>): Promise<void> {
-    const first = await read();
+    const reading = this.#begin(read);
+    const first = await reading;
+    if (!this.#ends(reading)) return;
     if (!first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
     this.#store(first);
     if (hasContent(first)) return;
+    const more = this.#begin(read);
+    const second = await withinMs(SECOND_EVENT_WAIT_MS, more);
+    if (second === 'later' || !this.#ends(more)) return;
+    if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
+    this.#store(second);
+  }
+
+  #begin(read: () => Promise<DataEvent[] | undefined>): Promise<DataEvent[] | undefined> {
     this.#pending = read();
     // Also handled here, so that a failure while nothing awaits it is not an unhandled rejection.
     this.#pending.catch(() => undefined);
-    const second = await withinMs(SECOND_EVENT_WAIT_MS, this.#pending);
-    if (second === 'later') return;
+    return this.#pending;
+  }
+
+  /** False if the result was taken: then it has been delivered, and must not be delivered again. */
+  #ends(reading: Promise<DataEvent[] | undefined>): boolean {
+    if (this.#pending !== reading) return false;
     this.#pending = undefined;
-    if (!second) throw new UpstreamFailure('protocol', 'the stream ended without an answer');
-    this.#store(second);
+    return true;
   }
 
   /** The events that were read, or else the pending read: each only once. */

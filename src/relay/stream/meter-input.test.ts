@@ -1,53 +1,54 @@
 import { expect, test } from 'bun:test';
-import { countTokens } from '../../std/tokens.ts';
+import { vocabularyTokens } from '../../tokenizer/testing/in-process-counter.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
-import { Meter } from './meter.ts';
+import { chatInput } from '../testing/chat-input.ts';
 
-/** Our count of the input: four tokens per message, its text, its tools, 800 per image. */
-function inputOf(request: Pick<ChatRequest, 'messages' | 'tools'>): number {
-  const meter = new Meter({ model: 'm', ...request });
-  meter.observe({
-    id: 'c',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }],
-  });
-  return meter.counted().input;
-}
+/** Our count of the input: three tokens, four per message, its text, its tools, and its attachments as they were measured. */
+const inputOf = (request: Partial<ChatRequest>): Promise<number> => chatInput(request).chargedInput();
 
 const TEXT = 'How long is a piece of string?';
-const WORDS = countTokens(TEXT);
+const WORDS = vocabularyTokens(TEXT);
 
-test('the texts of all messages, and four tokens for each message', () => {
-  expect(inputOf({ messages: [{ role: 'user', content: TEXT }] })).toBe(4 + WORDS);
+test('the texts of all messages, four tokens for each message, and three', async () => {
+  expect(await inputOf({ messages: [{ role: 'user', content: TEXT }] })).toBe(3 + 4 + WORDS);
   const messages: ChatRequest['messages'] = [
     { role: 'system', content: TEXT },
-    { role: 'user', content: TEXT },
+    { role: 'user', content: TEXT, name: 'somebody' },
   ];
-  expect(inputOf({ messages })).toBe(2 * (4 + WORDS));
+  expect(await inputOf({ messages })).toBe(3 + 2 * (4 + WORDS) + vocabularyTokens('somebody'));
 });
 
-test('the parts of a message: text, images, and nothing for what cannot be counted', () => {
+test('the parts of a message: text, and attachments as they were measured', async () => {
   const text = { type: 'text' as const, text: TEXT };
   const image = { type: 'image_url' as const, image_url: { url: 'https://example.com/a.png' } };
   const audio = { type: 'input_audio' as const, input_audio: { data: 'AAAA', format: 'mp3' } };
-  expect(inputOf({ messages: [{ role: 'user', content: [text, text] }] })).toBe(4 + 2 * WORDS);
-  expect(inputOf({ messages: [{ role: 'user', content: [text, image, image] }] })).toBe(4 + WORDS + 1_600);
-  expect(inputOf({ messages: [{ role: 'user', content: [text, audio] }] })).toBe(4 + WORDS);
+  expect(await inputOf({ messages: [{ role: 'user', content: [text, text] }] })).toBe(3 + 4 + 2 * WORDS);
+  const content = [text, image, audio];
+  const attached = chatInput({ messages: [{ role: 'user', content }] }, 700);
+  expect(await attached.chargedInput()).toBe(3 + 4 + WORDS + 700);
 });
 
-test('tool definitions and tool calls', () => {
+test('tool definitions, tool calls, the format of the answer, and fields that nobody knows', async () => {
   const tools = [
     { type: 'function' as const, function: { name: 'measure', parameters: { type: 'object' } } },
   ];
   const calls = [
-    { id: 'c1', type: 'function' as const, function: { name: 'measure', arguments: '{"of":1}' } },
+    { id: 'call_1', type: 'function' as const, function: { name: 'measure', arguments: '{"of":1}' } },
   ];
-  expect(inputOf({ messages: [{ role: 'user', content: TEXT }], tools })).toBe(
-    4 + WORDS + countTokens(JSON.stringify(tools)),
+  const format = { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' } } };
+  expect(await inputOf({ messages: [{ role: 'user', content: TEXT }], tools, response_format: format })).toBe(
+    3 + 4 + WORDS + vocabularyTokens(JSON.stringify(tools)) + vocabularyTokens(JSON.stringify(format)),
   );
-  expect(inputOf({ messages: [{ role: 'assistant', content: null, tool_calls: calls }] })).toBe(
-    4 + countTokens(JSON.stringify(calls)),
+  const called: ChatRequest['messages'] = [
+    { role: 'assistant', content: null, tool_calls: calls, reasoning_content: TEXT },
+    { role: 'tool', content: 'two', tool_call_id: 'call_1' },
+  ];
+  expect(await inputOf({ messages: called })).toBe(
+    3 + 8 + vocabularyTokens('measure') + vocabularyTokens('{"of":1}') + WORDS + vocabularyTokens('two'),
   );
+});
+
+test('text cannot hide under a name', async () => {
+  const messages: ChatRequest['messages'] = [{ role: 'tool', content: 'x', tool_call_id: TEXT.repeat(100) }];
+  expect(await inputOf({ messages })).toBeGreaterThan(100 * (WORDS - 1));
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { MAX_COUNT } from '../../ledger/price.ts';
-import { countTokens } from '../../std/tokens.ts';
+import { vocabularyTokens as countTokens } from '../../tokenizer/testing/in-process-counter.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
+import { chatInput } from '../testing/chat-input.ts';
 import { Meter } from './meter.ts';
 import { readUsage, usageOf } from './reported-usage.ts';
 
@@ -71,99 +72,99 @@ const said = (content: string, more: Partial<ChatChunk> = {}, finish: string | n
 const told = (raw: object): ChatChunk => said('', { choices: [], usage: raw as never });
 
 function measured(...chunks: ChatChunk[]) {
-  const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+  const meter = new Meter(() => chatInput());
   for (const chunk of chunks) meter.observe(chunk);
   return meter.measure();
 }
 
-const INPUT = 4 + countTokens('hi');
+const INPUT = 4 + 3 + countTokens('hi');
 const WORDS = 'three little words';
 const COUNT = countTokens(WORDS);
 
 describe('what is charged', () => {
-  test('is the backend’s usage if it came after the text', () => {
-    expect(measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
+  test('is the backend’s usage if it came after the text', async () => {
+    expect(await measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
       usage: { input: 50, output: 60 },
       source: 'upstream',
     });
   });
 
-  test('is our count if the backend reports none', () => {
-    expect(measured(said(WORDS))).toMatchObject({
+  test('is our count if the backend reports none', async () => {
+    expect(await measured(said(WORDS))).toMatchObject({
       usage: { input: INPUT, output: COUNT },
       source: 'counted',
     });
   });
 
-  test('is our input count if the backend’s is zero', () => {
-    expect(measured(said(WORDS), told(usage(0, 60)))).toMatchObject({
+  test('is our input count if the backend’s is zero', async () => {
+    expect(await measured(said(WORDS), told(usage(0, 60)))).toMatchObject({
       usage: { input: INPUT, output: 60 },
       source: 'mixed',
     });
   });
 
-  test('is our output count if the backend’s is zero although there is text', () => {
-    expect(measured(said(WORDS), told(usage(50, 0)))).toMatchObject({
+  test('is our output count if the backend’s is zero although there is text', async () => {
+    expect(await measured(said(WORDS), told(usage(50, 0)))).toMatchObject({
       usage: { input: 50, output: COUNT },
       source: 'mixed',
     });
-    expect(measured(said(WORDS), told(usage(50, 0)), told(usage(50, 0)))).toMatchObject({
+    expect(await measured(said(WORDS), told(usage(50, 0)), told(usage(50, 0)))).toMatchObject({
       usage: { input: 50, output: COUNT },
     });
   });
 
-  test('is the backend’s zero if there is no text', () => {
-    expect(measured(told(usage(50, 0)))).toMatchObject({
+  test('is the backend’s zero if there is no text', async () => {
+    expect(await measured(told(usage(50, 0)))).toMatchObject({
       usage: { input: 50, output: 0 },
       source: 'upstream',
     });
   });
 
-  test('is the larger output if text came after the usage', () => {
-    expect(measured(told(usage(50, 1)), said(WORDS))).toMatchObject({
+  test('is the larger output if text came after the usage', async () => {
+    expect(await measured(told(usage(50, 1)), said(WORDS))).toMatchObject({
       usage: { input: 50, output: COUNT },
       source: 'mixed',
     });
-    expect(measured(told(usage(50, 900)), said(WORDS))).toMatchObject({ usage: { input: 50, output: 900 } });
+    expect(await measured(told(usage(50, 900)), said(WORDS))).toMatchObject({
+      usage: { input: 50, output: 900 },
+    });
   });
 
-  test('is also our count if the text after the usage was never parsed', () => {
-    const meter = new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+  test('is also our count if the text after the usage was never parsed', async () => {
+    const meter = new Meter(() => chatInput());
     meter.observe(told(usage(50, 1)));
     const bytes = new TextEncoder().encode(WORDS);
     meter.observeRaw(bytes, 0, bytes.length);
-    expect(meter.measure()).toMatchObject({ usage: { input: 50, output: COUNT }, source: 'mixed' });
+    expect(await meter.measure()).toMatchObject({ usage: { input: 50, output: COUNT }, source: 'mixed' });
   });
 
-  test('may be a single token of input', () => {
-    expect(measured(said(WORDS), told(usage(1, 60)))).toMatchObject({
+  test('may be a single token of input', async () => {
+    expect(await measured(said(WORDS), told(usage(1, 60)))).toMatchObject({
       usage: { input: 1, output: 60 },
       source: 'upstream',
     });
   });
 
-  test('is counted in blocks of 8,192 characters, so that a long answer needs no more memory than one', () => {
+  test('is the same however long the answer is and however it is cut', async () => {
     const long = Array.from(
       { length: 9_000 },
       (_, n) => ` ${'extraordinarily'.slice(0, 1 + ((n * n) % 15))}`,
     ).join('');
-    const blocks = Array.from({ length: Math.ceil(long.length / 8_192) }, (_, n) =>
-      countTokens(long.slice(n * 8_192, (n + 1) * 8_192)),
-    );
-    expect(measured(said(long)).usage.output).toBe(blocks.reduce((sum, count) => sum + count, 0));
-    expect(measured(said(long.slice(0, 50_000)), said(long.slice(50_000))).usage.output).toBe(
-      measured(said(long)).usage.output,
-    );
+    const outputOf = async (...chunks: ChatChunk[]) => (await measured(...chunks)).usage.output;
+    expect(await outputOf(said(long))).toBe(countTokens(long));
+    expect(await outputOf(said(long.slice(0, 50_000)), said(long.slice(50_000)))).toBe(countTokens(long));
   });
 
-  test('is the last valid usage', () => {
-    expect(measured(said(WORDS), told(usage(50, 6)), told(usage(51, 7)), told(usage(-1, 9)))).toMatchObject({
+  test('is the last valid usage', async () => {
+    expect(
+      await measured(said(WORDS), told(usage(50, 6)), told(usage(51, 7)), told(usage(-1, 9))),
+    ).toMatchObject({
       usage: { input: 51, output: 7 },
       source: 'upstream',
     });
   });
 
-  test('of a whole answer is the text of all choices if the backend reports no usage', () => {
+  test('of a whole answer is the text of all choices if the backend reports no usage', async () => {
     const whole = (raw?: object) =>
       ({
         id: 'c',
@@ -177,16 +178,16 @@ describe('what is charged', () => {
         })),
         ...(raw && { usage: raw }),
       }) as ChatCompletion;
-    const meter = () => new Meter({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
-    expect(meter().observeWhole(whole())).toMatchObject({
+    const meter = () => new Meter(() => chatInput());
+    expect(await meter().observeWhole(whole())).toMatchObject({
       usage: { output: countTokens(WORDS + WORDS) },
       source: 'counted',
     });
-    expect(meter().observeWhole(whole(usage(5, 9)))).toMatchObject({
+    expect(await meter().observeWhole(whole(usage(5, 9)))).toMatchObject({
       usage: { output: 9 },
       source: 'upstream',
     });
-    expect(meter().observeWhole(whole(usage(5, 0)))).toMatchObject({
+    expect(await meter().observeWhole(whole(usage(5, 0)))).toMatchObject({
       usage: { input: 5, output: countTokens(WORDS + WORDS) },
       source: 'mixed',
     });
@@ -195,7 +196,7 @@ describe('what is charged', () => {
 
 describe('the finish reason', () => {
   const reasonOf = (...reasons: (string | null)[]) => {
-    const meter = new Meter({ model: 'm', messages: [] });
+    const meter = new Meter(() => chatInput({ messages: [] }));
     for (const reason of reasons) meter.observe(said('x', {}, reason));
     return meter.finishReason;
   };

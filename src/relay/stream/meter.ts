@@ -1,16 +1,29 @@
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { NanoUsd } from '../../std/money.ts';
-import { countTokens } from '../../std/tokens.ts';
-import type { ChatChunk, ChatCompletion, ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
+import { cutBefore } from '../../tokenizer/slices.ts';
+import { fewestTokens } from '../../tokenizer/word-bound.ts';
+import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
 import { readUsage, reportedCost, type MeteredUsage } from './reported-usage.ts';
 
+/** Counts for a meter. No count is ever too high. */
+export interface MeterSource {
+  /** The input tokens of the request. */
+  chargedInput(): Promise<number>;
+  /** As far as they are known already. */
+  knownInput(): number;
+  countOutput(texts: readonly string[]): Promise<number>;
+}
+
 /**
- * Text is counted in blocks of this size and then dropped, so that a long stream keeps at most one block. The blocks
- * depend only on the text, and so does the count: not on the chunks, nor on when it was asked for.
+ * Text is kept up to this size, in case the backend reports no usage: an ordinary answer is counted only then. Of a
+ * longer one the first part is counted and dropped. The parts depend only on the text, and so does the count: not on
+ * the chunks, nor on when it was asked for.
  */
-const BLOCK_CHARACTERS = 8_192;
+const BLOCK_CHARACTERS = 32_768;
+/** A text that grows by a word at a time takes many times its size until it is made one string. */
+const JOINED_CHARACTERS = 2_048;
 /** Longer than any finish reason in use. */
 const MAX_REASON_LENGTH = 64;
 const FIRST_RAW_BYTES = 128;
@@ -27,19 +40,23 @@ export class Meter implements TextMeter {
   /** Text came after the last usage that was reported. */
   #hasNewText = false;
   #hasText = false;
-  readonly #request: ChatRequest;
+  readonly #source: () => MeterSource;
   #text = '';
+  /** How much of `#text` is one string in memory. */
+  #joined = 0;
+  /** Of the blocks that were dropped: what is counted already, and the counts that are under way. */
   #counted = 0;
-  /** The tokens of `#text`; unknown while it grows. */
-  #countedText: number | undefined;
+  #counting: Promise<void>[] = [];
+  /** The fewest tokens that `#text` can have; unknown while it grows. */
+  #fewest: number | undefined;
   #reported: Usage | undefined;
   /** What the provider says that it takes. */
   #cost: NanoUsd | undefined;
-  #input: number | undefined;
   finishReason: string | undefined;
 
-  constructor(request: ChatRequest) {
-    this.#request = request;
+  /** The source is made when it is needed: most backends count themselves. */
+  constructor(source: () => MeterSource) {
+    this.#source = source;
   }
 
   observe(chunk: ChatChunk): void {
@@ -61,7 +78,7 @@ export class Meter implements TextMeter {
     for (let at = from; at < to; at++) raw[this.#rawLength++] = bytes[at] ?? 0;
   }
 
-  observeWhole(completion: ChatCompletion): MeteredUsage {
+  observeWhole(completion: ChatCompletion): MeteredUsage | Promise<MeteredUsage> {
     for (const choice of completion.choices) {
       this.#noteFinish(choice.finish_reason);
       // Counted only if the backend reported no usage, so not block by block.
@@ -76,29 +93,51 @@ export class Meter implements TextMeter {
    * Reported usage counts, whichever side ended the answer. A number that cannot be true is replaced by our own count:
    * no input, or an output that was reported before the last text or is zero although there is text.
    */
-  measure(): MeteredUsage {
+  measure(): MeteredUsage | Promise<MeteredUsage> {
     const reported = this.#reported;
-    if (!reported) return { usage: this.counted(), source: 'counted' };
-    const cost = this.#cost !== undefined && { cost: this.#cost };
-    const isOutputTrue = !this.#hasNewText && (reported.output > 0 || !this.#hasText);
-    if (isOutputTrue && reported.input > 0) return { usage: reported, source: 'upstream', ...cost };
-    const input = reported.input > 0 ? reported.input : this.#countedInput();
-    const output = isOutputTrue ? reported.output : Math.max(reported.output, this.#countedOutput());
-    return { usage: { ...reported, input, output }, source: 'mixed', ...cost };
+    if (reported && this.#isOutputTrue(reported) && reported.input > 0)
+      return { usage: reported, source: 'upstream', ...this.#reportedCost() };
+    return this.#measureCounted(reported);
   }
 
-  /** Our own count of the input and of the output so far. */
-  counted(): Usage {
-    return { ...NO_USAGE, input: this.#countedInput(), output: this.#countedOutput() };
-  }
-
-  #countedInput(): number {
-    return (this.#input ??= countInput(this.#request));
-  }
-
-  #countedOutput(): number {
+  /** The usage so far, as far as it is known without counting. */
+  delivered(): Usage {
+    const reported = this.#reported ?? NO_USAGE;
+    const input = reported.input > 0 ? reported.input : this.#source().knownInput();
+    if (this.#reported && this.#isOutputTrue(reported)) return { ...reported, input };
     this.#decodeRaw();
-    return this.#counted + (this.#countedText ??= countTokens(this.#text));
+    const output = this.#counted + (this.#fewest ??= fewestTokens(this.#text));
+    return { ...reported, input, output: Math.max(reported.output, output) };
+  }
+
+  async #measureCounted(reported: Usage | undefined): Promise<MeteredUsage> {
+    if (!reported) {
+      const [input, output] = await Promise.all([this.#source().chargedInput(), this.#countedOutput()]);
+      return { usage: { ...NO_USAGE, input, output }, source: 'counted' };
+    }
+    const input = reported.input > 0 ? reported.input : await this.#source().chargedInput();
+    const output = this.#isOutputTrue(reported)
+      ? reported.output
+      : Math.max(reported.output, await this.#countedOutput());
+    return { usage: { ...reported, input, output }, source: 'mixed', ...this.#reportedCost() };
+  }
+
+  #reportedCost(): { readonly cost?: NanoUsd } {
+    return this.#cost === undefined ? {} : { cost: this.#cost };
+  }
+
+  #isOutputTrue(reported: Usage): boolean {
+    return !this.#hasNewText && (reported.output > 0 || !this.#hasText);
+  }
+
+  async #countedOutput(): Promise<number> {
+    this.#decodeRaw();
+    const text = this.#text;
+    const [last] = await Promise.all([
+      text === '' ? 0 : this.#source().countOutput([text]),
+      ...this.#counting,
+    ]);
+    return this.#counted + last;
   }
 
   #noteFinish(reason: unknown): void {
@@ -122,11 +161,25 @@ export class Meter implements TextMeter {
 
   #append(text: string): void {
     this.#text += text;
-    this.#countedText = undefined;
-    while (this.#text.length >= BLOCK_CHARACTERS) {
-      this.#counted += countTokens(this.#text.slice(0, BLOCK_CHARACTERS));
-      this.#text = this.#text.slice(BLOCK_CHARACTERS);
+    this.#fewest = undefined;
+    if (this.#text.length - this.#joined >= JOINED_CHARACTERS) {
+      // Reading a character joins the string.
+      this.#text.charCodeAt(0);
+      this.#joined = this.#text.length;
     }
+    while (this.#text.length > BLOCK_CHARACTERS) {
+      const { at } = cutBefore(this.#text, 0, BLOCK_CHARACTERS);
+      this.#countBlock(this.#text.slice(0, at));
+      this.#text = this.#text.slice(at);
+      this.#joined = 0;
+    }
+  }
+
+  #countBlock(block: string): void {
+    const counting = this.#source()
+      .countOutput([block])
+      .then((tokens) => void (this.#counted += tokens));
+    this.#counting.push(counting);
   }
 
   #decodeRaw(): void {
@@ -154,24 +207,4 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 function decodeJsonText(raw: Uint8Array): string {
   const text = decoder.decode(raw);
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
-}
-
-const TOKENS_PER_MESSAGE = 4;
-const TOKENS_PER_IMAGE = 800;
-
-function countInput(request: ChatRequest): number {
-  const tools = request.tools ? countTokens(JSON.stringify(request.tools)) : 0;
-  return request.messages.reduce((sum, message) => sum + countMessage(message), tools);
-}
-
-function countMessage(message: ChatMessage): number {
-  const calls = message.tool_calls ? countTokens(JSON.stringify(message.tool_calls)) : 0;
-  if (!Array.isArray(message.content)) return TOKENS_PER_MESSAGE + calls + countTokens(message.content ?? '');
-  const parts = message.content.reduce(
-    (sum, part) =>
-      sum +
-      (part.type === 'text' ? countTokens(part.text) : part.type === 'image_url' ? TOKENS_PER_IMAGE : 0),
-    0,
-  );
-  return TOKENS_PER_MESSAGE + calls + parts;
 }

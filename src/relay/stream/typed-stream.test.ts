@@ -81,12 +81,6 @@ test('an error before any text means that the backend has not answered', async (
   expect(cancelled()).toBe(true);
 });
 
-test('what was read and not delivered has arrived, once', async () => {
-  const typed = await TypedStream.open(backend(said('one')).stream, signals());
-  expect(typed.takeArrived()).toEqual([{ data: JSON.stringify(chunkOf('one')), event: said('one') }]);
-  expect(typed.takeArrived()).toEqual([]);
-});
-
 test('a second event that comes late is delivered by the next read', async () => {
   let controller: ReadableStreamDefaultController<StreamEvent> | undefined;
   const stream = new ReadableStream<StreamEvent>({

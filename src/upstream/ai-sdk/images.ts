@@ -70,10 +70,11 @@ function fileOf({ bytes, mime }: UploadedImage): ImageModelV4File {
 }
 
 function imagesOf(result: ImageModelV4Result): GeneratedImage[] {
-  return result.images.map((image, index) => {
+  return result.images.flatMap((image, index) => {
     const bytes = typeof image === 'string' ? Buffer.from(image, 'base64') : image;
+    const mime = sniffMime(bytes);
     const revisedPrompt = revisedPromptOf(result, index);
-    return { bytes, mime: sniffMime(bytes), ...(revisedPrompt !== undefined && { revisedPrompt }) };
+    return mime === undefined ? [] : [{ bytes, mime, ...(revisedPrompt !== undefined && { revisedPrompt }) }];
   });
 }
 

@@ -1,6 +1,7 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
+import { isEncoded, refuseEncoded } from '../response.ts';
 import { parseObject } from './json.ts';
 import type { ProviderLimits, Provider } from './provider.ts';
 
@@ -17,7 +18,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
     const prepared = await prepare(provider, call, url, init);
     const response = await fetchUpstream(
       url,
-      { ...prepared, redirect: 'manual', timeout: false, signal: call.signal },
+      { ...prepared, redirect: 'manual', decompress: false, timeout: false, signal: call.signal },
       call.signal,
     );
     if (response.status >= 300 && response.status < 400) {
@@ -27,6 +28,7 @@ export function makeTransport(provider: Provider, call: TransportCall): typeof f
         `the backend redirects (${response.status}); redirects are not followed`,
       );
     }
+    if (response.status < 400) await refuseEncoded(response);
     return boundedResponse(response, provider, call.signal);
   };
   return Object.assign(send, { preconnect: fetch.preconnect });
@@ -79,6 +81,11 @@ async function fetchUpstream(url: string, init: BunFetchRequestInit, signal: Abo
 function boundedResponse(response: Response, provider: Provider, signal: AbortSignal): Response {
   const { status, statusText, headers } = response;
   if (!response.body) return response;
+  if (isEncoded(response)) {
+    // Its status tells enough of an error.
+    void response.body.cancel();
+    return new Response(null, { status, statusText });
+  }
   return new Response(boundedBody(response.body, shapeOf(response, provider), signal), {
     status,
     statusText,

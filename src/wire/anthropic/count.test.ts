@@ -1,14 +1,15 @@
 import { expect, test } from 'bun:test';
-import { countTokensOf } from './count.ts';
+import { countableInput } from './count.ts';
 import { countTokensRequestSchema } from './request.ts';
 
 const words = (text: string) => text.split(' ').filter((word) => word !== '').length;
 
-const countOf = (fields: Record<string, unknown>): number =>
-  countTokensOf(
+const countOf = (fields: Record<string, unknown>): number => {
+  const { texts, tokens } = countableInput(
     countTokensRequestSchema.parse({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...fields }),
-    words,
   );
+  return texts.reduce((sum, text) => sum + words(text), tokens);
+};
 
 test('the count grows with text, tools, calls and images, and needs no max_tokens', () => {
   const more = [

@@ -2,16 +2,23 @@ import { messagesToChatMessages } from './messages.ts';
 import type { CountTokensRequest } from './request.ts';
 import type { ChatMessage, ContentPart } from '../openai/chat.ts';
 
-/**
- * An estimate of a request's input tokens: text by `count`, and usual numbers for everything else. Clients use it to
- * decide when to shorten a conversation; nothing is charged by it.
- */
-export function countTokensOf(request: CountTokensRequest, count: (text: string) => number): number {
-  let total = TOKENS_PER_ANSWER;
+/** The input of a request: its texts, and usual numbers of tokens for everything else. */
+export interface CountableInput {
+  readonly texts: readonly string[];
+  readonly tokens: number;
+}
+
+/** Clients count to decide when to shorten a conversation; nothing is charged by it. */
+export function countableInput(request: CountTokensRequest): CountableInput {
+  const texts: string[] = [];
+  let tokens = TOKENS_PER_ANSWER;
   for (const message of messagesToChatMessages(request))
-    total += TOKENS_PER_MESSAGE + messageTokens(message, count);
-  for (const tool of request.tools ?? []) total += TOKENS_PER_TOOL + count(JSON.stringify(tool));
-  return total;
+    tokens += TOKENS_PER_MESSAGE + messageTokens(message, texts);
+  for (const tool of request.tools ?? []) {
+    tokens += TOKENS_PER_TOOL;
+    texts.push(JSON.stringify(tool));
+  }
+  return { texts, tokens };
 }
 
 /** What the templates of chat models put around an answer, a message, a tool. */
@@ -22,22 +29,26 @@ const TOKENS_PER_TOOL = 8;
 const TOKENS_PER_IMAGE = 1_600;
 const TOKENS_PER_FILE = 3_000;
 
-function messageTokens(message: ChatMessage, count: (text: string) => number): number {
-  let total = 0;
+/** What is no text; the texts go into `texts`. */
+function messageTokens(message: ChatMessage, texts: string[]): number {
+  let tokens = 0;
   for (const call of message.tool_calls ?? []) {
-    total += count(call.function?.name ?? '') + count(call.function?.arguments ?? '') + TOKENS_PER_MESSAGE;
+    texts.push(call.function?.name ?? '', call.function?.arguments ?? '');
+    tokens += TOKENS_PER_MESSAGE;
   }
-  if (typeof message.content === 'string') return total + count(message.content);
-  for (const part of message.content ?? []) total += partTokens(part, count);
-  return total;
+  if (typeof message.content === 'string') texts.push(message.content);
+  else for (const part of message.content ?? []) tokens += partTokens(part, texts);
+  return tokens;
 }
 
-function partTokens(part: ContentPart, count: (text: string) => number): number {
+function partTokens(part: ContentPart, texts: string[]): number {
   switch (part.type) {
     case 'text':
-      return count(part.text);
+      texts.push(part.text);
+      return 0;
     case 'refusal':
-      return count(part.refusal);
+      texts.push(part.refusal);
+      return 0;
     case 'image_url':
       return TOKENS_PER_IMAGE;
     case 'input_audio':

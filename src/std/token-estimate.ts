@@ -1,9 +1,8 @@
 /**
- * Estimates tokens where no backend count exists: an answer that was cut off, or a backend that reports no usage. Real
- * vocabularies need a hundred megabytes of memory; this estimate over word pieces stays within about ten per cent of a
- * common one on prose and code, needs no data, and is deterministic, so that any such charge can be recomputed.
+ * Estimates tokens where nothing is charged by it and no vocabulary is worth its memory: within about ten per cent of a
+ * common one on prose and code.
  */
-export function countTokens(text: string): number {
+export function estimateTokens(text: string): number {
   let tokens = 0;
   for (const match of text.matchAll(PIECES)) tokens += pieceTokens(match[0]);
   return tokens;

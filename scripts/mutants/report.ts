@@ -1,0 +1,78 @@
+import type { Area } from './areas.ts';
+import type { Mutant } from './operators.ts';
+import type { Verdict } from './workshop.ts';
+
+export interface Tried {
+  readonly mutant: Mutant;
+  readonly area: Area;
+  readonly verdict: Verdict;
+}
+
+/** A survivor that no test could or should notice. It is named as the tool names it, so that it can become stale. */
+export interface Accepted {
+  readonly file: string;
+  readonly source: string;
+  readonly change: string;
+  readonly reason: string;
+}
+
+/** What a run has found, and which percentage was killed of those that could be. */
+export function reportOf(
+  tried: readonly Tried[],
+  population: readonly { readonly mutant: Mutant }[],
+  accepted: readonly Accepted[],
+): { readonly lines: readonly string[]; readonly percent: number } {
+  const survivors = tried.filter(({ verdict }) => verdict === 'survived');
+  const reasonFor = (mutant: Mutant) => accepted.find((one) => isFor(one, mutant))?.reason;
+  const unexplained = survivors.filter(({ mutant }) => reasonFor(mutant) === undefined);
+  const killed = tried.length - survivors.length;
+  const counted = killed + unexplained.length;
+  const hung = tried.filter(({ verdict }) => verdict === 'timed out').length;
+  const lines = [
+    'survivors',
+    ...survivors.map(({ mutant }) => {
+      const reason = reasonFor(mutant);
+      return `  ${describe(mutant)}${reason === undefined ? '' : `\n    accepted: ${reason}`}`;
+    }),
+    ...needless(tried, population, accepted),
+    ...byArea(tried),
+    `${percentOf(killed, tried.length).toFixed(1)} % of ${tried.length} killed, ${hung} of them because they hang`,
+    `${percentOf(killed, counted).toFixed(1)} % of ${counted} without the ${survivors.length - unexplained.length} that are accepted`,
+  ];
+  return { lines, percent: percentOf(killed, counted) };
+}
+
+export function describe({ file, line, source, change }: Mutant): string {
+  return `${file}:${line} ${change}   in: ${source}`;
+}
+
+function isFor(one: Accepted, { file, source, change }: Mutant): boolean {
+  return one.file === file && one.source === source && one.change === change;
+}
+
+/** A reason that belongs to no mutant any more, or to one that is killed, must not stay unnoticed. */
+function needless(
+  tried: readonly Tried[],
+  population: readonly { readonly mutant: Mutant }[],
+  accepted: readonly Accepted[],
+): string[] {
+  return accepted.flatMap((one) => {
+    const name = `${one.file} ${one.change}   in: ${one.source}`;
+    if (!population.some(({ mutant }) => isFor(one, mutant)))
+      return [`stale, there is no such mutant: ${name}`];
+    const isKilled = tried.some(({ mutant, verdict }) => verdict !== 'survived' && isFor(one, mutant));
+    return isKilled ? [`accepted, but killed: ${name}`] : [];
+  });
+}
+
+function byArea(tried: readonly Tried[]): string[] {
+  return [...new Set(tried.map(({ area }) => area))].map((area) => {
+    const own = tried.filter((one) => one.area === area);
+    const killed = own.filter(({ verdict }) => verdict !== 'survived').length;
+    return `${area.name}: ${killed} of ${own.length} killed`;
+  });
+}
+
+function percentOf(part: number, whole: number): number {
+  return whole === 0 ? 0 : (100 * part) / whole;
+}

@@ -1,0 +1,57 @@
+import type { Model } from '../../catalog/catalog.ts';
+import type { Caller } from '../../ledger/port.ts';
+import { fewestTokens } from '../../tokenizer/word-bound.ts';
+import {
+  chargeLimits,
+  holdLimits,
+  USUAL_ENCODING,
+  type CountedText,
+  type CountLimits,
+  type TokenCounter,
+} from '../../tokenizer/port.ts';
+
+/** A tokenizer that is not the model's own may count this much less than the model's. */
+const FOREIGN_TOKENIZER_FACTOR = 1.15;
+
+/** Counts texts of one request, in the encoding of its model. */
+export class RequestCounter {
+  readonly #counter: TokenCounter;
+  readonly #model: Pick<Model, 'tokenizer'>;
+  readonly #account: string;
+
+  constructor(counter: TokenCounter, model: Pick<Model, 'tokenizer'>, caller: Caller) {
+    this.#counter = counter;
+    this.#model = model;
+    this.#account = caller.kind === 'token' ? caller.hash : caller.id;
+  }
+
+  /** `undefined`: not in time, and the request does not wait longer. */
+  forHold(texts: readonly string[]): Promise<CountedText | undefined> {
+    return this.#count(texts, holdLimits);
+  }
+
+  /**
+   * Never too high, and without any factor. If it could not be counted at all, each word and each number is one token,
+   * which is less than any tokenizer would have counted.
+   */
+  async forCharge(texts: readonly string[]): Promise<number> {
+    const counted = await this.#count(texts, chargeLimits);
+    return counted ? chargedTokens(counted) : texts.reduce((sum, text) => sum + fewestTokens(text), 0);
+  }
+
+  /** The most that the model's own tokenizer may count where ours counted this. */
+  boundOf(counted: CountedText): number {
+    const tokens = counted.tokens + counted.cuts;
+    return this.#model.tokenizer === undefined ? Math.ceil(tokens * FOREIGN_TOKENIZER_FACTOR) : tokens;
+  }
+
+  #count(texts: readonly string[], limits: (characters: number) => CountLimits) {
+    const encoding = this.#model.tokenizer ?? USUAL_ENCODING;
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
+    return this.#counter.count({ encoding, texts, account: this.#account, ...limits(characters) });
+  }
+}
+
+export function chargedTokens({ tokens, cuts }: CountedText): number {
+  return Math.max(0, tokens - cuts);
+}

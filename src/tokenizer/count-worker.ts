@@ -1,0 +1,65 @@
+import { parentPort } from 'node:worker_threads';
+import { countPieces, type Vocabulary } from './count-pieces.ts';
+import type { CountedText, TokenEncoding } from './port.ts';
+
+/** One turn's work. The worker answers in the order of its orders. */
+export interface CountOrder {
+  readonly encoding: TokenEncoding;
+  readonly texts: readonly string[];
+}
+
+export type CountAnswer = CountedText | { readonly failure: string };
+
+const vocabularies = new Map<TokenEncoding, Promise<Vocabulary>>();
+
+parentPort?.on('message', (order: CountOrder) => {
+  void answer(order).then((result) => parentPort?.postMessage(result));
+});
+
+async function answer({ encoding, texts }: CountOrder): Promise<CountAnswer> {
+  try {
+    const vocabulary = await vocabularyOf(encoding);
+    const sum = { tokens: 0, cuts: 0 };
+    for (const text of texts) {
+      const { tokens, cuts } = countPieces(text, vocabulary);
+      sum.tokens += tokens;
+      sum.cuts += cuts;
+    }
+    return sum;
+  } catch (thrown) {
+    return { failure: thrown instanceof Error ? thrown.message : String(thrown) };
+  }
+}
+
+function vocabularyOf(encoding: TokenEncoding): Promise<Vocabulary> {
+  const known = vocabularies.get(encoding);
+  if (known) return known;
+  const loading = load(encoding);
+  vocabularies.set(encoding, loading);
+  return loading;
+}
+
+async function load(encoding: TokenEncoding): Promise<Vocabulary> {
+  const { countTokens, setMergeCacheSize } = await moduleOf(encoding);
+  // It would keep a hundred thousand pieces of customers' texts.
+  setMergeCacheSize(0);
+  // Names of control tokens in a customer's text are text.
+  const special = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
+  return (text) => countTokens(text, special);
+}
+
+/** Each is loaded when it is first asked for: they take 65 to 145 MB. */
+function moduleOf(encoding: TokenEncoding) {
+  switch (encoding) {
+    case 'o200k_base':
+      return import('gpt-tokenizer/encoding/o200k_base');
+    case 'o200k_harmony':
+      return import('gpt-tokenizer/encoding/o200k_harmony');
+    case 'cl100k_base':
+      return import('gpt-tokenizer/encoding/cl100k_base');
+    case 'p50k_base':
+      return import('gpt-tokenizer/encoding/p50k_base');
+    case 'r50k_base':
+      return import('gpt-tokenizer/encoding/r50k_base');
+  }
+}

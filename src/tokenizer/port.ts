@@ -1,0 +1,51 @@
+/** The encodings that a model may declare as its own. */
+export const TOKEN_ENCODINGS = [
+  'o200k_base',
+  'o200k_harmony',
+  'cl100k_base',
+  'p50k_base',
+  'r50k_base',
+] as const;
+export type TokenEncoding = (typeof TOKEN_ENCODINGS)[number];
+
+/** For models that declare none: the most common one, and close to the others on most texts. */
+export const USUAL_ENCODING: TokenEncoding = 'o200k_base';
+
+export interface CountJob extends CountLimits {
+  readonly encoding: TokenEncoding;
+  readonly texts: readonly string[];
+  /** Whose job it is: the turns are shared between accounts, not between jobs. */
+  readonly account: string;
+}
+
+/** How long the caller waits. */
+export interface CountLimits {
+  readonly limitMs: number;
+  /** How much longer if the encoding has to be loaded first, which happens once. */
+  readonly loadMs: number;
+}
+
+export interface CountedText {
+  readonly tokens: number;
+  /**
+   * Where a text was cut although its encoding might not have split it there. Each changes the count by one at most:
+   * `tokens + cuts` is not too low, and `tokens - cuts` not too high.
+   */
+  readonly cuts: number;
+}
+
+/** Counts the tokens of texts on another thread. */
+export interface TokenCounter {
+  /** `undefined`: not in time. It never throws. */
+  count(job: CountJob): Promise<CountedText | undefined>;
+}
+
+/** A request waits this long for the count of its input, before it is admitted by a bound instead. */
+export function holdLimits(characters: number): CountLimits {
+  return { limitMs: 50 + 150 * (characters / 1_000_000), loadMs: 5_000 };
+}
+
+/** A charge waits longer, because it is not guessed: a busy machine only makes its receipt late. */
+export function chargeLimits(characters: number): CountLimits {
+  return { limitMs: 20_000 + 6_000 * (characters / 1_000_000), loadMs: 60_000 };
+}

@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { makeLog } from '../std/log.ts';
+import type { CountJob } from './port.ts';
+import { WorkerTokenCounter, type CounterLimits } from './worker-counter.ts';
+import { vocabularyTokens } from './testing/in-process-counter.ts';
+
+const counters: WorkerTokenCounter[] = [];
+let log: string[] = [];
+
+afterEach(() => {
+  for (const counter of counters.splice(0)) counter.close();
+  log = [];
+});
+
+function counterWith(limits?: Partial<CounterLimits>): WorkerTokenCounter {
+  const all = { waiting: 100, loadMs: 60_000, hangMs: 30_000, ...limits };
+  const counter = new WorkerTokenCounter(
+    makeLog((line) => log.push(line)),
+    all,
+  );
+  counters.push(counter);
+  return counter;
+}
+
+const job = (texts: readonly string[], more: Partial<CountJob> = {}): CountJob => ({
+  encoding: 'o200k_base',
+  texts,
+  account: 'a',
+  limitMs: 30_000,
+  loadMs: 60_000,
+  ...more,
+});
+
+const PROSE =
+  'It was the best of times, it was the worst of times; «es war die beste Zeit». 今天天气很好，我们去公园。\n';
+
+describe('the count of a text', () => {
+  test('is that of the encoding itself, however long the text', async () => {
+    const counter = counterWith();
+    const long = PROSE.repeat(1_000);
+    expect(await counter.count(job([long, PROSE, '']))).toEqual({
+      tokens: vocabularyTokens(long) + vocabularyTokens(PROSE),
+      cuts: 0,
+    });
+    expect(await counter.count(job([long], { encoding: 'cl100k_base' }))).toEqual({
+      tokens: cl100k(long),
+      cuts: 0,
+    });
+  });
+
+  test('takes the names of control tokens, and halves of characters, for text', async () => {
+    expect(await counterWith().count(job(['<|endoftext|>', '\ud83d']))).toMatchObject({ cuts: 0 });
+  });
+
+  test('is made on a thread that starts with the first job, and again after it was closed never', async () => {
+    const counter = counterWith();
+    expect(counter.isStarted).toBe(false);
+    await counter.count(job(['x']));
+    expect(counter.isStarted).toBe(true);
+    counter.close();
+    expect(counter.isStarted).toBe(false);
+    expect(await counter.count(job(['x']))).toBeUndefined();
+  });
+});
+
+describe('a counter that has much to do', () => {
+  test('lets the accounts take turns: a short text does not wait for the end of another account’s long one', async () => {
+    const counter = counterWith();
+    const order: string[] = [];
+    const long = [1, 2, 3].map((n) =>
+      counter.count(job([PROSE.repeat(3_000)])).then(() => order.push(`long ${n}`)),
+    );
+    const short = counter.count(job([PROSE], { account: 'b' })).then(() => order.push('short'));
+    await Promise.all([...long, short]);
+    expect(order[0]).toBe('short');
+  });
+
+  test('gives up a job that is not done in time, and goes on with the next one', async () => {
+    const counter = counterWith();
+    await counter.count(job(['x']));
+    const late = counter.count(job([PROSE.repeat(100_000)], { limitMs: 1 }));
+    const next = counter.count(job([PROSE], { account: 'b' }));
+    expect(await late).toBeUndefined();
+    expect(await next).toEqual({ tokens: vocabularyTokens(PROSE), cuts: 0 });
+  });
+
+  test('refuses a job when too many wait', async () => {
+    const counter = counterWith({ waiting: 2 });
+    const [first, second, third] = [1, 2, 3].map(() => counter.count(job([PROSE])));
+    expect(await third).toBeUndefined();
+    expect(await first).toEqual(await second);
+    expect(await counter.count(job([PROSE]))).toBeDefined();
+  });
+});
+
+test('a thread that hangs is replaced, and its job is done by the next one', async () => {
+  const counter = counterWith({ hangMs: 1 });
+  await counter.count(job(['x']));
+  // Slow to count, so that the thread is stopped in the middle; the new one gets time to load.
+  const slow = 'qwzxkjvb'.repeat(2_000);
+  const counted = await counter.count(job([slow]));
+  expect(counted?.tokens).toBeGreaterThan(1_000);
+  expect(log.join('')).toContain('token_counter_failed');
+});

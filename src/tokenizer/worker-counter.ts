@@ -1,0 +1,212 @@
+import { Worker } from 'node:worker_threads';
+import type { Log } from '../std/log.ts';
+import type { CountAnswer, CountOrder } from './count-worker.ts';
+import type { CountedText, CountJob, TokenCounter, TokenEncoding } from './port.ts';
+import { slicesOf, type TextSlice } from './slices.ts';
+
+export interface CounterLimits {
+  /** Jobs that may wait. */
+  readonly waiting: number;
+  /** A worker that takes longer to load an encoding is replaced. */
+  readonly loadMs: number;
+  /** A worker that takes longer than this for one slice is replaced. */
+  readonly hangMs: number;
+}
+
+const USUAL_LIMITS: CounterLimits = { waiting: 2_000, loadMs: 60_000, hangMs: 10_000 };
+/** A job whose worker failed is tried once more, by a new worker. */
+const MAX_FAILURES = 2;
+
+interface PendingCount {
+  readonly job: CountJob;
+  readonly slices: Iterator<TextSlice, void>;
+  readonly resolve: (counted: CountedText | undefined) => void;
+  readonly timer: Timer;
+  slice: TextSlice | undefined;
+  tokens: number;
+  cuts: number;
+  failures: number;
+  isDone: boolean;
+}
+
+/**
+ * Counts on one worker thread, slice by slice. The accounts take turns, so that nobody waits for another's long text
+ * longer than for one slice of it. The thread starts with the first job, and is replaced when it fails or hangs.
+ */
+export class WorkerTokenCounter implements TokenCounter {
+  readonly #log: Log;
+  readonly #limits: CounterLimits;
+  /** By account, in the order of their turns. */
+  readonly #waiting = new Map<string, PendingCount[]>();
+  readonly #loaded = new Set<TokenEncoding>();
+  #size = 0;
+  #worker: Worker | undefined;
+  #running: PendingCount | undefined;
+  #hang: Timer | undefined;
+  #closed = false;
+
+  constructor(log: Log, limits: CounterLimits = USUAL_LIMITS) {
+    this.#log = log;
+    this.#limits = limits;
+  }
+
+  /** Whether there is a thread, and so the memory that it takes. */
+  get isStarted(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  count(job: CountJob): Promise<CountedText | undefined> {
+    if (this.#closed || this.#size >= this.#limits.waiting) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const waitMs = job.limitMs + (this.#loaded.has(job.encoding) ? 0 : job.loadMs);
+      const pending: PendingCount = {
+        job,
+        slices: slicesOf(job.texts),
+        resolve,
+        timer: setTimeout(() => this.#finish(pending, undefined), waitMs),
+        slice: undefined,
+        tokens: 0,
+        cuts: 0,
+        failures: 0,
+        isDone: false,
+      };
+      this.#size++;
+      this.#enqueue(pending);
+      this.#runNext();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const jobs of this.#waiting.values()) for (const pending of jobs) this.#finish(pending, undefined);
+    if (this.#running) this.#finish(this.#running, undefined);
+    this.#dismiss();
+  }
+
+  #enqueue(pending: PendingCount): void {
+    const { account } = pending.job;
+    const jobs = this.#waiting.get(account);
+    if (jobs) jobs.push(pending);
+    else this.#waiting.set(account, [pending]);
+  }
+
+  #runNext(): void {
+    if (this.#running || this.#closed) return;
+    const pending = this.#takeTurn();
+    if (!pending) return this.#rest();
+    if (!pending.slice) {
+      const next = pending.slices.next();
+      if (next.done) return this.#complete(pending);
+      pending.slice = next.value;
+    }
+    this.#running = pending;
+    const worker = (this.#worker ??= this.#start());
+    const { encoding } = pending.job;
+    const loadMs = this.#loaded.has(encoding) ? 0 : this.#limits.loadMs;
+    this.#hang = setTimeout(() => this.#fail(worker, 'hangs'), this.#limits.hangMs + loadMs);
+    worker.ref();
+    const order: CountOrder = { encoding, texts: pending.slice.texts };
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
+    worker.postMessage(order);
+  }
+
+  /** The account's next turn comes after all others'. */
+  #takeTurn(): PendingCount | undefined {
+    for (const [account, jobs] of this.#waiting) {
+      this.#waiting.delete(account);
+      const open = jobs.filter(({ isDone }) => !isDone);
+      const [first, ...others] = open;
+      if (!first) continue;
+      if (others.length > 0) this.#waiting.set(account, others);
+      return first;
+    }
+    return undefined;
+  }
+
+  #complete(pending: PendingCount): void {
+    this.#finish(pending, { tokens: pending.tokens, cuts: pending.cuts });
+    this.#runNext();
+  }
+
+  #finish(pending: PendingCount, counted: CountedText | undefined): void {
+    if (pending.isDone) return;
+    pending.isDone = true;
+    this.#size--;
+    clearTimeout(pending.timer);
+    pending.resolve(counted);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(workerUrl());
+    worker.on('message', (answer: CountAnswer) => this.#take(worker, answer));
+    worker.on('error', (error: Error) => this.#fail(worker, error.message));
+    worker.on('exit', () => this.#fail(worker, 'exited'));
+    return worker;
+  }
+
+  #take(worker: Worker, answer: CountAnswer): void {
+    const pending = this.#running;
+    if (worker !== this.#worker || !pending) return;
+    if ('failure' in answer) return this.#fail(worker, answer.failure);
+    clearTimeout(this.#hang);
+    this.#running = undefined;
+    this.#loaded.add(pending.job.encoding);
+    pending.tokens += answer.tokens;
+    pending.cuts += answer.cuts + (pending.slice?.cuts ?? 0);
+    pending.slice = undefined;
+    if (!pending.isDone) this.#requeue(pending);
+    this.#runNext();
+  }
+
+  /** Its account's next turn goes on with this job. */
+  #requeue(pending: PendingCount): void {
+    const { account } = pending.job;
+    const others = this.#waiting.get(account) ?? [];
+    this.#waiting.delete(account);
+    this.#waiting.set(account, [pending, ...others]);
+  }
+
+  #fail(worker: Worker, reason: string): void {
+    if (worker !== this.#worker) return;
+    this.#log.error('token_counter_failed', { reason });
+    const pending = this.#running;
+    this.#running = undefined;
+    this.#dismiss();
+    if (pending && !pending.isDone) {
+      if (++pending.failures < MAX_FAILURES) this.#requeue(pending);
+      else this.#finish(pending, undefined);
+    }
+    this.#runNext();
+  }
+
+  /** An idle thread must not keep the process alive. */
+  #rest(): void {
+    this.#worker?.unref();
+  }
+
+  #dismiss(): void {
+    clearTimeout(this.#hang);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#loaded.clear();
+    void worker?.terminate();
+  }
+}
+
+let shared: WorkerTokenCounter | undefined;
+
+/** One for the whole process, because of the memory that its thread takes. It does not keep the process alive. */
+export function sharedTokenCounter(log: Log): TokenCounter {
+  return (shared ??= new WorkerTokenCounter(log));
+}
+
+/**
+ * In a compiled binary every module has the URL of the binary's root, where the bundler has put the worker under its
+ * path below `src/`.
+ */
+function workerUrl(): URL {
+  return new URL(
+    Bun.isStandaloneExecutable ? './tokenizer/count-worker.ts' : './count-worker.ts',
+    import.meta.url,
+  );
+}

@@ -1,0 +1,88 @@
+import { lookup as systemLookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { isPrivateAddress } from '../std/addresses.ts';
+import { readBounded } from '../std/bounded-body.ts';
+import { UpstreamFailure } from './port.ts';
+import { answerTooLarge, refuseEncoded } from './response.ts';
+
+const MAX_IMAGE_BYTES = 32 * 1_048_576;
+/** Where LocalAI's documentation says that its images are: https://localai.io/features/image-generation/ */
+export const IMAGE_PATH = '/generated-images/';
+
+/** What links to images may point at. Tests replace name resolution and trust a certificate of their own. */
+export interface ImageLinkRules {
+  readonly backend: URL;
+  /** The folder of the backend's own host that its images are in. */
+  readonly ownPath: string;
+  readonly lookup?: (host: string) => Promise<readonly string[]>;
+  readonly isPrivate?: (address: string) => boolean;
+  readonly ca?: string;
+}
+
+/**
+ * Fetches an image that a backend links to. The backend chooses the link, so it is treated as hostile: a folder of the
+ * backend's own host, or a public host over https; no redirects, no key, and a connection to the very address that was
+ * checked, because a second resolution of the name may give another.
+ */
+export async function downloadImage(
+  link: string,
+  rules: ImageLinkRules,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const url = URL.canParse(link, rules.backend.href) ? new URL(link, rules.backend) : undefined;
+  if (!url) throw new UpstreamFailure('protocol', 'an image link that is no address');
+  const isOwn = url.origin === rules.backend.origin;
+  const target = isOwn ? ownTarget(url, rules) : await publicTarget(url, rules);
+  const response = await fetch(target.url, {
+    ...target.options,
+    redirect: 'error',
+    decompress: false,
+    signal,
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new UpstreamFailure('server', `image link answered ${response.status}`);
+  }
+  await refuseEncoded(response);
+  return await readBounded(response, MAX_IMAGE_BYTES, answerTooLarge);
+}
+
+interface LinkTarget {
+  readonly url: string;
+  readonly options: BunFetchRequestInit;
+}
+
+const HEADERS = { 'accept-encoding': 'identity' };
+
+/** An encoded slash or dot would mean another path to a server that decodes before it resolves. */
+function ownTarget(url: URL, { ownPath }: ImageLinkRules): LinkTarget {
+  if (!url.pathname.startsWith(ownPath) || /%(?:2e|2f|5c|25|00)/i.test(url.pathname))
+    throw new UpstreamFailure(
+      'protocol',
+      `an image link to ${url.pathname.slice(0, 100)} of the backend itself; options.image_path says where its images are`,
+    );
+  return { url: url.href, options: { headers: HEADERS } };
+}
+
+async function publicTarget(url: URL, rules: ImageLinkRules): Promise<LinkTarget> {
+  if (url.protocol !== 'https:') throw new UpstreamFailure('protocol', 'an image link without https');
+  const { lookup = lookupAll, isPrivate = isPrivateAddress, ca } = rules;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(host) === 0 ? await lookup(host) : [host];
+  const [address] = addresses;
+  if (address === undefined || addresses.some(isPrivate))
+    throw new UpstreamFailure('protocol', 'an image link into a private network');
+  const checked = new URL(url);
+  checked.hostname = isIP(address) === 6 ? `[${address}]` : address;
+  return {
+    url: checked.href,
+    options: {
+      headers: { ...HEADERS, host: url.host },
+      tls: { ...(isIP(host) === 0 ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) },
+    },
+  };
+}
+
+async function lookupAll(host: string): Promise<string[]> {
+  return (await systemLookup(host, { all: true })).map(({ address }) => address);
+}

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { catalogFor, Gateway } from '../support/gateway.ts';
+
+/** Counting the tokens of a conversation before it is sent. */
+
+let gateway: Gateway;
+
+beforeAll(async () => {
+  gateway = await Gateway.start({ yaml: catalogFor(['http://127.0.0.1:9/v1']) });
+});
+afterAll(() => gateway.stop());
+
+const ask = (token: string, content: string): Promise<Response> =>
+  gateway.post('/v1/messages/count_tokens', token, {
+    model: 'svc_chat/m',
+    messages: [{ role: 'user', content }],
+  });
+
+test('the count is that of a real tokenizer', async () => {
+  const { token } = await gateway.account('0');
+  const text = 'Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. 今天天气很好。 1234567890';
+  const answer = await ask(token, text);
+  expect(await answer.json()).toEqual({ input_tokens: 3 + 4 + countTokens(text) });
+});
+
+test('counting 18 MB does not stop the event loop: everything else goes on', async () => {
+  const { token } = await gateway.account('0');
+  await ask(token, 'so that the tokenizer is loaded');
+  let [last, longestGap] = [performance.now(), 0];
+  const startedAt = last;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longestGap = Math.max(longestGap, now - last);
+    last = now;
+  }, 1);
+  const answer = await ask(token, 'It was the best of times, it was the worst of times. '.repeat(340_000));
+  clearInterval(timer);
+  expect(answer.status).toBe(200);
+  expect(longestGap).toBeLessThan((performance.now() - startedAt) / 2);
+});

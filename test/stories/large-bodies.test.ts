@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { newToken } from '../../src/identity/accounts/token.ts';
+import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { eventually } from '../support/node-process.ts';
+import { rawExchange } from '../support/raw-client.ts';
+import { completion, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+/** A large body costs memory and time, so who sends it is known before it is received, and it has bounds. */
+
+const MEGABYTE = 1_048_576;
+const CHAT = '/api/public/v1/chat/completions';
+
+let backend: ScriptedBackend;
+let gateway: Gateway;
+let account: TestAccount;
+
+beforeEach(async () => {
+  backend = new ScriptedBackend();
+  backend.script(() => completion('ok', usage(1, 1)));
+  const yaml = `
+upstreams: { b: { kind: openai, base_url: "${backend.baseUrl}" } }
+lists: { models: [{ model: m, free: true, context: 10000000, max_output: 100 }] }
+endpoints: { svc_chat: { name: chat, type: chat_completion, lists: [models], upstreams: [b] } }
+`;
+  gateway = await Gateway.start({ yaml });
+  account = await gateway.account('1');
+});
+afterEach(async () => {
+  await gateway.stop();
+  await backend.stop();
+});
+
+const head = (token: string, length: string, path = CHAT): string =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
+const declared = (bytes: number): string => `content-length: ${bytes}`;
+
+describe('a large body with a token that nobody has', () => {
+  const unknown = newToken(new Uint8Array(32)).token;
+
+  test.each([
+    CHAT,
+    '/v1/messages',
+    '/v1/responses',
+    '/v1/embeddings',
+    '/v1/images/edits',
+    '/v1/messages/count_tokens',
+  ])('is refused at %s before any of it is received, and the connection is closed', async (path) => {
+    const { text, statuses } = await rawExchange(gateway.url, [head(unknown, declared(20 * MEGABYTE), path)]);
+    expect(statuses).toEqual([401]);
+    expect(text.toLowerCase()).toContain('connection: close');
+  });
+
+  test('is refused once it is more than 64 KB, if it does not say how long it is', async () => {
+    const chunk = `11000\r\n${' '.repeat(0x11000)}\r\n`;
+    const { statuses } = await rawExchange(gateway.url, [head(unknown, 'transfer-encoding: chunked'), chunk]);
+    expect(statuses).toEqual([401]);
+  });
+});
+
+/** A client that has announced a body and sends nothing of it. */
+async function announced(token: string): Promise<{ leave(): void; answered: Promise<string> }> {
+  const { hostname, port } = new URL(gateway.url);
+  const answer = Promise.withResolvers<string>();
+  const socket = await Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: { data: (_, bytes) => answer.resolve(bytes.toString()) },
+  });
+  socket.write(head(token, declared(20 * MEGABYTE)));
+  return { leave: () => void socket.terminate(), answered: answer.promise };
+}
+
+const refusedToo = async (token: string): Promise<boolean> => {
+  const { text } = await rawExchange(gateway.url, [head(token, declared(20 * MEGABYTE))], { firstMs: 300 });
+  if (text === '') return false;
+  expect(text).toStartWith('HTTP/1.1 500');
+  expect(text).toContain('service_unavailable');
+  expect(text.toLowerCase()).toContain('retry-after: 1');
+  return true;
+};
+
+async function chat({ token }: TestAccount): Promise<number> {
+  const response = await gateway.chat(token, { model: 'm' });
+  await response.text();
+  return response.status;
+}
+
+describe('large bodies in flight', () => {
+  test('of one account are bounded; small ones and those of others are still taken, and the room comes back', async () => {
+    const other = await gateway.account('1');
+    const clients = await Promise.all([1, 2, 3].map(() => announced(account.token)));
+    await eventually('the account has no room left', () => refusedToo(account.token));
+    expect(await refusedToo(other.token)).toBe(false);
+    expect(await chat(account)).toBe(200);
+    for (const client of clients) client.leave();
+    await eventually('the room is free', async () => !(await refusedToo(account.token)));
+  });
+
+  test('are bounded to 200 MB together', async () => {
+    const accounts = await Promise.all([1, 2, 3, 4].map(() => gateway.account('1')));
+    const clients = await Promise.all(
+      accounts.flatMap(({ token }, index) =>
+        Array.from({ length: index < 3 ? 3 : 1 }, () => announced(token)),
+      ),
+    );
+    await eventually('there is no room left', () => refusedToo(accounts[3]!.token));
+    expect(await chat(accounts[3]!)).toBe(200);
+    for (const client of clients) client.leave();
+  });
+});
+
+describe('a body', () => {
+  const body = (more: string): string =>
+    `{"endpoint":"svc_chat","model":"m","messages":[{"role":"user","content":"hi"}],"metadata":${more}}`;
+  const send = async (text: string): Promise<string> => {
+    const response = await gateway.fetch(CHAT, { method: 'POST', token: account.token, body: text });
+    return `${response.status} ${await response.text()}`;
+  };
+
+  test.each([
+    ['a million objects', `[${'{},'.repeat(1_000_000)}1]`, 'more than 100000 objects, arrays and keys'],
+    ['a million values', `[${'1,'.repeat(1_000_000)}1]`, 'more than 500000 values'],
+    [
+      'an object of twenty thousand keys',
+      `{${Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join()}}`,
+      'more than 10000 keys',
+    ],
+  ])('with %s is refused before it is parsed', async (_, more, reason) => {
+    const answer = await send(body(more));
+    expect(answer).toStartWith('400 ');
+    expect(answer).toContain('invalid_json');
+    expect(answer).toContain(reason);
+  });
+
+  test('of many megabytes in few values is served', async () => {
+    expect(await send(body(`"${'x'.repeat(3 * MEGABYTE)}"`))).toStartWith('200 ');
+    expect(backend.calls).toHaveLength(1);
+  });
+});
