@@ -1,5 +1,13 @@
 import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
-import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
+import type {
+  Catalog,
+  Endpoint,
+  EndpointType,
+  Model,
+  ModelPrice,
+  OnDisconnect,
+  RequestForm,
+} from './catalog.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
@@ -88,8 +96,16 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     tokenizer: entry.tokenizer,
     vision: entry.vision,
     tools: entry.tools,
-    reasoning: entry.reasoning,
+    reasoning: entry.reasoning !== false,
+    hidesReasoning: entry.reasoning === 'hidden',
+    onDisconnect: onDisconnect(entry),
   };
+}
+
+/** Nobody pays for what a free model goes on writing. */
+function onDisconnect({ free, on_disconnect: given, reasoning }: ModelFileEntry): OnDisconnect {
+  if (free) return 'stop';
+  return given ?? (reasoning === 'hidden' ? 'finish' : 'stop');
 }
 
 function buildForm({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseUsd } from '../std/money.ts';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
-import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
+import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
 
@@ -77,7 +77,15 @@ const model = strict({
   free: z.boolean().default(false).describe('Sold for nothing, on purpose.'),
   vision: z.boolean().default(false).describe('Takes images as input.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
-  reasoning: z.boolean().default(false).describe('Thinks before it answers.'),
+  reasoning: z
+    .union([z.boolean(), z.literal('hidden')], { error: 'must be true, false or hidden' })
+    .default(false)
+    .describe('Thinks before it answers. hidden: most of what it thinks is billed and not shown.'),
+  on_disconnect: choice(ON_DISCONNECT)
+    .optional()
+    .describe(
+      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden, else stop; free models always stop.',
+    ),
 }).superRefine(checkModel);
 
 const MAX_KEYS = 50;

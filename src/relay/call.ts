@@ -122,6 +122,8 @@ export interface ActiveRequest {
 export interface ActiveRequestSet {
   add(request: ActiveRequest): void;
   remove(requestId: RequestId): void;
+  /** Whether one more request may come to its end although its client left; it counts until it is removed. */
+  mayFinish(requestId: RequestId): boolean;
 }
 
 /** Counters for `/metrics`. */

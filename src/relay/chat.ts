@@ -1,4 +1,4 @@
-import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
+import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
@@ -37,6 +37,11 @@ const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
     return answer.kind === 'stream' ? respondStream(answered, answer) : respondWhole(answered, answer);
   },
 };
+
+/** Where too many others are being finished already, the backend is stopped, and what has arrived is charged. */
+function whenClientLeft(model: Model, { requestId }: ChatCall, parts: RelayParts): OnDisconnect {
+  return model.onDisconnect === 'finish' && parts.activeRequests.mayFinish(requestId) ? 'finish' : 'stop';
+}
 
 /** Used when the client sets no cap. */
 const DEFAULT_OUTPUT = 16_384;
@@ -188,6 +193,7 @@ function respondStream(
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
+    onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);
