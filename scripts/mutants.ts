@@ -83,7 +83,7 @@ async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]>
     { length: Number(values.jobs) },
     (_, index) => new Workshop(ROOT, join(folder, String(index)), values.seed),
   );
-  const stages = await timedStages(workshops[0], new Set(queue.map(({ area }) => area)));
+  const stages = await timedStages(workshops, new Set(queue.map(({ area }) => area)));
   await Promise.all(
     workshops.map(async (workshop) => {
       while (performance.now() - startedAt < BUDGET_MS) {
@@ -100,9 +100,16 @@ async function tryAll(queue: { area: Area; mutant: Mutant }[]): Promise<Tried[]>
   return tried;
 }
 
-async function timedStages(workshop: Workshop | undefined, needed: ReadonlySet<Area>) {
+/** As many at once as mutants later, so that the times are those of a machine that is as busy. */
+async function timedStages(workshops: readonly Workshop[], needed: Set<Area>): Promise<Map<Area, Stage[]>> {
   const stages = new Map<Area, Stage[]>();
-  for (const area of needed) stages.set(area, (await workshop?.baseline(area)) ?? []);
+  const left = [...needed];
+  await Promise.all(
+    workshops.map(async (workshop) => {
+      for (let area = left.shift(); area; area = left.shift())
+        stages.set(area, await workshop.baseline(area));
+    }),
+  );
   return stages;
 }
 

@@ -39,6 +39,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/postgres/settlement-rows.test.ts',
         'src/ledger/postgres/numbers.test.ts',
         'src/ledger/postgres/posting.test.ts',
+        'src/ledger/postgres/pool-rest.test.ts',
         'src/ledger/postgres/batch*.test.ts',
         'src/ledger/postgres/uncertain-admissions.test.ts',
       ],
@@ -68,6 +69,7 @@ export const AREAS: readonly Area[] = [
         'test/stories/health.test.ts',
         'test/stories/left-streams.test.ts',
         'test/stories/called-once.test.ts',
+        'test/stories/playground.test.ts',
         'test/stories/money.test.ts',
         'test/stories/routing.test.ts',
       ],
@@ -90,15 +92,21 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'money and tokens',
-    sources: ['src/std/money.ts', 'src/std/tokens.ts'],
+    sources: ['src/std/money.ts', 'src/std/token-estimate.ts', 'src/tokenizer/*.ts'],
+    except: ['src/tokenizer/*.test.ts'],
     stages: [
       [
         'src/std/money.test.ts',
-        'src/std/tokens.test.ts',
+        'src/std/token-estimate.test.ts',
+        'src/tokenizer/*.test.ts',
         'src/ledger/price.test.ts',
         'src/ledger/decide.test.ts',
       ],
-      ['src/relay/stream/meter.test.ts', 'src/ledger/sqlite/contract.test.ts'],
+      [
+        'src/relay/stream/meter*.test.ts',
+        'test/stories/count-tokens.test.ts',
+        'src/ledger/sqlite/contract.test.ts',
+      ],
     ],
   },
   {

@@ -1,6 +1,7 @@
 import type { Insertable } from 'kysely';
 import type { Ending } from '../../src/ledger/port.ts';
-import { costOf, type Price, type Usage } from '../../src/ledger/price.ts';
+import { costOf } from '../../src/ledger/price.ts';
+import type { Price, Usage } from '../../src/ledger/price.ts';
 import { detailText } from '../../src/ledger/decide.ts';
 import { dayOf, monthOf } from '../../src/std/calendar.ts';
 import { newAccountId, newRequestId } from '../../src/std/ids.ts';

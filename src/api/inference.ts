@@ -76,7 +76,8 @@ export const ENDPOINT_FIELDS = {
  * sent on.
  */
 export function takeEndpointCode(body: Record<string, unknown>): string | undefined {
-  const { endpoint, endpoint_code: code } = body;
+  const endpoint = body['endpoint'] ?? undefined;
+  const code = body['endpoint_code'] ?? undefined;
   if (endpoint !== undefined) requireCode(endpoint, 'endpoint');
   if (code !== undefined) requireCode(code, 'endpoint_code');
   if (endpoint !== undefined && code !== undefined && endpoint !== code) {

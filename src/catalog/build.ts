@@ -1,4 +1,3 @@
-import { nanoUsd, ZERO, type NanoUsd } from '../std/money.ts';
 import type {
   Catalog,
   Endpoint,
@@ -8,6 +7,7 @@ import type {
   OnDisconnect,
   RequestForm,
 } from './catalog.ts';
+import { buildPrice, freePrice } from './build-price.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
@@ -71,9 +71,10 @@ function buildList(
     if (seen.has(entry.model))
       refuse([...path, 'model'], `is in this list twice; remove one '${entry.model}'`);
     seen.add(entry.model);
-    for (const upstream of Object.keys(entry.upstream_models)) {
-      if (!Object.hasOwn(file.upstreams, upstream)) {
-        refuse([...path, 'upstream_models', upstream], unknown('upstream', upstream, file.upstreams));
+    for (const key of ['upstream_models', 'cost'] as const) {
+      for (const upstream of Object.keys(entry[key])) {
+        if (!Object.hasOwn(file.upstreams, upstream))
+          refuse([...path, key, upstream], unknown('upstream', upstream, file.upstreams));
       }
     }
     return buildModel(name, entry);
@@ -81,7 +82,8 @@ function buildList(
 }
 
 function buildModel(list: string, entry: ModelFileEntry): Model {
-  const price = buildPrice(entry);
+  const reasoning = typeof entry.reasoning === 'number' ? entry.reasoning : undefined;
+  const price = entry.free ? freePrice(entry.sizes) : buildPrice({ ...entry, reasoning });
   return {
     id: entry.model,
     displayName: entry.display_name ?? entry.model,
@@ -99,6 +101,7 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     reasoning: entry.reasoning !== false,
     hidesReasoning: entry.reasoning === 'hidden',
     onDisconnect: onDisconnect(entry),
+    costs: new Map(Object.entries(entry.cost).map(([upstream, prices]) => [upstream, buildPrice(prices)])),
   };
 }
 
@@ -113,22 +116,6 @@ function buildForm({
   image_format: imageFormat,
 }: ModelFileEntry): RequestForm | undefined {
   return capField === undefined && imageFormat === undefined ? undefined : { capField, imageFormat };
-}
-
-/** The schema ensures that a model has one kind of price; a free one with sizes makes images. */
-function buildPrice(entry: ModelFileEntry): ModelPrice {
-  if (entry.free) {
-    if (entry.sizes !== undefined) return { kind: 'images', bySize: new Map(), otherwise: ZERO };
-    return { kind: 'tokens', input: 0, cachedInput: 0, output: 0 };
-  }
-  if (entry.image === undefined) {
-    const input = entry.input ?? 0;
-    return { kind: 'tokens', input, cachedInput: entry.cached_input ?? input, output: entry.output ?? 0 };
-  }
-  if (typeof entry.image === 'number')
-    return { kind: 'images', bySize: new Map(), otherwise: nanoUsd(entry.image) };
-  const { default: otherwise, ...sizes }: Record<string, NanoUsd> = entry.image;
-  return { kind: 'images', bySize: new Map(Object.entries(sizes)), otherwise };
 }
 
 interface EndpointParts {
@@ -171,16 +158,21 @@ function endpointModels(path: Path, entry: EndpointEntry, { file, lists, refuse 
       // A duplicate within one list was refused there.
       if (twin && twin.list !== list)
         refuse(here, `brings model '${model.id}' in again; list '${twin.list}' has it already`);
-      if (model.price.kind !== kind) {
+      if (kindOf(model) !== kind) {
         refuse(
           here,
-          `has '${model.id}', priced ${PRICE_WORDS[model.price.kind]}; ${entry.type} needs models priced ${PRICE_WORDS[kind]}`,
+          `has '${model.id}', priced ${PRICE_WORDS[kindOf(model)]}; ${entry.type} needs models priced ${PRICE_WORDS[kind]}`,
         );
       }
       if (!twin) models.set(model.id, model);
     }
   }
   return [...models.values()];
+}
+
+/** A model with sizes makes images, and may be priced by the tokens of these. */
+function kindOf({ price, sizes }: Model): ModelPrice['kind'] {
+  return sizes.length > 0 ? 'images' : price.kind;
 }
 
 /** A plain name is a place of its own; consecutive weighted entries form one place. */

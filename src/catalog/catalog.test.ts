@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { priceFor, type Model } from './catalog.ts';
+import type { Model } from './catalog.ts';
 import { parseCatalog } from './parse.ts';
+import { priceFor } from './catalog.ts';
 
 function model(fields: string, type: string): Model {
   const text = `upstreams: { house: { kind: house } }
@@ -21,14 +22,14 @@ describe('the price of a request', () => {
 
   test('by the image: of the size that was asked for, else of the first', () => {
     const paint = model('image: { default: 0.01, 128x64: 0.02 }, sizes: [64x64, 128x64]', 'image_generation');
-    expect(priceFor(paint, '128x64')).toEqual({ kind: 'images', image: 20_000_000 as never });
-    expect(priceFor(paint, '64x64')).toEqual({ kind: 'images', image: 10_000_000 as never });
+    expect(priceFor(paint, { size: '128x64' })).toEqual({ kind: 'images', image: 20_000_000 as never });
+    expect(priceFor(paint, { size: '64x64' })).toEqual({ kind: 'images', image: 10_000_000 as never });
     expect(priceFor(paint)).toEqual({ kind: 'images', image: 10_000_000 as never });
   });
 
   test('a size that is not offered is refused, even if there is a default price', () => {
     const paint = model('image: 0.01, sizes: [64x64]', 'image_generation');
-    expect(() => priceFor(paint, '4096x4096')).toThrow(
+    expect(() => priceFor(paint, { size: '4096x4096' })).toThrow(
       expect.objectContaining({ code: 'invalid_field', param: 'size' }),
     );
   });

@@ -1,7 +1,8 @@
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
-import type { NanoUsd } from '../std/money.ts';
+import { nanoUsd, type NanoUsd } from '../std/money.ts';
+import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
 import type { TokenEncoding } from '../tokenizer/port.ts';
 
 /**
@@ -66,6 +67,8 @@ export interface Model {
   readonly hidesReasoning: boolean;
   /** What happens to a stream whose client leaves: the backend is stopped, or comes to its end. */
   readonly onDisconnect: OnDisconnect;
+  /** What an upstream takes for it, where that is known. */
+  readonly costs: ReadonlyMap<string, ModelPrice>;
 }
 
 export const ON_DISCONNECT = ['stop', 'finish'] as const;
@@ -88,17 +91,29 @@ export interface RequestForm {
 
 /** Tokens: nano-USD per million. Images: nano-USD per image, by size, with a price for sizes not named. */
 export type ModelPrice =
-  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
+  | TokenModelPrice
   | {
       readonly kind: 'images';
+      /** Where the price depends on the quality: of an image whose quality nobody says. */
       readonly bySize: ReadonlyMap<string, NanoUsd>;
       readonly otherwise: NanoUsd | undefined;
+      /** By size, or `default`, and quality. */
+      readonly qualities?: ReadonlyMap<string, Readonly<Record<string, NanoUsd>>> | undefined;
+      readonly extra?: ExtraImagePrices | undefined;
     };
+
+export interface TokenModelPrice {
+  readonly kind: 'tokens';
+  readonly input: number;
+  readonly cachedInput: number;
+  readonly output: number;
+  readonly extra?: ExtraTokenPrices | undefined;
+}
 
 /** What the ledger copies into a hold. Token prices are nano-USD per million tokens. */
 export type PriceSnapshot =
-  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
-  | { readonly kind: 'images'; readonly image: NanoUsd };
+  | TokenModelPrice
+  | { readonly kind: 'images'; readonly image: NanoUsd; readonly extra?: ExtraImagePrices | undefined };
 
 export interface UpstreamConfig {
   readonly name: string;
@@ -113,6 +128,10 @@ export interface UpstreamConfig {
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: boolean | undefined;
+  /** Further request fields that it gets as the client wrote them. */
+  readonly passFields?: ReadonlySet<string> | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }
@@ -185,19 +204,63 @@ const KINDS: Record<EndpointType, string> = {
   embedding: 'embeddings',
 };
 
-/** The price of one request; for images, of one image in this size (by default the model's first). */
-export function priceFor(model: Model, size?: string): PriceSnapshot {
-  if (model.price.kind === 'tokens') return model.price;
-  const wanted = size ?? model.sizes[0];
-  const image =
-    wanted !== undefined && model.sizes.includes(wanted)
-      ? (model.price.bySize.get(wanted) ?? model.price.otherwise)
-      : undefined;
-  if (image === undefined) {
-    throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
-  }
-  return { kind: 'images', image };
+/** Which image is meant; by default one in the model's first size, of a quality that the backend chooses. */
+export interface WantedImage {
+  readonly size?: string | undefined;
+  readonly quality?: string | undefined;
 }
+
+/** The price of one request; for images, of one image. */
+export function priceFor(model: Model, { size = model.sizes[0], quality }: WantedImage = {}): PriceSnapshot {
+  if (model.price.kind === 'tokens') return model.price;
+  const price =
+    size !== undefined && model.sizes.includes(size)
+      ? imageSnapshot(model.price, { size, quality })
+      : undefined;
+  if (price === undefined)
+    throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
+  return price;
+}
+
+/** What an upstream takes, where the catalog says so. */
+export function costPriceFor(
+  model: Model,
+  upstream: string,
+  image: WantedImage = {},
+): PriceSnapshot | undefined {
+  const price = model.costs.get(upstream);
+  if (price?.kind !== 'images') return price;
+  return imageSnapshot(price, { size: image.size ?? model.sizes[0] ?? '', quality: image.quality });
+}
+
+function imageSnapshot(
+  price: ModelPrice & { kind: 'images' },
+  { size, quality }: { size: string; quality: string | undefined },
+): PriceSnapshot | undefined {
+  const { bySize, otherwise, extra } = price;
+  const image = bySize.get(size) ?? otherwise;
+  if (image === undefined) return undefined;
+  const qualities =
+    price.qualities?.get(size) ?? (bySize.has(size) ? undefined : price.qualities?.get('default'));
+  if (!qualities) return { kind: 'images', image, ...(extra && { extra }) };
+  if (quality === undefined || quality === 'auto')
+    return { kind: 'images', image, extra: { ...extra, qualities } };
+  if (!Object.hasOwn(qualities, quality)) {
+    const known = Object.keys(qualities).join(', ');
+    throw new Fault('invalid_field', `quality must be one of ${known}.`, { param: 'quality' });
+  }
+  return { kind: 'images', image: nanoUsd(qualities[quality] ?? image), ...(extra && { extra }) };
+}
+
+/**
+ * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
+ * `service_tiers.flex` or `tool_calls.web_search`.
+ */
+export function hasPriceFor(model: Model, dimension: string): boolean {
+  return model.price.kind === 'tokens' && TOKEN_DIMENSIONS.has(dimension);
+}
+
+const TOKEN_DIMENSIONS: ReadonlySet<string> = new Set(['input', 'cached_input', 'output']);
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {

@@ -114,6 +114,7 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
     ),
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
+    'passed fields': listText([...(upstream.passFields ?? [])]),
     options: listText([...upstream.options].map(([option, value]) => `${option}: ${hintOf(value)}`)),
   };
 }

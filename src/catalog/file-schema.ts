@@ -1,16 +1,10 @@
 import { z } from 'zod';
-import { parseUsd } from '../std/money.ts';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
-
-/**
- * The ledger accepts no price above this (10,000 USD per million tokens); a larger one has a misplaced decimal point.
- */
-const MAX_TOKEN_PRICE = 10_000_000_000_000;
-/** 1,000 USD for one image, for the same reason. */
-const MAX_IMAGE_PRICE = 1_000_000_000_000;
+import { costPrices, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
+import { strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -29,22 +23,11 @@ const modelId = z
   .string()
   .regex(/^[^\s\p{C}]{1,200}$/u, 'must be a model id: 1 to 200 characters without spaces')
   .meta({ description: 'The id used in requests; may contain /, : and .' });
-const size = z.string().regex(/^[1-9]\d{1,3}x[1-9]\d{1,3}$/, 'must be a size such as 1024x1024');
-const tokenPrice = price(MAX_TOKEN_PRICE, '10,000 USD per million tokens');
-const imagePrice = price(MAX_IMAGE_PRICE, '1,000 USD per image');
 
 const model = strict({
   model: modelId,
   display_name: text.optional().describe('Shown to people; the id when absent.'),
-  input: tokenPrice.optional().describe('USD per million input tokens.'),
-  cached_input: tokenPrice
-    .optional()
-    .describe('USD per million input tokens read from a cache; the input price when absent.'),
-  output: tokenPrice.optional().describe('USD per million output tokens; 0 for embedding models.'),
-  image: z
-    .union([imagePrice, z.record(z.union([z.literal('default'), size]), imagePrice)])
-    .optional()
-    .describe('USD per image: a number, or a map by size with an optional `default` for sizes not named.'),
+  ...PRICE_KEYS,
   sizes: z
     .array(size)
     .min(1, 'must name at least one size')
@@ -78,14 +61,22 @@ const model = strict({
   vision: z.boolean().default(false).describe('Takes images as input.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
   reasoning: z
-    .union([z.boolean(), z.literal('hidden')], { error: 'must be true, false or hidden' })
+    .union([z.boolean(), z.literal('hidden'), tokenPrice], {
+      error: 'must be true, false, hidden, or a price such as 0.25',
+    })
     .default(false)
-    .describe('Thinks before it answers. hidden: most of what it thinks is billed and not shown.'),
+    .describe(
+      'Thinks before it answers. hidden: most of what it thinks is billed and not shown; a number also is the USD per million reasoning tokens.',
+    ),
   on_disconnect: choice(ON_DISCONNECT)
     .optional()
     .describe(
       'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden, else stop; free models always stop.',
     ),
+  cost: z
+    .record(name, costPrices)
+    .default({})
+    .describe('What an upstream takes for this model, with the keys of a price; never shown to customers.'),
 }).superRefine(checkModel);
 
 const MAX_KEYS = 50;
@@ -123,6 +114,13 @@ const upstream = strict({
       .default(600_000)
       .describe('The whole call.'),
   }).prefault({}),
+  pass_fields: z
+    .array(z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a request field'))
+    .max(64)
+    .default([])
+    .describe(
+      'Further fields of a request that this backend gets as the client wrote them, although nothing here knows their price; for servers of your own.',
+    ),
   options: z
     .record(z.string(), z.union([z.string().max(4096), z.number(), z.boolean()]).transform(String))
     .default({})
@@ -182,14 +180,6 @@ export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type UpstreamEntry = z.output<typeof upstream>;
 
-/** Unknown keys are refused everywhere: a mistyped `cached_inptu` would otherwise be a wrong price. */
-export function strict<Shape extends z.ZodRawShape>(shape: Shape) {
-  const known = Object.keys(shape).join(', ');
-  return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown key; known here: ${known}` : undefined),
-  });
-}
-
 function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });
 }
@@ -197,25 +187,4 @@ function choice<const Values extends readonly [string, ...string[]]>(values: Val
 function whole(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, error).max(max, error);
-}
-
-/** Dollars as written, in nano-USD. The reader passes decimals on as their source text, so no float is involved. */
-function price(max: number, maxText: string) {
-  return z
-    .union([z.number().meta({ minimum: 0 }), z.string().meta({ pattern: String.raw`^\d+(\.\d{1,9})?$` })], {
-      error: 'must be an amount of US dollars such as 0.25',
-    })
-    .transform((value, context) => {
-      const amount = parseUsd(value);
-      if (amount !== undefined && amount <= max) return amount;
-      context.addIssue({ code: 'custom', message: priceProblem(String(value), maxText) });
-      return z.NEVER;
-    });
-}
-
-function priceProblem(value: string, maxText: string): string {
-  if (value.startsWith('-')) return 'must not be negative';
-  if (/^\d+\.\d{10,}$/.test(value)) return 'has more than nine decimals; round it';
-  if (/^\d+(\.\d+)?$/.test(value)) return `must be at most ${maxText}`;
-  return 'must be an amount of US dollars such as 0.25, as a plain decimal without sign or exponent';
 }

@@ -1,16 +1,46 @@
 import { formatUsd, nanoUsd } from '../std/money.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { Model } from './catalog.ts';
+import { priceRows, serviceTiers, type PriceRow } from './price-rows.ts';
 
 /** A model's price in plain language, for previews and summaries. */
-export function priceLabel({ price, free }: Model): string {
+export function priceLabel(model: Model): string {
+  const { price, free } = model;
   if (free) return 'free';
+  const rows = priceRows(model);
+  const tiers = serviceTiers(model).map(([tier, factor]) => `${tier} × ${factor / FACTOR_ONE}`);
   if (price.kind === 'tokens') {
-    const amounts = [price.input, price.cachedInput, price.output].map((amount) =>
-      formatUsd(nanoUsd(amount)),
-    );
-    return `${amounts[0]} in, ${amounts[1]} cached, ${amounts[2]} out (USD per million tokens)`;
+    const amounts = [price.input, price.cachedInput, price.output].map((amount) => usd(amount));
+    const others = rows.filter(({ item, above }) => !ORDINARY.has(item) || above !== undefined);
+    const ordinary = `${amounts[0]} in, ${amounts[1]} cached, ${amounts[2]} out`;
+    return `${[ordinary, ...others.map(rowLabel), ...tiers].join(', ')} (USD per million tokens)`;
   }
-  const sizes = [...price.bySize].map(([size, amount]) => `${size}: ${formatUsd(amount)}`);
-  const otherwise = price.otherwise === undefined ? [] : [formatUsd(price.otherwise)];
-  return `${[...sizes, ...otherwise].join(', ')} (USD per image)`;
+  return `${imageLabels(model, rows).join(', ')} (USD per image)`;
+}
+
+const ORDINARY = new Set(['input', 'cached_input', 'output']);
+
+function rowLabel({ item, amount, per, above }: PriceRow): string {
+  const beyond = above === undefined ? '' : ` above ${above}`;
+  return `${item}${beyond} ${usd(amount)}${per === 1 ? ' each' : ''}`;
+}
+
+/** One price for all sizes is told once. */
+function imageLabels({ price }: Model, rows: readonly PriceRow[]): string[] {
+  if (price.kind !== 'images') return [];
+  const named = rows.filter(({ item, quality }) => price.bySize.has(item) || quality !== undefined);
+  const sizes = named.map(({ item, quality, amount }) =>
+    quality === undefined ? `${item}: ${usd(amount)}` : `${item} ${quality}: ${usd(amount)}`,
+  );
+  const isByPixel = price.extra?.megapixel !== undefined;
+  const otherwise =
+    price.otherwise === undefined || isByPixel || price.qualities?.has('default')
+      ? []
+      : [usd(price.otherwise)];
+  const others = rows.filter(({ item }) => item === 'megapixel' || item === 'request');
+  return [...sizes, ...otherwise, ...others.map(({ item, amount }) => `${usd(amount)} per ${item}`)];
+}
+
+function usd(amount: number): string {
+  return formatUsd(nanoUsd(amount));
 }

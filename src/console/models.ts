@@ -1,4 +1,6 @@
-import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
+import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts';
+import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { usd } from './amounts.ts';
 import type { EndpointItem, ModelItem, ModelList, ListedPrice } from './contract.ts';
 import type { BackendHealth } from './parts.ts';
@@ -56,22 +58,48 @@ function modelItem(endpoint: Endpoint, model: Model): ModelItem {
   };
 }
 
-function priceOf({ price, sizes }: Model): ListedPrice {
+function priceOf(model: Model): ListedPrice {
+  const { price, sizes } = model;
+  const others = priceRows(model)
+    .filter(
+      ({ item, above, quality }) => !isOrdinary(model, item) || above !== undefined || quality !== undefined,
+    )
+    .map(({ item, amount, per, above, quality }) => ({
+      item,
+      usd: usd(amount),
+      per,
+      above: above ?? null,
+      quality: quality ?? null,
+    }));
   if (price.kind === 'tokens') {
     return {
       kind: 'tokens',
       inputUsd: usd(price.input),
       cachedInputUsd: usd(price.cachedInput),
       outputUsd: usd(price.output),
+      others,
+      tiers: serviceTiers(model).map(([tier, factor]) => ({ tier, factor: factor / FACTOR_ONE })),
     };
   }
   const priced = sizes.map((size) => ({ size, amount: price.bySize.get(size) ?? price.otherwise }));
   return {
     kind: 'images',
     bySize: priced.flatMap(({ size, amount }) =>
-      amount === undefined ? [] : [{ size, imageUsd: usd(amount) }],
+      amount === undefined ? [] : [{ size, imageUsd: usd(imageAmount(price, size, amount)) }],
     ),
+    others,
   };
+}
+
+function isOrdinary({ sizes }: Model, item: string): boolean {
+  return ['input', 'cached_input', 'output', ...sizes].includes(item);
+}
+
+/** By the pixel, an image costs what its size says. */
+function imageAmount({ extra }: ModelPrice & { kind: 'images' }, size: string, amount: number): number {
+  if (extra?.megapixel === undefined) return amount;
+  const [width = 0, height = 0] = size.split('x').map(Number);
+  return Math.ceil((extra.megapixel * width * height) / 1_000_000);
 }
 
 /** The first model of a kind that works right now, for examples. */

@@ -1,4 +1,5 @@
 import { receiptOf as billOf } from '../ledger/receipt.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow as StoredRequest } from '../store/schema.ts';
 import { usd } from './amounts.ts';
 import type { ReceiptDetail } from './contract.ts';
@@ -16,11 +17,12 @@ export function receiptDetail(row: StoredRequest): ReceiptDetail {
     usageSource: SOURCES.find((source) => source === row.usage_source) ?? null,
     outputCap: row.output_cap,
     choices: row.choices,
-    lines: lines.map(({ item, quantity, unitPrice, per, amountUsd }) => ({
+    lines: lines.map(({ item, quantity, unitPrice, per, factor, amountUsd }) => ({
       item,
       quantity,
       unitUsd: usd(unitPrice),
       per,
+      factor: factor === undefined ? null : factor / FACTOR_ONE,
       amountUsd,
     })),
     totalUsd: usd(total),

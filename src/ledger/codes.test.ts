@@ -75,8 +75,9 @@ test('a name of sixty characters is good, and one that is taken is named as such
   expect(await rows()).toHaveLength(1);
 });
 
-test('codes use the whole alphabet without I, L, O and U', async () => {
+test('codes are four groups of four, from the whole alphabet without I, L, O and U', async () => {
   const { codes: made } = await codes().make({ ...BATCH, count: 1_000 });
+  for (const code of made) expect(code).toMatch(/^[0-9A-Z]{4}(-[0-9A-Z]{4}){3}$/);
   expect([...new Set(made.join('').replaceAll('-', ''))].sort().join('')).toBe(
     '0123456789ABCDEFGHJKMNPQRSTVWXYZ',
   );

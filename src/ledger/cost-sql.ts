@@ -1,4 +1,4 @@
-import { MAX_COST } from './price.ts';
+import { MAX_COST } from './priced-parts.ts';
 
 /** Columns or expressions that say what was used. */
 interface UsageSql {

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { NO_USAGE } from './price.ts';
-import { isUsage } from './decide.ts';
+import { isUsage } from './price.ts';
 
 test('a hundred million of anything is the most that one request can have used', () => {
   for (const count of ['input', 'output', 'reasoning', 'images'] as const) {

@@ -1,11 +1,12 @@
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
-import { MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
+import { addNano, MAX_BALANCE, minNano, nanoUsd, subtractNano, ZERO, type NanoUsd } from '../std/money.ts';
 import type { AccountRow } from '../store/schema.ts';
 import type {
   Admission,
   AdmissionRequest,
   Attempt,
+  AttemptCost,
   Ceiling,
   Ending,
   Limits,
@@ -15,7 +16,11 @@ import type {
   RateState,
   RefusalReason,
 } from './port.ts';
-import { affordableOutput, costOf, MAX_COUNT, worstCase, type Price, type Usage } from './price.ts';
+import { costOf } from './price.ts';
+import { affordableOutput, worstCase } from './price.ts';
+import type { Price, Usage } from './price.ts';
+import { MAX_COST } from './priced-parts.ts';
+import { checkedUsage } from './price.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
 export interface AccountState {
@@ -137,7 +142,7 @@ function affordableCap(request: AdmissionRequest, available: NanoUsd): number | 
   const { ceiling } = request;
   if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
   if (ceiling.kind === 'images') return undefined;
-  const affordable = Math.floor(affordableOutput(request.price, ceiling.input, available) / ceiling.choices);
+  const affordable = Math.floor(affordableOutput(request.price, ceiling, available) / ceiling.choices);
   return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output)
     ? Math.min(affordable, ceiling.output)
     : undefined;
@@ -174,9 +179,7 @@ function cheapestUseful(request: AdmissionRequest): NanoUsd {
 }
 
 function holdFor({ price, ceiling }: AdmissionRequest, output: number): NanoUsd {
-  return ceiling.kind === 'images'
-    ? worstCase(price, 0, 0, ceiling.images)
-    : worstCase(price, ceiling.input, output * ceiling.choices, 0);
+  return worstCase(price, ceiling, output);
 }
 
 function outputOf(ceiling: Ceiling): number {
@@ -197,29 +200,6 @@ export function chargeFor(price: Price, held: NanoUsd, usage: Usage): Charge {
   const cost = costOf(price, checkedUsage(usage));
   const charged = minNano(cost, held);
   return { charged, overrun: subtractNano(cost, charged) };
-}
-
-/** The last gate before a number meets a price. Callers clean up what backends say; here it can only be a mistake of ours. */
-export function checkedUsage(usage: Usage): Usage {
-  if (!isUsage(usage)) {
-    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
-      detail: `not a usage: ${JSON.stringify(usage)}`,
-    });
-  }
-  return usage;
-}
-
-export function isUsage(usage: Usage): boolean {
-  const { input, cached, output, reasoning, images } = usage;
-  return [input, cached, output, reasoning, images].every(isCount) && cached <= input;
-}
-
-export function isEmpty({ input, cached, output, reasoning, images }: Usage): boolean {
-  return input + cached + output + reasoning + images === 0;
-}
-
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value >= 0 && value <= MAX_COUNT;
 }
 
 /** The books of the operator's losses. Rounded down to what is left below its ceiling, so that no sum leaves 2^53. */
@@ -254,10 +234,14 @@ export type StoredAttempt = readonly [
   result: number,
   durationMs: number,
   upstream?: string | 0,
-  reason?: string,
+  reason?: string | 0,
+  cost?: number,
+  basis?: number,
 ];
 
 export const ATTEMPT_RESULTS: readonly Attempt['result'][] = ['served', 'failed', 'skipped'];
+
+export const COST_BASES: readonly AttemptCost['basis'][] = ['reported', 'priced', 'possible'];
 
 export function detailText({ errorCode, finishReason, attempts, upstream }: Ending): string | null {
   if (errorCode === undefined && finishReason === undefined && attempts.length === 0) return null;
@@ -273,8 +257,36 @@ function stored(attempt: Attempt, receiptUpstream: string | undefined): StoredAt
   const { result, durationMs, reason } = attempt;
   const upstream = attempt.upstream === receiptUpstream ? 0 : attempt.upstream;
   const code = ATTEMPT_RESULTS.indexOf(result);
+  if (attempt.cost !== undefined) {
+    const { amount, basis } = attempt.cost;
+    return [code, durationMs, upstream, reason ?? 0, amount, COST_BASES.indexOf(basis)];
+  }
   if (reason !== undefined) return [code, durationMs, upstream, reason];
   return upstream === 0 ? [code, durationMs] : [code, durationMs, upstream];
+}
+
+/** What the attempts of a request cost the operator. */
+export interface RequestCost {
+  /** Of the one that served; `undefined`: not known. */
+  readonly spent: NanoUsd | undefined;
+  /** Of those that failed and may be billed all the same, and of all of them together. */
+  readonly lost: readonly { readonly upstream: string; readonly amount: NanoUsd }[];
+  readonly possible: NanoUsd;
+}
+
+const NOTHING_SPENT: RequestCost = { spent: undefined, lost: [], possible: ZERO };
+
+export function requestCost({ attempts }: Pick<Ending, 'attempts'>): RequestCost {
+  if (attempts.every(({ cost }) => cost === undefined)) return NOTHING_SPENT;
+  const served = attempts.find(({ result }) => result === 'served');
+  const lost = attempts.flatMap(({ upstream, result, cost }) =>
+    cost === undefined || result === 'served' ? [] : [{ upstream, amount: cost.amount }],
+  );
+  return {
+    spent: served?.cost?.amount,
+    lost,
+    possible: lost.reduce((sum, { amount }) => minNano(addNano(sum, amount), MAX_COST), ZERO),
+  };
 }
 
 /** Entries of requests say what was sold. */

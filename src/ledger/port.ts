@@ -1,6 +1,6 @@
 import type { AccountId, RequestId, TokenHash } from '../std/ids.ts';
 import type { NanoUsd } from '../std/money.ts';
-import type { Price, Usage } from './price.ts';
+import type { ImageCeiling, Price, TokenCeiling, Usage } from './price.ts';
 
 /**
  * The ledger is the only place where money moves. Both implementations (SQLite, Postgres) pass one contract suite.
@@ -77,10 +77,8 @@ export interface AdmissionRequest {
   readonly limits: Limits;
 }
 
-/** The most a request may use. `output` is per choice, `choices` is the client's `n`. */
-export type Ceiling =
-  | { readonly kind: 'tokens'; readonly input: number; readonly output: number; readonly choices: number }
-  | { readonly kind: 'images'; readonly images: number };
+/** The most a request may use. */
+export type Ceiling = TokenCeiling | ImageCeiling;
 
 export interface Limits {
   readonly chatPerMinute: number;
@@ -155,6 +153,14 @@ export interface Attempt {
   readonly result: 'served' | 'failed' | 'skipped';
   readonly reason?: string | undefined;
   readonly durationMs: number;
+  /** What it cost us; absent if that is not known, or nothing. Never shown to customers. */
+  readonly cost?: AttemptCost | undefined;
+}
+
+/** `reported` by the provider, `priced` by the catalog, or `possible`: it failed, and may be billed all the same. */
+export interface AttemptCost {
+  readonly amount: NanoUsd;
+  readonly basis: 'reported' | 'priced' | 'possible';
 }
 
 export interface Settled {

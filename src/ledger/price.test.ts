@@ -1,15 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
-import {
-  affordableOutput,
-  costOf,
-  MAX_COUNT,
-  MAX_TOKEN_PRICE,
-  NO_USAGE,
-  worstCase,
-  type Price,
-} from './price.ts';
+import { costOf } from './price.ts';
+import { affordableOutput, worstCase } from './price.ts';
+import type { Ceiling } from './port.ts';
+import { MAX_COUNT, MAX_TOKEN_PRICE, NO_USAGE, type Price } from './price.ts';
 
 const price = fc.record({
   kind: fc.constant('tokens' as const),
@@ -23,6 +18,8 @@ const usage = fc
   .map(({ input, cached, output }) =>
     Object.assign({ ...NO_USAGE }, { input, cached: Math.min(input, cached), output }),
   );
+
+const ceiling = (input: number): Ceiling => ({ kind: 'tokens', input, output: 1, choices: 1 });
 
 describe('cost of tokens', () => {
   test('is the exact product rounded up once, for every price and usage in range', () => {
@@ -42,7 +39,9 @@ describe('cost of tokens', () => {
   test('never exceeds the worst case of the same counts', () => {
     fc.assert(
       fc.property(price, usage, (price, usage) => {
-        expect(costOf(price, usage)).toBeLessThanOrEqual(worstCase(price, usage.input, usage.output, 0));
+        expect(costOf(price, usage)).toBeLessThanOrEqual(
+          worstCase(price, ceiling(usage.input), usage.output),
+        );
       }),
     );
   });
@@ -50,10 +49,10 @@ describe('cost of tokens', () => {
   test('what is affordable can be paid, and one token more cannot', () => {
     fc.assert(
       fc.property(price, count, fc.nat(MAX_BALANCE), (price, input, available) => {
-        const output = affordableOutput(price, input, nanoUsd(available));
+        const output = affordableOutput(price, ceiling(input), nanoUsd(available));
         if (output === 0 || output === MAX_COUNT) return;
-        expect(worstCase(price, input, output, 0)).toBeLessThanOrEqual(available);
-        expect(worstCase(price, input, output + 1, 0)).toBeGreaterThan(available);
+        expect(worstCase(price, ceiling(input), output)).toBeLessThanOrEqual(available);
+        expect(worstCase(price, ceiling(input), output + 1)).toBeGreaterThan(available);
       }),
     );
   });

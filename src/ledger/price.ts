@@ -1,41 +1,69 @@
+import { Fault } from '../std/fault.ts';
+import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { remembered } from '../std/remembered.ts';
-import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../std/money.ts';
+import {
+  capped,
+  extraHoldPrices,
+  MAX_COST,
+  partsCost,
+  pricedParts,
+  type CountedUsage,
+  type ExtraCeiling,
+  type ExtraUsage,
+  type HoldPrices,
+  type ImagePrice,
+  type TokenPrice,
+} from './priced-parts.ts';
 
 /**
  * What a request will be charged by, copied into its hold at admission: later price changes never touch it, and any
  * past bill can be computed again from its receipt. Token prices are nano-USD per million tokens, so that the cheapest
- * published price (fractions of a cent per million) is still a whole number.
+ * published price (fractions of a cent per million) is still a whole number. `extra` is absent from an ordinary price:
+ * SQL computes with those, and the program with all.
  */
-export type Price =
-  | { readonly kind: 'tokens'; readonly input: number; readonly cachedInput: number; readonly output: number }
-  | { readonly kind: 'images'; readonly image: NanoUsd };
+export type Price = TokenPrice | ImagePrice;
 
-/** What was used. `input` includes `cached`; `output` includes `reasoning`. All are whole and not negative. */
-export interface Usage {
-  readonly input: number;
-  readonly cached: number;
-  readonly output: number;
-  readonly reasoning: number;
-  readonly images: number;
-}
+export type Usage = CountedUsage;
 
 export const NO_USAGE: Usage = { input: 0, cached: 0, output: 0, reasoning: 0, images: 0 };
 
 /** No count that meets a price may exceed this; larger ones from a client are refused, from a backend ignored. */
 export const MAX_COUNT = 100_000_000;
+/** Ten images of the largest size that a catalog can name. */
+export const MAX_PIXELS = 1_000_000_000;
 /** 10,000 USD per million tokens. */
 export const MAX_TOKEN_PRICE = 10_000_000_000_000;
+
+/** `output` is per choice, `choices` is the client's `n`. */
+export interface TokenCeiling {
+  readonly kind: 'tokens';
+  readonly input: number;
+  readonly output: number;
+  readonly choices: number;
+  readonly extra?: ExtraCeiling | undefined;
+}
+
+/** The tokens are of all images together, for models that are priced by the token. */
+export interface ImageCeiling {
+  readonly kind: 'images';
+  readonly images: number;
+  readonly pixels?: number | undefined;
+  readonly input?: number | undefined;
+  readonly output?: number | undefined;
+  readonly extra?: ExtraCeiling | undefined;
+}
 
 const TOKENS_PER_PRICE = 1_000_000;
 
 /** Price × usage in exact integers, rounded up once at the very end. */
 export function costOf(price: Price, usage: Usage): NanoUsd {
+  if (price.extra !== undefined || usage.extra !== undefined) return partsCost(pricedParts(price, usage));
   return price.kind === 'images'
     ? capped(BigInt(price.image) * BigInt(usage.images))
     : tokenCost(price, usage);
 }
 
-function tokenCost(price: Price & { kind: 'tokens' }, { input, cached, output }: Usage): NanoUsd {
+function tokenCost(price: TokenPrice, { input, cached, output }: Usage): NanoUsd {
   const quick = (input - cached) * price.input + cached * price.cachedInput + output * price.output;
   // Below 2^53 every term and the sum are exact; remainder and division of exact integers are, too.
   if (quick <= Number.MAX_SAFE_INTEGER && cached <= input) {
@@ -49,32 +77,105 @@ function tokenCost(price: Price & { kind: 'tokens' }, { input, cached, output }:
   return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
 }
 
-/** The most output tokens that `available` can pay after the input, at this price. */
-export function affordableOutput(price: Price, input: number, available: NanoUsd): number {
+type AnyCeiling = TokenCeiling | ImageCeiling;
+
+/** The dearest price that a token of either side can have in this request. */
+export function holdPrices(
+  price: TokenPrice,
+  { input, extra }: Pick<AnyCeiling, 'input' | 'extra'>,
+): HoldPrices {
+  if (price.extra === undefined && extra === undefined)
+    return { input: Math.max(price.input, price.cachedInput), output: price.output, fixed: NOTHING };
+  return extraHoldPrices(price, input ?? 0, extra);
+}
+
+const NOTHING = nanoUsd(0);
+
+/** The worst case of a request with so many output tokens for each choice. */
+export function worstCase(price: Price, ceiling: AnyCeiling, output: number): NanoUsd {
+  if (price.kind === 'images') return imagesWorstCase(price, ceiling);
+  const prices = holdPrices(price, ceiling);
+  const tokens = {
+    ...NO_USAGE,
+    input: ceiling.input ?? 0,
+    output: ceiling.kind === 'tokens' ? output * ceiling.choices : (ceiling.output ?? 0),
+  };
+  const cost = costOf(
+    { kind: 'tokens', input: prices.input, cachedInput: prices.input, output: prices.output },
+    tokens,
+  );
+  return nanoUsd(Math.min(cost + prices.fixed, MAX_COST));
+}
+
+function imagesWorstCase(price: ImagePrice, ceiling: AnyCeiling): NanoUsd {
+  if (ceiling.kind !== 'images') return NOTHING;
+  const qualities = price.extra?.qualities;
+  const dearest = qualities ? Math.max(price.image, ...Object.values(qualities)) : price.image;
+  const extra = ceiling.pixels === undefined ? undefined : { pixels: ceiling.pixels };
+  return costOf({ ...price, image: nanoUsd(dearest) }, { ...NO_USAGE, images: ceiling.images, extra });
+}
+
+/** The most output tokens, of all choices together, that `available` can pay after everything else. */
+export function affordableOutput(price: Price, ceiling: AnyCeiling, available: NanoUsd): number {
   if (price.kind !== 'tokens') return 0;
-  const left = BigInt(available) * BigInt(TOKENS_PER_PRICE) - BigInt(input) * BigInt(dearestInput(price));
+  const { input, output, fixed } = holdPrices(price, ceiling);
+  const left = (BigInt(available) - BigInt(fixed)) * 1_000_000n - BigInt(ceiling.input ?? 0) * BigInt(input);
   if (left < 0n) return 0;
-  if (price.output === 0) return MAX_COUNT;
-  const tokens = left / BigInt(price.output);
+  if (output === 0) return MAX_COUNT;
+  const tokens = left / BigInt(output);
   return tokens > BigInt(MAX_COUNT) ? MAX_COUNT : Number(tokens);
 }
 
-/** The worst case of a request: every input token at the dearer of the two input prices, every output token used. */
-export function worstCase(price: Price, input: number, output: number, images: number): NanoUsd {
-  if (price.kind === 'images') return costOf(price, { ...NO_USAGE, images });
-  const dearest = { ...price, input: dearestInput(price), cachedInput: dearestInput(price) };
-  return costOf(dearest, { ...NO_USAGE, input, output });
+/** The last gate before a number meets a price. Callers clean up what backends say; here it can only be a mistake of ours. */
+export function checkedUsage(usage: Usage): Usage {
+  if (!isUsage(usage)) {
+    throw new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+      detail: `not a usage: ${JSON.stringify(usage)}`,
+    });
+  }
+  return usage;
 }
 
-function dearestInput(price: Price & { kind: 'tokens' }): number {
-  return Math.max(price.input, price.cachedInput);
+export function isUsage(usage: Usage): boolean {
+  const { input, cached, output, reasoning, images, extra } = usage;
+  return (
+    [input, cached, output, reasoning, images].every(isCount) &&
+    cached <= input &&
+    (extra === undefined || isExtraUsage(usage, extra))
+  );
 }
 
-/** A worst case beyond any balance is as unaffordable as one just above it. */
-export const MAX_COST = nanoUsd(MAX_BALANCE * 8);
+function isExtraUsage({ input, cached, output }: Usage, extra: ExtraUsage): boolean {
+  const { cacheWrite = 0, cacheWrite1h = 0, audioInput = 0, imageInput = 0 } = extra;
+  const { audioOutput = 0, imageOutput = 0, webSearches = 0, pixels = 0 } = extra;
+  const inputs = [cacheWrite, cacheWrite1h, audioInput, imageInput];
+  return (
+    [...inputs, audioOutput, imageOutput, webSearches].every(isCount) &&
+    Number.isSafeInteger(pixels) &&
+    pixels >= 0 &&
+    pixels <= MAX_PIXELS &&
+    inputs.reduce((sum, part) => sum + part, cached) <= input &&
+    audioOutput + imageOutput <= output
+  );
+}
 
-function capped(amount: bigint): NanoUsd {
-  return amount > BigInt(MAX_COST) ? MAX_COST : nanoUsd(Number(amount));
+/** Nothing was used: what an extra usage counts is part of these, or comes with them. */
+export function isEmpty({ input, cached, output, reasoning, images }: Usage): boolean {
+  return input + cached + output + reasoning + images === 0;
+}
+
+function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0 && value <= MAX_COUNT;
+}
+
+/** The usage that has no columns of its own, for a hold or a receipt. */
+export function extraUsageText({ extra }: Usage): string | null {
+  return extra === undefined ? null : JSON.stringify(extra);
+}
+
+/** The text was written by {@link extraUsageText}. */
+export function extraUsageOf(text: string | null | undefined): Pick<Usage, 'extra'> {
+  return text === null || text === undefined ? {} : { extra: JSON.parse(text) as ExtraUsage };
 }
 
 /** Prices come from the catalog and few are in use; each is turned into text, and back, once. */

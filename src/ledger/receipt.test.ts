@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { nanoUsd } from '../std/money.ts';
 import type { RequestRow } from '../store/schema.ts';
 import { IMAGE_PRICE, TOKEN_PRICE } from './testing/contract-harness.ts';
-import { costOf, NO_USAGE, type Price } from './price.ts';
+import { costOf } from './price.ts';
+import { NO_USAGE, type Price } from './price.ts';
 import { detailText } from './decide.ts';
 import { receiptOf, receiptView } from './receipt.ts';
 
@@ -42,6 +43,9 @@ function row(price: Price, more: Partial<RequestRow> = {}): RequestRow {
     upstream: 'house',
     attempts: null,
     outcome_code: 1,
+    extra: null,
+    cost: null,
+    possible_cost: 0,
     ...more,
   };
 }

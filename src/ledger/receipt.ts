@@ -1,8 +1,12 @@
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
 import type { Attempt } from './port.ts';
-import { costOf, type Price, type Usage } from './price.ts';
-import { ATTEMPT_RESULTS, type StoredAttempt } from './decide.ts';
+import { costOf } from './price.ts';
+import { pricedParts, type PricedItem, type PricedPart } from './priced-parts.ts';
+import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
+import type { Price, Usage } from './price.ts';
+import { extraUsageOf } from './price.ts';
 
 /** One request, line by line: enough to compute its bill again without asking anybody. */
 export interface Receipt {
@@ -16,16 +20,16 @@ export interface Receipt {
 }
 
 export interface ReceiptLine {
-  readonly item: 'input' | 'cached_input' | 'output' | 'image';
+  readonly item: PricedItem;
   readonly quantity: number;
   /** Nano-USD per `per` units. */
   readonly unitPrice: number;
   readonly per: number;
+  /** Of the service tier, in millionths; absent where it is 1. */
+  readonly factor?: number | undefined;
   /** Exact dollars before rounding, as a decimal. */
   readonly amountUsd: string;
 }
-
-const PER_MILLION = 1_000_000;
 
 export function receiptOf(row: RequestRow): Receipt {
   // Written by the ledger as JSON of exactly these types.
@@ -36,12 +40,13 @@ export function receiptOf(row: RequestRow): Receipt {
     output: row.output_tokens,
     reasoning: row.reasoning_tokens,
     images: row.images,
+    ...extraUsageOf(row.extra),
   };
   return {
     row,
     price,
     usage,
-    lines: linesOf(price, usage),
+    lines: pricedParts(price, usage).map(lineOf),
     total: costOf(price, usage),
     attempts: attemptsOf(row),
   };
@@ -54,31 +59,27 @@ export function attemptsOf(row: {
 }): Attempt[] {
   if (row.attempts === null) return [];
   // Written by `detailText` alone.
-  return (JSON.parse(row.attempts) as StoredAttempt[]).map(([result, durationMs, upstream, reason]) => ({
-    upstream: upstream || (row.upstream ?? ''),
-    result: ATTEMPT_RESULTS[result] ?? 'failed',
-    reason,
-    durationMs,
-  }));
+  return (JSON.parse(row.attempts) as StoredAttempt[]).map(
+    ([result, durationMs, upstream, reason, cost, basis = 0]) => ({
+      upstream: upstream || (row.upstream ?? ''),
+      result: ATTEMPT_RESULTS[result] ?? 'failed',
+      reason: reason === 0 ? undefined : reason,
+      durationMs,
+      ...(cost !== undefined && { cost: { amount: nanoUsd(cost), basis: COST_BASES[basis] ?? 'possible' } }),
+    }),
+  );
 }
 
-function linesOf(price: Price, usage: Usage): ReceiptLine[] {
-  if (price.kind === 'images') return [line('image', usage.images, price.image, 1)];
-  const cached = usage.cached > 0 ? [line('cached_input', usage.cached, price.cachedInput, PER_MILLION)] : [];
-  return [
-    line('input', usage.input - usage.cached, price.input, PER_MILLION),
-    ...cached,
-    line('output', usage.output, price.output, PER_MILLION),
-  ];
+function lineOf({ item, quantity, unitPrice, per, factor }: PricedPart): ReceiptLine {
+  const isOrdinary = factor === FACTOR_ONE;
+  const product = BigInt(quantity) * BigInt(unitPrice) * (isOrdinary ? 1n : BigInt(factor));
+  const decimals = (per === 1 ? 9 : 15) + (isOrdinary ? 0 : 6);
+  const amountUsd = exactUsd(product, decimals);
+  return { item, quantity, unitPrice, per, ...(!isOrdinary && { factor }), amountUsd };
 }
 
-function line(item: ReceiptLine['item'], quantity: number, unitPrice: number, per: number): ReceiptLine {
-  return { item, quantity, unitPrice, per, amountUsd: exactUsd(BigInt(quantity) * BigInt(unitPrice), per) };
-}
-
-/** Nano-USD × units ÷ `per` as decimal dollars: nine decimals of nano, six more of a millionth. */
-function exactUsd(product: bigint, per: number): string {
-  const decimals = per === 1 ? 9 : 15;
+/** As decimal dollars: nine decimals of nano, six more of a millionth. */
+function exactUsd(product: bigint, decimals: number): string {
   const digits = product.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');
   return `${digits.slice(0, -decimals)}.${fraction}`;
@@ -107,11 +108,12 @@ export function receiptView(receipt: Receipt) {
       images: usage.images,
       source: row.usage_source,
     },
-    lines: receipt.lines.map(({ item, quantity, unitPrice, per, amountUsd }) => ({
+    lines: receipt.lines.map(({ item, quantity, unitPrice, per, factor, amountUsd }) => ({
       item,
       quantity,
       unit_price_usd: dollars(nanoUsd(unitPrice)),
       per,
+      ...(factor !== undefined && { factor: factor / FACTOR_ONE }),
       amount_usd: amountUsd,
     })),
     held_usd: dollars(nanoUsd(row.held)),
@@ -128,5 +130,5 @@ export function receiptView(receipt: Receipt) {
 }
 
 function dollars(amount: NanoUsd): string {
-  return exactUsd(BigInt(amount), 1);
+  return exactUsd(BigInt(amount), 9);
 }

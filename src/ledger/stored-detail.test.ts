@@ -2,8 +2,17 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import type { AccountRow } from '../store/schema.ts';
 import { nanoUsd } from '../std/money.ts';
-import { causeOf, detailText, LedgerAccount, redeemedEntry, storedMs } from './decide.ts';
+import {
+  balanceAfter,
+  bookableOverrun,
+  causeOf,
+  detailText,
+  LedgerAccount,
+  redeemedEntry,
+  storedMs,
+} from './decide.ts';
 import type { Attempt, Ending } from './port.ts';
+import { checkedUsage, NO_USAGE } from './price.ts';
 import { attemptsOf } from './receipt.ts';
 import { WIDE } from './testing/contract-harness.ts';
 
@@ -72,6 +81,26 @@ test('entries say what was sold, and which code was redeemed without telling the
     cause: 'code of spring',
     actor: 'code:0123456789ab',
   });
+});
+
+test('the operator’s losses are booked up to eight million dollars', () => {
+  expect(bookableOverrun(nanoUsd(9_000_000_000_000_000), 0)).toBe(nanoUsd(8_000_000_000_000_000));
+});
+
+test('an entry that cannot be is refused with the field that is wrong; a usage that cannot be is our own mistake', () => {
+  const faultOf = (work: () => unknown): unknown => {
+    try {
+      return work();
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+  const nothing = { balance: nanoUsd(0), held: nanoUsd(0) };
+  expect(faultOf(() => balanceAfter(nothing, { kind: 'credit', amount: 0 }))).toMatchObject({
+    code: 'invalid_field',
+    param: 'amount',
+  });
+  expect(faultOf(() => checkedUsage({ ...NO_USAGE, output: -1 }))).toMatchObject({ code: 'internal_error' });
 });
 
 describe('an account', () => {

@@ -2,6 +2,7 @@ import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costSql } from './cost-sql.ts';
+import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
@@ -116,7 +117,7 @@ const COMMON: readonly InvariantCheck[] = [
     sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held || ', overrun ' || overrun
         || ', price × usage ' || COALESCE(CAST(cost AS TEXT), 'unknown') AS detail
       FROM (SELECT r.id, r.charged, r.held, r.overrun, CASE WHEN r.state = ${VOID} THEN 0 ELSE ${COST} END AS cost
-        FROM receipt r LEFT JOIN price p ON p.id = r.price WHERE r.id >= :fromId) AS again
+        FROM receipt r LEFT JOIN price p ON p.id = r.price WHERE r.id >= :fromId AND NOT (${HAS_EXTRA})) AS again
       WHERE cost IS NULL OR charged <> CASE WHEN cost < held THEN cost ELSE held END
         OR overrun > CASE WHEN cost < held THEN 0 ELSE cost - held END LIMIT ${MOST}`,
   },
@@ -198,7 +199,7 @@ export async function verifyBooks(
   const [checked] = await query<Verification['checked']>(COUNTS);
   const [newest] = full ? [] : await query<{ id: string | null }>(NEWEST_RECEIPT);
   const from = full ? FROM_THE_FIRST : recentDays(newest?.id ?? null, nowMs);
-  const breaches: Breach[] = [];
+  const breaches: Breach[] = await extraChargeBreaches(query, from.fromId);
   for (const { invariant, sql } of full ? FULL_CHECKS : QUICK_CHECKS) {
     const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, from));
     for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });

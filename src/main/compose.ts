@@ -163,6 +163,7 @@ function makeRelay(
       backends: () => upstreams.list(),
     }),
     tokens: sharedTokenCounter(log),
+    countWaitMs: config.countWaitMs,
     clock,
     log,
   };

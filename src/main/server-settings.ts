@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
-import { strict, type FileSettings } from '../catalog/file-schema.ts';
+import type { FileSettings } from '../catalog/file-schema.ts';
+import { strict } from '../catalog/strict.ts';
 import type { TlsConfig } from '../http/tls.ts';
 import type { Log } from '../std/log.ts';
 

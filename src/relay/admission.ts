@@ -135,7 +135,12 @@ export function rateKindOf(type: EndpointType): RateKind {
   return type === 'image_generation' ? 'images' : 'chat';
 }
 
-export function admissionSummary(call: Call<unknown>, quote: Quote, admitted: Admitted): AdmissionSummary {
+export function admissionSummary(
+  call: Call<unknown>,
+  quote: Quote,
+  admitted: Admitted,
+  dropped: string | undefined,
+): AdmissionSummary {
   const { output: requestedCap, choices } =
     quote.ceiling.kind === 'tokens' ? quote.ceiling : { output: 0, choices: 0 };
   return {
@@ -146,6 +151,7 @@ export function admissionSummary(call: Call<unknown>, quote: Quote, admitted: Ad
     held: admitted.held,
     available: admitted.available,
     outputCap: admitted.output * choices,
+    dropped,
     loweredCap: admitted.output < requestedCap ? admitted.output : undefined,
   };
 }

@@ -8,6 +8,7 @@ import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
+import type { Knobs } from '../wire/field-table.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
@@ -25,6 +26,8 @@ export interface Call<Request> {
   readonly request: Request;
   /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
+  /** The fields of the request that need a decision, if it has any. */
+  readonly knobs?: Knobs | undefined;
   /**
    * A cap above the model's is an error in the public API. For clients that always send a cap above any model's it is
    * lowered.
@@ -93,6 +96,8 @@ export interface RelayParts {
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
   readonly tokens: TokenCounter;
+  /** How long a request waits for the count of a short input, before it is held by its bound. */
+  readonly countWaitMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -151,6 +156,8 @@ export interface AdmissionSummary {
   readonly available: NanoUsd;
   /** The output cap that the hold covers, summed over all choices. */
   readonly outputCap: number;
+  /** What did not reach the backend that answered, as a list of names. */
+  readonly dropped: string | undefined;
   /** Set when the balance did not cover the output cap that was requested. */
   readonly loweredCap: number | undefined;
 }

@@ -3,8 +3,10 @@ import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
+import { isAbsent } from '../wire/without-absent.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
+import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
 import { ChatInput } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
@@ -14,7 +16,8 @@ import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './s
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
-import { relay, type AnsweredCall, type Operation } from './relay.ts';
+import { knobsFor } from './knobs.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
   return relay(CHAT, call, parts);
@@ -30,8 +33,7 @@ type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
 const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
-  callUpstream: ({ call, outputCap }, upstream, attempt) =>
-    callUpstream(call, withCap(call.request, outputCap), upstream, attempt),
+  callUpstream,
   deliver(answered) {
     const { answer } = answered.served;
     return answer.kind === 'stream' ? respondStream(answered, answer) : respondWhole(answered, answer);
@@ -57,13 +59,14 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     input: bound,
     output: outputCap(call, route.model.maxOutput),
     choices: request.n ?? 1,
+    extra: isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
   let input: ChatInput | undefined;
   const inputOnce = (): ChatInput =>
     (input ??= new ChatInput({
       request,
       native: nativeRequest?.body,
-      counter: new RequestCounter(parts.tokens, route.model, caller),
+      counter: new RequestCounter(parts, route.model, caller),
       attachmentTokens: attached.tokens,
       overhead,
       bound,
@@ -95,6 +98,19 @@ async function countedBound(input: ChatInput, bound: number, model: Model): Prom
   return counted.bound;
 }
 
+/** Text alone, as most chats are: it asks for nothing that has a price of its own. */
+function isPlain({ request, nativeRequest }: ChatCall): boolean {
+  return (
+    nativeRequest === undefined &&
+    request.tools === undefined &&
+    request['service_tier'] === undefined &&
+    request['modalities'] === undefined &&
+    request['web_search_options'] === undefined &&
+    request['cache_control'] === undefined &&
+    request.messages.every(({ content }) => !Array.isArray(content))
+  );
+}
+
 /**
  * The request as the backend gets it: it always contains the cap that the hold covers, so that the hold is an upper
  * bound.
@@ -122,19 +138,21 @@ function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
  * form.
  */
 async function callUpstream(
-  call: ChatCall,
-  request: ChatRequest,
+  { call, quote, outputCap, parts }: AdmittedCall<ChatCall, Quote>,
   upstream: Upstream,
   attempt: AttemptOptions,
 ): Promise<StartedAnswer> {
-  const { requestId, nativeRequest } = call;
+  const { requestId, nativeRequest, knobs } = call;
+  const target = { quote, upstream: upstream.name, parts };
   if (!nativeRequest || !upstream.messages) {
+    const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
     return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
   }
-  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
+  const { version, beta, body: asked } = nativeRequest;
+  const body = knobs ? knobsFor(asked, knobs, target) : asked;
   return await readNativeAnswer(
-    await upstream.messages({ ...attempt, ...nativeRequest, maxTokens, requestId }),
+    await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
   );
 }
 
@@ -248,7 +266,8 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
     case 'refusal':
       return { characters: 0, tokens: 0 };
     case 'image_url': {
-      const { url } = part.image_url;
+      const { url, detail } = part.image_url;
+      requireBoundedDetail(detail);
       return { characters: url.startsWith('data:') ? url.length : 0, tokens: IMAGE_TOKENS };
     }
     case 'input_audio':
@@ -257,6 +276,16 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
       return encodedSize(part.file.file_data, BASE64_PER_FILE_TOKEN);
   }
 }
+
+/** Any other detail may cost more than the bound of a picture, which is that of `high`. */
+function requireBoundedDetail(detail: string | null | undefined): void {
+  if (isAbsent(detail) || BOUNDED_DETAILS.has(detail)) return;
+  throw new Fault('invalid_field', 'The detail of a picture must be auto, low or high.', {
+    param: 'messages',
+  });
+}
+
+const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
 
 function encodedSize(data: unknown, charactersPerToken: number): AttachmentSizes {
   const characters = typeof data === 'string' ? data.length : 0;

@@ -7,6 +7,7 @@ import { UpstreamFailure } from '../upstream/port.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
+import { knobsFor } from './knobs.ts';
 import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
@@ -25,15 +26,17 @@ export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise
 const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, EmbeddingReply> = {
   quote: quoteEmbeddings,
   isStreamed: () => false,
-  async callUpstream({ call }, upstream, attempt) {
+  async callUpstream({ call, quote, parts }, upstream, attempt) {
     if (!upstream.embed)
       throw new UpstreamFailure('rejected', 'no embeddings', {
         publicMessage: 'This backend has no embeddings.',
       });
-    return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
+    const { knobs, request: asked } = call;
+    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+    return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
   },
   async deliver({ call, quote, summary, hold, served, parts }) {
-    const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
+    const counter = new RequestCounter(parts, quote.route.model, call.caller);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
@@ -53,7 +56,7 @@ function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
     throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
   const ceiling = { kind: 'tokens' as const, input: bound, output: 0, choices: 1 };
   const countInput = async (): Promise<Ceiling> => {
-    const counter = new RequestCounter(parts.tokens, route.model, call.caller);
+    const counter = new RequestCounter(parts, route.model, call.caller);
     const counted = await counter.forHold(texts);
     const most = counted && counter.boundOf(counted) + MOST_TOKENS_PER_TEXT * texts.length + given;
     return { ...ceiling, input: Math.min(bound, most ?? bound) };

@@ -1,10 +1,13 @@
-import { priceFor, resolve, type Route } from '../catalog/catalog.ts';
-import type { Settled } from '../ledger/port.ts';
-import { NO_USAGE } from '../ledger/price.ts';
+import { resolve, type Model, type Route } from '../catalog/catalog.ts';
+import { priceFor } from '../catalog/catalog.ts';
+import type { Ceiling, Settled } from '../ledger/port.ts';
+import type { Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
+import { knobsFor } from './knobs.ts';
 import { relay, type Operation } from './relay.ts';
+import { readImageUsage } from './stream/reported-usage.ts';
 
 export interface ImageReply {
   readonly summary: AdmissionSummary;
@@ -21,14 +24,17 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
 const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
   quote: quoteImages,
   isStreamed: () => false,
-  callUpstream: ({ call, quote }, upstream, attempt) =>
-    upstream.images({ ...attempt, request: call.request, size: quote.size, requestId: call.requestId }),
+  callUpstream({ call, quote, parts }, upstream, attempt) {
+    const { knobs, request: asked } = call;
+    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+    return upstream.images({ ...attempt, request, size: quote.size, requestId: call.requestId });
+  },
   async deliver({ call, quote, summary, hold, served }) {
     const images = served.answer.images.slice(0, quote.count);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: { usage: { ...NO_USAGE, images: images.length }, source: 'upstream' },
+      measured: { usage: usageOfImages(served.answer, images.length, quote), source: 'upstream' },
     });
     return { summary, answer: { ...served.answer, images }, settled };
   },
@@ -47,9 +53,49 @@ function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
     route,
     size,
     count,
-    ceiling: { kind: 'images', images: count },
-    price: priceFor(route.model, size),
+    ceiling: imageCeiling(call, route.model, { size, count }),
+    price: priceFor(route.model, { size, quality: call.request.quality }),
   };
+}
+
+/** Tokens are held where they are priced: the prompt has at most one for each byte, an image as many as the model says. */
+function imageCeiling(
+  call: ImageCall,
+  model: Model,
+  { size, count }: { size: string; count: number },
+): Ceiling {
+  if (model.price.kind === 'images') {
+    const isByPixel = model.price.extra?.megapixel !== undefined;
+    return { kind: 'images', images: count, ...(isByPixel && { pixels: count * pixelsOf(size) }) };
+  }
+  const uploads = (call.request.image?.length ?? 0) + (call.request.mask ? 1 : 0);
+  return {
+    kind: 'images',
+    images: count,
+    input: Buffer.byteLength(call.request.prompt) + uploads * UPLOAD_TOKENS,
+    output: count * model.maxOutput,
+    ...(uploads > 0 && { extra: { imageInput: true } }),
+  };
+}
+
+/** GPT image models take at most 6,240 tokens of an image at high fidelity, and a picture's tiles beside them. */
+const UPLOAD_TOKENS = 8_000;
+
+function pixelsOf(size: string): number {
+  const [width = 0, height = 0] = size.split('x').map(Number);
+  return width * height;
+}
+
+/** The tokens are the backend's; what was made is what arrived. */
+function usageOfImages(answer: ImageAnswer, images: number, { price, size }: ImageQuote): Usage {
+  const isByPixel = price.kind === 'images' && price.extra?.megapixel !== undefined;
+  const quality =
+    answer.quality !== undefined && /^[\w.-]{1,32}$/.test(answer.quality) ? answer.quality : undefined;
+  return readImageUsage(price.kind === 'tokens' ? answer.usage : undefined, {
+    images,
+    pixels: isByPixel ? images * pixelsOf(size) : undefined,
+    quality: price.kind === 'images' && price.extra?.qualities ? quality : undefined,
+  });
 }
 
 function imageSize(call: ImageCall, { model }: Route): string {

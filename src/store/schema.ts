@@ -111,6 +111,8 @@ export interface HoldTable extends UsageColumns {
   choices: number;
   stream: number;
   client: string;
+  /** Price × usage so far, where SQL cannot compute it. */
+  owed: Nullable<number>;
 }
 
 /** What was used. In a hold: how far the meter has come. */
@@ -120,6 +122,8 @@ interface UsageColumns {
   output_tokens: Default<number>;
   reasoning_tokens: Default<number>;
   images: Default<number>;
+  /** JSON of what has no column; see `ExtraUsage` of the ledger. */
+  extra: Nullable<string>;
 }
 
 /** A request that is over, written once in the transaction that deletes its hold. It is also its charge. */
@@ -149,6 +153,10 @@ export interface ReceiptTable extends UsageColumns {
   client: string;
   /** JSON of what is rarely asked for; see `detailText` of the ledger. */
   detail: Nullable<string>;
+  /** What the backend that served takes; NULL: not known. */
+  cost: Nullable<number>;
+  /** What other backends may take for attempts that failed. */
+  possible_cost: Default<number>;
 }
 
 export interface PriceTable {
@@ -214,6 +222,10 @@ export interface RequestView {
   attempts: Read<string | null>;
   /** The number of `outcome`; indexes have it. */
   outcome_code: Read<number | null>;
+  /** JSON of the usage that has no column. */
+  extra: Read<string | null>;
+  cost: Read<number | null>;
+  possible_cost: Read<number>;
 }
 
 export type StoredRequestState = 'pending' | 'posted' | 'void' | 'expired';
@@ -246,6 +258,10 @@ export interface UsageDayTable {
   reasoning_tokens: Default<number>;
   images: Default<number>;
   charged: Default<number>;
+  cost: Default<number>;
+  possible_cost: Default<number>;
+  /** What was charged for requests whose cost is known. */
+  costed: Default<number>;
 }
 
 /** Sums of closed requests by the UTC day of their admission, per backend and model, of all accounts together. */
@@ -260,6 +276,9 @@ export interface BackendDayTable extends Record<(typeof DURATION_COLUMNS)[number
   charged: Default<number>;
   /** What the provider takes for it. */
   cost: Default<number>;
+  /** What it may take for attempts that failed, of requests that may have been served by others. */
+  possible_cost: Default<number>;
+  costed: Default<number>;
 }
 
 export interface AnswerTable {

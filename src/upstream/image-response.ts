@@ -20,14 +20,14 @@ export async function collectImages(
       images.push({ bytes, mime, revisedPrompt: textOf(item['revised_prompt']) });
   }
   if (images.length === 0) throw new UpstreamFailure('protocol', 'the answer holds no image');
-  return { images, usage: answer.usage };
+  return { images, usage: answer.usage, quality: textOf(answer.quality) };
 }
 
-function parse(text: string): { data: Record<string, unknown>[]; usage: unknown } {
+function parse(text: string): { data: Record<string, unknown>[]; usage: unknown; quality: unknown } {
   try {
-    const { data, usage } = JSON.parse(text) as { data?: unknown; usage?: unknown };
+    const { data, usage, quality } = JSON.parse(text) as Record<string, unknown>;
     if (Array.isArray(data))
-      return { data: data.filter((item) => typeof item === 'object' && item !== null), usage };
+      return { data: data.filter((item) => typeof item === 'object' && item !== null), usage, quality };
   } catch (cause) {
     throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
   }

@@ -68,8 +68,10 @@ export interface UpstreamEmbeddingCall {
 
 export interface ImageAnswer {
   readonly images: readonly GeneratedImage[];
-  /** The backend's own usage object, shown to the client unchanged. */
+  /** The backend's own usage object, shown to the client without what it costs us. */
   readonly usage?: unknown;
+  /** Of the images, if the backend says so. */
+  readonly quality?: string | undefined;
 }
 
 export interface GeneratedImage {

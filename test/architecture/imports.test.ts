@@ -29,6 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'wire',
     'ledger/port.ts',
     'ledger/price.ts',
+    'ledger/priced-parts.ts',
     'ledger/decide.ts',
     'upstream/port.ts',
     'catalog/catalog.ts',

@@ -69,8 +69,33 @@ export interface ModelItem {
 
 /** Tokens: dollars per million. Images: dollars each. */
 export type ListedPrice =
-  | { kind: 'tokens'; inputUsd: Usd; cachedInputUsd: Usd; outputUsd: Usd }
-  | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[] };
+  | {
+      kind: 'tokens';
+      inputUsd: Usd;
+      cachedInputUsd: Usd;
+      outputUsd: Usd;
+      others: OtherPrice[];
+      tiers: TierFactor[];
+    }
+  | { kind: 'images'; bySize: { size: string; imageUsd: Usd }[]; others: OtherPrice[] };
+
+/** A price beside the ordinary ones. */
+export interface OtherPrice {
+  /** The key in the catalog; of an image its size. */
+  item: string;
+  usd: Usd;
+  /** How many of it the price is for. */
+  per: number;
+  /** Only where the input has more tokens than this. */
+  above: number | null;
+  quality: string | null;
+}
+
+/** The factor of the token prices in a service tier. */
+export interface TierFactor {
+  tier: string;
+  factor: number;
+}
 
 export interface EndpointItem {
   endpoint: string;
@@ -156,11 +181,27 @@ export interface ReceiptDetail extends RequestItem {
 }
 
 export interface ReceiptDetailLine {
-  item: 'input' | 'cached_input' | 'output' | 'image';
+  item:
+    | 'input'
+    | 'cached_input'
+    | 'cache_write'
+    | 'cache_write_1h'
+    | 'audio_input'
+    | 'image_input'
+    | 'output'
+    | 'reasoning'
+    | 'audio_output'
+    | 'image_output'
+    | 'image'
+    | 'megapixel'
+    | 'web_search'
+    | 'request';
   quantity: number;
   /** Dollars per `per` units. */
   unitUsd: Usd;
   per: number;
+  /** Of the service tier; null where it is 1. */
+  factor: number | null;
   /** Exact, before rounding; up to fifteen decimals. */
   amountUsd: Usd;
 }

@@ -36,7 +36,7 @@ CREATE FUNCTION ledger_admit(
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
   g_total bigint[], g_needed bigint[],
   s_lowerable boolean[], s_route bigint[], s_price bigint[], s_input_price bigint[],
-  s_output_price bigint[], s_stream bigint[], s_client text[],
+  s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
   q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_uncounted bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
@@ -142,7 +142,7 @@ BEGIN
       IF v_verdict IS NULL THEN
         v_shape := q_shape[n];
         v_affordable := CASE WHEN s_lowerable[v_shape] THEN 0 ELSE -1 END;
-        v_money := v_free::numeric * 1000000 - q_input[n]::numeric * s_input_price[v_shape];
+        v_money := (v_free::numeric - s_fixed_price[v_shape]) * 1000000 - q_input[n]::numeric * s_input_price[v_shape];
         IF s_lowerable[v_shape] AND v_money >= 0 THEN
           v_affordable := CASE WHEN s_output_price[v_shape] = 0 THEN p_max_count
             ELSE least(div(v_money, s_output_price[v_shape]), p_max_count) END::bigint / q_choices[n];
@@ -151,7 +151,7 @@ BEGIN
           v_verdict := 0;
           q_cap[n] := least(v_affordable, q_output[n]);
           v_hold := div(q_input[n]::numeric * s_input_price[v_shape]
-            + q_cap[n]::numeric * q_choices[n] * s_output_price[v_shape] + 999999, 1000000);
+            + q_cap[n]::numeric * q_choices[n] * s_output_price[v_shape] + 999999, 1000000) + s_fixed_price[v_shape];
           q_held[n] := v_hold;
         ELSE
           v_verdict := CASE

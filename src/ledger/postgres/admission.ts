@@ -17,6 +17,8 @@ import {
   type RefusalReason,
 } from '../port.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
+import { holdPrices } from '../price.ts';
+import type { HoldPrices } from '../priced-parts.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
@@ -115,7 +117,7 @@ export interface AdmitRow {
 }
 
 const NUMBERS_PER_REQUEST = 6;
-const PARAMETERS = 30;
+const PARAMETERS = 31;
 
 export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
@@ -175,15 +177,17 @@ function groupKey({ caller, rate, limits }: AdmissionRequest): string {
 /** What requests have in common is sent once: most of a batch is the same few models and clients. */
 class Shapes {
   readonly #places = new Map<string, number>();
-  readonly #shapes: AdmissionRequest[] = [];
+  readonly #shapes: Shape[] = [];
 
   /** Counted from one, as the database does. */
   placeOf(request: AdmissionRequest): number {
     const { endpoint, model, price, stream, client, ceiling } = request;
-    const key = `${ceiling.kind} ${request.rate} ${stream} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
+    const held = heldPer(request);
+    const heldKey = `${held.input} ${held.output} ${held.fixed}`;
+    const key = `${ceiling.kind} ${request.rate} ${stream} ${heldKey} ${priceToText(price)}\0${endpoint}\0${model}\0${client}`;
     const known = this.#places.get(key);
     if (known !== undefined) return known;
-    this.#shapes.push(request);
+    this.#shapes.push({ request, held });
     this.#places.set(key, this.#shapes.length);
     return this.#shapes.length;
   }
@@ -191,21 +195,27 @@ class Shapes {
   values(numbers: Numbers): unknown[] {
     const shapes = this.#shapes;
     return [
-      plainArray(shapes.map(({ ceiling }) => ceiling.kind === 'tokens')),
-      plainArray(shapes.map((shape) => numbers.route(shape))),
-      plainArray(shapes.map(({ price }) => numbers.price(price))),
-      plainArray(shapes.map(tokenPrice).map(({ input, cachedInput }) => Math.max(input, cachedInput))),
-      plainArray(shapes.map(tokenPrice).map(({ output }) => output)),
-      plainArray(shapes.map(({ stream }) => (stream ? 1 : 0))),
-      textArray(shapes.map(({ client }) => client.slice(0, MAX_CLIENT))),
+      plainArray(shapes.map(({ request }) => request.ceiling.kind === 'tokens')),
+      plainArray(shapes.map(({ request }) => numbers.route(request))),
+      plainArray(shapes.map(({ request }) => numbers.price(request.price))),
+      plainArray(shapes.map(({ held }) => held.input)),
+      plainArray(shapes.map(({ held }) => held.output)),
+      plainArray(shapes.map(({ held }) => held.fixed)),
+      plainArray(shapes.map(({ request }) => (request.stream ? 1 : 0))),
+      textArray(shapes.map(({ request }) => request.client.slice(0, MAX_CLIENT))),
     ];
   }
 }
 
-const NO_TOKEN_PRICE = { input: 0, cachedInput: 0, output: 0 };
+interface Shape {
+  readonly request: AdmissionRequest;
+  readonly held: HoldPrices;
+}
 
-function tokenPrice({ price }: AdmissionRequest) {
-  return price.kind === 'tokens' ? price : NO_TOKEN_PRICE;
+const NOTHING_HELD: HoldPrices = { input: 0, output: 0, fixed: nanoUsd(0) };
+
+function heldPer({ price, ceiling }: AdmissionRequest): HoldPrices {
+  return price.kind === 'tokens' ? holdPrices(price, ceiling) : NOTHING_HELD;
 }
 
 function outputOf({ ceiling }: AdmissionRequest): number {

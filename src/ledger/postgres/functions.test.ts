@@ -64,8 +64,8 @@ describe('the functions of the ledger', () => {
     const id = await hold(harness, chatAdmission(await addAccount(harness, 10_000)));
     await client.query('BEGIN');
     for (let turn = 1; turn <= 5; turn++) {
-      const one = [[id], [true], [10], [0], [turn], [0], [0]];
-      await client.query(`SELECT ${LEDGER_RENEW.name}(0, 60000, $1, $2, $3, $4, $5, $6, $7)`, one);
+      const one = [[id], [true], [10], [0], [turn], [0], [0], [null], [null]];
+      await client.query(`SELECT ${LEDGER_RENEW.name}(0, 60000, $1, $2, $3, $4, $5, $6, $7, $8, $9)`, one);
     }
     const { rows } = await client.query<{ updates: number; hot: number }>(
       `SELECT n_tup_upd::int AS updates, n_tup_hot_upd::int AS hot FROM pg_stat_xact_user_tables WHERE relname = 'hold'`,
@@ -99,7 +99,8 @@ describe('the functions of the ledger', () => {
   /** The arguments for closing a request that never was. */
   function close(): unknown[] {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
-    return closeValues([voidOf(newRequestId(Date.now()), ending)], false, { numbers, offsetUs: 0 });
+    const owed = { within: false, owed: [] };
+    return closeValues([voidOf(newRequestId(Date.now()), ending)], owed, { numbers, offsetUs: 0 });
   }
 
   /** How often each table was scanned, once this connection has reported it. */
@@ -120,4 +121,4 @@ describe('the functions of the ledger', () => {
   }
 });
 
-const PLACES = Array.from({ length: 21 }, (_, n) => `$${n + 1}`).join(', ');
+const PLACES = Array.from({ length: 28 }, (_, n) => `$${n + 1}`).join(', ');

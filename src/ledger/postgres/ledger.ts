@@ -41,6 +41,7 @@ import {
   type ClosedAnswer,
   type ClosedRow,
   type CloseRequest,
+  type KnownCosts,
   type ExpiredAnswer,
 } from './settlement.ts';
 import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
@@ -49,10 +50,11 @@ import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
 import { postEntry, redeemCode } from './posting.ts';
 import { Numbers } from './numbers.ts';
+import { owedFor } from './owed.ts';
 import { LedgerQueries } from './queries.ts';
 import { CallFailed, LedgerPool, type Statement } from './pool.ts';
 import { NO_USAGE } from '../price.ts';
-import { isUsage } from '../decide.ts';
+import { extraUsageText, isUsage } from '../price.ts';
 import type { Lease } from '../lease.ts';
 
 export function openPostgresLedger(
@@ -125,7 +127,7 @@ export class PostgresLedger implements Ledger {
   async renew(progress: readonly Progress[]): Promise<void> {
     const latest = [...new Map(progress.map((one) => [one.requestId, one])).values()];
     for (let start = 0; start < latest.length; start += RENEW_TOGETHER) {
-      await this.#call(RENEW, this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
+      await this.#call(RENEW, await this.#renewValues(latest.slice(start, start + RENEW_TOGETHER)));
     }
   }
 
@@ -231,10 +233,12 @@ export class PostgresLedger implements Ledger {
   async #closeRows(closes: readonly CloseRequest[]): Promise<Map<string, ClosedRow>> {
     await this.#numbers.needForBackends(closes.map(({ ending }) => ending.upstream));
     const sent = firstOfEach(closes);
+    const owed = await owedFor(sent, this.#issued, this.#ledgerPool);
     const within = sent.every((closing) => isWithin(closing, this.#issued.get(closing.requestId)));
-    const answer = await this.#callClose(sent, within).catch((error: unknown) => {
+    const answer = await this.#callClose(sent, { within, owed }).catch((error: unknown) => {
       // A hold that was lost and written again may hold less than was given.
-      if (error instanceof CallFailed && error.sqlState === NOT_WITHIN) return this.#callClose(sent, false);
+      if (error instanceof CallFailed && error.sqlState === NOT_WITHIN)
+        return this.#callClose(sent, { within: false, owed });
       throw error;
     });
     const ids = sent.map(({ requestId }) => requestId);
@@ -245,8 +249,8 @@ export class PostgresLedger implements Ledger {
     return found;
   }
 
-  async #callClose(sent: readonly CloseRequest[], within: boolean): Promise<ClosedAnswer | undefined> {
-    const values = closeValues(sent, within, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
+  async #callClose(sent: readonly CloseRequest[], costs: KnownCosts): Promise<ClosedAnswer | undefined> {
+    const values = closeValues(sent, costs, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
     return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
   }
 
@@ -274,13 +278,15 @@ export class PostgresLedger implements Ledger {
     });
   }
 
-  #renewValues(progress: readonly Progress[]): unknown[] {
+  async #renewValues(progress: readonly Progress[]): Promise<unknown[]> {
     const believed = progress.map(({ requestId, delivered }) => {
       if (isUsage(delivered)) return true;
       this.#log.error('meter_refused', { requestId, delivered });
       return false;
     });
     const meters = progress.map(({ delivered }, index) => (believed[index] ? delivered : NO_USAGE));
+    const used = progress.map(({ requestId }, index) => ({ requestId, usage: meters[index] ?? NO_USAGE }));
+    const owed = await this.#owed(used);
     return [
       this.#offsetUs(),
       this.#lease.leaseMs,
@@ -291,7 +297,17 @@ export class PostgresLedger implements Ledger {
       plainArray(meters.map(({ output }) => output)),
       plainArray(meters.map(({ reasoning }) => reasoning)),
       plainArray(meters.map(({ images }) => images)),
+      textArray(meters.map(extraUsageText)),
+      plainArray(owed),
     ];
+  }
+
+  async #owed(used: Parameters<typeof owedFor>[0]): Promise<(number | undefined)[]> {
+    try {
+      return await owedFor(used, this.#issued, this.#controlPool);
+    } catch (error) {
+      throw unavailable(String(error), error);
+    }
   }
 
   #reportOverruns(rows: readonly ClosedRow[]): void {
@@ -341,5 +357,5 @@ const EXPIRE_TOGETHER = 100;
 
 const RENEW: Statement = {
   name: LEDGER_RENEW.name,
-  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  text: `SELECT ${LEDGER_RENEW.name}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };

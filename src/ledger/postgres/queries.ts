@@ -17,6 +17,7 @@ import {
   recentDays,
   type InvariantCheck,
 } from '../verify-checks.ts';
+import { extraChargeBreaches } from '../verify-extra.ts';
 
 /** What the ledger asks the database without changing anything. */
 export class LedgerQueries {
@@ -77,8 +78,15 @@ export class LedgerQueries {
     // A full check names no day.
     const values = full ? [offsetMs, fromId] : [offsetMs, fromId, fromMs, fromDay];
     const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
+    const extra = await extraChargeBreaches(
+      async <R>(sql: string) => (await this.#books.query(sql)).rows as R[],
+      fromId,
+    );
     const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
-    return { checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
+    return {
+      checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 },
+      breaches: [...breaches, ...extra],
+    };
   }
 
   /** Beside the requests, like the check; a parameter is written `?`. */

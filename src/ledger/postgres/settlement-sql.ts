@@ -15,7 +15,8 @@ const PARAMETERS = `
   p_offset_us bigint, p_max_balance bigint, p_overrun_account text, p_overrun_ceiling bigint, p_prompt_ms bigint,
   p_within boolean, q_id text[], q_arrived bigint[], q_state bigint[], q_failed boolean[], q_input bigint[], q_cached bigint[],
   q_output bigint[], q_reasoning bigint[], q_images bigint[], q_source bigint[], q_outcome bigint[], q_backend bigint[],
-  q_first_byte_ms bigint[], q_duration_ms bigint[], q_detail text[]`;
+  q_first_byte_ms bigint[], q_duration_ms bigint[], q_detail text[], q_extra text[], q_owed bigint[], q_spent bigint[],
+  q_possible bigint[], l_place bigint[], l_backend text[], l_amount bigint[]`;
 
 const RESULTS = `
   places text, held text, costs text, overruns text, available text, models text,
@@ -27,14 +28,24 @@ export const NOT_WITHIN = 'TG001';
 const VOID = STATE_CODES.void;
 const USAGE = { input: 'q.input', cached: 'q.cached', output: 'q.output', images: 'q.images' };
 
-/** What the request `q` costs at the price `p` of its hold. */
-const COST = `(CASE WHEN q.state = ${VOID} THEN 0 ELSE ${costSql(USAGE)} END)`;
+/** What the request `q` costs at the price `p` of its hold; the program says it where price or usage are not ordinary. */
+const COST = `(CASE WHEN q.state = ${VOID} THEN 0 WHEN q.owed IS NOT NULL THEN q.owed ELSE ${costSql(USAGE)} END)`;
 
 /** The requests of the batch as rows. */
 const REQUESTS = `unnest(q_id, q_arrived, q_state, q_input, q_cached, q_output, q_reasoning, q_images, q_source, q_outcome,
-      q_backend, q_first_byte_ms, q_duration_ms, q_detail) WITH ORDINALITY
+      q_backend, q_first_byte_ms, q_duration_ms, q_detail, q_extra, q_owed, q_spent, q_possible) WITH ORDINALITY
       AS q (id, arrived, state, input, cached, output, reasoning, images, source, outcome,
-        backend, first_byte_ms, duration_ms, detail, place)`;
+        backend, first_byte_ms, duration_ms, detail, extra, owed, spent, possible, place)`;
+
+/** Requests that were closed, by the backend that served or was tried last. */
+const SERVED_ROWS = `SELECT q.day, coalesce(b.name, '') AS backend, o.model, q.place, q.cost, q.held, 0::bigint AS lost
+      FROM unnest(d_place, d_day, d_route, d_cost, d_held) AS q (place, day, route, cost, held)
+      JOIN route o ON o.id = q.route LEFT JOIN backend b ON b.id = q_backend[q.place]`;
+
+/** What other backends may take for failed attempts of these requests. */
+const LOST_ROWS = `SELECT q.day, l.backend, o.model, NULL, NULL, NULL, l.amount
+      FROM unnest(l_place, l_backend, l_amount) AS l (place, backend, amount)
+      JOIN unnest(d_place, d_day, d_route) AS q (place, day, route) ON q.place = l.place JOIN route o ON o.id = q.route`;
 
 /**
  * Closes a batch of holds: settlements, voids and expiries differ only in what they bring. Each hold is deleted and its
@@ -43,7 +54,8 @@ const REQUESTS = `unnest(q_id, q_arrived, q_state, q_input, q_cached, q_output, 
  * (holds by id, the overrun account, accounts by id, sums by key), so that two batches never wait for each other in a
  * circle, and the contended ones last.
  *
- * `q_` are the requests of the batch, each id once, in the order of their ids. `d_` is what was found about those that had
+ * `q_` are the requests of the batch, each id once, in the order of their ids; `l_` is what other backends may take for
+ * failed attempts of theirs. `d_` is what was found about those that had
  * a hold, `places` where each of them stands in the batch. What a hold says never changes but for its lease and its meter,
  * so whether anything was used beyond a hold is known before anything is locked; it hardly ever is. `p_within` says that the
  * caller knows that nothing was, from holds of its own; should it be wrong, nothing happens and it hears {@link NOT_WITHIN}.
@@ -66,7 +78,8 @@ const CLOSE_HOLDS = `DECLARE
 BEGIN
   IF NOT p_within THEN
     SELECT coalesce(bool_or(${COST} > h.held), false) INTO v_beyond
-      FROM unnest(q_id, q_state, q_input, q_cached, q_output, q_images) AS q (id, state, input, cached, output, images)
+      FROM unnest(q_id, q_state, q_input, q_cached, q_output, q_images, q_owed)
+        AS q (id, state, input, cached, output, images, owed)
       JOIN hold h ON h.id = q.id JOIN price p ON p.id = h.price;
   END IF;
 
@@ -105,10 +118,10 @@ BEGIN
     END IF;
 
     INSERT INTO usage_day AS u (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
-        output_tokens, reasoning_tokens, images, charged)
+        output_tokens, reasoning_tokens, images, charged, cost, possible_cost, costed)
       SELECT coalesce(q.account, ''), q.day, o.endpoint, o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
         sum(q_input[q.place])::bigint, sum(q_cached[q.place])::bigint, sum(q_output[q.place])::bigint,
-        sum(q_reasoning[q.place])::bigint, sum(q_images[q.place])::bigint, sum(least(q.cost, q.held))::bigint
+        sum(q_reasoning[q.place])::bigint, sum(q_images[q.place])::bigint, sum(least(q.cost, q.held))::bigint, ${costSums('q_possible[q.place]')}
       FROM unnest(d_place, d_account, d_day, d_route, d_cost, d_held) AS q (place, account, day, route, cost, held)
       JOIN route o ON o.id = q.route
       GROUP BY GROUPING SETS ((q.account, q.day, o.endpoint, o.model), (q.day, o.endpoint, o.model))
@@ -118,18 +131,14 @@ BEGIN
         input_tokens = u.input_tokens + excluded.input_tokens, cached_tokens = u.cached_tokens + excluded.cached_tokens,
         output_tokens = u.output_tokens + excluded.output_tokens,
         reasoning_tokens = u.reasoning_tokens + excluded.reasoning_tokens, images = u.images + excluded.images,
-        charged = u.charged + excluded.charged;
+        charged = u.charged + excluded.charged, cost = u.cost + excluded.cost,
+        possible_cost = u.possible_cost + excluded.possible_cost, costed = u.costed + excluded.costed;
 
-    INSERT INTO backend_day AS u (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
-      SELECT q.day, coalesce(b.name, ''), o.model, count(*), count(*) FILTER (WHERE q_failed[q.place]),
-        sum(least(q.cost, q.held))::bigint, ${durationCounts('q_duration_ms[q.place]')}
-      FROM unnest(d_place, d_day, d_route, d_cost, d_held) AS q (place, day, route, cost, held)
-      JOIN route o ON o.id = q.route LEFT JOIN backend b ON b.id = q_backend[q.place]
-      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-      ON CONFLICT (day, backend, model) DO UPDATE SET
-        requests = u.requests + excluded.requests, failures = u.failures + excluded.failures,
-        charged = u.charged + excluded.charged,
-        ${DURATION_COLUMNS.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')};
+    IF cardinality(l_place) > 0 THEN
+      ${addBackendSums(`${SERVED_ROWS} UNION ALL ${LOST_ROWS}`)}
+    ELSE
+      ${addBackendSums(SERVED_ROWS)}
+    END IF;
   END IF;
 
   IF v_holds < cardinality(q_id) THEN
@@ -160,10 +169,11 @@ function writeReceipts(overrun?: string): string {
       written AS (
         INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
           input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
-          duration_ms, state, outcome, source, stream, late, client, detail)
+          duration_ms, state, outcome, source, stream, late, client, detail, extra, cost, possible_cost)
         SELECT id, account_id, held, least(cost, held), overrun, created_at, v_now, node, price, route, backend,
           input, cached, output, reasoning, images, output_cap, choices, first_byte_ms, duration_ms, state, outcome, source,
-          stream, CASE WHEN v_now - arrived BETWEEN 0 AND p_prompt_ms THEN 0 ELSE 1 END, client, detail
+          stream, CASE WHEN v_now - arrived BETWEEN 0 AND p_prompt_ms THEN 0 ELSE 1 END, client, detail, extra,
+          spent, coalesce(possible, 0)
         FROM ${overrun === undefined ? 'gone' : 'priced'})
       SELECT array_agg(place), array_agg(account_id), array_agg(held), array_agg(cost), array_agg(overrun),
           array_agg(CASE WHEN created_at / 86400000 = v_now / 86400000 THEN v_today ELSE ${dayOf('created_at')} END),
@@ -172,6 +182,23 @@ function writeReceipts(overrun?: string): string {
         INTO d_place, d_account, d_held, d_cost, d_overrun, d_day, d_route, v_holds, v_held, v_charged, v_found, v_account,
           v_last_account
         FROM ${overrun === undefined ? 'gone' : 'priced'};`;
+}
+
+function addBackendSums(rows: string): string {
+  const sums = ['requests', 'failures', 'charged', 'cost', 'possible_cost', 'costed', ...DURATION_COLUMNS];
+  return `INSERT INTO backend_day AS u (day, backend, model, ${sums.join(', ')})
+      SELECT q.day, q.backend, q.model, count(q.place), count(*) FILTER (WHERE q_failed[q.place]),
+        coalesce(sum(least(q.cost, q.held)), 0)::bigint, ${costSums('q.lost')}, ${durationCounts('q_duration_ms[q.place]')}
+      FROM (${rows}) AS q
+      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+      ON CONFLICT (day, backend, model) DO UPDATE SET
+        ${sums.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')};`;
+}
+
+/** What the requests of a group cost the operator, and what was charged for those of which that is known. */
+function costSums(possible: string): string {
+  return `coalesce(sum(q_spent[q.place]), 0)::bigint, coalesce(sum(${possible}), 0)::bigint,
+        coalesce(sum(least(q.cost, q.held)) FILTER (WHERE q_spent[q.place] IS NOT NULL), 0)::bigint`;
 }
 
 /** How many of a group took up to each bound, and how many longer. */
@@ -222,18 +249,19 @@ CREATE FUNCTION ledger_expire(
 DECLARE
   v_now bigint := (${nowUsSql('p_offset_us')}) / 1000;
   v_ids text[]; v_states bigint[]; v_input bigint[]; v_cached bigint[]; v_output bigint[]; v_reasoning bigint[];
-  v_images bigint[]; v_sources bigint[]; v_durations bigint[]; v_count int;
+  v_images bigint[]; v_sources bigint[]; v_durations bigint[]; v_extra text[]; v_owed bigint[]; v_count int;
 BEGIN
   WITH overdue AS MATERIALIZED (
-    SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at,
+    SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at, h.extra,
+      h.owed,
       h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0 AS delivered
     FROM hold h WHERE h.lease_until < v_now
     ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
       array_agg(cached_tokens), array_agg(output_tokens), array_agg(reasoning_tokens), array_agg(images),
       array_agg(CASE WHEN delivered THEN ${SOURCE_CODES.counted} END),
-      array_agg(least(greatest(0, v_now - created_at), 2147483647))
-    INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations
+      array_agg(least(greatest(0, v_now - created_at), 2147483647)), array_agg(extra), array_agg(owed)
+    INTO v_ids, v_states, v_input, v_cached, v_output, v_reasoning, v_images, v_sources, v_durations, v_extra, v_owed
     FROM (SELECT * FROM overdue ORDER BY id) AS ordered;
   v_count := cardinality(v_ids);
   IF v_count IS NULL THEN RETURN; END IF;
@@ -241,7 +269,8 @@ BEGIN
     FROM ${LEDGER_CLOSE_HOLDS.name}(p_offset_us, p_max_balance, p_overrun_account, p_overrun_ceiling, p_prompt_ms, false, v_ids,
       array_fill(-1::bigint, ARRAY[v_count]), v_states, array_fill(true, ARRAY[v_count]), v_input, v_cached, v_output,
       v_reasoning, v_images, v_sources,
-      array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}');
+      array_fill(${OUTCOME_CODES.expired}::bigint, ARRAY[v_count]), '{}', '{}', v_durations, '{}', v_extra, v_owed,
+      '{}', '{}', '{}', '{}', '{}');
   ids := array_to_string(v_ids, ',');
 END $$`);
 
@@ -249,7 +278,7 @@ END $$`);
 export const LEDGER_RENEW = storedFunction(`
 CREATE FUNCTION ledger_renew(
   p_offset_us bigint, p_lease_ms bigint, q_id text[], q_believed boolean[], q_input bigint[], q_cached bigint[],
-  q_output bigint[], q_reasoning bigint[], q_images bigint[]
+  q_output bigint[], q_reasoning bigint[], q_images bigint[], q_extra text[], q_owed bigint[]
 ) RETURNS void LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
 DECLARE
   v_until bigint := (${nowUsSql('p_offset_us')}) / 1000 + p_lease_ms;
@@ -260,7 +289,9 @@ BEGIN
       cached_tokens = CASE WHEN q_believed[n] THEN q_cached[n] ELSE r.cached_tokens END,
       output_tokens = CASE WHEN q_believed[n] THEN q_output[n] ELSE r.output_tokens END,
       reasoning_tokens = CASE WHEN q_believed[n] THEN q_reasoning[n] ELSE r.reasoning_tokens END,
-      images = CASE WHEN q_believed[n] THEN q_images[n] ELSE r.images END
+      images = CASE WHEN q_believed[n] THEN q_images[n] ELSE r.images END,
+      extra = CASE WHEN q_believed[n] THEN q_extra[n] ELSE r.extra END,
+      owed = CASE WHEN q_believed[n] THEN q_owed[n] ELSE r.owed END
     FROM generate_subscripts(q_id, 1) AS n
     WHERE r.id = q_id[n];
 END $$`);

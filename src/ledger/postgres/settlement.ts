@@ -14,15 +14,8 @@ import type { IssuedHold } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { costOf, NO_USAGE, type Usage } from '../price.ts';
-import {
-  checkedUsage,
-  detailText,
-  isFailure,
-  OVERRUN_ACCOUNT,
-  OVERRUN_CEILING,
-  storedMs,
-} from '../decide.ts';
+import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
+import { checkedUsage, costOf, extraUsageText, NO_USAGE, type Usage } from '../price.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -55,7 +48,7 @@ export interface ClosedRow {
   readonly model: string;
 }
 
-const PARAMETERS = 21;
+const PARAMETERS = 28;
 
 /** It commits before its end; whoever hears of a failure after that finds the holds closed when trying again. */
 export const CLOSE: Statement = {
@@ -163,14 +156,25 @@ export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | unde
   return hold !== undefined && costOf(hold.request.price, usage) <= hold.admission.held;
 }
 
-/** The arguments of {@link CLOSE} for requests in that order. `within`: every hold is known to cover its cost. */
+/** What is known of the costs of requests before their holds are read. */
+export interface KnownCosts {
+  /** Every hold covers its cost. */
+  readonly within: boolean;
+  /** By place: the costs that SQL cannot compute. */
+  readonly owed: readonly (number | undefined)[];
+}
+
+/** The arguments of {@link CLOSE} for requests in that order. */
 export function closeValues(
   closes: readonly CloseRequest[],
-  within: boolean,
+  { within, owed }: KnownCosts,
   { numbers, offsetUs }: { readonly numbers: Numbers; readonly offsetUs: number },
 ): unknown[] {
-  const usage = (count: keyof Usage) => plainArray(closes.map((closing) => closing.usage[count]));
+  const usage = (count: Exclude<keyof Usage, 'extra'>) =>
+    plainArray(closes.map((closing) => closing.usage[count]));
   const endings = closes.map((closing) => closing.ending);
+  const costs = endings.map(requestCost);
+  const lost = costs.flatMap(({ lost }, index) => lost.map((one) => ({ ...one, place: index + 1 })));
   return [
     ...moneyRules(offsetUs),
     within,
@@ -189,6 +193,13 @@ export function closeValues(
     plainArray(endings.map(({ firstByteMs }) => (firstByteMs === undefined ? null : storedMs(firstByteMs)))),
     plainArray(endings.map(({ durationMs }) => storedMs(durationMs))),
     textArray(endings.map(detailText)),
+    textArray(closes.map((closing) => extraUsageText(closing.usage))),
+    plainArray(owed),
+    plainArray(costs.map(({ spent }) => spent)),
+    plainArray(costs.map(({ possible }) => possible)),
+    plainArray(lost.map(({ place }) => place)),
+    textArray(lost.map(({ upstream }) => upstream)),
+    plainArray(lost.map(({ amount }) => amount)),
   ];
 }
 

@@ -2,7 +2,7 @@ import { dayOf, monthOf } from '../../std/calendar.ts';
 import type { NanoUsd } from '../../std/money.ts';
 import { DURATION_BOUNDS_MS, DURATION_COLUMNS } from '../../store/receipt-codes.ts';
 import type { AccountRow } from '../../store/schema.ts';
-import { isFailure, LedgerAccount } from '../decide.ts';
+import { isFailure, LedgerAccount, type RequestCost } from '../decide.ts';
 import type { Caller, Outcome } from '../port.ts';
 import { priceToText, type Price, type Usage } from '../price.ts';
 import type { HoldRow, Statements } from './statements.ts';
@@ -213,7 +213,9 @@ class DaySums {
     const day = this.#dayOf(request.createdAt);
     this.#sum(request.accountId, day, request).add(request);
     this.#sum(EVERYBODY, day, request).add(request);
-    this.#backendSum(day, request).add(request);
+    this.#backendSum(day, request.backend ?? NO_BACKEND, request.model).add(request);
+    for (const { upstream, amount } of request.cost.lost)
+      this.#backendSum(day, upstream, request.model).addLost(amount);
   }
 
   write({ addUsage, addBackendDay }: Statements): void {
@@ -230,7 +232,7 @@ class DaySums {
     return sum;
   }
 
-  #backendSum(day: number, { backend = NO_BACKEND, model }: ClosedRequest): BackendSum {
+  #backendSum(day: number, backend: string, model: string): BackendSum {
     for (const sum of this.#backends) if (sum.isFor(day, backend, model)) return sum;
     const sum = new BackendSum([day, backend, model]);
     this.#backends.push(sum);
@@ -257,6 +259,7 @@ interface ClosedRequest {
   readonly outcome: Outcome;
   readonly usage: Usage;
   readonly charged: NanoUsd;
+  readonly cost: RequestCost;
 }
 
 /** Account, day, endpoint, model. */
@@ -273,6 +276,9 @@ class BackendSum {
   #requests = 0;
   #failures = 0;
   #charged = 0;
+  #spent = 0;
+  #possible = 0;
+  #costed = 0;
   readonly #durations: number[] = DURATION_COLUMNS.map(() => 0);
 
   constructor(key: readonly [day: number, backend: string, model: string]) {
@@ -283,17 +289,25 @@ class BackendSum {
     return this.#key[0] === day && this.#key[1] === backend && this.#key[2] === model;
   }
 
-  add({ outcome, charged, durationMs }: ClosedRequest): void {
+  add({ outcome, charged, durationMs, cost: { spent } }: ClosedRequest): void {
     this.#requests++;
     if (isFailure(outcome)) this.#failures++;
     this.#charged += charged;
+    this.#spent += spent ?? 0;
+    if (spent !== undefined) this.#costed += charged;
     let bucket = 0;
     while (durationMs > (DURATION_BOUNDS_MS[bucket] ?? Number.POSITIVE_INFINITY)) bucket++;
     this.#durations[bucket] = (this.#durations[bucket] ?? 0) + 1;
   }
 
+  /** What it may take for an attempt that failed. */
+  addLost(amount: NanoUsd): void {
+    this.#possible += amount;
+  }
+
   values(): (string | number)[] {
-    return [...this.#key, this.#requests, this.#failures, this.#charged, ...this.#durations];
+    const costs = [this.#spent, this.#possible, this.#costed];
+    return [...this.#key, this.#requests, this.#failures, this.#charged, ...costs, ...this.#durations];
   }
 }
 
@@ -307,6 +321,9 @@ class Sum {
   #reasoning = 0;
   #images = 0;
   #charged = 0;
+  #spent = 0;
+  #possible = 0;
+  #costed = 0;
 
   constructor(key: SumKey) {
     this.#key = key;
@@ -316,7 +333,7 @@ class Sum {
     return this.#key[1] === day && this.#key[3] === model && this.#key[2] === endpoint;
   }
 
-  add({ outcome, usage, charged }: ClosedRequest): void {
+  add({ outcome, usage, charged, cost }: ClosedRequest): void {
     this.#requests++;
     if (isFailure(outcome)) this.#failures++;
     this.#input += usage.input;
@@ -325,10 +342,14 @@ class Sum {
     this.#reasoning += usage.reasoning;
     this.#images += usage.images;
     this.#charged += charged;
+    this.#spent += cost.spent ?? 0;
+    this.#possible += cost.possible;
+    if (cost.spent !== undefined) this.#costed += charged;
   }
 
   values(): (string | number)[] {
     const tokens = [this.#input, this.#cached, this.#output, this.#reasoning];
-    return [...this.#key, this.#requests, this.#failures, ...tokens, this.#images, this.#charged];
+    const costs = [this.#spent, this.#possible, this.#costed];
+    return [...this.#key, this.#requests, this.#failures, ...tokens, this.#images, this.#charged, ...costs];
   }
 }

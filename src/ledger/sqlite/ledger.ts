@@ -285,6 +285,7 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     output_tokens: 0,
     reasoning_tokens: 0,
     images: 0,
+    extra: null,
     price_text: priceToText(price),
     endpoint,
     model,

@@ -14,17 +14,17 @@ import {
   causeOf,
   chargeFor,
   detailText,
-  isEmpty,
-  isUsage,
   NO_CHARGE,
   OVERRUN_ACCOUNT,
   REQUEST_ACTOR,
+  requestCost,
   storedMs,
   type Charge,
   type LedgerAccount,
 } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
 import { NO_USAGE, priceFromText, type Usage } from '../price.ts';
+import { extraUsageOf, extraUsageText, isEmpty, isUsage } from '../price.ts';
 import type { Books } from './books.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 
@@ -52,6 +52,7 @@ export function expireHold(books: Books, hold: HoldRow): void {
     output: hold.output_tokens,
     reasoning: hold.reasoning_tokens,
     images: hold.images,
+    ...extraUsageOf(hold.extra),
   };
   const ending: Ending = {
     outcome: 'expired',
@@ -76,7 +77,8 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
     }
     const { input, cached, output, reasoning, images } = delivered;
     books.forgetHold(requestId);
-    books.statements.writeProgress.run(input, cached, output, reasoning, images, requestId);
+    const extra = extraUsageText(delivered);
+    books.statements.writeProgress.run(input, cached, output, reasoning, images, extra, requestId);
   }
 }
 
@@ -112,6 +114,7 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
     outcome: ending.outcome,
     usage,
     charged,
+    cost: requestCost(ending),
   });
   return { state, charged, held, overrun, available: availableOf(account) };
 }
@@ -119,6 +122,7 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
 function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): void {
   const { upstream, firstByteMs } = ending;
   const promptMs = books.nowMs - requestTime(hold.id);
+  const { spent, possible } = requestCost(ending);
   books.statements.insertReceipt.run(
     hold.id,
     hold.account_id,
@@ -147,6 +151,9 @@ function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, sour
     promptMs >= 0 && promptMs <= PROMPT_MS ? 0 : 1,
     hold.client,
     detailText(ending),
+    extraUsageText(usage),
+    spent ?? null,
+    possible,
   );
 }
 

@@ -33,8 +33,8 @@ export function prepareStatements(database: Database) {
     insertReceipt: database.prepare<void, Values>(
       `INSERT INTO receipt (id, account_id, held, charged, overrun, created_at, booked_at, node, price, route, backend,
         input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, output_cap, choices, first_byte_ms,
-        duration_ms, state, outcome, source, stream, late, client, detail)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        duration_ms, state, outcome, source, stream, late, client, detail, extra, cost, possible_cost)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     receipt: database.prepare<ReceiptRow, [string]>(
       'SELECT id, account_id, state, charged, held, overrun FROM receipt WHERE id = ?',
@@ -42,8 +42,8 @@ export function prepareStatements(database: Database) {
     hasReceipt: database.prepare<{ found: number }, [string]>('SELECT 1 AS found FROM receipt WHERE id = ?'),
     renewLease: database.prepare<void, [number, string]>('UPDATE hold SET lease_until = ? WHERE id = ?'),
     writeProgress: database.prepare<void, Values>(
-      `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?
-       WHERE id = ?`,
+      `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?,
+        extra = ? WHERE id = ?`,
     ),
     insertEntry: database.prepare<void, Values>(
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -84,23 +84,25 @@ function prepareNumbers(database: Database) {
 function prepareSums(database: Database) {
   return {
     addBackendDay: database.prepare<void, Values>(
-      `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
-       VALUES (?, ?, ?, ?, ?, ?, ${DURATION_COLUMNS.map(() => '?').join(', ')})
+      `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${COST_SUMS.join(', ')},
+        ${DURATION_COLUMNS.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${DURATION_COLUMNS.map(() => '?').join(', ')})
        ON CONFLICT (day, backend, model) DO UPDATE SET
         requests = requests + excluded.requests, failures = failures + excluded.failures,
         charged = charged + excluded.charged,
-        ${DURATION_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(', ')}`,
+        ${[...COST_SUMS, ...DURATION_COLUMNS].map(added).join(', ')}`,
     ),
     addUsage: database.prepare<void, Values>(
       `INSERT INTO usage_day (account_id, day, endpoint, model, requests, failures, input_tokens, cached_tokens,
-        output_tokens, reasoning_tokens, images, charged)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        output_tokens, reasoning_tokens, images, charged, ${COST_SUMS.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (account_id, day, endpoint, model) DO UPDATE SET
         requests = requests + excluded.requests, failures = failures + excluded.failures,
         input_tokens = input_tokens + excluded.input_tokens, cached_tokens = cached_tokens + excluded.cached_tokens,
         output_tokens = output_tokens + excluded.output_tokens,
         reasoning_tokens = reasoning_tokens + excluded.reasoning_tokens,
-        images = images + excluded.images, charged = charged + excluded.charged`,
+        images = images + excluded.images, charged = charged + excluded.charged,
+        ${COST_SUMS.map(added).join(', ')}`,
     ),
   };
 }
@@ -130,6 +132,12 @@ function prepareArchive(database: Database) {
   };
 }
 
+const COST_SUMS = ['cost', 'possible_cost', 'costed'] as const;
+
+function added(column: string): string {
+  return `${column} = ${column} + excluded.${column}`;
+}
+
 type Values = (string | number | null)[];
 
 interface Numbered {
@@ -137,7 +145,7 @@ interface Numbered {
 }
 
 /** A hold with what its numbers stand for. */
-export interface HoldRow extends Omit<Selectable<HoldTable>, 'lease_until' | 'input_ceiling'> {
+export interface HoldRow extends Omit<Selectable<HoldTable>, 'lease_until' | 'input_ceiling' | 'owed'> {
   readonly price_text: string;
   readonly endpoint: string;
   readonly model: string;
@@ -152,6 +160,6 @@ const SELECT_ACCOUNT = `SELECT id, email, role, status, balance, held, open_hold
   chat_per_minute, images_per_minute, concurrent, monthly_limit, month, month_spent, token_used_at FROM account`;
 
 const SELECT_HOLD = `SELECT h.id, h.account_id, h.held, h.created_at, h.node, h.price, h.route, h.output_cap, h.choices,
-  h.stream, h.client, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images,
+  h.stream, h.client, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.extra,
   p.value AS price_text, o.endpoint, o.model
   FROM hold h JOIN price p ON p.id = h.price JOIN route o ON o.id = h.route`;

@@ -158,7 +158,17 @@ function backendCases(check: ContractCheck): void {
       await harness.ledger().settle(other, used({ output: 1 }, { upstream: 'two', outcome: 'client_left' }));
       const day = dayOf(await harness.now());
       const rows = await harness.store.db.selectFrom('backend_day').selectAll().orderBy('backend').execute();
-      const none = { to_500ms: 0, to_2s: 0, to_10s: 0, to_60s: 0, longer: 0, cost: 0, day };
+      const none = {
+        to_500ms: 0,
+        to_2s: 0,
+        to_10s: 0,
+        to_60s: 0,
+        longer: 0,
+        cost: 0,
+        possible_cost: 0,
+        costed: 0,
+        day,
+      };
       expect(rows).toEqual([
         { ...none, backend: '', model: 'm', requests: 1, failures: 1, charged: 0, to_500ms: 1 },
         {
@@ -195,6 +205,9 @@ async function expectedSums(harness: LedgerHarness) {
       sum.output_tokens += request.output_tokens;
       sum.reasoning_tokens += request.reasoning_tokens;
       sum.charged += request.charged;
+      sum.cost += request.cost ?? 0;
+      sum.possible_cost += request.possible_cost;
+      if (request.cost !== null) sum.costed += request.charged;
       sums.set(key, sum);
     }
   }
@@ -213,5 +226,8 @@ function emptySum(account_id: string, day: number, model: string) {
     ...tokens,
     images: 0,
     charged: 0,
+    cost: 0,
+    possible_cost: 0,
+    costed: 0,
   };
 }

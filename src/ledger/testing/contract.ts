@@ -7,6 +7,7 @@ import { codeCases } from './contract-codes.ts';
 import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
+import { priceCases } from './contract-prices.ts';
 import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
 
@@ -17,6 +18,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     admissionCases(check);
     limitCases(check);
     settlementCases(check);
+    priceCases(check);
     expiryCases(check);
     bookCases(check);
     rowCases(check);

@@ -1,10 +1,11 @@
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
+import type { NanoUsd } from '../../std/money.ts';
 import { cutBefore } from '../../tokenizer/slices.ts';
 import { fewestTokens } from '../../tokenizer/word-bound.ts';
 import type { ChatChunk, ChatCompletion } from '../../wire/openai/chat.ts';
 import { generatedText } from '../../wire/openai/answer.ts';
 import type { TextMeter } from './chunk-template.ts';
-import { readUsage, type MeteredUsage } from './reported-usage.ts';
+import { readUsage, reportedCost, type MeteredUsage } from './reported-usage.ts';
 
 /** Counts for a meter. No count is ever too high. */
 export interface MeterSource {
@@ -49,6 +50,8 @@ export class Meter implements TextMeter {
   /** The fewest tokens that `#text` can have; unknown while it grows. */
   #fewest: number | undefined;
   #reported: Usage | undefined;
+  /** What the provider says that it takes. */
+  #cost: NanoUsd | undefined;
   finishReason: string | undefined;
 
   /** The source is made when it is needed: most backends count themselves. */
@@ -62,7 +65,7 @@ export class Meter implements TextMeter {
       const text = generatedText(choice?.delta);
       if (text !== '') this.#add(text);
     }
-    if (chunk.usage != null) this.#noteUsage(chunk.usage);
+    if (chunk.usage != null) this.#noteUsage(chunk.usage, chunk.service_tier);
   }
 
   /** The inside of a JSON string. Most are never decoded, because the backend reports its usage. */
@@ -82,7 +85,7 @@ export class Meter implements TextMeter {
       this.#text += generatedText(choice.message);
     }
     this.#hasNewText = this.#text !== '';
-    this.#noteUsage(completion.usage);
+    this.#noteUsage(completion.usage, completion.service_tier);
     return this.measure();
   }
 
@@ -93,7 +96,7 @@ export class Meter implements TextMeter {
   measure(): MeteredUsage | Promise<MeteredUsage> {
     const reported = this.#reported;
     if (reported && this.#isOutputTrue(reported) && reported.input > 0)
-      return { usage: reported, source: 'upstream' };
+      return { usage: reported, source: 'upstream', ...this.#reportedCost() };
     return this.#measureCounted(reported);
   }
 
@@ -116,7 +119,11 @@ export class Meter implements TextMeter {
     const output = this.#isOutputTrue(reported)
       ? reported.output
       : Math.max(reported.output, await this.#countedOutput());
-    return { usage: { ...reported, input, output }, source: 'mixed' };
+    return { usage: { ...reported, input, output }, source: 'mixed', ...this.#reportedCost() };
+  }
+
+  #reportedCost(): { readonly cost?: NanoUsd } {
+    return this.#cost === undefined ? {} : { cost: this.#cost };
   }
 
   #isOutputTrue(reported: Usage): boolean {
@@ -137,8 +144,9 @@ export class Meter implements TextMeter {
     if (typeof reason === 'string' && reason !== '') this.finishReason = reason.slice(0, MAX_REASON_LENGTH);
   }
 
-  #noteUsage(raw: unknown): void {
-    const usage = readUsage(raw);
+  #noteUsage(raw: unknown, serviceTier: unknown): void {
+    this.#cost = reportedCost(raw) ?? this.#cost;
+    const usage = readUsage(raw, serviceTier);
     if (!usage) return;
     this.#reported = usage;
     this.#hasText ||= this.#hasNewText;

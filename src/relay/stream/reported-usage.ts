@@ -1,30 +1,129 @@
 import type { UsageSource } from '../../ledger/port.ts';
 import { MAX_COUNT, NO_USAGE, type Usage } from '../../ledger/price.ts';
+import type { ExtraUsage } from '../../ledger/priced-parts.ts';
+import { nanoUsd, type NanoUsd } from '../../std/money.ts';
 import type { ChatUsage } from '../../wire/openai/chat.ts';
 
 export interface MeteredUsage {
   readonly usage: Usage;
   readonly source: UsageSource;
+  /** What the provider says that it takes for the request. */
+  readonly cost?: NanoUsd | undefined;
 }
 
 /**
  * The usage that a backend reported, or `undefined` unless every number in it is an integer in range: negative,
- * infinite, textual or missing numbers are not corrected, and our own count is used instead.
+ * infinite, textual or missing numbers are not corrected, and our own count is used instead. Parts of a side never exceed
+ * it together. `serviceTier` is the one that answered, where it stands beside the usage (OpenAI) and not in it (Anthropic).
  */
-export function readUsage(raw: unknown): Usage | undefined {
+export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } =
     raw as Record<string, unknown>;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
-  const cached = detail(prompt_tokens_details, 'cached_tokens');
+  const cached = Math.min(detail(prompt_tokens_details, 'cached_tokens'), prompt_tokens);
   const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
+  const extra = extraUsage({
+    ...partsOf(prompt_tokens - cached, prompt_tokens_details, INPUT_PARTS),
+    ...partsOf(completion_tokens, completion_tokens_details, OUTPUT_PARTS),
+    webSearches: detail(rest['server_tool_use'], 'web_search_requests'),
+    serviceTier: tierOf(serviceTier ?? rest['service_tier']),
+  });
   return {
     ...NO_USAGE,
     input: prompt_tokens,
-    cached: Math.min(cached, prompt_tokens),
+    cached,
     output: completion_tokens,
     reasoning: Math.min(reasoning, completion_tokens),
+    ...(extra && { extra }),
   };
+}
+
+/**
+ * The usage of an images answer (OpenAI: https://platform.openai.com/docs/api-reference/images/object, `usage` of GPT image
+ * models), with what was made: all output tokens of such an answer are image tokens unless it says otherwise.
+ */
+export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
+  const { images, pixels, quality } = made;
+  const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } =
+    typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : {};
+  const input = isCount(input_tokens) ? input_tokens : 0;
+  const output = isCount(output_tokens) ? output_tokens : 0;
+  const text = Math.min(detail(output_tokens_details, 'text_tokens'), output);
+  const extra = extraUsage({
+    ...partsOf(input, input_tokens_details, [['imageInput', 'image_tokens']]),
+    imageOutput: output - text,
+    pixels,
+    quality,
+  });
+  return { ...NO_USAGE, input, output, images, ...(extra && { extra }) };
+}
+
+export interface ImagesMade {
+  readonly images: number;
+  /** Where they are priced by them. */
+  readonly pixels?: number | undefined;
+  readonly quality?: string | undefined;
+}
+
+type Part = readonly [keyof ExtraUsage, string];
+
+/** `cache_write_tokens` is OpenRouter's name; the one for an hour is ours, for Anthropic's usage in this form. */
+const INPUT_PARTS: readonly Part[] = [
+  ['cacheWrite', 'cache_write_tokens'],
+  ['cacheWrite1h', 'cache_write_1h_tokens'],
+  ['audioInput', 'audio_tokens'],
+  ['imageInput', 'image_tokens'],
+];
+const OUTPUT_PARTS: readonly Part[] = [
+  ['audioOutput', 'audio_tokens'],
+  ['imageOutput', 'image_tokens'],
+];
+
+function partsOf(total: number, details: unknown, parts: readonly Part[]): ExtraUsage {
+  if (typeof details !== 'object' || details === null) return {};
+  let left = total;
+  const found: Record<string, number> = {};
+  for (const [name, key] of parts) {
+    const tokens = Math.min(detail(details, key), left);
+    found[name] = tokens;
+    left -= tokens;
+  }
+  return found;
+}
+
+/** Only what was used; `undefined` for nothing. */
+function extraUsage(all: ExtraUsage): ExtraUsage | undefined {
+  const used = Object.entries(all).filter(([, value]) => value !== undefined && value !== 0);
+  return used.length === 0 ? undefined : Object.fromEntries(used);
+}
+
+const ORDINARY_TIERS = new Set(['default', 'standard', 'auto', 'standard_only', 'on_demand']);
+
+function tierOf(tier: unknown): string | undefined {
+  return typeof tier === 'string' && /^[\w.-]{1,32}$/.test(tier) && !ORDINARY_TIERS.has(tier)
+    ? tier
+    : undefined;
+}
+
+/**
+ * What the provider takes, in dollars: OpenRouter's `cost`, plus the part that it bills through the caller's own key
+ * (https://openrouter.ai/docs/use-cases/usage-accounting), Perplexity's `cost.total_cost`, DeepInfra's `estimated_cost`.
+ */
+export function reportedCost(raw: unknown): NanoUsd | undefined {
+  if (typeof raw !== 'object' || raw === null) return undefined;
+  const { cost, cost_details, is_byok, estimated_cost } = raw as Record<string, unknown>;
+  const own = dollars(cost) ?? dollars(member(cost, 'total_cost')) ?? dollars(estimated_cost);
+  if (own === undefined) return undefined;
+  const beside = is_byok === true ? (dollars(member(cost_details, 'upstream_inference_cost')) ?? 0) : 0;
+  return nanoUsd(Math.round((own + beside) * 1_000_000_000));
+}
+
+/** More than any request costs. */
+const MAX_REPORTED_USD = 100_000;
+
+function dollars(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= MAX_REPORTED_USD ? value : undefined;
 }
 
 /** The charged usage in the wire format, if the backend did not report it itself. */
@@ -44,7 +143,10 @@ function isCount(value: unknown): value is number {
 }
 
 function detail(details: unknown, key: string): number {
-  if (typeof details !== 'object' || details === null) return 0;
-  const value = (details as Record<string, unknown>)[key];
+  const value = member(details, key);
   return isCount(value) ? value : 0;
+}
+
+function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
 }

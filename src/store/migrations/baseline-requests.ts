@@ -112,7 +112,7 @@ function usageColumns(d: Dialect, more: string): string {
  * neither database would read the newest rows of both tables from their indexes and stop after a page. The running ones and
  * those that are over are also views of their own, for lists of only such.
  */
-function requestViews(d: Dialect): string[] {
+export function requestViews(d: Dialect, added: AddedColumns = NOTHING_ADDED): string[] {
   const none = (type: string): string => `CAST(NULL AS ${type})`;
   // SQLite pages through both tables by their indexes only where the columns of both have the same declared type.
   const text = (expression: string): string => `CAST(${expression} AS TEXT)`;
@@ -136,6 +136,7 @@ function requestViews(d: Dialect): string[] {
     none(d.int32),
     ...Array.from({ length: 6 }, () => none('TEXT')),
     none(d.int16),
+    ...added.running,
   ];
   const over = [
     ...words('r'),
@@ -154,15 +155,26 @@ function requestViews(d: Dialect): string[] {
     named('backend', 'name', 'r.backend'),
     text(d.jsonText('r.detail', 'attempts')),
     'r.outcome',
+    ...added.over,
   ];
-  const fromHolds = `SELECT ${asNamed(running)} FROM hold h`;
-  const fromReceipts = `SELECT ${asNamed(over)} FROM receipt r`;
+  const names = [...VIEW_COLUMNS, ...added.names];
+  const fromHolds = `SELECT ${asNamed(running, names)} FROM hold h`;
+  const fromReceipts = `SELECT ${asNamed(over, names)} FROM receipt r`;
   return [
     `CREATE VIEW running_request AS ${fromHolds}`,
     `CREATE VIEW closed_request AS ${fromReceipts}`,
     `CREATE VIEW request AS ${fromHolds} UNION ALL ${fromReceipts}`,
   ];
 }
+
+/** Columns of a later step, as expressions over a hold `h` and a receipt `r`. */
+interface AddedColumns {
+  readonly names: readonly string[];
+  readonly running: readonly string[];
+  readonly over: readonly string[];
+}
+
+const NOTHING_ADDED: AddedColumns = { names: [], running: [], over: [] };
 
 /** Columns that holds and receipts have alike. */
 const BOTH = [
@@ -176,8 +188,8 @@ const VIEW_COLUMNS = [
   'attempts', 'outcome_code',
 ]; // prettier-ignore
 
-function asNamed(expressions: readonly string[]): string {
-  return expressions.map((expression, place) => `${expression} AS ${VIEW_COLUMNS[place]}`).join(', ');
+function asNamed(expressions: readonly string[], names: readonly string[]): string {
+  return expressions.map((expression, place) => `${expression} AS ${names[place]}`).join(', ');
 }
 
 /** Sums of closed requests by the UTC day of their admission. */

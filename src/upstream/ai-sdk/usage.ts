@@ -8,6 +8,14 @@ export interface Counts {
   /** All output tokens, including reasoning. */
   readonly output: number | undefined;
   readonly reasoning?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly cacheWrite1h?: number | undefined;
+  readonly audioInput?: number | undefined;
+  readonly imageInput?: number | undefined;
+  readonly audioOutput?: number | undefined;
+  readonly imageOutput?: number | undefined;
+  readonly webSearches?: number | undefined;
+  readonly serviceTier?: string | undefined;
 }
 
 /**
@@ -18,11 +26,22 @@ export function canonicalUsage(counts: Counts): ChatUsage | undefined {
   const { input, output } = counts;
   if (input === undefined || output === undefined) return undefined;
   const usage: ChatUsage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
-  if (counts.cached !== undefined)
-    usage.prompt_tokens_details = { cached_tokens: Math.min(counts.cached, input) };
-  if (counts.reasoning !== undefined) {
-    usage.completion_tokens_details = { reasoning_tokens: Math.min(counts.reasoning, output) };
-  }
+  const inputParts = {
+    ...(counts.cached !== undefined && { cached_tokens: Math.min(counts.cached, input) }),
+    ...(counts.cacheWrite && { cache_write_tokens: counts.cacheWrite }),
+    ...(counts.cacheWrite1h && { cache_write_1h_tokens: counts.cacheWrite1h }),
+    ...(counts.audioInput && { audio_tokens: counts.audioInput }),
+    ...(counts.imageInput && { image_tokens: counts.imageInput }),
+  };
+  const outputParts = {
+    ...(counts.reasoning !== undefined && { reasoning_tokens: Math.min(counts.reasoning, output) }),
+    ...(counts.audioOutput && { audio_tokens: counts.audioOutput }),
+    ...(counts.imageOutput && { image_tokens: counts.imageOutput }),
+  };
+  if (Object.keys(inputParts).length > 0) usage.prompt_tokens_details = inputParts;
+  if (Object.keys(outputParts).length > 0) usage.completion_tokens_details = outputParts;
+  if (counts.webSearches) usage.server_tool_use = { web_search_requests: counts.webSearches };
+  if (counts.serviceTier !== undefined) usage.service_tier = counts.serviceTier;
   return usage;
 }
 

@@ -45,8 +45,18 @@ export const messageSchema = z
     },
   );
 
+const CLIENT_TOOLS = ['function', 'custom'];
+
+/** Both are run by the client. A tool that the backend runs costs extra, and has no price here. */
+const toolType = z
+  .string()
+  .refine((type) => CLIENT_TOOLS.includes(type), {
+    error: 'only tools of type function and custom are supported',
+  })
+  .meta({ enum: CLIENT_TOOLS });
+
 export const toolSchema = z.looseObject({
-  type: z.string(),
+  type: toolType,
   function: z
     .looseObject({
       name: z.string().min(1).max(128),
@@ -97,6 +107,8 @@ export interface ChatCompletion {
   model: string;
   choices: readonly ChatChoice[];
   usage?: ChatUsage | undefined;
+  /** The one that answered. */
+  service_tier?: unknown;
 }
 
 export interface ChatChoice {
@@ -130,6 +142,7 @@ export interface ChatChunk {
   model: string;
   choices: readonly { index: number; delta: ChatDelta; finish_reason: FinishReason | null }[];
   usage?: ChatUsage | null | undefined;
+  service_tier?: unknown;
 }
 
 export interface ChatDelta {
@@ -149,6 +162,18 @@ export interface ChatUsage {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
-  prompt_tokens_details?: { cached_tokens?: number } | undefined;
-  completion_tokens_details?: { reasoning_tokens?: number } | undefined;
+  prompt_tokens_details?:
+    | {
+        cached_tokens?: number;
+        cache_write_tokens?: number;
+        cache_write_1h_tokens?: number;
+        audio_tokens?: number;
+        image_tokens?: number;
+      }
+    | undefined;
+  completion_tokens_details?:
+    | { reasoning_tokens?: number; audio_tokens?: number; image_tokens?: number }
+    | undefined;
+  server_tool_use?: { web_search_requests?: number } | undefined;
+  service_tier?: string | undefined;
 }

@@ -1,7 +1,8 @@
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation } from 'wouter';
-import type { ModelItem } from '../../../src/console/contract.ts';
+import type { ModelItem, OtherPrice } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { pathParts } from '../../lib/search.ts';
 import { LinkButton } from '../../ui/Button.tsx';
@@ -93,11 +94,16 @@ function Prices({ model }: { model: ModelItem }) {
           { label: t('models.output'), usd: model.price.outputUsd },
         ]
       : model.price.bySize.map(({ size, imageUsd }) => ({ label: size, usd: imageUsd }));
+  const others = model.price.others.map((other) => ({ label: otherLabel(other, t), usd: other.usd }));
+  const tiers = model.price.kind === 'tokens' ? model.price.tiers : [];
   return (
     <>
       <dl className="flex flex-col gap-2">
-        {rows.map(({ label, usd }) => (
+        {[...rows, ...others].map(({ label, usd }) => (
           <LedgerLine key={label} label={label} value={<Price usd={usd} />} className="text-lg" />
+        ))}
+        {tiers.map(({ tier, factor }) => (
+          <LedgerLine key={tier} label={t('models.tier', { tier })} value={`× ${factor}`} />
         ))}
       </dl>
       <p className="mt-3 text-sm text-ink-3">
@@ -105,6 +111,32 @@ function Prices({ model }: { model: ModelItem }) {
       </p>
     </>
   );
+}
+
+function otherLabel({ item, above, quality }: OtherPrice, t: TFunction): string {
+  const label = isPricedItem(item) ? t(`models.items.${item}`) : item;
+  if (quality !== null) return `${label} ${quality}`;
+  return above === null ? label : t('models.above', { label, tokens: above });
+}
+
+const PRICED_ITEMS = [
+  'input',
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+  'audio_input',
+  'image_input',
+  'output',
+  'reasoning',
+  'audio_output',
+  'image_output',
+  'megapixel',
+  'web_search',
+  'request',
+] as const;
+
+function isPricedItem(item: string): item is (typeof PRICED_ITEMS)[number] {
+  return PRICED_ITEMS.some((known) => known === item);
 }
 
 function Facts({ model }: { model: ModelItem }) {

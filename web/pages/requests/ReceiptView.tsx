@@ -87,7 +87,8 @@ function Bill({ receipt }: { receipt: ReceiptDetail }) {
 function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number }) {
   const { t, i18n } = useTranslation();
   const price = formatUsd(line.unitUsd, i18n.language);
-  const at = line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price });
+  const unit = line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price });
+  const at = line.factor === null ? unit : `${unit} ${t('receipt.factor', { factor: line.factor })}`;
   return (
     <LedgerLine
       label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}

@@ -1,0 +1,270 @@
+import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+import { nanoUsd } from '../std/money.ts';
+import type { ExtraTokenPrices, LongInputPrices } from '../std/price-dimensions.ts';
+import { costOf } from './price.ts';
+import {
+  pricedParts,
+  unpricedKinds,
+  type ExtraCeiling,
+  type ExtraUsage,
+  type TokenPrice,
+} from './priced-parts.ts';
+import { affordableOutput, worstCase } from './price.ts';
+import type { Ceiling } from './port.ts';
+import { MAX_COUNT, NO_USAGE, type Price, type Usage } from './price.ts';
+
+/**
+ * A second bill, written from the rules of docs/prices.md alone: big integers over a common denominator, each token looked up
+ * by its own kind.
+ */
+const MOST = 8_000_000_000_000_000n;
+
+interface Named {
+  [kind: string]: number | undefined;
+}
+
+function oracle(price: TokenPrice, usage: Usage): bigint {
+  const named: Named = { ...(price.extra as Named), input: price.input, cachedInput: price.cachedInput };
+  named['output'] = price.output;
+  for (const tier of price.extra?.above ?? []) {
+    if (usage.input <= tier.above) continue;
+    for (const [kind, amount] of Object.entries(tier))
+      if (amount !== undefined) named[kind] = amount as number;
+  }
+  const [input, output] = [named['input'] ?? 0, named['output'] ?? 0];
+  const of = (kind: string, otherwise: number): bigint => BigInt(named[kind] ?? otherwise);
+  const extra = usage.extra ?? {};
+  const factors = price.extra?.serviceTiers ?? {};
+  const tier = extra.serviceTier ?? '';
+  const factor = BigInt(Object.keys(factors).includes(tier) ? (factors[tier] ?? 0) : 1_000_000);
+  const inputParts = [
+    [usage.cached, of('cachedInput', input)],
+    [extra.cacheWrite ?? 0, of('cacheWrite', Math.ceil((input * 5) / 4))],
+    [extra.cacheWrite1h ?? 0, of('cacheWrite1h', input * 2)],
+    [extra.audioInput ?? 0, of('audioInput', input)],
+    [extra.imageInput ?? 0, of('imageInput', input)],
+  ] as const;
+  const outputParts = [
+    [extra.audioOutput ?? 0, of('audioOutput', output)],
+    [extra.imageOutput ?? 0, of('imageOutput', output)],
+  ] as const;
+  const plainInput = usage.input - inputParts.reduce((sum, [tokens]) => sum + tokens, 0);
+  const otherOutput = usage.output - outputParts.reduce((sum, [tokens]) => sum + tokens, 0);
+  const thought = Math.min(usage.reasoning, otherOutput);
+  const tokens = [
+    [plainInput, BigInt(input)],
+    ...inputParts,
+    ...outputParts,
+    [thought, of('reasoning', output)],
+    [otherOutput - thought, BigInt(output)],
+  ] as const;
+  let millionths = tokens.reduce((sum, [count, unit]) => sum + BigInt(count) * unit * factor, 0n);
+  const fixed =
+    BigInt(price.extra?.request ?? 0) + BigInt(price.extra?.webSearch ?? 0) * BigInt(extra.webSearches ?? 0);
+  millionths += fixed * 10n ** 12n;
+  const up = millionths / 10n ** 12n + (millionths % 10n ** 12n > 0n ? 1n : 0n);
+  return up > MOST ? MOST : up;
+}
+
+const amount = fc.oneof(fc.nat(20), fc.nat(10_000_000_000_000));
+const maybe = fc.option(amount, { nil: undefined });
+const rare = {
+  cacheWrite: maybe,
+  cacheWrite1h: maybe,
+  reasoning: maybe,
+  audioInput: maybe,
+  audioOutput: maybe,
+  imageInput: maybe,
+  imageOutput: maybe,
+};
+const tier: fc.Arbitrary<LongInputPrices> = fc.record({
+  above: fc.constantFrom(10, 100, 200_000),
+  input: maybe,
+  cachedInput: maybe,
+  output: maybe,
+  ...rare,
+});
+const extraPrices: fc.Arbitrary<ExtraTokenPrices> = fc.record({
+  ...rare,
+  request: fc.option(fc.nat(1_000_000_000).map(nanoUsd), { nil: undefined }),
+  webSearch: fc.option(fc.nat(1_000_000_000).map(nanoUsd), { nil: undefined }),
+  above: fc.option(
+    fc
+      .uniqueArray(tier, { selector: ({ above }) => above, maxLength: 3 })
+      .map((tiers) => tiers.toSorted((one, other) => one.above - other.above)),
+    { nil: undefined },
+  ),
+  serviceTiers: fc.option(
+    fc.record({ priority: fc.integer({ min: 1, max: 100_000_000 }), flex: fc.constant(500_000) }),
+    { nil: undefined },
+  ),
+});
+const price: fc.Arbitrary<TokenPrice> = fc.record({
+  kind: fc.constant('tokens' as const),
+  input: amount,
+  cachedInput: amount,
+  output: amount,
+  extra: fc.option(extraPrices, { nil: undefined }),
+});
+const part = fc.oneof(fc.nat(200), fc.nat(1_000_000));
+const parts = fc.record({
+  plain: part,
+  cached: part,
+  cacheWrite: part,
+  cacheWrite1h: part,
+  audioInput: part,
+  imageInput: part,
+  answer: part,
+  reasoning: part,
+  audioOutput: part,
+  imageOutput: part,
+  webSearches: fc.nat(20),
+  serviceTier: fc.constantFrom(undefined, 'priority', 'flex', 'toString', 'batch'),
+});
+const usage = parts.map((one): Usage => {
+  const { plain, cached, answer, reasoning, ...extra } = one;
+  const { cacheWrite, cacheWrite1h, audioInput, imageInput, audioOutput, imageOutput } = extra;
+  return {
+    ...NO_USAGE,
+    input: plain + cached + cacheWrite + cacheWrite1h + audioInput + imageInput,
+    cached,
+    output: answer + reasoning + audioOutput + imageOutput,
+    reasoning,
+    extra,
+  };
+});
+
+describe('cost of every dimension', () => {
+  test('is the exact sum of all parts, rounded up once', () => {
+    fc.assert(
+      fc.property(price, usage, (price, usage) => {
+        expect(BigInt(costOf(price, usage))).toBe(oracle(price, usage));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('does not change when the price has been in the store', () => {
+    fc.assert(
+      fc.property(price, usage, (price, usage) => {
+        const stored = JSON.parse(JSON.stringify(price)) as Price;
+        expect(costOf(stored, usage)).toBe(costOf(price, usage));
+      }),
+    );
+  });
+
+  test('has a line for each kind that was used, and the lines are the whole cost', () => {
+    fc.assert(
+      fc.property(price, usage, (price, usage) => {
+        const lines = pricedParts(price, usage);
+        const exact = lines.reduce(
+          (sum, { quantity, unitPrice, per, factor }) =>
+            sum + (BigInt(quantity) * BigInt(unitPrice) * BigInt(factor) * 1_000_000n) / BigInt(per),
+          0n,
+        );
+        const up = (exact + 10n ** 12n - 1n) / 10n ** 12n;
+        expect(up > MOST ? MOST : up).toBe(oracle(price, usage));
+        expect(new Set(lines.map(({ item }) => item)).size).toBe(lines.length);
+      }),
+    );
+  });
+
+  test('never exceeds the hold of a request that asked for what it used', () => {
+    const asked: ExtraCeiling = { cacheWrite: '1h', audioInput: true, imageInput: true, audioOutput: true };
+    fc.assert(
+      fc.property(price, usage, (price, usage) => {
+        const { serviceTier, webSearches } = usage.extra as ExtraUsage;
+        // What a catalog does not price as image output cannot be held as such, and costs the same as other output.
+        const ceiling: Ceiling = {
+          kind: 'tokens',
+          input: usage.input,
+          output: usage.output,
+          choices: 1,
+          extra: { ...asked, serviceTier, webSearches },
+        };
+        expect(costOf(price, usage)).toBeLessThanOrEqual(worstCase(price, ceiling, usage.output));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('what is affordable can be paid, and one token more cannot', () => {
+    fc.assert(
+      fc.property(price, part, fc.nat(1_000_000_000_000), (price, input, available) => {
+        const ceiling: Ceiling = { kind: 'tokens', input, output: 1, choices: 1, extra: { webSearches: 3 } };
+        const output = affordableOutput(price, ceiling, nanoUsd(available));
+        if (output === 0 || output === MAX_COUNT) return;
+        expect(worstCase(price, ceiling, output)).toBeLessThanOrEqual(available);
+        expect(worstCase(price, ceiling, output + 1)).toBeGreaterThan(available);
+      }),
+    );
+  });
+});
+
+const ORDINARY: TokenPrice = { kind: 'tokens', input: 4_000_000, cachedInput: 1_000_000, output: 8_000_000 };
+const used = (extra: ExtraUsage, more: Partial<Usage> = {}): Usage => ({
+  ...NO_USAGE,
+  input: 1_000,
+  output: 100,
+  ...more,
+  extra,
+});
+
+describe('without a price of its own', () => {
+  test('a cache write costs 1.25 × input, and 2 × input for an hour', () => {
+    const items = pricedParts(ORDINARY, used({ cacheWrite: 100, cacheWrite1h: 200 }));
+    expect(items.map(({ item, quantity, unitPrice }) => [item, quantity, unitPrice])).toEqual([
+      ['input', 700, 4_000_000],
+      ['cache_write', 100, 5_000_000],
+      ['cache_write_1h', 200, 8_000_000],
+      ['output', 100, 8_000_000],
+    ]);
+  });
+
+  test('a cache write is held only where the request asks for caching', () => {
+    const hold = (cacheWrite?: '5m' | '1h') =>
+      worstCase(ORDINARY, { kind: 'tokens', input: 1_000, output: 0, choices: 1, extra: { cacheWrite } }, 0);
+    expect([hold(), hold('5m'), hold('1h')]).toEqual([4_000, 5_000, 8_000].map(nanoUsd));
+  });
+
+  test('audio and images cost what their side costs, and the operator is told', () => {
+    const usage = used({
+      audioInput: 10,
+      imageInput: 20,
+      audioOutput: 30,
+      imageOutput: 40,
+      serviceTier: 'flex',
+    });
+    expect(costOf(ORDINARY, usage)).toBe(costOf(ORDINARY, { ...NO_USAGE, input: 1_000, output: 100 }));
+    expect(unpricedKinds(ORDINARY, usage)).toEqual([
+      'audio_input',
+      'image_input',
+      'audio_output',
+      'image_output',
+      'service_tiers.flex',
+    ]);
+    const priced = { ...ORDINARY, extra: { audioInput: 1, serviceTiers: { flex: 500_000 } } };
+    expect(unpricedKinds(priced, used({ audioInput: 10, serviceTier: 'flex' }))).toEqual([]);
+  });
+});
+
+describe('images', () => {
+  const qualities = { low: nanoUsd(10), high: nanoUsd(170) };
+  const byQuality: Price = { kind: 'images', image: nanoUsd(170), extra: { qualities } };
+
+  test('without a quality are held at the dearest and charged at what the backend reports', () => {
+    expect(worstCase(byQuality, { kind: 'images', images: 2 }, 0)).toBe(nanoUsd(340));
+    expect(costOf(byQuality, { ...NO_USAGE, images: 2, extra: { quality: 'low' } })).toBe(nanoUsd(20));
+    expect(costOf(byQuality, { ...NO_USAGE, images: 2 })).toBe(nanoUsd(340));
+    expect(costOf(byQuality, { ...NO_USAGE, images: 2, extra: { quality: 'toString' } })).toBe(nanoUsd(340));
+  });
+
+  test('by the megapixel cost their pixels, rounded up once for all of them', () => {
+    const price: Price = { kind: 'images', image: nanoUsd(0), extra: { megapixel: 30_000_001 } };
+    const pixels = 3 * 1024 * 1024;
+    const cost = nanoUsd(Math.ceil((pixels * 30_000_001) / 1_000_000));
+    expect(costOf(price, { ...NO_USAGE, images: 3, extra: { pixels } })).toBe(cost);
+    expect(worstCase(price, { kind: 'images', images: 3, pixels }, 0)).toBe(cost);
+  });
+});
