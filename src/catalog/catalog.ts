@@ -250,7 +250,7 @@ function imageSnapshot(
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
 export function hasPriceFor({ price }: Model, dimension: string): boolean {
-  const [group, name = ''] = dimension.split('.', 2);
+  const [group = '', name = ''] = dimension.split('.', 2);
   if (price.kind === 'images')
     return (
       group === 'image' && [...(price.qualities?.values() ?? [])].some((one) => Object.hasOwn(one, name))
