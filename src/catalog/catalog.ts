@@ -250,29 +250,27 @@ function imageSnapshot(
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
 export function hasPriceFor({ price }: Model, dimension: string): boolean {
-  const [group = '', name = ''] = dimension.split('.', 2);
-  if (price.kind === 'images')
-    return (
-      group === 'image' && [...(price.qualities?.values() ?? [])].some((one) => Object.hasOwn(one, name))
-    );
-  const { serviceTiers = {}, webSearch, audioOutput, imageInput, imageOutput } = price.extra ?? {};
-  switch (group) {
+  const dot = dimension.indexOf('.');
+  const [name, key] = dot < 0 ? [dimension, ''] : [dimension.slice(0, dot), dimension.slice(dot + 1)];
+  if (price.kind === 'images') {
+    const qualities = [...(price.qualities?.values() ?? [])];
+    return name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
+  }
+  switch (name) {
     case 'service_tiers':
-      return Object.hasOwn(serviceTiers, name);
+      return Object.hasOwn(price.extra?.serviceTiers ?? {}, key);
     case 'tool_calls':
-      return name === 'web_search' && webSearch !== undefined;
+      return key === 'web_search' && price.extra?.webSearch !== undefined;
     case 'audio_output':
-      return audioOutput !== undefined;
+      return price.extra?.audioOutput !== undefined;
+    case 'image':
     case 'image_input':
-      return imageInput !== undefined;
-    case 'image_output':
-      return imageOutput !== undefined;
+      // An image model that is sold by tokens: better images take more of them.
+      return true;
     default:
-      return TOKEN_DIMENSIONS.has(dimension);
+      return false;
   }
 }
-
-const TOKEN_DIMENSIONS: ReadonlySet<string> = new Set(['input', 'cached_input', 'output']);
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {

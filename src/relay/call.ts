@@ -26,6 +26,8 @@ export interface Call<Request> {
   readonly request: Request;
   /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
+  /** An earlier request with the same Idempotency-Key, whose stream broke. */
+  readonly retryOf?: string | undefined;
   /** The fields of the request that need a decision, if it has any. */
   readonly knobs?: Knobs | undefined;
   /**
@@ -68,6 +70,13 @@ export interface Quote {
   readonly ceiling: Ceiling;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
+  /**
+   * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
+   * Throws the fault for the client if the count says that the request cannot be served.
+   */
+  readonly countInput?: (() => Promise<Ceiling>) | undefined;
+  /** The input is so long that it is counted in any case. */
+  readonly mayBeTooLong?: boolean | undefined;
 }
 
 /** What the client sees in place of the backend's own names. */

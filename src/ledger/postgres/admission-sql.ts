@@ -28,16 +28,16 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  * A group's result is four numbers: verdict (1 all admitted in full, 0 see its requests, -1 nobody), what was free
  * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is six: verdict,
  * held, output cap, available, limit per minute, backlog. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient
- * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance.
+ * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance, 8 count the input first.
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
-  g_total bigint[],
+  g_total bigint[], g_needed bigint[],
   s_lowerable boolean[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
-  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
+  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_uncounted bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
 ) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -132,6 +132,7 @@ BEGIN
       v_verdict := CASE
         WHEN v_arrival + v_step - v_now > v_burst THEN 2
         WHEN v_open >= v_concurrent THEN 3
+        WHEN v_whole > 0 AND q_uncounted[n] > v_free THEN 8
         WHEN v_hold <= v_free THEN 0 END;
       IF v_verdict IS NULL THEN
         v_shape := q_shape[n];
@@ -198,7 +199,7 @@ END $$`);
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
 function fits(g: string): string {
   return `(a.status = 'active' AND a.role <> 'system'
-    AND g_total[${g}] <= ${whole()} - a.held
+    AND g_needed[${g}] <= ${whole()} - a.held
     AND a.open_holds + ${countOf(g)} <= coalesce(a.concurrent, g_concurrent[${g}])
     AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
 }
