@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { openAiEncoder } from '../wire/openai/answer.ts';
+import { CHAT_FIELDS } from '../wire/openai/chat-fields.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
@@ -107,7 +108,7 @@ export const chatCompletions: ApiOperation = {
   path: '/api/public/v1/chat/completions',
   tag: 'Inference',
   summary: 'Answer a conversation',
-  description: `${STREAMING}Unknown fields are passed on to the backend.`,
+  description: `${STREAMING}Unknown fields are dropped and named in x-tollgate-dropped.`,
   token: 'required',
   idempotencyKey: true,
   request: {
@@ -166,8 +167,8 @@ export const v1ChatCompletions: ApiOperation = {
 
 /** A checked chat request of the public API. */
 export function publicChatCall(base: CallBase, value: Record<string, unknown>): ChatCall {
-  const body = withoutNulls(value);
-  const endpoint = takeEndpointCode(body);
+  const endpoint = takeEndpointCode(value);
+  const { body, knobs } = selectFields(value, CHAT_FIELDS);
   const request = parseBody(chatRequestSchema, body) as ChatRequest;
   const { code, model } = splitModel(endpoint, request.model);
   return {
@@ -179,18 +180,21 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     selector: { code, model, type: 'chat_completion' },
     label: model,
     request,
+    knobs,
     cap: 'strict',
     encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
   };
 }
 
-function readV1Chat(base: CallBase, body: Record<string, unknown>, parts: ApiParts): ChatCall {
-  const request = parseBody(chatRequestSchema, withoutNulls(body)) as ChatRequest;
+function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiParts): ChatCall {
+  const { body, knobs } = selectFields(value, CHAT_FIELDS);
+  const request = parseBody(chatRequestSchema, body) as ChatRequest;
   return {
     ...base,
     selector: routeSelector(parts, request.model, 'chat_completion'),
     label: request.model,
     request,
+    knobs,
     cap: 'lowered',
     encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
   };

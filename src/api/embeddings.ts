@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
+import { parseBody, readJson, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
+import { EMBEDDING_FIELDS } from '../wire/openai/embedding-fields.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { callOf, routeSelector, largeBodyOf } from './inference.ts';
@@ -26,7 +27,8 @@ export const embeddings: ApiOperation = {
   path: '/v1/embeddings',
   tag: 'OpenAI-compatible',
   summary: 'Turn texts into vectors',
-  description: 'Unknown fields are passed on to the backend, and what it adds to its answer is passed back.',
+  description:
+    'Unknown fields are dropped and named in x-tollgate-dropped; what the backend adds to its answer is passed back.',
   token: 'required',
   request: {
     name: 'EmbeddingRequest',
@@ -59,12 +61,14 @@ async function embed(incoming: IncomingRequest, parts: ApiParts): Promise<Respon
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-    const request = parseBody(embeddingRequestSchema, withoutNulls(body.value)) as EmbeddingRequest;
+    const { body: fields, knobs } = selectFields(body.value, EMBEDDING_FIELDS);
+    const request = parseBody(embeddingRequestSchema, fields) as EmbeddingRequest;
     return {
       ...callOf(incoming, caller, body),
       selector: routeSelector(parts, request.model, 'embedding'),
       label: request.model,
       request,
+      knobs,
       cap: 'lowered' as const,
     };
   });

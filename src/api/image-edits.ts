@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { parseBody, readBody, type AdmitLargeBody } from '../http/json-body.ts';
+import { readBody, type AdmitLargeBody } from '../http/json-body.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
-import { imageRequestSchema, type ImageRequest, type UploadedImage } from '../wire/openai/images.ts';
+import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, v1ImageCall } from './images.ts';
+import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall, type ImageFields } from './images.ts';
 import { callOf, largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -42,8 +42,8 @@ async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Respons
   const { callerAuth } = parts;
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { request, size } = await readImageForm(incoming.request, largeBodyOf(parts, incoming, caller));
-    return v1ImageCall(callOf(incoming, caller, { size }), request, parts);
+    const { size, ...fields } = await readImageForm(incoming.request, largeBodyOf(parts, incoming, caller));
+    return v1ImageCall(callOf(incoming, caller, { size }), fields, parts);
   });
   return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
 }
@@ -51,7 +51,7 @@ async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Respons
 async function readImageForm(
   request: Request,
   admitLarge: AdmitLargeBody,
-): Promise<{ request: ImageRequest; size: BodySize }> {
+): Promise<ImageFields & { size: BodySize }> {
   const bytes = await readBody(request, admitLarge);
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
@@ -59,9 +59,10 @@ async function readImageForm(
   if (image.length > MAX_IMAGES)
     throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
   const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
-  const fields = parseBody(imageRequestSchema, textFields(form)) as ImageRequest;
+  const fields = readImageFields(textFields(form));
   return {
-    request: { ...fields, image, ...(mask ? { mask } : {}) },
+    request: { ...fields.request, image, ...(mask ? { mask } : {}) },
+    knobs: fields.knobs,
     size: { bytes: bytes.byteLength, characters: bytes.byteLength },
   };
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages } from '../relay/images.ts';
+import { IMAGE_FIELDS } from '../wire/openai/image-fields.ts';
 import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import type { ImageLinks } from './image-links.ts';
@@ -93,8 +94,7 @@ export const v1ImageGenerations: ApiOperation = {
   dialect: OPENAI_ERRORS,
   handle: inference({
     rate: 'images',
-    read: (base, body, parts) =>
-      v1ImageCall(base, parseBody(imageRequestSchema, withoutNulls(body)) as ImageRequest, parts),
+    read: (base, value, parts) => v1ImageCall(base, readImageFields(value), parts),
     answer: (call, parts, { origin }) => answerImages(call, origin, parts.callerAuth.parts, parts.links),
   }),
 };
@@ -119,22 +119,29 @@ export const imageByLink: ApiOperation = {
 
 /** A checked image request of the public API. */
 export function publicImageCall(base: CallBase, value: Record<string, unknown>): ImageCall {
-  const body = withoutNulls(value);
-  const endpoint = takeEndpointCode(body);
-  const request = parseBody(imageRequestSchema, body) as ImageRequest;
+  const endpoint = takeEndpointCode(value);
+  const { request, knobs } = readImageFields(value);
   const { code, model } = splitModel(endpoint, request.model);
   return {
     ...base,
     selector: { code, model, type: 'image_generation' },
     label: model,
     request,
+    knobs,
     cap: 'strict',
   };
 }
 
-export function v1ImageCall(base: CallBase, request: ImageRequest, parts: ApiParts): ImageCall {
+export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, parts: ApiParts): ImageCall {
   const selector = routeSelector(parts, request.model, 'image_generation');
-  return { ...base, selector, label: request.model, request, cap: 'lowered' };
+  return { ...base, selector, label: request.model, request, knobs, cap: 'lowered' };
+}
+
+export type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
+
+export function readImageFields(value: Record<string, unknown>): ImageFields {
+  const { body, knobs } = selectFields(value, IMAGE_FIELDS);
+  return { request: parseBody(imageRequestSchema, body) as ImageRequest, knobs };
 }
 
 /** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */

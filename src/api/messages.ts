@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
-import type { ChatCall, NativeRequest } from '../relay/call.ts';
+import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
 import { countableInput, type CountableInput } from '../wire/anthropic/count.ts';
+import { costlyTools, MESSAGES_FIELDS, selectBetas } from '../wire/anthropic/message-fields.ts';
 import { messagesRequestSchema } from '../wire/anthropic/request.ts';
 import { messagesEncoder } from '../wire/anthropic/stream.ts';
 import { withoutThread } from '../wire/anthropic/thread.ts';
 import { messagesToChat } from '../wire/anthropic/to-chat.ts';
+import { joinKnobs } from '../wire/field-table.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
 import { inference, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -147,8 +149,10 @@ function read(
   parts: ApiParts,
   incoming: IncomingRequest,
 ): ChatCall {
-  const own = withoutThread(value);
-  const asked = parseBody(messagesRequestSchema, withoutNulls(own));
+  const { body, knobs } = selectFields(withoutThread(value), MESSAGES_FIELDS);
+  const asked = parseBody(messagesRequestSchema, body);
+  const { headers } = incoming.request;
+  const betas = selectBetas(headers.get('anthropic-beta'));
   return {
     ...base,
     selector: routeSelector(parts, asked.model, 'chat_completion'),
@@ -156,7 +160,13 @@ function read(
     request: messagesToChat(asked),
     cap: 'lowered',
     encoder: (labels) => messagesEncoder(labels, estimatedInput(countableInput(asked))),
-    nativeRequest: nativeRequestOf(incoming.request.headers, own),
+    knobs: joinKnobs(knobs, { costly: costlyTools(asked), leftOut: betas.leftOut }),
+    // The two headers select the version and the beta features of the dialect.
+    nativeRequest: {
+      body,
+      version: headers.get('anthropic-version') ?? undefined,
+      beta: betas.passed,
+    },
   };
 }
 
@@ -170,15 +180,6 @@ function estimatedInput({ texts, tokens }: CountableInput): number {
 /** Looking at more text would delay other requests. */
 const MOST_ESTIMATED = 65_536;
 const USUAL_CHARACTERS_PER_TOKEN = 4;
-
-/** The request as received, with the two headers that select the version and the beta features of the dialect. */
-function nativeRequestOf(headers: Headers, body: Record<string, unknown>): NativeRequest {
-  return {
-    body,
-    version: headers.get('anthropic-version') ?? undefined,
-    beta: headers.get('anthropic-beta') ?? undefined,
-  };
-}
 
 async function answer(call: ChatCall, { callerAuth }: ApiParts): Promise<Response> {
   const reply = await relayChat(call, callerAuth.parts);

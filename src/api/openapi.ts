@@ -165,6 +165,7 @@ const HEADERS = {
   Endpoint: text('The endpoint that served the request', 'svc_chat'),
   Held: text('Dollars set aside for the request', '0.0066'),
   Cost: text('Dollars charged; of a stream, the receipt tells', '0.0000046'),
+  Dropped: text('Fields of the request that the backend did not get, at most 20', 'brand_new_field'),
   MaxTokens: text('Set when the balance could not afford the output cap that was asked for', '2048'),
 };
 
@@ -188,6 +189,7 @@ const PAID_HEADERS = {
     'x-tollgate-held': 'Held',
     'x-tollgate-cost': 'Cost',
     'x-tollgate-max-tokens': 'MaxTokens',
+    'x-tollgate-dropped': 'Dropped',
   }),
 };
 

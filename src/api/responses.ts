@@ -1,10 +1,12 @@
 import { z } from 'zod';
-import { parseBody, withoutNulls } from '../http/json-body.ts';
+import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
 import type { Clock } from '../std/clock.ts';
 import type { ResponseContext } from '../wire/responses/answer.ts';
+import { joinKnobs } from '../wire/field-table.ts';
+import { providerTools, RESPONSES_FIELDS } from '../wire/responses/response-fields.ts';
 import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses/request.ts';
 import { chatToResponse, responsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
@@ -219,13 +221,19 @@ export function isResponsesCall(call: ChatCall | ResponsesCall): call is Respons
   return 'responses' in call;
 }
 
-export function readResponses(base: CallBase, body: Record<string, unknown>, parts: ApiParts): ResponsesCall {
-  const asked = parseBody(responsesRequestSchema, withoutNulls(body));
+export function readResponses(
+  base: CallBase,
+  value: Record<string, unknown>,
+  parts: ApiParts,
+): ResponsesCall {
+  const { body, knobs } = selectFields(value, RESPONSES_FIELDS);
+  const asked = parseBody(responsesRequestSchema, body);
   return {
     ...base,
     selector: routeSelector(parts, asked.model, 'chat_completion'),
     label: asked.model,
     request: responsesToChat(asked),
+    knobs: joinKnobs(knobs, { leftOut: providerTools(asked) }),
     cap: 'lowered',
     encoder: (labels) => responsesEncoder(contextOf(labels, asked, parts.callerAuth.parts.clock)),
     responses: asked,

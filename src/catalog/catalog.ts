@@ -121,6 +121,12 @@ export interface UpstreamConfig {
   readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly totalMs: number };
   /** Other settings of a kind, checked by the kind itself (region, api version, model path). */
   readonly options: ReadonlyMap<string, string>;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: boolean | undefined;
+  /** Further request fields that it gets as the client wrote them. */
+  readonly passFields?: ReadonlySet<string> | undefined;
+  /** It rests for the day once it has cost this much, in nano-USD. */
+  readonly dailyCostLimit?: NanoUsd | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }
@@ -239,6 +245,33 @@ function imageSnapshot(
     throw new Fault('invalid_field', `quality must be one of ${known}.`, { param: 'quality' });
   }
   return { kind: 'images', image: nanoUsd(qualities[quality] ?? image), ...(extra && { extra }) };
+}
+
+/**
+ * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
+ * `service_tiers.flex` or `tool_calls.web_search`.
+ */
+export function hasPriceFor({ price }: Model, dimension: string): boolean {
+  const dot = dimension.indexOf('.');
+  const [name, key] = dot < 0 ? [dimension, ''] : [dimension.slice(0, dot), dimension.slice(dot + 1)];
+  if (price.kind === 'images') {
+    const qualities = [...(price.qualities?.values() ?? [])];
+    return name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
+  }
+  switch (name) {
+    case 'service_tiers':
+      return Object.hasOwn(price.extra?.serviceTiers ?? {}, key);
+    case 'tool_calls':
+      return key === 'web_search' && price.extra?.webSearch !== undefined;
+    case 'audio_output':
+      return price.extra?.audioOutput !== undefined;
+    case 'image':
+    case 'image_input':
+      // An image model that is sold by tokens: better images take more of them.
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */

@@ -13,6 +13,10 @@ export interface UpstreamKind {
   readonly options: readonly string[];
   /** Options with a fixed set of values: a mistyped one would be noticed only when the backend refuses requests. */
   readonly choices?: Readonly<Record<string, readonly string[]>>;
+  /** Requests reach it in a dialect of clients, so that further fields of them can be passed on. */
+  readonly passesFields?: true;
+  /** It gets Messages requests as their client wrote them. */
+  readonly speaksMessages?: true;
   /** The default address without a `base_url`; `{name}` is replaced by an option. */
   readonly address?: string;
 }
@@ -26,12 +30,15 @@ export const UPSTREAM_KINDS = {
     remote: true,
     options: ['cap_field', 'stream_usage', 'image_format', 'image_path'],
     choices: REQUEST_FORM,
+    passesFields: true,
   },
   anthropic: {
     about: "Anthropic's Messages API",
     needs: [['api_key']],
     remote: true,
     options: [],
+    passesFields: true,
+    speaksMessages: true,
     address: 'https://api.anthropic.com/v1',
   },
   google: {

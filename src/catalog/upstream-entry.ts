@@ -1,3 +1,4 @@
+import { NEVER_PASSED } from '../std/held-fields.ts';
 import { addressOptions, upstreamOrigin } from './address.ts';
 import type { UpstreamConfig } from './catalog.ts';
 import type { UpstreamEntry } from './file-schema.ts';
@@ -9,6 +10,7 @@ import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
 export function buildUpstream(name: string, entry: UpstreamEntry, references: References): UpstreamConfig {
   const path = ['upstreams', name];
   checkKind(path, entry, references);
+  checkPassFields(path, entry, references);
   const withheldBefore = references.withheld.length;
   const { kind } = entry;
   const baseUrl =
@@ -48,6 +50,9 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
       totalMs: entry.timeouts.total_ms,
     },
     options,
+    speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
+    dailyCostLimit: entry.daily_cost_limit_usd,
+    passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };
 }
@@ -78,6 +83,18 @@ function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): 
       atKey: true,
       message: `unknown option of kind ${entry.kind}; ${known}`,
     });
+  }
+}
+
+/** A field that the hold is computed from must reach a backend as it was held, whatever it is called. */
+function checkPassFields(path: Path, entry: UpstreamEntry, { mistakes }: References): void {
+  const kind: UpstreamKind = UPSTREAM_KINDS[entry.kind];
+  const at = [...path, 'pass_fields'];
+  if (entry.pass_fields.length > 0 && !kind.passesFields)
+    mistakes.push({ path: at, message: `has no use for kind ${entry.kind}; remove it` });
+  for (const [index, field] of entry.pass_fields.entries()) {
+    if (NEVER_PASSED.has(field))
+      mistakes.push({ path: [...at, index], message: `${field} is never passed as the client wrote it` });
   }
 }
 

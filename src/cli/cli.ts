@@ -4,6 +4,7 @@ import { StartupError } from '../std/startup-error.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
+import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommands } from './margin.ts';
 import { catalogCommands } from './catalog-commands.ts';
@@ -45,7 +46,8 @@ export async function runCli(
       allowPositionals: true,
     });
     if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');
-    return await command.run({ arguments: positionals, flags: values }, context);
+    const input = { arguments: positionals, flags: values };
+    return await command.run(input, auditedContext(command, input, context));
   } catch (thrown) {
     const message = messageOf(thrown);
     if (message === undefined) throw thrown;

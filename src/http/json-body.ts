@@ -3,6 +3,13 @@ import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
 import { JSON_LIMITS, JsonScan, type JsonExcess } from '../std/json-scan.ts';
 import type { BodySize } from '../relay/call.ts';
+import {
+  HARMLESS,
+  knobsOf,
+  type CostlyField,
+  type FieldRules,
+  type SelectedFields,
+} from '../wire/field-table.ts';
 
 /** Enough for the largest body on a slow connection. A slower client only holds a connection. */
 const BODY_TIMEOUT_MS = 120_000;
@@ -195,6 +202,36 @@ export function withoutNulls(value: Record<string, unknown>): Record<string, unk
     delete copy[key];
   }
   return copy ?? value;
+}
+
+/** One pass over the fields of a body; a body of harmless fields is not copied. `null` means absent. */
+export function selectFields(value: Record<string, unknown>, rules: FieldRules): SelectedFields {
+  let removed: Set<string> | undefined;
+  let unknown: Map<string, unknown> | undefined;
+  let costly: CostlyField[] | undefined;
+  for (const field of Object.keys(value)) {
+    const given = value[field];
+    const rule = rules.get(field);
+    if (given === undefined || (given !== null && rule === HARMLESS)) continue;
+    if (given === null || !rule) {
+      (removed ??= new Set()).add(field);
+      if (given !== null) (unknown ??= new Map()).set(field, given);
+    } else if (rule.kind === 'synonym') throw synonymFault(field, rule.of);
+    else if (rule.kind === 'costly') {
+      const cost = rule.costOf(given);
+      if (cost) (costly ??= []).push({ field, cost });
+    }
+  }
+  const body = removed ? without(value, removed) : value;
+  return { body, knobs: unknown || costly ? knobsOf({ unknown, costly }) : undefined };
+}
+
+function without(value: Record<string, unknown>, removed: ReadonlySet<string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([field]) => !removed.has(field)));
+}
+
+function synonymFault(field: string, of: string): Fault {
+  return new Fault('invalid_field', `${field} is not supported. Use ${of} instead.`, { param: field });
 }
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -14,14 +14,14 @@ import { MAX_COST } from './priced-parts.ts';
 
 /** Prices and counts at their bounds. */
 
+const inputOf = (input: number) => ({ kind: 'tokens', input, output: 1, choices: 1 }) as const;
+
 const tokens = (input: number, output: number): Price => ({
   kind: 'tokens',
   input,
   cachedInput: input,
   output,
 });
-
-const asked = (input: number) => ({ kind: 'tokens', input, output: 1, choices: 1 }) as const;
 
 test('no usage is nothing of anything, and costs nothing', () => {
   expect(new Set<number>(Object.values(NO_USAGE))).toEqual(new Set([0]));
@@ -43,24 +43,24 @@ describe('the output that an amount can pay', () => {
     // A token in costs one nano-USD, a token out two.
     const price = tokens(1_000_000, 2_000_000);
     expect(
-      [9, 10, 11, 12, 13, 14].map((amount) => affordableOutput(price, asked(10), nanoUsd(amount))),
+      [9, 10, 11, 12, 13, 14].map((amount) => affordableOutput(price, inputOf(10), nanoUsd(amount))),
     ).toEqual([0, 0, 0, 1, 1, 2]);
   });
 
   test('is unlimited where output is free, but only if the input can be paid', () => {
-    expect(affordableOutput(tokens(1_000_000, 0), asked(10), nanoUsd(10))).toBe(MAX_COUNT);
-    expect(affordableOutput(tokens(1_000_000, 0), asked(10), nanoUsd(9))).toBe(0);
+    expect(affordableOutput(tokens(1_000_000, 0), inputOf(10), nanoUsd(10))).toBe(MAX_COUNT);
+    expect(affordableOutput(tokens(1_000_000, 0), inputOf(10), nanoUsd(9))).toBe(0);
     // By a millionth of a nano-USD.
-    expect(affordableOutput(tokens(1_000_001, 0), asked(1), nanoUsd(1))).toBe(0);
+    expect(affordableOutput(tokens(1_000_001, 0), inputOf(1), nanoUsd(1))).toBe(0);
   });
 
   test('is limited where output is nearly free', () => {
-    expect(affordableOutput(tokens(0, 1), asked(0), nanoUsd(1))).toBe(1_000_000);
-    expect(affordableOutput(tokens(0, 1), asked(0), nanoUsd(1_000))).toBe(MAX_COUNT);
+    expect(affordableOutput(tokens(0, 1), inputOf(0), nanoUsd(1))).toBe(1_000_000);
+    expect(affordableOutput(tokens(0, 1), inputOf(0), nanoUsd(1_000))).toBe(MAX_COUNT);
   });
 
   test('is nothing where images are sold', () => {
-    expect(affordableOutput({ kind: 'images', image: nanoUsd(1) }, asked(0), nanoUsd(100))).toBe(0);
+    expect(affordableOutput({ kind: 'images', image: nanoUsd(1) }, inputOf(0), nanoUsd(100))).toBe(0);
   });
 });
 

@@ -2,12 +2,14 @@ import type { Catalog, EndpointType, Route, WantedImage } from '../catalog/catal
 import type { Caller, Ceiling, Ending, Ledger, RateState, Settled, Settlement } from '../ledger/port.ts';
 import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
+import type { DailyCosts } from './daily-costs.ts';
 import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
+import type { Knobs } from '../wire/field-table.ts';
 import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { ChatEncoder, ShownCompletion } from '../wire/openai/answer.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
@@ -25,6 +27,10 @@ export interface Call<Request> {
   readonly request: Request;
   /** Size of the body as received; the bound on the input tokens is computed from it. */
   readonly size: BodySize;
+  /** An earlier request with the same Idempotency-Key, whose stream broke. */
+  readonly retryOf?: string | undefined;
+  /** The fields of the request that need a decision, if it has any. */
+  readonly knobs?: Knobs | undefined;
   /**
    * A cap above the model's is an error in the public API. For clients that always send a cap above any model's it is
    * lowered.
@@ -65,6 +71,13 @@ export interface Quote {
   readonly ceiling: Ceiling;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
+  /**
+   * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
+   * Throws the fault for the client if the count says that the request cannot be served.
+   */
+  readonly countInput?: (() => Promise<Ceiling>) | undefined;
+  /** The input is so long that it is counted in any case. */
+  readonly mayBeTooLong?: boolean | undefined;
 }
 
 /** What the client sees in place of the backend's own names. */
@@ -87,6 +100,8 @@ export interface RelayParts {
   readonly settlements: RetriedSettlements;
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
+  /** Absent where no upstream has a limit of its costs to keep. */
+  readonly dailyCosts?: DailyCosts | undefined;
   readonly tokens: TokenCounter;
   readonly clock: Clock;
   readonly log: Log;
@@ -146,6 +161,8 @@ export interface AdmissionSummary {
   readonly available: NanoUsd;
   /** The output cap that the hold covers, summed over all choices. */
   readonly outputCap: number;
+  /** What did not reach the backend that answered, as a list of names. */
+  readonly dropped: string | undefined;
   /** Set when the balance did not cover the output cap that was requested. */
   readonly loweredCap: number | undefined;
 }

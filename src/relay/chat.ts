@@ -1,10 +1,9 @@
-import { resolve } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/catalog.ts';
-import type { Ceiling } from '../ledger/port.ts';
+import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
 import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
+import { isAbsent } from '../wire/without-absent.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { pricedOptions } from './priced-options.ts';
@@ -17,7 +16,8 @@ import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './s
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
-import { relay, type AnsweredCall, type Operation } from './relay.ts';
+import { knobsFor } from './knobs.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
   return relay(CHAT, call, parts);
@@ -33,8 +33,7 @@ type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
 const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   quote: quoteChat,
   isStreamed: ({ request }) => request.stream === true,
-  callUpstream: ({ call, outputCap }, upstream, attempt) =>
-    callUpstream(call, withCap(call.request, outputCap), upstream, attempt),
+  callUpstream,
   deliver(answered) {
     const { answer } = answered.served;
     return answer.kind === 'stream' ? respondStream(answered, answer) : respondWhole(answered, answer);
@@ -46,10 +45,12 @@ const DEFAULT_OUTPUT = 16_384;
 
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
-  const { request, caller, nativeRequest } = call;
-  const bound = inputCeiling(request, call.size, route.model.contextTokens);
-  const ceiling: Ceiling = {
-    kind: 'tokens',
+  const { request, size, caller, nativeRequest } = call;
+  const attached = attachmentSizes(request);
+  const overhead = inputOverhead(request);
+  const bound = inputBound(size, overhead, attached);
+  const ceiling = {
+    kind: 'tokens' as const,
     input: bound,
     output: outputCap(call, route.model.maxOutput),
     choices: request.n ?? 1,
@@ -61,11 +62,35 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
       request,
       native: nativeRequest?.body,
       counter: new RequestCounter(parts.tokens, route.model, caller),
-      attachmentTokens: attachmentSizes(request).tokens,
-      overhead: 0,
+      attachmentTokens: attached.tokens,
+      overhead,
       bound,
     }));
-  return { route, input: inputOnce, ceiling, price: priceFor(route.model) };
+  return {
+    route,
+    ceiling,
+    price: priceFor(route.model),
+    input: inputOnce,
+    countInput: async () => ({ ...ceiling, input: await countedBound(inputOnce(), bound, route.model) }),
+    mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
+  };
+}
+
+/** Text has fewer: one that is longer than the context with this many may not fit, and is counted to be sure. */
+const MOST_BYTES_PER_TOKEN = 3;
+
+/** What was not counted in time stays at its bound, whatever the context: the backend may bill all of it. */
+async function countedBound(input: ChatInput, bound: number, model: Model): Promise<number> {
+  const counted = await input.countForHold();
+  if (!counted) return bound;
+  if (counted.tokens > model.contextTokens) {
+    throw new Fault(
+      'context_length_exceeded',
+      `The messages have ${counted.tokens} tokens; the model has room for ${model.contextTokens}.`,
+      { param: 'messages' },
+    );
+  }
+  return counted.bound;
 }
 
 /** Text alone, as most chats are: it asks for nothing that has a price of its own. */
@@ -108,19 +133,21 @@ function outputCap(call: Call<ChatRequest>, maxOutput: number): number {
  * form.
  */
 async function callUpstream(
-  call: ChatCall,
-  request: ChatRequest,
+  { call, quote, outputCap, parts }: AdmittedCall<ChatCall, Quote>,
   upstream: Upstream,
   attempt: AttemptOptions,
 ): Promise<StartedAnswer> {
-  const { requestId, nativeRequest } = call;
+  const { requestId, nativeRequest, knobs } = call;
+  const target = { quote, upstream: upstream.name, parts };
   if (!nativeRequest || !upstream.messages) {
+    const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
     return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
   }
-  const maxTokens = request.max_completion_tokens ?? request.max_tokens ?? 0;
+  const { version, beta, body: asked } = nativeRequest;
+  const body = knobs ? knobsFor(asked, knobs, target) : asked;
   return await readNativeAnswer(
-    await upstream.messages({ ...attempt, ...nativeRequest, maxTokens, requestId }),
+    await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
   );
 }
 
@@ -179,6 +206,7 @@ function respondStream(
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
+    hasLogprobs: call.request['logprobs'] === true,
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);
@@ -187,28 +215,24 @@ function respondStream(
 }
 
 /**
- * An upper bound on the input tokens, computed from the size of the body rather than its text: one token for two
- * characters, one for each further byte of a non-ASCII character, and a fixed number for each attachment, because
- * base64 is not text. No tokenizer exceeds it on ordinary text, and reading the size costs nothing.
+ * An upper bound on the input tokens, for any text and any model: no tokenizer makes more than one token of a byte, and
+ * escapes in JSON are longer than what they stand for. Reading the size costs nothing.
  */
-export function inputCeiling(request: ChatRequest, size: BodySize, contextTokens: number): number {
-  const attached = attachmentSizes(request);
-  const text = Math.ceil((size.characters - attached.characters) / CHARACTERS_PER_TOKEN);
-  const bound = text + (size.bytes - size.characters) + attached.tokens;
-  // Ordinary text has four characters per token, so if half the bound exceeds the window, the input cannot fit.
-  if ((bound - attached.tokens) / 2 > contextTokens) {
-    throw new Fault(
-      'context_length_exceeded',
-      `The messages do not fit into the model's ${contextTokens} tokens.`,
-      {
-        param: 'messages',
-      },
-    );
-  }
-  return Math.min(bound, contextTokens);
+export function inputBound(size: BodySize, overhead: number, attached: AttachmentSizes): number {
+  return Math.max(0, size.bytes - attached.characters) + overhead + attached.tokens;
 }
 
-const CHARACTERS_PER_TOKEN = 2;
+/** The most that a model's template puts around a message, around tools, and around all of it. */
+const MOST_TOKENS_PER_MESSAGE = 8;
+/** Anthropic's instructions for tools have up to 530 tokens, by its documentation of tool use. */
+const MOST_TOKENS_FOR_TOOLS = 600;
+const MOST_TOKENS_FOR_REQUEST = 16;
+
+function inputOverhead({ messages, tools }: ChatRequest): number {
+  const forTools = tools === undefined ? 0 : MOST_TOKENS_FOR_TOOLS;
+  return MOST_TOKENS_FOR_REQUEST + MOST_TOKENS_PER_MESSAGE * messages.length + forTools;
+}
+
 const IMAGE_TOKENS = 4_000;
 const BASE64_PER_AUDIO_TOKEN = 100;
 const BASE64_PER_FILE_TOKEN = 8;
@@ -237,7 +261,8 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
     case 'refusal':
       return { characters: 0, tokens: 0 };
     case 'image_url': {
-      const { url } = part.image_url;
+      const { url, detail } = part.image_url;
+      requireBoundedDetail(detail);
       return { characters: url.startsWith('data:') ? url.length : 0, tokens: IMAGE_TOKENS };
     }
     case 'input_audio':
@@ -246,6 +271,16 @@ function attachmentSize(part: ContentPart): AttachmentSizes {
       return encodedSize(part.file.file_data, BASE64_PER_FILE_TOKEN);
   }
 }
+
+/** Any other detail may cost more than the bound of a picture, which is that of `high`. */
+function requireBoundedDetail(detail: string | null | undefined): void {
+  if (isAbsent(detail) || BOUNDED_DETAILS.has(detail)) return;
+  throw new Fault('invalid_field', 'The detail of a picture must be auto, low or high.', {
+    param: 'messages',
+  });
+}
+
+const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
 
 function encodedSize(data: unknown, charactersPerToken: number): AttachmentSizes {
   const characters = typeof data === 'string' ? data.length : 0;

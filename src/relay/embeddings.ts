@@ -1,3 +1,4 @@
+import type { Ceiling } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
@@ -7,6 +8,7 @@ import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
+import { knobsFor } from './knobs.ts';
 import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
@@ -25,12 +27,14 @@ export function relayEmbeddings(call: EmbeddingCall, parts: RelayParts): Promise
 const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, EmbeddingReply> = {
   quote: quoteEmbeddings,
   isStreamed: () => false,
-  async callUpstream({ call }, upstream, attempt) {
+  async callUpstream({ call, quote, parts }, upstream, attempt) {
     if (!upstream.embed)
       throw new UpstreamFailure('rejected', 'no embeddings', {
         publicMessage: 'This backend has no embeddings.',
       });
-    return parse(await upstream.embed({ ...attempt, request: call.request, requestId: call.requestId }));
+    const { knobs, request: asked } = call;
+    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+    return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
   },
   async deliver({ call, quote, summary, hold, served, parts }) {
     const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
@@ -50,19 +54,28 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
 
 function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
   const route = resolve(parts.catalog(), call.selector);
-  const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
-  const text = input.every((item) => typeof item === 'string');
-  // Text has at most one token per two characters; a token given as a number counts as one.
-  const tokens = text
-    ? Math.ceil(call.size.characters / 2) + call.size.bytes - call.size.characters
-    : input.flat().length;
-  if (tokens > MAX_INPUT_TOKENS)
+  const { texts, given } = inputsOf(call.request);
+  // No tokenizer makes more than one token of a byte, or puts more than a few around each text.
+  const bound = given + (texts.length === 0 ? 0 : call.size.bytes + MOST_TOKENS_PER_TEXT * texts.length);
+  if (bound > MAX_INPUT_TOKENS)
     throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
-  return {
-    route,
-    ceiling: { kind: 'tokens', input: tokens, output: 0, choices: 1 },
-    price: priceFor(route.model),
+  const ceiling = { kind: 'tokens' as const, input: bound, output: 0, choices: 1 };
+  const countInput = async (): Promise<Ceiling> => {
+    const counter = new RequestCounter(parts.tokens, route.model, call.caller);
+    const counted = await counter.forHold(texts);
+    const most = counted && counter.boundOf(counted) + MOST_TOKENS_PER_TEXT * texts.length + given;
+    return { ...ceiling, input: Math.min(bound, most ?? bound) };
   };
+  return { route, ceiling, countInput, price: priceFor(route.model) };
+}
+
+const MOST_TOKENS_PER_TEXT = 4;
+
+/** The texts, and how many tokens were given as numbers. */
+function inputsOf({ input }: EmbeddingRequest): { texts: readonly string[]; given: number } {
+  const items = [input].flat(2);
+  const texts = items.filter((item) => typeof item === 'string');
+  return { texts, given: items.length - texts.length };
 }
 
 const MAX_INPUT_TOKENS = 20_000_000;
@@ -91,8 +104,6 @@ async function measure(
       source: 'upstream',
       ...(cost !== undefined && { cost }),
     };
-  const input = [request.input].flat(2);
-  const texts = input.filter((item) => typeof item === 'string');
-  const given = input.length - texts.length;
+  const { texts, given } = inputsOf(request);
   return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
 }

@@ -6,6 +6,7 @@ import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
+import { knobsFor } from './knobs.ts';
 import { relay, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
 
@@ -24,8 +25,11 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
 const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
   quote: quoteImages,
   isStreamed: () => false,
-  callUpstream: ({ call, quote }, upstream, attempt) =>
-    upstream.images({ ...attempt, request: call.request, size: quote.size, requestId: call.requestId }),
+  callUpstream({ call, quote, parts }, upstream, attempt) {
+    const { knobs, request: asked } = call;
+    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+    return upstream.images({ ...attempt, request, size: quote.size, requestId: call.requestId });
+  },
   async deliver({ call, quote, summary, hold, served }) {
     const images = served.answer.images.slice(0, quote.count);
     const settled = await hold.settle({

@@ -2,6 +2,7 @@ import type { Upstream } from '../upstream/port.ts';
 import { admit, callerRateOf, admissionSummary, preferTokenError } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
+import { checkKnobs, droppedNames } from './knobs.ts';
 import { ActiveHold } from './hold/active-hold.ts';
 
 /**
@@ -16,17 +17,22 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quote = await preferTokenError(callerRateOf(call), parts, () => operation.quote(call, parts));
+  const quote = await preferTokenError(callerRateOf(call), parts, () => {
+    const quoted = operation.quote(call, parts);
+    if (call.knobs) checkKnobs(call, quoted, parts);
+    return quoted;
+  });
   const streamed = operation.isStreamed(call);
   const admission = await admit(call, quote, parts, streamed);
   const hold = new ActiveHold(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
-    const admitted = { call, quote, outputCap: admission.output };
+    const admitted = { call, quote, outputCap: admission.output, parts };
     const routed = { route: quote.route, account: admission.accountId, quote };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );
-    const summary = admissionSummary(call, quote, admission);
+    const dropped = call.knobs && droppedNames(call.knobs, call, { quote, upstream: served.upstream, parts });
+    const summary = admissionSummary(call, quote, admission, dropped);
     return await operation.deliver({ call, quote, summary, hold, served, parts });
   });
 }
@@ -50,6 +56,7 @@ export interface AdmittedCall<C, Q> {
   readonly quote: Q;
   /** The output tokens that the hold covers for each choice. */
   readonly outputCap: number;
+  readonly parts: RelayParts;
 }
 
 export interface AnsweredCall<C, Q, Answer> {

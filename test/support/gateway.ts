@@ -142,7 +142,10 @@ export class Gateway {
   }
 }
 
-/** A catalog with one chat model `m` and one image model `p` on scripted backends. */
+/**
+ * A catalog with one chat model `m` and one image model `p` on scripted backends. A client can tell raw-backend.ts what to
+ * do in a field `script`, which passes.
+ */
 export function catalogFor(
   baseUrls: readonly string[],
   more: { prices?: string; upstream?: string; endpoint?: string; extra?: string } = {},
@@ -151,7 +154,7 @@ export function catalogFor(
   const prices = more.prices ?? 'input: 1, output: 2';
   return `
 upstreams:
-${baseUrls.map((url, index) => `  ${names[index]}: { kind: openai, base_url: "${url}"${more.upstream ? `, ${more.upstream}` : ''} }`).join('\n')}
+${baseUrls.map((url, index) => `  ${names[index]}: { kind: openai, base_url: "${url}", pass_fields: [script]${more.upstream ? `, ${more.upstream}` : ''} }`).join('\n')}
 lists:
   chat_models:
     - { model: m, display_name: Model M, ${prices}, context: 200000, max_output: 100000, vision: true, tools: true }

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'bun';
 
-/** What one request asks of this backend. The gateway passes unknown fields on, so a client can say it. */
+/** What one request asks of this backend. Its upstream passes the field on, so a client can say it. */
 export interface BackendScript {
   /** Before the first byte. */
   readonly delayMs?: number;

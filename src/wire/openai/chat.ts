@@ -45,8 +45,18 @@ export const messageSchema = z
     },
   );
 
+const CLIENT_TOOLS = ['function', 'custom'];
+
+/** Both are run by the client. A tool that the backend runs costs extra, and has no price here. */
+const toolType = z
+  .string()
+  .refine((type) => CLIENT_TOOLS.includes(type), {
+    error: 'only tools of type function and custom are supported',
+  })
+  .meta({ enum: CLIENT_TOOLS });
+
 export const toolSchema = z.looseObject({
-  type: z.string(),
+  type: toolType,
   function: z
     .looseObject({
       name: z.string().min(1).max(128),

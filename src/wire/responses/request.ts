@@ -123,6 +123,7 @@ export const responsesRequestSchema = z.looseObject({
   background: z.boolean().nullish(),
   metadata: z.record(z.string(), z.unknown()).nullish(),
   user: z.string().max(512).nullish(),
+  service_tier: z.string().max(64).nullish(),
 });
 
 export type ResponsesRequest = z.infer<typeof responsesRequestSchema>;

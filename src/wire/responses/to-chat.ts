@@ -23,6 +23,7 @@ export function responsesToChat(request: ResponsesRequest): ChatRequest {
       temperature: request.temperature,
       top_p: request.top_p,
       user: request.user,
+      service_tier: request.service_tier,
       reasoning_effort: request.reasoning?.effort,
       verbosity: request.text?.verbosity,
       response_format: formatOf(request),

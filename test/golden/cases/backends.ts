@@ -77,7 +77,7 @@ async function native(): Promise<GoldenCase[]> {
   const headers = {
     'x-api-key': '{token}',
     'anthropic-version': '2023-06-01',
-    'anthropic-beta': 'one-1,two-2',
+    'anthropic-beta': 'interleaved-thinking-2025-05-14, two-2,effort-2025-11-24',
   };
   const ask = (fields: Record<string, unknown> = {}) =>
     post(`${MESSAGES.path}?beta=true`, MESSAGES.ask(fields, CLAUDE), headers);

@@ -179,7 +179,7 @@ function images(): GoldenCase[] {
     const two = jsonReply({ created: 1, data: [{ b64_json: PIXEL }, { b64_json: PIXEL }] });
     return [
       asked('link', {}, [PICTURE]),
-      asked('base64', { response_format: 'b64_json', quality: 'high', style: 'vivid', user: null }, [
+      asked('base64', { response_format: 'b64_json', quality: 'auto', style: 'vivid', user: null }, [
         PICTURE,
       ]),
       asked('two', { n: 2, size: '512x512', response_format: 'b64_json' }, [two]),
@@ -190,6 +190,7 @@ function images(): GoldenCase[] {
         jsonReply({ created: 1, data: [{ url: '/plain/pictures/1.png' }] }),
         { headers: { 'content-type': 'image/png' }, body: Buffer.from(PIXEL, 'base64') },
       ]),
+      asked('quality-without-price', { quality: 'high' }),
       asked('unoffered-size', { size: '64x64' }),
       asked('odd-size', { size: 'large' }),
       asked('too-many', { n: 11 }),

@@ -1,0 +1,93 @@
+import { hasPriceFor, type Endpoint, type Model } from '../catalog/catalog.ts';
+import { Fault } from '../std/fault.ts';
+import type { CostlyField, Knobs } from '../wire/field-table.ts';
+import type { Call, ChatCall, Quote, RelayParts } from './call.ts';
+
+/**
+ * Refuses fields that cost extra, unless the model has a price for them or an upstream of the endpoint passes them. What
+ * only a backend of the client's own dialect would see concerns only endpoints that have one.
+ */
+export function checkKnobs(call: Call<unknown>, { route }: Quote, parts: RelayParts): void {
+  for (const costly of call.knobs?.costly ?? []) {
+    if (isPriced(costly, route.model)) continue;
+    const upstreams = upstreamsOf(route.endpoint);
+    const mayPass = upstreams.some((name) => passFields(name, parts)?.has(costly.field));
+    const isSeen = costly.nativeName === undefined || upstreams.some((name) => isNative(call, name, parts));
+    if (isSeen && !mayPass) throw refusal(costly);
+  }
+}
+
+/** The upstream that gets a request, or has answered it. */
+interface KnobTarget {
+  readonly quote: Quote;
+  readonly upstream: string;
+  readonly parts: RelayParts;
+}
+
+/** The request as one upstream may have it: without what costs extra and has no price, with what it passes. */
+export function knobsFor<Request extends object>(
+  request: Request,
+  knobs: Knobs,
+  target: KnobTarget,
+): Request {
+  const passed = passFields(target.upstream, target.parts);
+  const more = [...knobs.unknown].filter(([field]) => passed?.has(field));
+  const less = knobs.costly.filter(
+    (costly) => !isPriced(costly, target.quote.route.model) && !passed?.has(costly.field),
+  );
+  return {
+    ...request,
+    ...Object.fromEntries(more),
+    // JSON leaves `undefined` out. Tools are checked before: those of a request are all passed, or it was refused.
+    ...Object.fromEntries(less.filter(isWholeField).map(({ field }) => [field, undefined])),
+  };
+}
+
+/** `x-tollgate-dropped`: what the client sent and this upstream did not get. */
+export function droppedNames(knobs: Knobs, call: Call<unknown>, target: KnobTarget): string | undefined {
+  const { quote, upstream, parts } = target;
+  const { model } = quote.route;
+  const passed = passFields(upstream, parts);
+  const native = isNative(call, upstream, parts);
+  const costly = knobs.costly.filter(
+    (one) => (!isWholeField(one) && !native) || (!isPriced(one, model) && !passed?.has(one.field)),
+  );
+  const names = [
+    ...[...knobs.unknown.keys()].filter((field) => !passed?.has(field)),
+    ...costly.map(({ field, nativeName }) => nativeName ?? field),
+    ...knobs.leftOut,
+  ];
+  const shown = [...new Set(names)].filter((name) => SHOWN_NAME.test(name)).slice(0, MAX_SHOWN);
+  return shown.length === 0 ? undefined : shown.join(', ');
+}
+
+/** Names come from the client, and go into a header. */
+const SHOWN_NAME = /^[\w.-]{1,64}$/;
+const MAX_SHOWN = 20;
+
+function isPriced({ cost }: CostlyField, model: Model): boolean {
+  return 'price' in cost && hasPriceFor(model, cost.price);
+}
+
+function isWholeField({ nativeName }: CostlyField): boolean {
+  return nativeName === undefined;
+}
+
+function upstreamsOf({ places }: Endpoint): string[] {
+  return places.flatMap((place) => place.map(({ upstream }) => upstream));
+}
+
+function passFields(upstream: string, parts: RelayParts): ReadonlySet<string> | undefined {
+  return parts.catalog().upstreams.get(upstream)?.passFields;
+}
+
+/** It gets the request as the client wrote it. */
+function isNative(call: Call<unknown> | ChatCall, upstream: string, parts: RelayParts): boolean {
+  return 'nativeRequest' in call && parts.catalog().upstreams.get(upstream)?.speaksMessages === true;
+}
+
+function refusal({ field, cost }: CostlyField): Fault {
+  const why =
+    'price' in cost ? `it costs extra, and this model has no price for it (${cost.price}).` : cost.refusal;
+  return new Fault('invalid_field', `${field} is not supported here: ${why}`, { param: field });
+}

@@ -1,0 +1,97 @@
+/**
+ * Which top-level fields of a dialect may reach a backend. A field that is in none of the groups is dropped, and the
+ * answer's `x-tollgate-dropped` names it.
+ */
+export interface FieldTable {
+  /** Whatever their value, they raise neither what a request may use nor its price. Several names to a line. */
+  readonly harmless: readonly string[];
+  /** They cost extra, so they pass where the model has a price for it, or the operator lets an upstream pass them. */
+  readonly costly?: Readonly<Record<string, CostOf>>;
+  /** Other names of a field that the hold is computed from, with that field. No backend ever gets them. */
+  readonly synonyms?: Readonly<Record<string, string>>;
+}
+
+/** The name of the price that a value needs, or why there can be none; `undefined`: this value costs nothing. */
+export type CostOf = (value: unknown) => FieldCost | undefined;
+
+export type FieldCost = { readonly price: string } | { readonly refusal: string };
+
+/** A cost that no price of the catalog covers. */
+export function refusedBecause(refusal: string): CostOf {
+  return () => ({ refusal });
+}
+
+export function refusedUnless(free: readonly unknown[], refusal: string): CostOf {
+  return (value) => (free.includes(value) ? undefined : { refusal });
+}
+
+/** A value that costs extra, unless it is one of these. */
+export function pricedUnless(free: readonly unknown[], priceOf: (value: string) => string): CostOf {
+  return (value) => (free.includes(value) ? undefined : { price: priceOf(String(value)) });
+}
+
+type FieldRule =
+  | { readonly kind: 'harmless' }
+  | { readonly kind: 'costly'; readonly costOf: CostOf }
+  | { readonly kind: 'synonym'; readonly of: string };
+
+/** A table as it is used: one look-up for each field of a request. */
+export type FieldRules = ReadonlyMap<string, FieldRule>;
+
+/** For a quick comparison: nearly every field is harmless. */
+export const HARMLESS: FieldRule = { kind: 'harmless' };
+
+export function fieldRules({ harmless, costly = {}, synonyms = {} }: FieldTable): FieldRules {
+  return new Map<string, FieldRule>([
+    ...[...wordsOf(harmless)].map((field) => [field, HARMLESS] as const),
+    ...Object.entries(costly).map(([field, costOf]) => [field, { kind: 'costly', costOf }] as const),
+    ...Object.entries(synonyms).map(([field, of]) => [field, { kind: 'synonym', of }] as const),
+  ]);
+}
+
+export function wordsOf(lines: readonly string[]): ReadonlySet<string> {
+  return new Set(lines.flatMap((line) => line.split(' ')));
+}
+
+/** The fields of a request that need a decision. Most requests have none. */
+export interface Knobs {
+  /** Unknown fields, which are not in the request: a backend gets those that its upstream's `pass_fields` names. */
+  readonly unknown: ReadonlyMap<string, unknown>;
+  /** Fields of the request that cost extra. */
+  readonly costly: readonly CostlyField[];
+  /** What else was left out of the request: tools that a provider would run, beta features. */
+  readonly leftOut: readonly string[];
+}
+
+export interface CostlyField {
+  readonly field: string;
+  readonly cost: FieldCost;
+  /** Only a backend that gets the request in the client's own dialect sees it; for others it is left out by this name. */
+  readonly nativeName?: string | undefined;
+}
+
+export interface SelectedFields {
+  /** Without unknown and null fields. */
+  readonly body: Record<string, unknown>;
+  readonly knobs: Knobs | undefined;
+}
+
+/** `undefined` where there is nothing to decide. */
+export function knobsOf(found: { [K in keyof Knobs]?: Knobs[K] | undefined }): Knobs | undefined {
+  const { unknown = NO_FIELDS, costly = [], leftOut = [] } = found;
+  return unknown.size + costly.length + leftOut.length > 0 ? { unknown, costly, leftOut } : undefined;
+}
+
+export function joinKnobs(
+  knobs: Knobs | undefined,
+  more: { readonly costly?: readonly CostlyField[]; readonly leftOut?: readonly string[] },
+): Knobs | undefined {
+  const { unknown, costly = [], leftOut = [] } = knobs ?? {};
+  return knobsOf({
+    unknown,
+    costly: [...costly, ...(more.costly ?? [])],
+    leftOut: [...leftOut, ...(more.leftOut ?? [])],
+  });
+}
+
+const NO_FIELDS: ReadonlyMap<string, unknown> = new Map();
