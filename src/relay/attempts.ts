@@ -115,8 +115,9 @@ export async function firstAnswer<Answer>(
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
 }
 
-function hasSpentItsDay(upstream: string, { catalog, dailyCosts, clock }: RelayParts): boolean {
-  const limit = dailyCosts && catalog().upstreams.get(upstream)?.dailyCostLimit;
+function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
+  const { dailyCosts, clock } = parts;
+  const limit = dailyCosts && parts.catalog().upstreams.get(upstream)?.dailyCostLimit;
   return limit !== undefined && dailyCosts?.isSpent(upstream, limit, clock.now()) === true;
 }
 
