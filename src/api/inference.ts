@@ -11,7 +11,10 @@ import { Fault } from '../std/fault.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 /** What every inference call has, whatever it asks for. */
-export type CallBase = Pick<Call<unknown>, 'requestId' | 'caller' | 'client' | 'signal' | 'size'>;
+export type CallBase = Pick<
+  Call<unknown>,
+  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'onClosed' | 'retryOf'
+>;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
 export interface InferenceSteps<C extends CallBase> {
@@ -37,9 +40,9 @@ async function serve<C extends CallBase>(
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
   });
-  return await idempotency.run(incoming, { caller, text: body.text }, (signal) =>
+  return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
     // A call with a key continues when its client leaves.
-    steps.answer(signal ? { ...call, signal } : call, parts, incoming),
+    steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
   );
 }
 

@@ -41,6 +41,10 @@ const receiptAnswer = z.object({
   held_usd: usd,
   charged_usd: usd,
   backend: z.string().nullable(),
+  retry_of: z
+    .string()
+    .optional()
+    .describe('An earlier request with the same Idempotency-Key, whose stream broke'),
   attempts: z.array(
     z.object({
       backend: z.string(),

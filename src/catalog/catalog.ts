@@ -256,11 +256,28 @@ function imageSnapshot(
  * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
-export function hasPriceFor(model: Model, dimension: string): boolean {
-  return model.price.kind === 'tokens' && TOKEN_DIMENSIONS.has(dimension);
+export function hasPriceFor({ price }: Model, dimension: string): boolean {
+  const dot = dimension.indexOf('.');
+  const [name, key] = dot < 0 ? [dimension, ''] : [dimension.slice(0, dot), dimension.slice(dot + 1)];
+  if (price.kind === 'images') {
+    const qualities = [...(price.qualities?.values() ?? [])];
+    return name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
+  }
+  switch (name) {
+    case 'service_tiers':
+      return Object.hasOwn(price.extra?.serviceTiers ?? {}, key);
+    case 'tool_calls':
+      return key === 'web_search' && price.extra?.webSearch !== undefined;
+    case 'audio_output':
+      return price.extra?.audioOutput !== undefined;
+    case 'image':
+    case 'image_input':
+      // An image model that is sold by tokens: better images take more of them.
+      return true;
+    default:
+      return false;
+  }
 }
-
-const TOKEN_DIMENSIONS: ReadonlySet<string> = new Set(['input', 'cached_input', 'output']);
 
 /** The catalog in force and its listeners. Used by both sources, the file and the store. */
 export class LiveCatalog {

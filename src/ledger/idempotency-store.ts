@@ -4,7 +4,8 @@ import type { Store } from '../store/store.ts';
 
 /** Whose turn it is with an Idempotency-Key. */
 export type KeyState =
-  | { readonly kind: 'started' }
+  /** `retryOf`: an earlier request with this key, whose answer broke off. */
+  | { readonly kind: 'started'; readonly retryOf?: string | undefined }
   | { readonly kind: 'running' }
   | { readonly kind: 'reused' }
   /** The work was done and charged, but its owner was gone before the answer could be kept. */
@@ -30,6 +31,8 @@ const MOST_PER_ACCOUNT = 1_000;
 /** What is larger is not kept; its key is free again. */
 const MOST_BYTES = 8 * 1_048_576;
 const SWEEP_BATCH = 500;
+/** The status of an answer that broke off. */
+const BROKEN = 0;
 
 /** Answers kept under the client's Idempotency-Key: one call does the work, the others get its bytes. */
 export class IdempotencyStore {
@@ -87,6 +90,11 @@ export class IdempotencyStore {
     await this.#store.durable();
   }
 
+  /** The answer broke off: the next request with this key does the work again, and knows of this one. */
+  async breakOff({ accountId, key, requestId }: IdempotencyKey): Promise<void> {
+    await this.#own(accountId, key, requestId).set({ status: BROKEN, lease_until: 0 }).execute();
+  }
+
   /** The work failed, or its answer is too large to keep: the key is free again. */
   async drop({ accountId, key, requestId }: IdempotencyKey): Promise<void> {
     await this.#store.db
@@ -128,6 +136,11 @@ export class IdempotencyStore {
     }
     if (row.body_hash !== bodyHash) return { kind: 'reused' };
     if (row.state === 'done') return replay(row);
+    if (row.status === BROKEN) {
+      return (await this.#takeOver(accountId, key, requestId, now))
+        ? { kind: 'started', retryOf: row.request_id }
+        : { kind: 'running' };
+    }
     if (row.lease_until >= now) return { kind: 'running' };
     const end = await this.#endOf(row.request_id);
     if (end === 'charged') return { kind: 'lost', requestId: row.request_id };
@@ -153,7 +166,7 @@ export class IdempotencyStore {
   async #takeOver(accountId: AccountId, key: string, requestId: RequestId, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#store.db
       .updateTable('answer')
-      .set({ request_id: requestId, lease_until: now + LEASE_MS })
+      .set({ request_id: requestId, lease_until: now + LEASE_MS, status: null })
       .where('account_id', '=', accountId)
       .where('idempotency_key', '=', key)
       .where('state', '=', 'running')

@@ -1,7 +1,7 @@
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
-import type { Attempt } from './port.ts';
+import { RETRY_OF, type Attempt } from './port.ts';
 import { costOf } from './price.ts';
 import { pricedParts, type PricedItem, type PricedPart } from './priced-parts.ts';
 import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
@@ -119,14 +119,27 @@ export function receiptView(receipt: Receipt) {
     held_usd: dollars(nanoUsd(row.held)),
     charged_usd: dollars(nanoUsd(row.charged)),
     backend: row.upstream,
-    attempts: receipt.attempts.map(({ upstream, result, reason, durationMs }) => ({
-      backend: upstream,
-      result,
-      reason: reason ?? null,
-      duration_ms: durationMs,
-    })),
+    ...retriedRequest(receipt.attempts),
+    attempts: receipt.attempts
+      .filter((one) => !isRetry(one))
+      .map(({ upstream, result, reason, durationMs }) => ({
+        backend: upstream,
+        result,
+        reason: reason ?? null,
+        duration_ms: durationMs,
+      })),
     timing: { first_byte_ms: row.first_byte_ms, duration_ms: row.duration_ms },
   };
+}
+
+/** Names the request before this one with the same Idempotency-Key. */
+function retriedRequest(attempts: readonly Attempt[]): { retry_of?: string } {
+  const retried = attempts.find(isRetry)?.reason?.slice(RETRY_OF.length);
+  return retried === undefined ? {} : { retry_of: retried };
+}
+
+function isRetry({ result, reason }: Attempt): boolean {
+  return result === 'skipped' && reason?.startsWith(RETRY_OF) === true;
 }
 
 function dollars(amount: NanoUsd): string {

@@ -16,6 +16,17 @@ export interface InvariantCheck {
   readonly sql: string;
 }
 
+/**
+ * I7: how old a hold may be. Deadlines are checked a few times a second and the request is closed then; where its node is
+ * gone, its lease has to run out first. The margin is for a busy machine.
+ */
+export function oldestHoldMs(longestRequestMs = LONGEST_POSSIBLE_MS, leaseMs = 0): number {
+  return longestRequestMs + leaseMs + GRACE_MS;
+}
+
+/** Four calls, each with an hour until its first byte and a day for the whole, are the most that a catalog allows. */
+const LONGEST_POSSIBLE_MS = 4 * 25 * 3_600_000;
+
 /** More breaches than this of one kind tell nothing new. */
 const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
@@ -87,6 +98,49 @@ const ARCHIVED_DAYS: InvariantCheck = {
     WHERE booked IS NULL OR booked <> -charged OR day_charged <> charged OR day_requests <> requests LIMIT ${MOST}`,
 };
 
+/** The recent receipts by admission, as {@link RECENT_DAY_SUMS} finds them. */
+const RECENT_COSTS =
+  costSums(`FROM (SELECT account_id, cost, possible_cost FROM receipt WHERE id >= :fromId AND created_at >= :fromMs
+        UNION ALL SELECT account_id, cost, possible_cost FROM receipt
+          WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`);
+
+const RECENT_DAY_COSTS = dayCosts(RECENT_COSTS, 'AND day >= :fromDay', '');
+
+/** The receipts of an archived day are gone, and its costs with them. */
+const ALL_DAY_COSTS = dayCosts(
+  costSums('FROM receipt'),
+  '',
+  'AND NOT EXISTS (SELECT 1 FROM archived_day d WHERE d.account_id = a.id)',
+);
+
+function dayCosts(receipts: string, days: string, accounts: string): InvariantCheck {
+  return {
+    invariant: 'I8',
+    sql: `SELECT a.id AS subject, 'receipts cost ' || COALESCE(r.cost, 0) || ' and possibly ' || COALESCE(r.possible, 0)
+        || ', by day ' || COALESCE(u.cost, 0) || ' and possibly ' || COALESCE(u.possible, 0) AS detail
+      FROM account a LEFT JOIN (${receipts}) r ON r.owner = a.id
+        LEFT JOIN (SELECT account_id, SUM(cost) AS cost, SUM(possible_cost) AS possible FROM usage_day
+          WHERE account_id <> '' ${days} GROUP BY account_id) u ON u.account_id = a.id
+      WHERE (COALESCE(r.cost, 0) <> COALESCE(u.cost, 0) OR COALESCE(r.possible, 0) <> COALESCE(u.possible, 0)) ${accounts}
+      LIMIT ${MOST}`,
+  };
+}
+
+function costSums(from: string): string {
+  return `SELECT account_id || '' AS owner, SUM(COALESCE(cost, 0)) AS cost, SUM(possible_cost) AS possible ${from}
+    GROUP BY account_id || ''`;
+}
+
+/** The sums over all accounts and the sums by backend count the same requests. */
+const SUMS_AGREE: InvariantCheck = {
+  invariant: 'I8',
+  sql: `SELECT 'day ' || day AS subject, 'the sums by model and by backend differ by ' || SUM(charged) || ' charged, '
+      || SUM(cost) || ' cost, ' || SUM(possible_cost) || ' possible cost' AS detail
+    FROM (SELECT day, charged, cost, possible_cost, costed FROM usage_day WHERE account_id = ''
+      UNION ALL SELECT day, -charged, -cost, -possible_cost, -costed FROM backend_day) AS both_sums
+    GROUP BY day HAVING SUM(charged) <> 0 OR SUM(cost) <> 0 OR SUM(possible_cost) <> 0 OR SUM(costed) <> 0 LIMIT ${MOST}`,
+};
+
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
 function receiptSums(from: string): string {
   return `SELECT account_id || '' AS owner, SUM(charged) AS total ${from} GROUP BY account_id || ''`;
@@ -94,6 +148,7 @@ function receiptSums(from: string): string {
 
 const COMMON: readonly InvariantCheck[] = [
   BALANCE_BY_DAY_SUMS,
+  SUMS_AGREE,
   ARCHIVED_DAYS,
   {
     invariant: 'I2',
@@ -147,6 +202,12 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
   },
   {
+    // Renewed again and again, by a node that never ends it.
+    invariant: 'I7',
+    sql: `SELECT id AS subject, 'held since ' || created_at || ', longer than its request may live' AS detail FROM hold
+      WHERE created_at < :now - :oldest LIMIT ${MOST}`,
+  },
+  {
     // A receipt is its charge, and its key is unique: a second charge can only be an entry. Archived days have one each.
     invariant: 'I6',
     sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'charge of ' || e.amount || ' beside its receipt' AS detail
@@ -160,9 +221,9 @@ const COMMON: readonly InvariantCheck[] = [
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */
-export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS];
+export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS, RECENT_DAY_COSTS];
 /** Every receipt. */
-export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS];
+export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS, ALL_DAY_COSTS];
 
 /** Closed requests are counted by their sums; counting millions of rows would take as long as checking them. */
 export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,
@@ -194,23 +255,28 @@ export function recentDays(newestId: string | null, nowMs: number): CheckedFrom 
 export async function verifyBooks(
   query: <R>(sql: string) => Promise<R[]>,
   nowMs: number,
-  full: boolean,
+  { full, oldestMs }: { readonly full: boolean; readonly oldestMs: number },
 ): Promise<Verification> {
   const [checked] = await query<Verification['checked']>(COUNTS);
   const [newest] = full ? [] : await query<{ id: string | null }>(NEWEST_RECEIPT);
   const from = full ? FROM_THE_FIRST : recentDays(newest?.id ?? null, nowMs);
   const breaches: Breach[] = await extraChargeBreaches(query, from.fromId);
   for (const { invariant, sql } of full ? FULL_CHECKS : QUICK_CHECKS) {
-    const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, from));
+    const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, { ...from, oldestMs }));
     for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });
   }
   return { checked: checked ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
 }
 
-function withValues(sql: string, nowMs: number, { fromId, fromMs, fromDay }: CheckedFrom): string {
+function withValues(
+  sql: string,
+  nowMs: number,
+  { fromId, fromMs, fromDay, oldestMs }: CheckedFrom & { readonly oldestMs: number },
+): string {
   return sql
     .replaceAll(':fromId', `'${fromId}'`)
     .replaceAll(':fromMs', String(fromMs))
     .replaceAll(':fromDay', String(fromDay))
+    .replaceAll(':oldest', String(oldestMs))
     .replaceAll(':now', String(nowMs));
 }

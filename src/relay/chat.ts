@@ -212,6 +212,7 @@ function respondStream(
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
     onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
+    hasLogprobs: call.request['logprobs'] === true,
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);

@@ -4,11 +4,12 @@ import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { knobsFor } from './knobs.ts';
-import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
+import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {
@@ -42,7 +43,11 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: await measure(served.answer, call.request, counter),
     });
-    const text = JSON.stringify({ ...served.answer, model: call.label });
+    const text = JSON.stringify({
+      ...served.answer,
+      model: call.label,
+      ...(served.answer['usage'] != null && { usage: withoutCost(served.answer['usage']) }),
+    });
     return { summary, text, charged: settled?.charged };
   },
 };
@@ -92,7 +97,13 @@ async function measure(
 ): Promise<MeteredUsage> {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
-  if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };
+  const cost = reportedCost(raw);
+  if (usage)
+    return {
+      usage: { ...usage, output: 0, reasoning: 0 },
+      source: 'upstream',
+      ...(cost !== undefined && { cost }),
+    };
   const { texts, given } = inputsOf(request);
   return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
 }

@@ -27,12 +27,12 @@ export interface CountLimits {
 
 export interface CountedText {
   readonly tokens: number;
-  /**
-   * Where a text was cut although its encoding might not have split it there. Each changes the count by one at most:
-   * `tokens + cuts` is not too low, and `tokens - cuts` not too high.
-   */
+  /** How often the text was cut where its encoding might not have split it. */
   readonly cuts: number;
 }
+
+/** A cut changes the token that it is in, and may change the one beside it: the count is off by this at most. */
+export const TOKENS_PER_CUT = 2;
 
 /** Counts the tokens of texts on another thread. */
 export interface TokenCounter {

@@ -21,6 +21,10 @@ export function refusedBecause(refusal: string): CostOf {
   return () => ({ refusal });
 }
 
+export function refusedUnless(free: readonly unknown[], refusal: string): CostOf {
+  return (value) => (free.includes(value) ? undefined : { refusal });
+}
+
 /** A value that costs extra, unless it is one of these. */
 export function pricedUnless(free: readonly unknown[], priceOf: (value: string) => string): CostOf {
   return (value) => (free.includes(value) ? undefined : { price: priceOf(String(value)) });

@@ -1,5 +1,6 @@
 import {
   HALFWAY,
+  LAST,
   STREAM_STAGES,
   WHOLE_STAGES,
   type Answer,
@@ -58,14 +59,14 @@ export function planOf(one: BillClass, variant: Variant, id: number, random: Ran
     model,
     balance,
     ...variant,
-    ask: { prompt: random.prose(random.integer(100, 500)), ...ask },
+    ask: { prompt: random.prose(random.integer(200, 1_200)), ...ask },
     answer: { kind: 'text', text: answerText(random), usage: 'true', ...answer },
   };
 }
 
 /** Some two hundred tokens, with the word in their middle at which clients leave. */
 export function answerText(random: Random, words = random.integer(60, 120)): string {
-  return `${random.prose(words)} ${HALFWAY} ${random.prose(words)}`;
+  return `${random.prose(words)} ${HALFWAY} ${random.prose(words)} ${LAST}`;
 }
 
 /** Arguments of a tool call. */

@@ -18,8 +18,12 @@ upstreams:
   own: { kind: openai, base_url: "${backend.baseUrl}", pass_fields: [lora, plugins] }
   claude: { kind: anthropic, base_url: "${backend.baseUrl}", api_key: "\${CLAUDE_KEY}" }
 lists:
-  chat_models: [ { model: m, input: 1, output: 2 } ]
-  image_models: [ { model: p, image: 0.01, sizes: [1024x1024] } ]
+  chat_models:
+    - { model: m, input: 1, output: 2 }
+    - { model: rich, input: 1, output: 2, audio_output: 3, tool_calls: { web_search: 0.01 }, service_tiers: { flex: 0.5 } }
+  image_models:
+    - { model: p, image: 0.01, sizes: [1024x1024] }
+    - { model: fine, image: { 1024x1024: { low: 0.01, high: 0.1 } }, sizes: [1024x1024] }
   embedding_models: [ { model: e, input: 1, output: 0 } ]
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [chat_models], upstreams: [hosted] }
@@ -159,6 +163,34 @@ describe('a field that costs extra is refused where the model has no price for i
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url }] }];
     const refused = await asks['chat']!({ messages });
     expect(await expectRefused(refused, 'messages')).toContain('auto, low or high');
+  });
+});
+
+describe('a field that costs extra passes where the model has a price for it', () => {
+  test.each([
+    ['chat', { model: 'svc_chat/rich', service_tier: 'flex' }, 'service_tier'],
+    ['responses', { model: 'svc_chat/rich', service_tier: 'flex' }, 'service_tier'],
+    ['chat', { model: 'svc_chat/rich', web_search_options: {} }, 'web_search_options'],
+    ['chat', { model: 'svc_chat/rich', modalities: ['text', 'audio'] }, 'modalities'],
+    ['claude', { model: 'claude_chat/rich', tools: [{ type: 'web_search_20250305', name: 's' }] }, 'tools'],
+    ['images', { model: 'svc_tgter/fine', quality: 'high' }, 'quality'],
+  ])('%s: %j', async (operation, fields, field) => {
+    const response = await asks[operation]!(fields);
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-tollgate-dropped')).toBeNull();
+    expect(backend.calls[0]?.body[field]).toEqual(Reflect.get(fields, field));
+  });
+
+  test('and no other value of it', async () => {
+    await expectRefused(
+      await asks['chat']!({ model: 'svc_chat/rich', service_tier: 'priority' }),
+      'service_tier',
+    );
+    await expectRefused(
+      await asks['chat']!({ model: 'svc_chat/rich', modalities: ['audio', 'image'] }),
+      'modalities',
+    );
+    await expectRefused(await asks['images']!({ model: 'svc_tgter/fine', quality: 'best' }), 'quality');
   });
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../ledger/port.ts';
 import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-store.ts';
+import type { Call, HoldEnd } from '../../relay/call.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import type { CallerAuth } from '../caller-auth.ts';
@@ -12,8 +13,11 @@ export interface KeyedRequest {
   readonly text: string;
 }
 
-/** Does the work. A signal replaces the client's, so that the work continues when the client leaves. */
-export type KeyedWork = (ownSignal: AbortSignal | undefined) => Promise<Response>;
+/** How a call with a key differs from the same call without one. */
+export type KeyedCall = Required<Pick<Call<unknown>, 'signal' | 'onClosed' | 'retryOf'>>;
+
+/** Does the work. The signal replaces the client's, so that the work continues when the client leaves. */
+export type KeyedWork = (keyed: KeyedCall | undefined) => Promise<Response>;
 
 const WAIT_MS = { first: 50, longest: 1_000, total: 600_000 };
 const MAX_KEY = 255;
@@ -60,7 +64,7 @@ export class Idempotency {
       const keyState = await this.#store.begin({ accountId, key, bodyHash, requestId: incoming.requestId });
       switch (keyState.kind) {
         case 'started':
-          return await this.#doWork(claim, work);
+          return await this.#doWork(claim, keyState.retryOf, work);
         case 'replay':
           return new Response(keyState.body, {
             status: keyState.status,
@@ -80,18 +84,23 @@ export class Idempotency {
     }
   }
 
-  /** An error is not stored: the next request with this key may succeed. */
-  async #doWork(claim: Claim, work: KeyedWork): Promise<Response> {
+  /** Neither an error nor a stream that broke is stored: the next request with this key may succeed. */
+  async #doWork(claim: Claim, retryOf: string | undefined, work: KeyedWork): Promise<Response> {
     const { accountId, key } = claim;
     const ownKey = { accountId, key, requestId: claim.incoming.requestId };
     const lease = setInterval(() => void this.#renew(ownKey), RENEW_MS);
     const end = (): void => clearInterval(lease);
     try {
-      const response = await work(new AbortController().signal);
+      let isBroken = false;
+      const onClosed = (end: HoldEnd): void => {
+        isBroken = end.kind === 'settle' && end.settlement.outcome !== 'completed';
+      };
+      const response = await work({ signal: new AbortController().signal, onClosed, retryOf });
       const headers = Object.fromEntries(response.headers);
       const keep = async (body: Uint8Array | undefined): Promise<void> => {
         end();
-        if (body) await this.#store.finish({ ...ownKey, status: response.status, headers, body });
+        if (isBroken) await this.#store.breakOff(ownKey);
+        else if (body) await this.#store.finish({ ...ownKey, status: response.status, headers, body });
         else await this.#store.drop(ownKey);
       };
       return new Response(response.body && withCopy(response.body, keep), {

@@ -56,6 +56,21 @@ class KeyHarness {
 }
 
 function replayCases(check: ContractCheck): void {
+  check('after an answer that broke off, one of those who come next does the work again', async (harness) => {
+    const keyHarness = new KeyHarness(harness);
+    const first = await keyHarness.start('k');
+    await keyHarness.book.breakOff(first);
+    const next = Array.from({ length: 10 }, () => keyHarness.begin('k'));
+    const states = await Promise.all(next.map(({ begun }) => begun));
+    expect(states.filter(({ kind }) => kind === 'started')).toEqual([
+      { kind: 'started', retryOf: first.requestId },
+    ]);
+    expect(states.filter(({ kind }) => kind === 'running')).toHaveLength(9);
+    expect(await keyHarness.kindOf('k', 'another body')).toBe('reused');
+    await keyHarness.finish(next[states.findIndex(({ kind }) => kind === 'started')]!.own);
+    expect(await keyHarness.kindOf('k')).toBe('replay');
+  });
+
   check('of fifty with one key at once, one starts and the others wait', async (harness) => {
     const keyHarness = new KeyHarness(harness);
     const begun = await Promise.all(Array.from({ length: 50 }, () => keyHarness.begin('k').begun));

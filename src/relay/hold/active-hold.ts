@@ -1,3 +1,4 @@
+import { RETRY_OF } from '../../ledger/port.ts';
 import type { Attempt, Ledger, Outcome, Progress, Settled } from '../../ledger/port.ts';
 import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
@@ -5,7 +6,8 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
-import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts } from '../call.ts';
+import { kindsWithoutPrice, lossOn, withServedCost } from '../attempt-costs.ts';
+import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, Quote, RelayParts } from '../call.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -15,6 +17,8 @@ export interface RequestResult {
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
   readonly firstByteMs: number;
+  /** What it is charged by, and what it may cost. */
+  readonly quote?: Quote | undefined;
   readonly finishReason?: string | undefined;
   readonly fault?: Fault | undefined;
 }
@@ -29,6 +33,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly #endpoint: string;
   readonly #client: AbortSignal;
   readonly #onClosed: Call<unknown>['onClosed'];
+  readonly #retryOf: string | undefined;
   readonly #streamed: boolean;
   readonly #startedAt: number;
   #attempt: AbortController | undefined;
@@ -43,6 +48,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#endpoint = call.selector.code;
     this.#client = call.signal;
     this.#onClosed = call.onClosed;
+    this.#retryOf = call.retryOf;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
     parts.activeRequests.add(this);
@@ -96,18 +102,40 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
 
   /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
   settle(finish: RequestResult): Promise<Settled | undefined> {
-    const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
+    const { outcome, measured, upstream, firstByteMs, finishReason, fault } = finish;
+    const { usage, source } = measured;
+    const attempts = this.#costedAttempts(finish);
     const ending = {
       outcome,
       upstream,
-      attempts,
+      attempts: this.#withEarlier(attempts, upstream),
       firstByteMs,
       finishReason,
       errorCode: fault?.code,
       durationMs: this.#age(),
     };
     const { requestId } = this;
-    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, ...measured } });
+    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, usage, source } });
+  }
+
+  /** Most models have no cost in the catalog, and most backends report none. */
+  #costedAttempts({ attempts, measured, quote }: RequestResult): readonly Attempt[] {
+    if (!quote) return attempts;
+    if (measured.usage.extra !== undefined) this.#tellUnpriced(measured, quote);
+    const isKnown = measured.cost !== undefined || quote.route.model.costs.size > 0;
+    return isKnown ? withServedCost(attempts, measured, quote) : attempts;
+  }
+
+  #tellUnpriced(measured: MeteredUsage, quote: Quote): void {
+    const kinds = kindsWithoutPrice(measured, quote);
+    if (kinds.length === 0) return;
+    const { endpoint, model } = quote.route;
+    this.#parts.log.warn('usage_without_price', {
+      requestId: this.requestId,
+      endpoint: endpoint.code,
+      model: model.id,
+      kinds,
+    });
   }
 
   async #releaseAfterFailure(thrown: unknown): Promise<never> {
@@ -118,10 +146,11 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   async #release(outcome: Outcome, attempts: readonly Attempt[], thrown: unknown): Promise<void> {
+    const upstream = attempts.findLast(({ result }) => result !== 'skipped')?.upstream;
     const ending = {
       outcome,
-      attempts,
-      upstream: attempts.findLast(({ result }) => result !== 'skipped')?.upstream,
+      attempts: this.#withEarlier(attempts, upstream),
+      upstream,
       errorCode: thrown instanceof Fault ? thrown.code : 'internal_error',
       durationMs: this.#age(),
     };
@@ -137,8 +166,25 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
     if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
+    if (settled) this.#tellLoss(close, settled);
     this.#onClosed?.(close, settled);
     return settled;
+  }
+
+  #tellLoss(close: HoldEnd, settled: Settled): void {
+    const ending = close.kind === 'void' ? close.ending : close.settlement;
+    if (ending.attempts.every(({ cost }) => cost === undefined)) return;
+    const lossNanoUsd = lossOn(ending, settled);
+    if (lossNanoUsd === 0) return;
+    this.#parts.metrics.loss(lossNanoUsd);
+    const { requestId } = this;
+    const { upstream } = ending;
+    this.#parts.log.error('margin_below_zero', {
+      requestId,
+      endpoint: this.#endpoint,
+      upstream,
+      lossNanoUsd,
+    });
   }
 
   async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {
@@ -148,6 +194,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
       this.#parts.settlements.retryLater(close, thrown);
       return undefined;
     }
+  }
+
+  #withEarlier(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
+    if (this.#retryOf === undefined) return attempts;
+    return [
+      { upstream, result: 'skipped', reason: `${RETRY_OF}${this.#retryOf}`, durationMs: 0 },
+      ...attempts,
+    ];
   }
 
   #age(): number {
@@ -175,6 +229,17 @@ export interface ActiveRequestsOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly leaseMs: number;
+  /** How long a request may live by its deadlines. */
+  readonly longestMs: () => number;
+}
+
+/** How much later than its deadlines allow a request is ended from here. */
+const OUTLIVED_MARGIN_MS = 10_000;
+
+interface RunningRequest {
+  request: ActiveRequest;
+  readonly since: number;
+  outlived: boolean;
 }
 
 /** All requests between admission and settlement on this node: renews leases, checks deadlines, and can be drained. */
@@ -182,15 +247,17 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #requests = new Map<RequestId, ActiveRequest>();
+  readonly #requests = new Map<RequestId, RunningRequest>();
   /** Those whose client left. */
   readonly #finishing = new Set<RequestId>();
+  readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs }: ActiveRequestsOptions) {
+  constructor({ ledger, clock, log, leaseMs, longestMs }: ActiveRequestsOptions) {
+    this.#longestMs = longestMs;
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -200,7 +267,10 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   add(request: ActiveRequest): void {
-    this.#requests.set(request.requestId, request);
+    // A stream is delivered by another part than the one that asked for it; it is the same request.
+    const before = this.#requests.get(request.requestId);
+    if (before) before.request = request;
+    else this.#requests.set(request.requestId, { request, since: this.#clock.now(), outlived: false });
   }
 
   remove(requestId: RequestId): void {
@@ -227,7 +297,7 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   cutAll(fault: Fault): void {
-    for (const request of this.#requests.values()) request.cut(fault);
+    for (const { request } of this.#requests.values()) request.cut(fault);
   }
 
   stop(): void {
@@ -236,17 +306,37 @@ export class ActiveRequests implements ActiveRequestSet {
 
   #tick(): void {
     const nowMs = this.#clock.now();
-    for (const request of this.#requests.values()) request.tick(nowMs);
+    const oldest = nowMs - this.#longestMs() - OUTLIVED_MARGIN_MS;
+    for (const one of this.#requests.values()) {
+      one.request.tick(nowMs);
+      if (one.since < oldest) this.#end(one, one.since < oldest - OUTLIVED_MARGIN_MS);
+    }
     if (nowMs - this.#renewedAt < this.#renewMs) return;
     this.#renewedAt = nowMs;
     void this.#renew();
   }
 
+  /**
+   * Its own deadlines should have ended it. If it does not end now either, its lease is no longer renewed, so that what was
+   * delivered is charged and the rest released when that runs out.
+   */
+  #end(one: RunningRequest, isStuck: boolean): void {
+    const { requestId } = one.request;
+    if (!one.outlived) {
+      one.outlived = true;
+      this.#log.error('request_outlived_deadlines', { requestId });
+      one.request.cut(new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.'));
+    } else if (isStuck) {
+      this.#log.error('request_abandoned', { requestId });
+      this.remove(requestId);
+    }
+  }
+
   /** A failed renewal is not repeated: the next one comes long before the lease ends. */
   async #renew(): Promise<void> {
-    const progress: Progress[] = [...this.#requests.values()].map((one) => ({
-      requestId: one.requestId,
-      delivered: one.delivered(),
+    const progress: Progress[] = [...this.#requests.values()].map(({ request }) => ({
+      requestId: request.requestId,
+      delivered: request.delivered(),
     }));
     try {
       for (let start = 0; start < progress.length; start += RENEW_BATCH) {

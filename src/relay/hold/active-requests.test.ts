@@ -25,7 +25,13 @@ function begin(leaseMs: number) {
       return failing ? Promise.reject(new Error('the store is away')) : Promise.resolve();
     },
   } as unknown as Ledger;
-  const requests = new ActiveRequests({ ledger, clock: { now: () => nowMs }, log: silentLog, leaseMs });
+  const requests = new ActiveRequests({
+    ledger,
+    clock: { now: () => nowMs },
+    log: silentLog,
+    leaseMs,
+    longestMs: () => 60_000,
+  });
   open = requests;
   return {
     requests,
@@ -103,6 +109,39 @@ describe('leases', () => {
     fail(false);
     advance(10_000);
     await renewed(2);
+  });
+});
+
+describe('a request that lives longer than its deadlines allow', () => {
+  test('is ended with an error, once; if it still runs then, its lease is left to run out', async () => {
+    const { requests, renewals, advance, renewed } = begin(120_000);
+    const [stuck, young] = [request('req_stuck'), request('req_young')];
+    requests.add(stuck.active);
+    advance(60_000);
+    requests.add(young.active);
+    // Its stream is delivered by another part from here on; its age stays.
+    const delivered = request('req_stuck');
+    requests.add(delivered.active);
+    await delivered.ticked();
+    advance(9_999);
+    await delivered.ticked();
+    await delivered.ticked();
+    expect(delivered.cuts).toEqual([]);
+    advance(2);
+    await delivered.ticked();
+    await delivered.ticked();
+    expect(delivered.cuts).toMatchObject([{ code: 'upstream_timeout' }]);
+    expect(young.cuts).toEqual([]);
+    expect(requests.size).toBe(2);
+    advance(10_000);
+    await young.ticked();
+    await young.ticked();
+    expect(requests.size).toBe(1);
+    const before = renewals.length;
+    advance(10_000);
+    await renewed(before + 1);
+    expect(renewals.at(-1)?.map(({ requestId }) => String(requestId))).toEqual(['req_young']);
+    expect(delivered.cuts).toHaveLength(1);
   });
 });
 

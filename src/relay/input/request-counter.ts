@@ -4,6 +4,7 @@ import { fewestTokens } from '../../tokenizer/word-bound.ts';
 import {
   chargeLimits,
   holdLimits,
+  TOKENS_PER_CUT,
   USUAL_ENCODING,
   type CountedText,
   type CountLimits,
@@ -46,7 +47,7 @@ export class RequestCounter {
 
   /** The most that the model's own tokenizer may count where ours counted this. */
   boundOf(counted: CountedText): number {
-    const tokens = counted.tokens + counted.cuts;
+    const tokens = counted.tokens + counted.cuts * TOKENS_PER_CUT;
     return this.#model.tokenizer === undefined ? Math.ceil(tokens * FOREIGN_TOKENIZER_FACTOR) : tokens;
   }
 
@@ -58,5 +59,5 @@ export class RequestCounter {
 }
 
 export function chargedTokens({ tokens, cuts }: CountedText): number {
-  return Math.max(0, tokens - cuts);
+  return Math.max(0, tokens - cuts * TOKENS_PER_CUT);
 }

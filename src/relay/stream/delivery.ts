@@ -24,6 +24,8 @@ export interface DeliveryOptions {
   readonly limits: { readonly idleMs: number; readonly totalMs: number };
   /** The output tokens that the hold covers. */
   readonly outputCap: number;
+  /** Each token comes with up to twenty others and the bytes of each. */
+  readonly hasLogprobs?: boolean | undefined;
   /**
    * Asked once, when the client has left: whether the backend is stopped, or comes to its end within its deadlines.
    * Absent: it is stopped.
@@ -39,6 +41,8 @@ interface StreamRoute {
   readonly encoder: ChatEncoder;
 }
 
+/** More than a backend sends for one token, with the JSON around it. */
+const BYTES_PER_TOKEN = { plain: 1_024, withLogprobs: 8_192 };
 const KEEP_ALIVE_MS = 15_000;
 const STALLED_READER_MS = 60_000;
 /** How often a stream checks its deadlines: with thousands of streams, checking costs more than forwarding. */
@@ -88,7 +92,9 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#client = new ClientStream({ onReady: () => this.#readNext(), onLeft: () => this.leave() });
     // A backend that sends far beyond its cap is cut off: that many tokens never take this many bytes, even with all
     // the JSON around each of them.
-    this.#maxBytes = 1_048_576 + options.outputCap * 1_024;
+    this.#maxBytes =
+      1_048_576 +
+      options.outputCap * (options.hasLogprobs ? BYTES_PER_TOKEN.withLogprobs : BYTES_PER_TOKEN.plain);
     this.#startedAt = options.clock.now();
     this.#lastReadAt = this.#startedAt;
     this.#lastWriteAt = this.#startedAt;

@@ -1,8 +1,8 @@
 import {
   fieldRules,
   wordsOf,
-  pricedUnless,
   refusedBecause,
+  refusedUnless,
   type CostlyField,
   type CostOf,
   type FieldRules,
@@ -31,8 +31,8 @@ export const MESSAGES_FIELDS: FieldRules = fieldRules({
     context_management: costOfContextManagement,
     // Another round of the model over the whole conversation, which is not part of the reported usage.
     compaction: refusedBecause('compaction is billed beyond the usage of the request and has no price here.'),
-    speed: pricedUnless(['standard'], (speed) => `service_tiers.${speed}`),
-    inference_geo: pricedUnless(['global'], (region) => `service_tiers.${region}`),
+    speed: refusedUnless(['standard'], 'a faster answer has no price here.'),
+    inference_geo: refusedUnless(['global'], 'a region has no price here.'),
     container: () => ({ price: 'tool_calls.code_execution' }),
     mcp_servers: refusedBecause('tools that the backend itself calls have no price here.'),
     fallbacks: refusedBecause('the catalog decides which model serves a request.'),

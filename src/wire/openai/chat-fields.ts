@@ -1,5 +1,12 @@
 import { CAP_SYNONYMS, CHOICES_SYNONYMS, NESTED_REQUESTS } from '../../std/held-fields.ts';
-import { fieldRules, pricedUnless, refusedBecause, type CostOf, type FieldRules } from '../field-table.ts';
+import {
+  fieldRules,
+  pricedUnless,
+  refusedBecause,
+  refusedUnless,
+  type CostOf,
+  type FieldRules,
+} from '../field-table.ts';
 
 const BY_CATALOG = 'the catalog decides which model and backend serve a request.';
 const SEARCHES = 'a search by the backend has no price here. Offer a function that searches instead.';
@@ -44,9 +51,9 @@ export const CHAT_FIELDS: FieldRules = fieldRules({
     // Other names of searches: OpenRouter, xAI, Perplexity, Alibaba, Z.ai.
     plugins: refusedBecause(SEARCHES),
     search_parameters: refusedBecause(SEARCHES),
-    enable_search: costOfSwitch(SEARCHES),
+    enable_search: refusedUnless([false], SEARCHES),
     search_options: refusedBecause(SEARCHES),
-    web_search: costOfSwitch(SEARCHES),
+    web_search: refusedUnless([false], SEARCHES),
     // OpenRouter, LiteLLM: other models and providers than the ones that are priced.
     models: refusedBecause(BY_CATALOG),
     fallbacks: refusedBecause(BY_CATALOG),
@@ -65,13 +72,7 @@ function costOfModalities(value: unknown): ReturnType<CostOf> {
   if (!Array.isArray(value)) return { refusal: 'it must be a list.' };
   const costly = value.filter((kind) => kind !== 'text');
   if (costly.length === 0) return undefined;
-  const kind: unknown = costly[0];
-  return costly.length === 1 && typeof kind === 'string'
-    ? { price: `${kind}_output` }
-    : { refusal: 'text and one other kind of output at a time.' };
-}
-
-/** Free when it is off. */
-export function costOfSwitch(refusal: string): CostOf {
-  return (value) => (value === false ? undefined : { refusal });
+  return costly.every((kind) => kind === 'audio')
+    ? { price: 'audio_output' }
+    : { refusal: 'only text and audio have a price here.' };
 }

@@ -1,6 +1,5 @@
 import { IMAGE_COUNT_SYNONYMS, IMAGE_SIZE_SYNONYMS } from '../../std/held-fields.ts';
-import { fieldRules, pricedUnless, refusedBecause, type FieldRules } from '../field-table.ts';
-import { costOfSwitch } from './chat-fields.ts';
+import { fieldRules, pricedUnless, refusedBecause, refusedUnless, type FieldRules } from '../field-table.ts';
 
 /** Images of OpenAI (https://platform.openai.com/docs/api-reference/images/create) and of servers like it. */
 export const IMAGE_FIELDS: FieldRules = fieldRules({
@@ -15,8 +14,8 @@ export const IMAGE_FIELDS: FieldRules = fieldRules({
     quality: pricedUnless(['auto', 'standard'], (quality) => `image.${quality}`),
     input_fidelity: pricedUnless(['low'], () => 'image_input'),
     // Each partial image is billed as output.
-    partial_images: pricedUnless([0], () => 'image_output'),
-    stream: costOfSwitch('images are not streamed here.'),
+    partial_images: refusedBecause('images are not streamed here.'),
+    stream: refusedUnless([false], 'images are not streamed here.'),
     // Billed by the step at some servers.
     steps: refusedBecause('the number of steps has no price here.'),
     num_inference_steps: refusedBecause('the number of steps has no price here.'),
