@@ -95,6 +95,8 @@ function modelFacts(model: Model): Facts {
     'longest answer': `${model.maxOutput} tokens`,
     sizes: listText(model.sizes),
     abilities: listText(abilities),
+    'shows its reasoning': model.hidesReasoning ? 'no' : 'yes',
+    'when a client leaves': model.onDisconnect,
     tokenizer: model.tokenizer ?? 'not known',
     'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
     'output cap': model.form?.capField ?? 'as the upstream needs it',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
-import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
+import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
 import { costPrices, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
@@ -61,9 +61,18 @@ const model = strict({
   vision: z.boolean().default(false).describe('Takes images as input.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
   reasoning: z
-    .union([z.boolean(), tokenPrice], { error: 'must be true, false, or a price such as 0.25' })
+    .union([z.boolean(), z.literal('hidden'), tokenPrice], {
+      error: 'must be true, false, hidden, or a price such as 0.25',
+    })
     .default(false)
-    .describe('Thinks before it answers; a number also is the USD per million reasoning tokens.'),
+    .describe(
+      'Thinks before it answers. hidden: most of what it thinks is billed and not shown; a number also is the USD per million reasoning tokens.',
+    ),
+  on_disconnect: choice(ON_DISCONNECT)
+    .optional()
+    .describe(
+      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden, else stop; free models always stop.',
+    ),
   cost: z
     .record(name, costPrices)
     .default({})

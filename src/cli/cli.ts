@@ -6,6 +6,7 @@ import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
 import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
+import { marginCommands } from './margin.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorCommand } from './doctor.ts';
@@ -14,6 +15,7 @@ import { version } from '../../package.json' with { type: 'json' };
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...ledgerCommands,
+  ...marginCommands,
   archiveCommand,
   ...catalogCommands,
   doctorCommand,

@@ -173,6 +173,7 @@ function makeRelay(
       backends: () => upstreams.list(),
     }),
     tokens: sharedTokenCounter(log),
+    countWaitMs: config.countWaitMs,
     clock,
     log,
   };

@@ -21,6 +21,8 @@ export interface Config {
   readonly databaseDeadlineMs: number;
   /** What the generated images of one account may occupy. */
   readonly imageQuotaBytes: number;
+  /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
+  readonly countWaitMs: number;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
@@ -47,6 +49,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),
     imageQuotaBytes:
       readInteger(env, 'TOLLGATE_IMAGE_QUOTA_MB', DEFAULT_QUOTA_MB, [64, 1_000_000]) * MEGABYTE,
+    countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
     workers: readWorkers(env),
     worker:
       nonEmpty(env[WORKER_VARIABLE]) === undefined

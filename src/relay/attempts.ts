@@ -89,8 +89,8 @@ export async function firstAnswer<Answer>(
       permit.release();
       break;
     }
-    const { form } = route.model;
-    const result = await tryOne({ permit, model, form, attempt, deadline, parts });
+    const { form, hidesReasoning } = route.model;
+    const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts });
     const isCosted = result.kind === 'failed' && quote !== undefined;
     attempts.push(isCosted ? withPossibleCost(result.record, result.failure.kind, quote) : result.record);
     if (result.kind === 'served') {
@@ -121,6 +121,7 @@ interface PlannedAttempt<Answer> {
   readonly permit: UpstreamPermit;
   readonly model: string;
   readonly form: RequestForm | undefined;
+  readonly hidesReasoning: boolean;
   readonly attempt: AttemptCall<Answer>;
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
@@ -134,7 +135,7 @@ async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutco
   const { permit, model, form, attempt, deadline, parts } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
-  const signal = deadline.begin(parts.upstreams.timeouts(upstream.name));
+  const signal = deadline.begin(timeoutsOf(one));
   try {
     const answer = await attempt(upstream, { model, form, signal });
     const durationMs = parts.clock.now() - startedAt;
@@ -154,6 +155,12 @@ async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutco
   } finally {
     deadline.end();
   }
+}
+
+/** A model that thinks out of sight may say nothing until it has thought. */
+function timeoutsOf(one: PlannedAttempt<unknown>): UpstreamConfig['timeouts'] {
+  const timeouts = one.parts.upstreams.timeouts(one.permit.upstream.name);
+  return one.hidesReasoning ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
 }
 
 export function attemptTimeout(): UpstreamFailure {

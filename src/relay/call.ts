@@ -100,6 +100,8 @@ export interface RelayParts {
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
   readonly tokens: TokenCounter;
+  /** How long a request waits for the count of a short input, before it is held by its bound. */
+  readonly countWaitMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -129,6 +131,8 @@ export interface ActiveRequest {
 export interface ActiveRequestSet {
   add(request: ActiveRequest): void;
   remove(requestId: RequestId): void;
+  /** Whether one more request may come to its end although its client left; it counts until it is removed. */
+  mayFinish(requestId: RequestId): boolean;
 }
 
 /** Counters for `/metrics`. */

@@ -41,8 +41,8 @@ export interface TokenCounter {
 }
 
 /** A request waits this long for the count of its input, before it is admitted by a bound instead. */
-export function holdLimits(characters: number): CountLimits {
-  return { limitMs: 50 + 150 * (characters / 1_000_000), loadMs: 5_000 };
+export function holdLimits(characters: number, waitMs: number): CountLimits {
+  return { limitMs: waitMs + 150 * (characters / 1_000_000), loadMs: 5_000 };
 }
 
 /** A charge waits longer, because it is not guessed: a busy machine only makes its receipt late. */

@@ -13,21 +13,26 @@ import {
 /** A tokenizer that is not the model's own may count this much less than the model's. */
 const FOREIGN_TOKENIZER_FACTOR = 1.15;
 
+export interface CounterParts {
+  readonly tokens: TokenCounter;
+  readonly countWaitMs: number;
+}
+
 /** Counts texts of one request, in the encoding of its model. */
 export class RequestCounter {
-  readonly #counter: TokenCounter;
+  readonly #parts: CounterParts;
   readonly #model: Pick<Model, 'tokenizer'>;
   readonly #account: string;
 
-  constructor(counter: TokenCounter, model: Pick<Model, 'tokenizer'>, caller: Caller) {
-    this.#counter = counter;
+  constructor(parts: CounterParts, model: Pick<Model, 'tokenizer'>, caller: Caller) {
+    this.#parts = parts;
     this.#model = model;
     this.#account = caller.kind === 'token' ? caller.hash : caller.id;
   }
 
   /** `undefined`: not in time, and the request does not wait longer. */
   forHold(texts: readonly string[]): Promise<CountedText | undefined> {
-    return this.#count(texts, holdLimits);
+    return this.#count(texts, (characters) => holdLimits(characters, this.#parts.countWaitMs));
   }
 
   /**
@@ -48,7 +53,7 @@ export class RequestCounter {
   #count(texts: readonly string[], limits: (characters: number) => CountLimits) {
     const encoding = this.#model.tokenizer ?? USUAL_ENCODING;
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    return this.#counter.count({ encoding, texts, account: this.#account, ...limits(characters) });
+    return this.#parts.tokens.count({ encoding, texts, account: this.#account, ...limits(characters) });
   }
 }
 
