@@ -23,7 +23,6 @@ const tokens = (input: number, output: number): Price => ({
   output,
 });
 
-
 test('no usage is nothing of anything, and costs nothing', () => {
   expect(new Set<number>(Object.values(NO_USAGE))).toEqual(new Set([0]));
   expect(costOf(tokens(MAX_TOKEN_PRICE, MAX_TOKEN_PRICE), NO_USAGE)).toBe(nanoUsd(0));
