@@ -4,7 +4,6 @@ import { fewestTokens } from '../../tokenizer/word-bound.ts';
 import {
   chargeLimits,
   holdLimits,
-  TOKENS_PER_CUT,
   USUAL_ENCODING,
   type CountedText,
   type CountLimits,
