@@ -1,119 +1,125 @@
 /**
  * `npm run bench:against -- COMMIT`: this tree beside an older commit, both run in turn on this machine, so that what a
- * change costs is told as a ratio. A ratio above 1 means that this tree uses more.
+ * change costs is told as a ratio. Prints a Markdown table. A ratio above 1 means that this tree has more of it.
  *
  *   --rounds N     how often each gets its turn (default 10)
  *   --seconds S    how long each turn lasts (default 2)
- *   --postgres     both on Postgres, a database each
- *   --only NAME    only cases whose name contains NAME (default: small chat and streamed chat)
+ *   --only NAMES   only these parts, separated by commas (default: all)
+ *
+ * Parts: sqlite, postgres (small chats: CPU of gateway and server, bytes stored), streams (chunks on SQLite), delay (latency at a
+ * fixed rate on Postgres), hot-account (the ledger alone on Postgres, three nodes).
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CASES, SMALL_CHAT, STREAMED_CHAT, type Case } from './cases.ts';
-import type { Contender } from './contenders/contender.ts';
-import { checkOut, startRevision } from './contenders/revision.ts';
+import { figuresTable, type Figure, type Pair } from './against/figures.ts';
+import {
+  ACCOUNTS,
+  chatFigures,
+  delayFigures,
+  streamFigures,
+  type GatewayComparison,
+} from './against/gateways.ts';
+import { hotAccountFigures } from './against/hot-account.ts';
+import { directContender } from './contenders/direct.ts';
+import { checkOut, startRevision, type RevisionContender } from './contenders/revision.ts';
 import { startBenchPostgres, type BenchPostgres } from './contenders/tollgate.ts';
 import { openBenchEnvironment } from './harness/environment.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
-import { saturate, warmUp, type LoadTools, type Sample } from './harness/measure.ts';
-import { median, percentile } from './harness/statistics.ts';
 import { findTools } from './harness/tools.ts';
 
-const ACCOUNTS = 16;
+const PARTS = ['sqlite', 'streams', 'postgres', 'delay', 'hot-account'] as const;
+type Part = (typeof PARTS)[number];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '10' },
     seconds: { type: 'string', default: '2' },
-    postgres: { type: 'boolean', default: false },
-    only: { type: 'string' },
+    only: { type: 'string', default: PARTS.join(',') },
   },
 });
 const [revision] = positionals;
-if (revision === undefined) {
+const chosen = new Set(flags.only.split(','));
+const [rounds, seconds] = [Number(flags.rounds), Number(flags.seconds)];
+if (revision === undefined || !(rounds >= 1) || !(seconds > 0) || ![...chosen].every(isPart)) {
   console.error(
-    'Usage: npm run bench:against -- COMMIT [--rounds N] [--seconds S] [--postgres] [--only NAME]',
+    `Usage: npm run bench:against -- COMMIT [--rounds N] [--seconds S] [--only ${PARTS.join(',')}]`,
   );
   process.exit(2);
 }
 
 console.log(`${machineLine()}\n${loadLine()}`);
 const environment = await openBenchEnvironment();
-const tools: LoadTools = { wrk: findTools().wrk, folder: environment.folder };
-let postgres: BenchPostgres | undefined;
-const contenders: Contender[] = [];
+const direct = directContender('direct', environment);
+const tools = { wrk: findTools().wrk, folder: environment.folder };
+const roots = {
+  before: checkOut(revision, environment.folder),
+  after: resolve(import.meta.dir, '..'),
+};
+const figures: Figure[] = [];
 try {
-  if (flags.postgres) postgres = await startBenchPostgres();
-  const before = await start(`before ${revision}`, checkOut(revision, environment.folder));
-  const after = await start('after', resolve(import.meta.dir, '..'));
-  for (const one of CASES.filter(isChosen)) await compare(one, before, after);
+  await onSqlite();
+  await onPostgres();
+  if (chosen.has('hot-account')) add(await hotAccountFigures(roots, rounds, seconds));
 } finally {
-  for (const contender of contenders.toReversed()) await contender.stop();
-  await postgres?.stop();
   await environment.close();
 }
+console.log(`\nbefore: ${revision}; ${rounds} rounds of ${seconds} s in turn\n\n${figuresTable(figures)}`);
 process.exit(0);
 
-async function start(name: string, root: string): Promise<Contender> {
-  const contender = await startRevision({
-    name,
-    root,
-    backend: environment.backend,
-    folder: environment.folder,
-    accounts: ACCOUNTS,
-    databaseUrl: await postgres?.freshDatabase(),
-    databasePids: postgres && [postgres.pid],
+function isPart(name: string): name is Part {
+  return (PARTS as readonly string[]).includes(name);
+}
+
+function add(more: readonly Figure[]): void {
+  figures.push(...more);
+  console.log(`\n${figuresTable(more)}`);
+}
+
+async function onSqlite(): Promise<void> {
+  if (!chosen.has('sqlite') && !chosen.has('streams')) return;
+  await withGateways(undefined, async (comparison) => {
+    if (chosen.has('sqlite')) add(await chatFigures(comparison));
+    if (chosen.has('streams')) add(await streamFigures(comparison));
   });
-  contenders.push(contender);
-  return contender;
 }
 
-function isChosen(one: Case): boolean {
-  return flags.only === undefined
-    ? one === SMALL_CHAT || one === STREAMED_CHAT
-    : one.name.includes(flags.only);
-}
-
-async function compare(one: Case, before: Contender, after: Contender): Promise<void> {
-  for (const contender of [before, after]) await warmUp(one, contender, tools);
-  const pairs: { readonly before: Sample; readonly after: Sample }[] = [];
-  for (let round = 0; round < Number(flags.rounds); round++) {
-    // Each goes first in half of the rounds: a machine that gets warmer or busier must not favour one of them.
-    const order = round % 2 === 0 ? [before, after] : [after, before];
-    const samples = new Map<Contender, Sample>();
-    for (const contender of order)
-      samples.set(contender, await saturate(one, contender, Number(flags.seconds), tools));
-    pairs.push({ before: sampleOf(samples, before), after: sampleOf(samples, after) });
+async function onPostgres(): Promise<void> {
+  if (!chosen.has('postgres') && !chosen.has('delay')) return;
+  const postgres = await startBenchPostgres();
+  try {
+    await withGateways(postgres, async (comparison) => {
+      if (chosen.has('postgres')) add(await chatFigures(comparison));
+      if (chosen.has('delay')) add(await delayFigures(comparison));
+    });
+  } finally {
+    await postgres.stop();
   }
-  console.log(`\n${one.name}: ${pairs.length} rounds, median of the ratios (lowest – highest)`);
-  report('CPU of the gateway', pairs, ({ cpuUsPerUnit }) => cpuUsPerUnit, 'µs');
-  if (flags.postgres) report('CPU of Postgres', pairs, ({ databaseUsPerUnit }) => databaseUsPerUnit, 'µs');
-  report('throughput', pairs, ({ unitsPerSecond }) => unitsPerSecond, '/s');
-  const errors = pairs.reduce((sum, pair) => sum + pair.before.errors + pair.after.errors, 0);
-  if (errors > 0)
-    console.log(`  ${errors} requests failed: ${pairs.at(-1)?.after.complaint ?? 'no reason known'}`);
 }
 
-function sampleOf(samples: ReadonlyMap<Contender, Sample>, contender: Contender): Sample {
-  const sample = samples.get(contender);
-  if (!sample) throw new Error(`${contender.name} was not measured`);
-  return sample;
-}
-
-function report(
-  what: string,
-  pairs: readonly { readonly before: Sample; readonly after: Sample }[],
-  read: (sample: Sample) => number,
-  unit: string,
-): void {
-  const ratios = pairs.map(({ before, after }) => read(after) / read(before));
-  const [before, after] = [
-    median(pairs.map((pair) => read(pair.before))),
-    median(pairs.map((pair) => read(pair.after))),
-  ];
-  const range = `${percentile(ratios, 0).toFixed(2)} – ${percentile(ratios, 1).toFixed(2)}`;
-  console.log(
-    `  ${what.padEnd(20)} ${median(ratios).toFixed(3)}  (${range})   ${before.toFixed(1)} → ${after.toFixed(1)} ${unit}`,
-  );
+async function withGateways(
+  postgres: BenchPostgres | undefined,
+  use: (comparison: GatewayComparison) => Promise<void>,
+): Promise<void> {
+  const store = postgres ? 'Postgres' : 'SQLite';
+  const started: RevisionContender[] = [];
+  const start = async (which: keyof Pair<unknown>): Promise<RevisionContender> => {
+    const gateway = await startRevision({
+      name: `${which} ${store}`,
+      root: roots[which],
+      backend: environment.backend,
+      folder: environment.folder,
+      accounts: ACCOUNTS,
+      databaseUrl: await postgres?.freshDatabase(),
+      databasePids: postgres && [postgres.pid],
+    });
+    started.push(gateway);
+    return gateway;
+  };
+  try {
+    const gateways = { before: await start('before'), after: await start('after') };
+    await use({ gateways, direct, store, tools, rounds, seconds });
+  } finally {
+    for (const gateway of started.toReversed()) await gateway.stop();
+  }
 }

@@ -16,6 +16,12 @@ export interface RevisionOptions {
   readonly databasePids?: readonly number[] | undefined;
 }
 
+export interface RevisionContender extends Contender {
+  readonly dataFolder: string;
+  /** Absent on SQLite. */
+  readonly databaseUrl: string | undefined;
+}
+
 const HERE = resolve(import.meta.dir, '../..');
 const INSTALL_MS = 300_000;
 
@@ -41,16 +47,17 @@ function dependenciesOf(root: string): string {
   return JSON.stringify(dependencies);
 }
 
-export async function startRevision(options: RevisionOptions): Promise<Contender> {
+export async function startRevision(options: RevisionOptions): Promise<RevisionContender> {
   const { name, root, folder, backend } = options;
   const home = join(folder, name.replaceAll(/\W+/g, '-'));
   mkdirSync(home, { recursive: true });
   const catalog = join(home, 'tollgate.yaml');
   writeFileSync(catalog, catalogYaml(backend));
   const port = await freePort();
+  const dataFolder = join(home, 'data');
   const env: Record<string, string> = {
     TOLLGATE_CONFIG: catalog,
-    TOLLGATE_DATA: join(home, 'data'),
+    TOLLGATE_DATA: dataFolder,
     TOLLGATE_SECRET: 'a secret for measurements only',
     TOLLGATE_PORT: String(port),
     TOLLGATE_GRACE_SECONDS: '1',
@@ -74,6 +81,8 @@ export async function startRevision(options: RevisionOptions): Promise<Contender
     urls: [`http://127.0.0.1:${port}/api/public/v1/chat/completions`],
     headers: tokens.map((token) => ({ authorization: `Bearer ${token}` })),
     stop,
+    dataFolder,
+    databaseUrl: options.databaseUrl,
   };
 }
 

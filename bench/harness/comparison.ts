@@ -1,5 +1,6 @@
 import { SMALL_CHAT, STREAMED_CHAT, type Case } from '../cases.ts';
 import type { Contender } from '../contenders/contender.ts';
+import { directContender } from '../contenders/direct.ts';
 import { NAMES, type Measurements } from '../speed-report.ts';
 import type { BenchEnvironment } from './environment.ts';
 import { delayAt, saturate, untilIdle, warmUp, type Delay, type LoadTools, type Sample } from './measure.ts';
@@ -40,21 +41,13 @@ export class Contenders {
 export async function compareAll(
   contenders: readonly Contender[],
   plan: ComparisonPlan,
-  { backend, backendPid, folder }: BenchEnvironment,
+  environment: BenchEnvironment,
   wrk: string | undefined,
 ): Promise<Measurements> {
-  const tools: LoadTools = { wrk, folder, connections: plan.connections };
+  const tools: LoadTools = { wrk, folder: environment.folder, connections: plan.connections };
   const samples = await saturateAll(contenders, plan, tools);
   const delays = new Map<string, Delay[]>();
-  const direct: Contender = {
-    name: NAMES.direct,
-    version: '',
-    pids: [backendPid],
-    databasePids: [],
-    urls: [`${backend}/chat/completions`],
-    headers: [{}],
-    stop: async () => undefined,
-  };
+  const direct = directContender(NAMES.direct, environment);
   await inTurns([direct, ...contenders], plan.delay.rounds, async (contender) => {
     const { ratePerSecond, seconds } = plan.delay;
     const delay = await delayAt(ratePerSecond, SMALL_CHAT, contender, seconds);

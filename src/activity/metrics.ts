@@ -9,6 +9,8 @@ export interface Metrics {
   refused(reason: string): void;
   /** What a backend used beyond a hold, in nano-USD: the operator's loss. */
   overrun(nanoUsd: number): void;
+  /** What a request cost beyond what was charged for it, in nano-USD. */
+  loss(nanoUsd: number): void;
   /** The result of the latest check of the ledger. */
   verified(breaches: number): void;
   render(): Promise<string>;
@@ -52,6 +54,7 @@ export function makeMetrics(parts: MetricsParts): Metrics {
     "From admission to the backend's first byte.",
   );
   let overrunNano = 0;
+  let lossNano = 0;
   let breaches: number | undefined;
   return {
     request({ endpoint, outcome, durationMs, firstByteMs }) {
@@ -62,6 +65,9 @@ export function makeMetrics(parts: MetricsParts): Metrics {
     refused: (reason) => refusals.add([reason]),
     overrun(nanoUsd) {
       overrunNano += nanoUsd;
+    },
+    loss(nanoUsd) {
+      lossNano += nanoUsd;
     },
     verified(count) {
       breaches = count;
@@ -79,6 +85,11 @@ export function makeMetrics(parts: MetricsParts): Metrics {
           'tollgate_overrun_usd_total',
           'What backends used beyond holds.',
           overrunNano / NANO_PER_USD,
+        ),
+        ...counter(
+          'tollgate_loss_usd_total',
+          'What requests cost beyond what was charged for them.',
+          lossNano / NANO_PER_USD,
         ),
         ...backendLines(parts.backends()),
         ...processLines(parts),

@@ -59,8 +59,9 @@ const tokens: fc.Arbitrary<Partial<AdmissionRequest>> = fc
     input: fc.oneof(fc.nat(500), fc.constantFrom(0, 100, MAX_COUNT)),
     output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
     choices: fc.integer({ min: 1, max: 3 }),
+    counting: fc.constantFrom(undefined, 'if_dear' as const, 'if_dear' as const, 'first' as const),
   })
-  .map(({ price, ...counts }) => ({ price, ceiling: { kind: 'tokens', ...counts } }));
+  .map(({ price, counting, ...counts }) => ({ price, counting, ceiling: { kind: 'tokens', ...counts } }));
 const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .integer({ min: 1, max: 10 })
   .map((count) => ({ price: IMAGE_PRICE, ceiling: { kind: 'images', images: count } }));
@@ -82,6 +83,7 @@ test('every decision is the one that the rules on paper make, with its amounts, 
   expect([...seen.keys()].sort()).toEqual([
     'admitted',
     'concurrency_limit_exceeded',
+    'count_first',
     'funds_on_hold',
     'insufficient_balance',
     'limit_reached',

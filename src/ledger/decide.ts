@@ -77,6 +77,7 @@ export function decide(account: AccountState, request: AdmissionRequest, nowUs: 
   if (account.openHolds >= account.concurrent) return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
 
   const money = spendable(account);
+  if (money.withoutHolds > 0 && neededUncounted(request) > money.now) return refuse('count_first');
   const output = affordableCap(request, money.now);
   if (output === undefined) {
     if (required > money.withoutHolds)
@@ -148,8 +149,29 @@ function affordableCap(request: AdmissionRequest, available: NanoUsd): number | 
 }
 
 /** The amounts of a request that do not depend on the account: the hold for its full cap, and the least of any use. */
-export function holdRange(request: AdmissionRequest): { readonly full: NanoUsd; readonly required: NanoUsd } {
-  return { full: holdFor(request, outputOf(request.ceiling)), required: cheapestUseful(request) };
+export function holdRange(request: AdmissionRequest): HoldRange {
+  return {
+    full: holdFor(request, outputOf(request.ceiling)),
+    required: cheapestUseful(request),
+    uncounted: neededUncounted(request),
+  };
+}
+
+export interface HoldRange {
+  readonly full: NanoUsd;
+  readonly required: NanoUsd;
+  /** What must be free so that the input need not be counted; 0 if it was, or cannot be. */
+  readonly uncounted: number;
+}
+
+/** A loose bound on the input may hold this part of what is free: less would be lost to honest requests beside it. */
+const LOOSE_PARTS = 20;
+
+function neededUncounted(request: AdmissionRequest): number {
+  if (request.counting === undefined) return 0;
+  if (request.counting === 'first') return Number.MAX_SAFE_INTEGER;
+  const input = Math.min(holdFor(request, 0) * LOOSE_PARTS, Number.MAX_SAFE_INTEGER);
+  return Math.max(holdFor(request, outputOf(request.ceiling)), input);
 }
 
 function cheapestUseful(request: AdmissionRequest): NanoUsd {

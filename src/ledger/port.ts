@@ -64,6 +64,12 @@ export interface AdmissionRequest {
   readonly model: string;
   readonly price: Price;
   readonly ceiling: Ceiling;
+  /**
+   * Set while the ceiling's input is only a loose bound that can be replaced by a count. With `if_dear` the ledger asks
+   * for the count (`count_first`) where the bound would matter: the full output cap does not fit beside it, or it takes more
+   * than a twentieth of what is free. With `first` it always does.
+   */
+  readonly counting?: 'if_dear' | 'first' | undefined;
   readonly stream: boolean;
   /** The client's User-Agent; the books keep its first {@link MAX_CLIENT} characters. */
   readonly client: string;
@@ -102,6 +108,8 @@ export type Admission =
     };
 
 export type RefusalReason =
+  /** Not for clients: the request is to be asked again once its input was counted. */
+  | 'count_first'
   | 'invalid_token'
   | 'rate_limit_exceeded'
   | 'concurrency_limit_exceeded'
@@ -254,9 +262,10 @@ export interface Verification {
  * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold.
+ * I8 the day's sums of cost and charge are those of the receipts, and by model the same as by backend.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8';
   readonly subject: string;
   readonly detail: string;
 }

@@ -3,7 +3,6 @@ import { nanoUsd } from '../std/money.ts';
 import {
   affordableOutput,
   costOf,
-  MAX_COST,
   MAX_COUNT,
   MAX_TOKEN_PRICE,
   NO_USAGE,
@@ -11,8 +10,11 @@ import {
   priceToText,
   type Price,
 } from './price.ts';
+import { MAX_COST } from './priced-parts.ts';
 
 /** Prices and counts at their bounds. */
+
+const inputOf = (input: number) => ({ kind: 'tokens', input, output: 1, choices: 1 }) as const;
 
 const tokens = (input: number, output: number): Price => ({
   kind: 'tokens',
@@ -40,25 +42,25 @@ describe('the output that an amount can pay', () => {
   test('is what is left after the input, to the last whole token', () => {
     // A token in costs one nano-USD, a token out two.
     const price = tokens(1_000_000, 2_000_000);
-    expect([9, 10, 11, 12, 13, 14].map((amount) => affordableOutput(price, 10, nanoUsd(amount)))).toEqual([
-      0, 0, 0, 1, 1, 2,
-    ]);
+    expect(
+      [9, 10, 11, 12, 13, 14].map((amount) => affordableOutput(price, inputOf(10), nanoUsd(amount))),
+    ).toEqual([0, 0, 0, 1, 1, 2]);
   });
 
   test('is unlimited where output is free, but only if the input can be paid', () => {
-    expect(affordableOutput(tokens(1_000_000, 0), 10, nanoUsd(10))).toBe(MAX_COUNT);
-    expect(affordableOutput(tokens(1_000_000, 0), 10, nanoUsd(9))).toBe(0);
+    expect(affordableOutput(tokens(1_000_000, 0), inputOf(10), nanoUsd(10))).toBe(MAX_COUNT);
+    expect(affordableOutput(tokens(1_000_000, 0), inputOf(10), nanoUsd(9))).toBe(0);
     // By a millionth of a nano-USD.
-    expect(affordableOutput(tokens(1_000_001, 0), 1, nanoUsd(1))).toBe(0);
+    expect(affordableOutput(tokens(1_000_001, 0), inputOf(1), nanoUsd(1))).toBe(0);
   });
 
   test('is limited where output is nearly free', () => {
-    expect(affordableOutput(tokens(0, 1), 0, nanoUsd(1))).toBe(1_000_000);
-    expect(affordableOutput(tokens(0, 1), 0, nanoUsd(1_000))).toBe(MAX_COUNT);
+    expect(affordableOutput(tokens(0, 1), inputOf(0), nanoUsd(1))).toBe(1_000_000);
+    expect(affordableOutput(tokens(0, 1), inputOf(0), nanoUsd(1_000))).toBe(MAX_COUNT);
   });
 
   test('is nothing where images are sold', () => {
-    expect(affordableOutput({ kind: 'images', image: nanoUsd(1) }, 0, nanoUsd(100))).toBe(0);
+    expect(affordableOutput({ kind: 'images', image: nanoUsd(1) }, inputOf(0), nanoUsd(100))).toBe(0);
   });
 });
 

@@ -6,14 +6,13 @@ import {
   balanceAfter,
   bookableOverrun,
   causeOf,
-  checkedUsage,
   detailText,
   LedgerAccount,
   redeemedEntry,
   storedMs,
 } from './decide.ts';
 import type { Attempt, Ending } from './port.ts';
-import { NO_USAGE } from './price.ts';
+import { checkedUsage, NO_USAGE } from './price.ts';
 import { attemptsOf } from './receipt.ts';
 import { WIDE } from './testing/contract-harness.ts';
 

@@ -87,6 +87,49 @@ const ARCHIVED_DAYS: InvariantCheck = {
     WHERE booked IS NULL OR booked <> -charged OR day_charged <> charged OR day_requests <> requests LIMIT ${MOST}`,
 };
 
+/** The recent receipts by admission, as {@link RECENT_DAY_SUMS} finds them. */
+const RECENT_COSTS =
+  costSums(`FROM (SELECT account_id, cost, possible_cost FROM receipt WHERE id >= :fromId AND created_at >= :fromMs
+        UNION ALL SELECT account_id, cost, possible_cost FROM receipt
+          WHERE late = 1 AND booked_at >= :fromMs AND created_at >= :fromMs AND id < :fromId) AS recent`);
+
+const RECENT_DAY_COSTS = dayCosts(RECENT_COSTS, 'AND day >= :fromDay', '');
+
+/** The receipts of an archived day are gone, and its costs with them. */
+const ALL_DAY_COSTS = dayCosts(
+  costSums('FROM receipt'),
+  '',
+  'AND NOT EXISTS (SELECT 1 FROM archived_day d WHERE d.account_id = a.id)',
+);
+
+function dayCosts(receipts: string, days: string, accounts: string): InvariantCheck {
+  return {
+    invariant: 'I8',
+    sql: `SELECT a.id AS subject, 'receipts cost ' || COALESCE(r.cost, 0) || ' and possibly ' || COALESCE(r.possible, 0)
+        || ', by day ' || COALESCE(u.cost, 0) || ' and possibly ' || COALESCE(u.possible, 0) AS detail
+      FROM account a LEFT JOIN (${receipts}) r ON r.owner = a.id
+        LEFT JOIN (SELECT account_id, SUM(cost) AS cost, SUM(possible_cost) AS possible FROM usage_day
+          WHERE account_id <> '' ${days} GROUP BY account_id) u ON u.account_id = a.id
+      WHERE (COALESCE(r.cost, 0) <> COALESCE(u.cost, 0) OR COALESCE(r.possible, 0) <> COALESCE(u.possible, 0)) ${accounts}
+      LIMIT ${MOST}`,
+  };
+}
+
+function costSums(from: string): string {
+  return `SELECT account_id || '' AS owner, SUM(COALESCE(cost, 0)) AS cost, SUM(possible_cost) AS possible ${from}
+    GROUP BY account_id || ''`;
+}
+
+/** The sums over all accounts and the sums by backend count the same requests. */
+const SUMS_AGREE: InvariantCheck = {
+  invariant: 'I8',
+  sql: `SELECT 'day ' || day AS subject, 'the sums by model and by backend differ by ' || SUM(charged) || ' charged, '
+      || SUM(cost) || ' cost, ' || SUM(possible_cost) || ' possible cost' AS detail
+    FROM (SELECT day, charged, cost, possible_cost, costed FROM usage_day WHERE account_id = ''
+      UNION ALL SELECT day, -charged, -cost, -possible_cost, -costed FROM backend_day) AS both_sums
+    GROUP BY day HAVING SUM(charged) <> 0 OR SUM(cost) <> 0 OR SUM(possible_cost) <> 0 OR SUM(costed) <> 0 LIMIT ${MOST}`,
+};
+
 /** Grouping by an expression keeps SQLite from walking the account's index, which jumps between the rows. */
 function receiptSums(from: string): string {
   return `SELECT account_id || '' AS owner, SUM(charged) AS total ${from} GROUP BY account_id || ''`;
@@ -94,6 +137,7 @@ function receiptSums(from: string): string {
 
 const COMMON: readonly InvariantCheck[] = [
   BALANCE_BY_DAY_SUMS,
+  SUMS_AGREE,
   ARCHIVED_DAYS,
   {
     invariant: 'I2',
@@ -160,9 +204,9 @@ const COMMON: readonly InvariantCheck[] = [
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */
-export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS];
+export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS, RECENT_DAY_COSTS];
 /** Every receipt. */
-export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS];
+export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, BALANCE_BY_RECEIPTS, ALL_DAY_COSTS];
 
 /** Closed requests are counted by their sums; counting millions of rows would take as long as checking them. */
 export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,

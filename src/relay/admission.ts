@@ -1,6 +1,14 @@
 import type { EndpointType } from '../catalog/catalog.ts';
 import { rateState } from '../ledger/decide.ts';
-import type { Admission, Caller, RateKind, RateState, AccountSnapshot } from '../ledger/port.ts';
+import type {
+  AccountSnapshot,
+  Admission,
+  AdmissionRequest,
+  Caller,
+  Ceiling,
+  RateKind,
+  RateState,
+} from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd } from '../std/money.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
@@ -18,15 +26,49 @@ export class RefusedRequest extends Fault {
   }
 }
 
-/** Asks the ledger to admit the call; a refusal is thrown as the fault that the client gets. */
+/**
+ * Asks the ledger to admit the call; a refusal is thrown as the fault that the client gets. Where the bound on the input
+ * is too loose for the account, the input is counted and the ledger is asked again.
+ */
 export async function admit(
   call: Call<unknown>,
   quote: Quote,
   parts: RelayParts,
   streamed = false,
 ): Promise<Admitted> {
+  let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+  if (admission.kind === 'refused' && admission.reason === 'count_first' && quote.countInput) {
+    const counted = {
+      ...quote,
+      ceiling: await countedCeiling(quote.countInput, admission.rate),
+      countInput: undefined,
+    };
+    admission = await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
+  }
+  if (admission.kind === 'admitted') return admission;
+  parts.metrics.refused(admission.reason);
+  throw new RefusedRequest(refusalFault(admission), admission.rate);
+}
+
+async function countedCeiling(
+  count: NonNullable<Quote['countInput']>,
+  rate: RateState | undefined,
+): Promise<Ceiling> {
+  try {
+    return await count();
+  } catch (thrown) {
+    throw thrown instanceof Fault ? new RefusedRequest(thrown, rate) : thrown;
+  }
+}
+
+function admissionRequest(
+  call: Call<unknown>,
+  quote: Quote,
+  parts: RelayParts,
+  stream: boolean,
+): AdmissionRequest {
   const { endpoint, model } = quote.route;
-  const admission = await parts.ledger.admit({
+  return {
     requestId: call.requestId,
     caller: call.caller,
     rate: rateKindOf(call.selector.type),
@@ -34,13 +76,11 @@ export async function admit(
     model: model.id,
     price: quote.price,
     ceiling: quote.ceiling,
-    stream: streamed,
+    counting: quote.countInput && (quote.mayBeTooLong === true ? 'first' : 'if_dear'),
+    stream,
     client: call.client,
     limits: parts.catalog().limits,
-  });
-  if (admission.kind === 'admitted') return admission;
-  parts.metrics.refused(admission.reason);
-  throw new RefusedRequest(refusalFault(admission), admission.rate);
+  };
 }
 
 /**
@@ -125,6 +165,11 @@ function refusalFault(refused: Refused): Fault {
   switch (reason) {
     case 'invalid_token':
       return invalidToken();
+    case 'count_first':
+      // Only asked of requests that can be counted, once.
+      return new Fault('internal_error', 'Something went wrong on our side. Retry later.', {
+        detail: reason,
+      });
     case 'rate_limit_exceeded':
       return new Fault(reason, 'Too many requests. Wait and retry.', { retryAfterMs });
     case 'concurrency_limit_exceeded':

@@ -10,13 +10,16 @@ import {
   type UpstreamPermit,
   type UpstreamPool,
 } from '../upstream/port.ts';
-import type { RelayParts } from './call.ts';
+import { withPossibleCost } from './attempt-costs.ts';
+import type { Quote, RelayParts } from './call.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {
   readonly answer: Answer;
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
+  /** What it is charged by, and what it may cost. */
+  readonly quote?: Quote | undefined;
   /** From the first attempt until this answer began. */
   readonly firstByteMs: number;
 }
@@ -62,7 +65,7 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
  * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  { route, account }: RoutedCall,
+  { route, account, quote }: RoutedCall,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -88,12 +91,14 @@ export async function firstAnswer<Answer>(
     }
     const { form } = route.model;
     const result = await tryOne({ permit, model, form, attempt, deadline, parts });
-    attempts.push(result.record);
+    const isCosted = result.kind === 'failed' && quote !== undefined;
+    attempts.push(isCosted ? withPossibleCost(result.record, result.failure.kind, quote) : result.record);
     if (result.kind === 'served') {
       return {
         answer: result.answer,
         upstream: name,
         attempts,
+        quote,
         firstByteMs: parts.clock.now() - startedAt,
       };
     }
@@ -106,6 +111,8 @@ export async function firstAnswer<Answer>(
 
 /** The route that a call takes, and whose call it is. */
 export interface RoutedCall {
+  /** For what attempts may cost. */
+  readonly quote?: Quote | undefined;
   readonly route: Route;
   readonly account: AccountId;
 }

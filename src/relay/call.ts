@@ -1,4 +1,4 @@
-import type { Catalog, EndpointType, Route } from '../catalog/catalog.ts';
+import type { Catalog, EndpointType, Route, WantedImage } from '../catalog/catalog.ts';
 import type { Caller, Ceiling, Ending, Ledger, RateState, Settled, Settlement } from '../ledger/port.ts';
 import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
@@ -68,6 +68,15 @@ export interface Quote {
   readonly route: Route;
   readonly price: Price;
   readonly ceiling: Ceiling;
+  /** Which image is meant. */
+  readonly image?: WantedImage | undefined;
+  /**
+   * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
+   * Throws the fault for the client if the count says that the request cannot be served.
+   */
+  readonly countInput?: (() => Promise<Ceiling>) | undefined;
+  /** The input is so long that it is counted in any case. */
+  readonly mayBeTooLong?: boolean | undefined;
 }
 
 /** What the client sees in place of the backend's own names. */
@@ -128,6 +137,8 @@ export interface RelayMetrics {
   request(done: FinishedRequest): void;
   /** The cost of what a backend used beyond the hold. */
   overrun(amount: NanoUsd): void;
+  /** What a request cost beyond what was charged for it. */
+  loss(amount: number): void;
 }
 
 export interface FinishedRequest {

@@ -1,6 +1,4 @@
-import { resolve } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/catalog.ts';
-import type { Ceiling } from '../ledger/port.ts';
+import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
@@ -47,10 +45,12 @@ const DEFAULT_OUTPUT = 16_384;
 
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
-  const { request, caller, nativeRequest } = call;
-  const bound = inputCeiling(request, call.size, route.model.contextTokens);
-  const ceiling: Ceiling = {
-    kind: 'tokens',
+  const { request, size, caller, nativeRequest } = call;
+  const attached = attachmentSizes(request);
+  const overhead = inputOverhead(request);
+  const bound = inputBound(size, overhead, attached);
+  const ceiling = {
+    kind: 'tokens' as const,
     input: bound,
     output: outputCap(call, route.model.maxOutput),
     choices: request.n ?? 1,
@@ -62,11 +62,35 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
       request,
       native: nativeRequest?.body,
       counter: new RequestCounter(parts.tokens, route.model, caller),
-      attachmentTokens: attachmentSizes(request).tokens,
-      overhead: 0,
+      attachmentTokens: attached.tokens,
+      overhead,
       bound,
     }));
-  return { route, input: inputOnce, ceiling, price: priceFor(route.model) };
+  return {
+    route,
+    ceiling,
+    price: priceFor(route.model),
+    input: inputOnce,
+    countInput: async () => ({ ...ceiling, input: await countedBound(inputOnce(), bound, route.model) }),
+    mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
+  };
+}
+
+/** Text has fewer: one that is longer than the context with this many may not fit, and is counted to be sure. */
+const MOST_BYTES_PER_TOKEN = 3;
+
+/** What was not counted in time stays at its bound, whatever the context: the backend may bill all of it. */
+async function countedBound(input: ChatInput, bound: number, model: Model): Promise<number> {
+  const counted = await input.countForHold();
+  if (!counted) return bound;
+  if (counted.tokens > model.contextTokens) {
+    throw new Fault(
+      'context_length_exceeded',
+      `The messages have ${counted.tokens} tokens; the model has room for ${model.contextTokens}.`,
+      { param: 'messages' },
+    );
+  }
+  return counted.bound;
 }
 
 /** Text alone, as most chats are: it asks for nothing that has a price of its own. */
@@ -191,28 +215,24 @@ function respondStream(
 }
 
 /**
- * An upper bound on the input tokens, computed from the size of the body rather than its text: one token for two
- * characters, one for each further byte of a non-ASCII character, and a fixed number for each attachment, because
- * base64 is not text. No tokenizer exceeds it on ordinary text, and reading the size costs nothing.
+ * An upper bound on the input tokens, for any text and any model: no tokenizer makes more than one token of a byte, and
+ * escapes in JSON are longer than what they stand for. Reading the size costs nothing.
  */
-export function inputCeiling(request: ChatRequest, size: BodySize, contextTokens: number): number {
-  const attached = attachmentSizes(request);
-  const text = Math.ceil((size.characters - attached.characters) / CHARACTERS_PER_TOKEN);
-  const bound = text + (size.bytes - size.characters) + attached.tokens;
-  // Ordinary text has four characters per token, so if half the bound exceeds the window, the input cannot fit.
-  if ((bound - attached.tokens) / 2 > contextTokens) {
-    throw new Fault(
-      'context_length_exceeded',
-      `The messages do not fit into the model's ${contextTokens} tokens.`,
-      {
-        param: 'messages',
-      },
-    );
-  }
-  return Math.min(bound, contextTokens);
+export function inputBound(size: BodySize, overhead: number, attached: AttachmentSizes): number {
+  return Math.max(0, size.bytes - attached.characters) + overhead + attached.tokens;
 }
 
-const CHARACTERS_PER_TOKEN = 2;
+/** The most that a model's template puts around a message, around tools, and around all of it. */
+const MOST_TOKENS_PER_MESSAGE = 8;
+/** Anthropic's instructions for tools have up to 530 tokens, by its documentation of tool use. */
+const MOST_TOKENS_FOR_TOOLS = 600;
+const MOST_TOKENS_FOR_REQUEST = 16;
+
+function inputOverhead({ messages, tools }: ChatRequest): number {
+  const forTools = tools === undefined ? 0 : MOST_TOKENS_FOR_TOOLS;
+  return MOST_TOKENS_FOR_REQUEST + MOST_TOKENS_PER_MESSAGE * messages.length + forTools;
+}
+
 const IMAGE_TOKENS = 4_000;
 const BASE64_PER_AUDIO_TOKEN = 100;
 const BASE64_PER_FILE_TOKEN = 8;

@@ -1,13 +1,15 @@
+import type { Ceiling } from '../ledger/port.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { NanoUsd } from '../std/money.ts';
 import { resolve, priceFor } from '../catalog/catalog.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
-import { knobsFor } from './knobs.ts';
 import { RequestCounter } from './input/request-counter.ts';
-import { readUsage, type MeteredUsage } from './stream/reported-usage.ts';
+import { knobsFor } from './knobs.ts';
+import { readUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type Operation } from './relay.ts';
 
 export interface EmbeddingReply {
@@ -41,26 +43,39 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: await measure(served.answer, call.request, counter),
     });
-    const text = JSON.stringify({ ...served.answer, model: call.label });
+    const text = JSON.stringify({
+      ...served.answer,
+      model: call.label,
+      ...(served.answer['usage'] != null && { usage: withoutCost(served.answer['usage']) }),
+    });
     return { summary, text, charged: settled?.charged };
   },
 };
 
 function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
   const route = resolve(parts.catalog(), call.selector);
-  const input = Array.isArray(call.request.input) ? call.request.input : [call.request.input];
-  const text = input.every((item) => typeof item === 'string');
-  // Text has at most one token per two characters; a token given as a number counts as one.
-  const tokens = text
-    ? Math.ceil(call.size.characters / 2) + call.size.bytes - call.size.characters
-    : input.flat().length;
-  if (tokens > MAX_INPUT_TOKENS)
+  const { texts, given } = inputsOf(call.request);
+  // No tokenizer makes more than one token of a byte, or puts more than a few around each text.
+  const bound = given + (texts.length === 0 ? 0 : call.size.bytes + MOST_TOKENS_PER_TEXT * texts.length);
+  if (bound > MAX_INPUT_TOKENS)
     throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
-  return {
-    route,
-    ceiling: { kind: 'tokens', input: tokens, output: 0, choices: 1 },
-    price: priceFor(route.model),
+  const ceiling = { kind: 'tokens' as const, input: bound, output: 0, choices: 1 };
+  const countInput = async (): Promise<Ceiling> => {
+    const counter = new RequestCounter(parts.tokens, route.model, call.caller);
+    const counted = await counter.forHold(texts);
+    const most = counted && counter.boundOf(counted) + MOST_TOKENS_PER_TEXT * texts.length + given;
+    return { ...ceiling, input: Math.min(bound, most ?? bound) };
   };
+  return { route, ceiling, countInput, price: priceFor(route.model) };
+}
+
+const MOST_TOKENS_PER_TEXT = 4;
+
+/** The texts, and how many tokens were given as numbers. */
+function inputsOf({ input }: EmbeddingRequest): { texts: readonly string[]; given: number } {
+  const items = [input].flat(2);
+  const texts = items.filter((item) => typeof item === 'string');
+  return { texts, given: items.length - texts.length };
 }
 
 const MAX_INPUT_TOKENS = 20_000_000;
@@ -82,9 +97,13 @@ async function measure(
 ): Promise<MeteredUsage> {
   const raw = answer['usage'];
   const usage = readUsage(typeof raw === 'object' && raw !== null ? { completion_tokens: 0, ...raw } : raw);
-  if (usage) return { usage: { ...usage, output: 0, reasoning: 0 }, source: 'upstream' };
-  const input = [request.input].flat(2);
-  const texts = input.filter((item) => typeof item === 'string');
-  const given = input.length - texts.length;
+  const cost = reportedCost(raw);
+  if (usage)
+    return {
+      usage: { ...usage, output: 0, reasoning: 0 },
+      source: 'upstream',
+      ...(cost !== undefined && { cost }),
+    };
+  const { texts, given } = inputsOf(request);
   return { usage: { ...NO_USAGE, input: given + (await counter.forCharge(texts)) }, source: 'counted' };
 }

@@ -4,10 +4,11 @@ import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type Operation } from './relay.ts';
-import { readImageUsage } from './stream/reported-usage.ts';
+import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
 
 export interface ImageReply {
   readonly summary: AdmissionSummary;
@@ -34,9 +35,17 @@ const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: { usage: usageOfImages(served.answer, images.length, quote), source: 'upstream' },
+      measured: {
+        usage: usageOfImages(served.answer, images.length, quote),
+        source: 'upstream',
+        cost: reportedCost(served.answer.usage),
+      },
     });
-    return { summary, answer: { ...served.answer, images }, settled };
+    return {
+      summary,
+      answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) },
+      settled,
+    };
   },
 };
 
@@ -53,6 +62,7 @@ function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
     route,
     size,
     count,
+    image: { size, quality: call.request.quality },
     ceiling: imageCeiling(call, route.model, { size, count }),
     price: priceFor(route.model, { size, quality: call.request.quality }),
   };

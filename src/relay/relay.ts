@@ -27,7 +27,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const hold = new ActiveHold(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
     const admitted = { call, quote, outputCap: admission.output, parts };
-    const routed = { route: quote.route, account: admission.accountId };
+    const routed = { route: quote.route, account: admission.accountId, quote };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );

@@ -41,8 +41,8 @@ export interface ChatWire {
   ): unknown;
 }
 
-/** The tokens of a fast model: what the backend makes until it learns that nobody listens is billed. */
-const STEPS_PER_SECOND = 100;
+/** The pace of a common model: what the backend makes until it learns that nobody listens is billed. */
+const STEPS_PER_SECOND = 50;
 const STEPS_PER_TURN = 16;
 
 /**

@@ -7,17 +7,6 @@ import { CHAT_DIALECTS, STREAM_STAGES, WHOLE_STAGES } from './plan.ts';
 const PICTURE = PIXEL_BASE64;
 const DOCUMENT = Buffer.from('%PDF-1.4\n%%EOF\n').toString('base64');
 
-/** Fields of other servers with which more could be had for the price of an ordinary request. */
-const DROPPED_FIELDS: readonly (readonly [string, unknown])[] = [
-  ['n_predict', 100_000],
-  ['max_new_tokens', 100_000],
-  ['options', { num_predict: 100_000 }],
-  ['min_tokens', 10_000],
-  ['best_of', 8],
-  ['models', ['dearer']],
-  ['plugins', [{ id: 'web' }]],
-];
-
 /** What a client reads to its end, and what no client can stop: the charge is the invoice. */
 export const FINISHED: readonly BillClass[] = [
   {
@@ -278,7 +267,6 @@ export const FINISHED: readonly BillClass[] = [
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: STREAM_STAGES,
-    needs: ['R3'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
       ask: { idempotencyKey: `key-${random.integer(0, 1e9)}` },
@@ -324,7 +312,7 @@ export const FINISHED: readonly BillClass[] = [
     }),
   },
   {
-    name: 'fields that cost and have no price',
+    name: 'fields that nobody knows',
     verdict: 'exact',
     dialects: CHAT_DIALECTS,
     forms: BOTH,
@@ -332,7 +320,7 @@ export const FINISHED: readonly BillClass[] = [
     needs: ['R6'],
     make: (random) => ({
       model: random.pick(['plain', 'claude']),
-      ask: { unknown: Object.fromEntries(random.shuffled(DROPPED_FIELDS).slice(0, 3)) },
+      ask: { unknown: { brand_new_field: random.integer(0, 9), deeper: { effort: 'dearest' } } },
     }),
   },
 ];

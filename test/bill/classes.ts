@@ -58,7 +58,7 @@ export function planOf(one: BillClass, variant: Variant, id: number, random: Ran
     model,
     balance,
     ...variant,
-    ask: { prompt: random.prose(random.integer(100, 500)), ...ask },
+    ask: { prompt: random.prose(random.integer(200, 1_200)), ...ask },
     answer: { kind: 'text', text: answerText(random), usage: 'true', ...answer },
   };
 }

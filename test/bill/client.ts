@@ -40,6 +40,8 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
   return { status: status === undefined ? undefined : Number(status), text };
 }
 
+const FINISH = /"finish_reason":"[a-z_]+"/;
+
 /** What the client must have read before it leaves. Before the first event there is nothing to read. */
 function hasSeen(plan: Plan, text: string): boolean {
   // A translated stream ends in one piece, when the backend's has ended.
@@ -51,9 +53,10 @@ function hasSeen(plan: Plan, text: string): boolean {
     case 'in mid text':
       return text.includes(HALFWAY);
     case 'after finish':
-      return isOpenAi ? /"finish_reason":"[a-z_]+"/.test(text) : text.includes(HALFWAY);
+      return isOpenAi ? FINISH.test(text) : text.includes(HALFWAY);
     case 'after usage':
-      return text.includes(isOpenAi ? '"prompt_tokens"' : HALFWAY);
+      if (!isOpenAi) return text.includes(HALFWAY);
+      return plan.answer.usage === 'none' ? FINISH.test(text) : text.includes('"prompt_tokens"');
     case 'before headers':
     case 'at headers':
     case 'in mid body':

@@ -33,6 +33,11 @@ function requestFaults(request: BilledRequest): string[] {
   const say = (what: string): void => {
     faults.push(`${describePlan(plan)}: ${what} (${detail(request)})`);
   };
+  if (plan.verdict === 'refused') {
+    if (client.status !== 400 || receipt || request.lines.length > 0)
+      say(`was not refused: ${client.status}`);
+    return faults;
+  }
   if (!receipt) say('no receipt');
   else {
     const { charged, held, overrun } = receipt;
@@ -87,11 +92,11 @@ export function classSums(requests: readonly BilledRequest[]): ClassSum[] {
   );
 }
 
-const TITLES = { exact: 'Finished', left: 'Left', apart: 'Apart' } as const;
+const TITLES = { exact: 'Finished', left: 'Left', apart: 'Apart', refused: 'Refused' } as const;
 
 /** The table of classes, as it is printed and published. */
 export function tableOf(sums: readonly ClassSum[]): string {
-  const rows = (['exact', 'left', 'apart'] as const).flatMap((verdict) =>
+  const rows = (['exact', 'left', 'apart', 'refused'] as const).flatMap((verdict) =>
     sums
       .filter((one) => one.verdict === verdict)
       .map((one) => {

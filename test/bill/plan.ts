@@ -15,9 +15,9 @@ export interface Plan {
 
 /**
  * What is demanded of a class. `exact`: charge = invoice. `left`: the sums of charge and invoice are compared. `apart`: what
- * was charged and what was booked as the operator's own cost are together the invoice.
+ * was charged and what was booked as the operator's own cost are together the invoice. `refused`: no backend is asked.
  */
-export type Verdict = 'exact' | 'left' | 'apart';
+export type Verdict = 'exact' | 'left' | 'apart' | 'refused';
 
 export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
 export type ChatDialect = (typeof CHAT_DIALECTS)[number];

@@ -12,8 +12,8 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  *   are looked at without a lock first; where all that a group asks for seems to fit, its holds are written at once.
  * - Then the accounts are locked, in the order of their ids so that two batches never wait for each other in a circle.
  *   The groups that still fit are admitted as a whole by one update: each limit only ever gets tighter from one request
- *   to the next, so when the last one fits all do. The others are decided request by request, as are several groups of
- *   one account, of which one update could see only one. Where the first look was wrong, holds are taken back and the
+ *   to the next, so when the last one fits all do. The others are decided request by request, and so are further groups of
+ *   an account that the update has changed: it changes a row once. Where the first look was wrong, holds are taken back and the
  *   right ones written. Nobody sees any of it before the commit. A batch of one group does it all in fewer statements.
  * - After: the commit does not wait for the disk, since the lock would be kept meanwhile and a disk takes as long as a
  *   hundred decisions. What that can cost: a crash of the database (not of a node) loses the holds of the last moment,
@@ -28,16 +28,16 @@ import { LOOK_UP_BY_KEY } from './planner-settings.ts';
  * A group's result is four numbers: verdict (1 all admitted in full, 0 see its requests, -1 nobody), what was free
  * before it, limit per minute, backlog before it in microseconds. A request's result, if there is one, is six: verdict,
  * held, output cap, available, limit per minute, backlog. Verdicts: 0 admitted, 2 rate, 3 concurrency, 4 insufficient
- * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance.
+ * balance, 5 monthly limit, 6 funds on hold, 7 request exceeds balance, 8 count the input first.
  */
 export const LEDGER_ADMIT = storedFunction(`
 CREATE FUNCTION ledger_admit(
   p_node bigint, p_lease_ms bigint, p_offset_us bigint, p_max_balance bigint, p_output_floor bigint, p_max_count bigint,
   g_hash text[], g_account text[], g_images boolean[], g_per_minute bigint[], g_concurrent bigint[], g_last bigint[],
-  g_total bigint[],
+  g_total bigint[], g_needed bigint[],
   s_lowerable boolean[], s_route bigint[], s_price bigint[], s_input_price bigint[],
   s_output_price bigint[], s_fixed_price bigint[], s_stream bigint[], s_client text[],
-  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_input bigint[],
+  q_id text[], q_group bigint[], q_shape bigint[], q_full bigint[], q_required bigint[], q_uncounted bigint[], q_input bigint[],
   q_output bigint[], q_choices bigint[],
   OUT accounts text, OUT group_results text, OUT request_results text
 ) LANGUAGE plpgsql ${LOOK_UP_BY_KEY} AS $$
@@ -47,11 +47,11 @@ DECLARE
   v_start bigint := v_now / 1000;
   v_month bigint := ${monthSql('v_start')};
   q_held bigint[] := q_full; q_cap bigint[] := q_output;
-  g_id text[]; g_early boolean[]; g_alone boolean[]; groups bigint[]; results bigint[];
-  v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_group record;
+  g_id text[]; g_early boolean[]; groups bigint[]; results bigint[];
+  v_id text; v_early boolean; v_account account; v_group bigint; v_shape bigint; v_whole_groups bigint[];
   v_early_count bigint := 0; v_admitted bigint := 0; v_as_written bigint := 0;
   v_held bigint; v_open bigint; v_month_left bigint; v_whole bigint;
-  v_first bigint; v_count bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
+  v_first bigint; v_limit bigint; v_concurrent bigint; v_step bigint; v_burst bigint;
   v_arrival bigint; v_free bigint; v_hold bigint; v_money numeric; v_affordable bigint; v_verdict bigint;
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
@@ -65,12 +65,9 @@ BEGIN
     g_id := ARRAY[v_id];
     g_early := ARRAY[v_early];
   ELSE
-    SELECT array_agg(id ORDER BY g), array_agg(early ORDER BY g), array_agg(alone ORDER BY g)
-      INTO g_id, g_early, g_alone
-      FROM (SELECT g, a.id, ${fits('g')} AS early, count(*) OVER (PARTITION BY a.id) = 1 AS alone
-        FROM generate_series(1, cardinality(g_last)) AS g
-        LEFT JOIN account a
-          ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]))) AS look;
+    SELECT array_agg(a.id ORDER BY g), array_agg(${fits('g')} ORDER BY g) INTO g_id, g_early
+      FROM generate_series(1, cardinality(g_last)) AS g
+      LEFT JOIN account a ON a.id = coalesce(g_account[g], (SELECT t.id FROM account t WHERE t.token_hash = g_hash[g]));
   END IF;
 
   IF true = ANY (g_early) THEN
@@ -94,17 +91,15 @@ BEGIN
     END IF;
   ELSE
     PERFORM 1 FROM account a WHERE a.id = ANY (g_id) ORDER BY a.id FOR NO KEY UPDATE;
-    FOR v_whole_group IN
+    WITH taken AS (
       UPDATE account a SET ${take('g.place')} FROM unnest(g_id) WITH ORDINALITY AS g (id, place)
-        WHERE a.id = g.id AND g_early[g.place] AND g_alone[g.place] AND ${isStillTheirs('g.place')} AND ${fits('g.place')}
-        RETURNING g.place, ${before('g.place')}
-    LOOP
-      v_group := v_whole_group.place;
-      groups[v_group * 4 - 3] := 1;
-      groups[v_group * 4 - 2] := v_whole_group.free;
-      groups[v_group * 4 - 1] := v_whole_group.per_minute;
-      groups[v_group * 4] := v_whole_group.backlog;
-      v_admitted := v_admitted + g_last[v_group] - coalesce(g_last[v_group - 1], 0);
+        WHERE a.id = g.id AND g_early[g.place] AND ${isStillTheirs('g.place')} AND ${fits('g.place')}
+        RETURNING g.place, ${before('g.place')})
+    SELECT array_agg(ARRAY[place, free, per_minute, backlog]) INTO v_whole_groups FROM taken;
+    FOR n IN 1 .. coalesce(array_length(v_whole_groups, 1), 0) LOOP
+      v_group := v_whole_groups[n][1];
+      groups[v_group * 4 - 3 : v_group * 4] := ARRAY[1, v_whole_groups[n][2], v_whole_groups[n][3], v_whole_groups[n][4]];
+      v_admitted := v_admitted + ${countOf('v_group')};
     END LOOP;
   END IF;
   v_as_written := v_admitted;
@@ -137,6 +132,7 @@ BEGIN
       v_verdict := CASE
         WHEN v_arrival + v_step - v_now > v_burst THEN 2
         WHEN v_open >= v_concurrent THEN 3
+        WHEN v_whole > 0 AND q_uncounted[n] > v_free THEN 8
         WHEN v_hold <= v_free THEN 0 END;
       IF v_verdict IS NULL THEN
         v_shape := q_shape[n];
@@ -203,7 +199,7 @@ END $$`);
 /** Whether the whole group `g` fits on its account `a`. `decide` would admit each of its requests in full. */
 function fits(g: string): string {
   return `(a.status = 'active' AND a.role <> 'system'
-    AND g_total[${g}] <= ${whole()} - a.held
+    AND g_needed[${g}] <= ${whole()} - a.held
     AND a.open_holds + ${countOf(g)} <= coalesce(a.concurrent, g_concurrent[${g}])
     AND greatest(${arrival(g)} - v_now, 0) + ${countOf(g)} * ${step(g)} <= ${step(g)} * ${perMinute(g)})`;
 }
@@ -271,6 +267,6 @@ export function nowUsSql(offset: string): string {
 }
 
 /** UTC, yyyymm, as in src/std/calendar.ts. */
-export function monthSql(ms: string): string {
+function monthSql(ms: string): string {
   return `to_char(to_timestamp((${ms}) / 1000.0) AT TIME ZONE 'UTC', 'YYYYMM')::bigint`;
 }

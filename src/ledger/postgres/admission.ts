@@ -3,6 +3,7 @@ import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../../std/money.ts';
 import {
   HOLD_RETRY_MS,
   holdRange,
+  type HoldRange,
   OUTPUT_FLOOR,
   rateDecision,
   rateState,
@@ -60,12 +61,14 @@ export class AdmissionBatch {
       plainArray(this.#groups.map(({ concurrent }) => concurrent)),
       plainArray(this.#groups.map(({ members }) => (last += members.length))),
       plainArray(this.#groups.map(({ total }) => total)),
+      plainArray(this.#groups.map(({ needed }) => needed)),
       ...shapes.values(numbers),
       textArray(this.#members.map(({ request }) => request.requestId)),
       plainArray(this.#members.map(({ group }) => group.number)),
       plainArray(shapeOf),
       plainArray(this.#members.map(({ full }) => full)),
       plainArray(this.#members.map(({ required }) => required)),
+      plainArray(this.#members.map(({ uncounted }) => uncounted)),
       plainArray(
         this.#members.map(({ request: { ceiling } }) => (ceiling.kind === 'tokens' ? ceiling.input : 0)),
       ),
@@ -114,20 +117,18 @@ export interface AdmitRow {
 }
 
 const NUMBERS_PER_REQUEST = 6;
-const PARAMETERS = 29;
+const PARAMETERS = 31;
 
 export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
   text: `SELECT * FROM ${LEDGER_ADMIT.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
 
-interface Member {
+interface Member extends HoldRange {
   readonly request: AdmissionRequest;
   readonly group: Group;
   /** Where it stood in the batch as it came. */
   readonly place: number;
-  readonly full: NanoUsd;
-  readonly required: NanoUsd;
 }
 
 /** Requests of one caller under one kind of limit: whether all of them fit is one question. */
@@ -141,6 +142,8 @@ class Group {
   readonly members: Member[] = [];
   /** What all of them would hold. Beyond any balance it need not be exact. */
   total = 0;
+  /** What must be free beside that, because the input of a member was not counted. */
+  #spare = 0;
 
   constructor({ caller, rate, limits }: AdmissionRequest, number: number) {
     this.caller = caller;
@@ -151,9 +154,18 @@ class Group {
   }
 
   add(request: AdmissionRequest, place: number): void {
-    const { full, required } = holdRange(request);
-    this.members.push({ request, group: this, place, full, required });
-    this.total = Math.min(this.total + full, Number.MAX_SAFE_INTEGER);
+    const range = holdRange(request);
+    this.members.push({ request, group: this, place, ...range });
+    this.total = Math.min(this.total + range.full, Number.MAX_SAFE_INTEGER);
+    this.#spare = Math.max(this.#spare, range.uncounted - range.full);
+  }
+
+  /**
+   * What must be free so that each of them is admitted in full, whatever their order: before each, what the others hold
+   * is taken at most.
+   */
+  get needed(): number {
+    return Math.min(this.total + this.#spare, Number.MAX_SAFE_INTEGER);
   }
 }
 
@@ -250,6 +262,7 @@ const REASONS: readonly RefusalReason[] = [
   'limit_reached',
   'funds_on_hold',
   'request_exceeds_balance',
+  'count_first',
 ];
 
 function admissionOf(member: Member, accountId: AccountId, numbers: readonly number[]): Admission {

@@ -26,7 +26,7 @@ export class BatchQueue<Item, Answer extends object> {
   #open: QueuedItem<Item, Answer>[] = [];
   /** Oldest first. */
   readonly #running = new Set<Batch<Item, Answer>>();
-  #overtaking: ReturnType<typeof setTimeout> | undefined;
+  #isWatched = false;
   #mostTogether = MOST_TOGETHER;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -89,7 +89,7 @@ export class BatchQueue<Item, Answer extends object> {
   async #run(batch: Batch<Item, Answer>): Promise<void> {
     const { items, began } = batch;
     this.#running.add(batch);
-    if (this.#options.keyOf) this.#overtaking ??= setTimeout(() => this.#overtake(), OVERTAKE_MS);
+    this.#watch();
     const answers = await this.#options
       .run(items.map((queued) => queued.item))
       .catch((error: unknown) => items.map(() => asFault(error)));
@@ -98,12 +98,15 @@ export class BatchQueue<Item, Answer extends object> {
     this.#settle(items, answers);
   }
 
-  /** Looks again and again while a batch is away. */
-  #overtake(): void {
-    this.#overtaking = undefined;
-    if (this.#running.size === 0) return;
-    this.#overtaking = setTimeout(() => this.#overtake(), OVERTAKE_MS);
-    this.#flush();
+  /** Looks again and again while a batch is away, whether it is to be overtaken. */
+  #watch(): void {
+    if (this.#isWatched || !this.#options.keyOf || this.#running.size === 0) return;
+    this.#isWatched = true;
+    setTimeout(() => {
+      this.#isWatched = false;
+      this.#watch();
+      this.#flush();
+    }, OVERTAKE_MS);
   }
 
   #adapt(size: number, tookMs: number): void {

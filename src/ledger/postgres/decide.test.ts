@@ -99,8 +99,12 @@ const DEAREST: Price = { kind: 'tokens', input: MAX_TOKEN_PRICE, cachedInput: 1,
 const CACHED_DEARER: Price = { kind: 'tokens', input: 7, cachedInput: 1_500_001, output: 333_333 };
 
 const plain: fc.Arbitrary<Partial<AdmissionRequest>> = fc
-  .record({ input: fc.constantFrom(0, 100, 333), output: fc.constantFrom(1, 256, 1_000) })
-  .map((counts) => ({ ceiling: { kind: 'tokens', choices: 1, ...counts } }));
+  .record({
+    input: fc.constantFrom(0, 10, 100, 333),
+    output: fc.constantFrom(1, 256, 1_000),
+    counting: fc.constantFrom(undefined, 'if_dear' as const),
+  })
+  .map(({ counting, ...counts }) => ({ counting, ceiling: { kind: 'tokens', choices: 1, ...counts } }));
 
 const extreme: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .record({
@@ -109,8 +113,14 @@ const extreme: fc.Arbitrary<Partial<AdmissionRequest>> = fc
     output: fc.oneof(fc.integer({ min: 1, max: 3_000 }), fc.constantFrom(1, 255, 256, 257, MAX_COUNT)),
     choices: fc.integer({ min: 1, max: 3 }),
     model: fc.constantFrom('a', 'b'),
+    counting: fc.constantFrom(undefined, 'if_dear' as const, 'first' as const),
   })
-  .map(({ price, model, ...counts }) => ({ price, model, ceiling: { kind: 'tokens', ...counts } }));
+  .map(({ price, model, counting, ...counts }) => ({
+    price,
+    model,
+    counting,
+    ceiling: { kind: 'tokens', ...counts },
+  }));
 
 const images: fc.Arbitrary<Partial<AdmissionRequest>> = fc
   .integer({ min: 1, max: 10 })

@@ -99,8 +99,11 @@ describe('the functions of the ledger', () => {
   /** The arguments for closing a request that never was. */
   function close(): unknown[] {
     const ending = { outcome: 'shed', attempts: [], durationMs: 1 } as const;
-    const owed = { within: false, owed: [] };
-    return closeValues([voidOf(newRequestId(Date.now()), ending)], owed, { numbers, offsetUs: 0 });
+    return closeValues(
+      [voidOf(newRequestId(Date.now()), ending)],
+      { within: false, owed: [] },
+      { numbers, offsetUs: 0 },
+    );
   }
 
   /** How often each table was scanned, once this connection has reported it. */

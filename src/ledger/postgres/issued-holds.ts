@@ -4,7 +4,7 @@ import { plainArray, textArray } from './batch.ts';
 import type { Statement } from './pool.ts';
 import { LEDGER_RESTORE } from './settlement-sql.ts';
 import type { Lease } from '../lease.ts';
-import { priceToText, type Price } from '../price.ts';
+import { priceToText } from '../price.ts';
 import { NumberedValues, routeKey } from './numbers.ts';
 
 /**

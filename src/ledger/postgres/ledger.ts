@@ -249,8 +249,8 @@ export class PostgresLedger implements Ledger {
     return found;
   }
 
-  async #callClose(sent: readonly CloseRequest[], costs: KnownCosts): Promise<ClosedAnswer | undefined> {
-    const values = closeValues(sent, costs, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
+  async #callClose(sent: readonly CloseRequest[], known: KnownCosts): Promise<ClosedAnswer | undefined> {
+    const values = closeValues(sent, known, { numbers: this.#numbers, offsetUs: this.#offsetUs() });
     return (await this.#ledgerPool.call<ClosedAnswer>(CLOSE, values))[0];
   }
 

@@ -7,7 +7,7 @@ import {
 } from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
 import { costSql } from '../cost-sql.ts';
-import { monthSql, nowUsSql } from './admission-sql.ts';
+import { nowUsSql } from './admission-sql.ts';
 import { LEDGER_NUMBERS } from './numbers-sql.ts';
 import { LOOK_UP_BY_KEY, LOOK_UP_BY_KEY_IN_TRANSACTION } from './planner-settings.ts';
 

@@ -14,8 +14,8 @@ import type { IssuedHold } from './issued-holds.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statement } from './pool.ts';
 import { CLOSE_RESULTS, LEDGER_CLOSE, LEDGER_EXPIRE } from './settlement-sql.ts';
-import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
 import { checkedUsage, costOf, extraUsageText, NO_USAGE, type Usage } from '../price.ts';
+import { detailText, isFailure, OVERRUN_ACCOUNT, OVERRUN_CEILING, requestCost, storedMs } from '../decide.ts';
 
 /** How a hold is to end. */
 export interface CloseRequest {
@@ -156,11 +156,11 @@ export function isWithin({ state, usage }: CloseRequest, hold: IssuedHold | unde
   return hold !== undefined && costOf(hold.request.price, usage) <= hold.admission.held;
 }
 
-/** What is known of the costs of requests before their holds are read. */
+/** What the node knows of requests that it closes. */
 export interface KnownCosts {
-  /** Every hold covers its cost. */
+  /** Every hold is known to cover its cost. */
   readonly within: boolean;
-  /** By place: the costs that SQL cannot compute. */
+  /** What requests cost whose price or usage is not ordinary, by their place. */
   readonly owed: readonly (number | undefined)[];
 }
 

@@ -107,6 +107,12 @@ function prepareSums(database: Database) {
   };
 }
 
+const COST_SUMS = ['cost', 'possible_cost', 'costed'] as const;
+
+function added(column: string): string {
+  return `${column} = ${column} + excluded.${column}`;
+}
+
 function prepareArchive(database: Database) {
   return {
     archivedDay: database.prepare<
@@ -130,12 +136,6 @@ function prepareArchive(database: Database) {
        WHERE account_id = ? AND day = ?`,
     ),
   };
-}
-
-const COST_SUMS = ['cost', 'possible_cost', 'costed'] as const;
-
-function added(column: string): string {
-  return `${column} = ${column} + excluded.${column}`;
 }
 
 type Values = (string | number | null)[];

@@ -27,6 +27,25 @@ export function admissionCases(check: ContractCheck): void {
 
 function reuseCases(check: ContractCheck): void {
   check(
+    'requests of one account that come together by token and by account share its money',
+    async (harness) => {
+      const [account, other] = [await addAccount(harness, 4_200), await addAccount(harness, 4_200)];
+      const byAccount = { caller: { kind: 'account', id: account.id } } as const;
+      const [first, second, third, beside] = await Promise.all(
+        [
+          chatAdmission(account),
+          chatAdmission(account, byAccount),
+          chatAdmission(account, byAccount),
+          chatAdmission(other),
+        ].map((request) => harness.ledger().admit(request)),
+      );
+      expect([first, second, beside]).toMatchObject(Array.from({ length: 3 }, () => ({ held: 2_100 })));
+      expect(third).toMatchObject({ kind: 'refused', reason: 'funds_on_hold' });
+      expect(await accountRow(harness, account)).toMatchObject({ held: 4_200, open_holds: 2 });
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+    },
+  );
+  check(
     'an id that was used before is refused at once, and nothing is held for it, whether its request runs or is over',
     async (harness) => {
       const account = await addAccount(harness, 10_000);

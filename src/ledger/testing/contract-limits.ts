@@ -187,6 +187,10 @@ function refusalCases(check: ContractCheck): void {
 type Preparation = (harness: LedgerHarness, account: TestAccount) => Promise<AdmissionRequest>;
 
 const WAYS_TO_BE_REFUSED: Record<RefusalReason, Preparation> = {
+  async count_first(harness, account) {
+    await credit(harness, account.id, 100_000);
+    return chatAdmission(account, { counting: 'first' });
+  },
   async invalid_token(harness, account) {
     await harness.store.db
       .updateTable('account')

@@ -20,6 +20,7 @@ export function priceCases(check: ContractCheck): void {
   extraPriceCases(check);
   lostCases(check);
   costCases(check);
+  brokenSumCases(check);
 }
 
 /** Nano-USD: 1 for input, 10 for audio, 3 for a cache write; 5 for the request; all tokens double above 50. */
@@ -227,6 +228,33 @@ function costCases(check: ContractCheck): void {
       await expectSound(harness);
     },
   );
+}
+
+const BROKEN_SUMS = [
+  `UPDATE usage_day SET cost = cost + 1 WHERE account_id <> ''`,
+  `UPDATE usage_day SET possible_cost = 0 WHERE account_id <> ''`,
+  `UPDATE usage_day SET cost = cost - 1 WHERE account_id = ''`,
+  `UPDATE usage_day SET costed = 0 WHERE account_id = ''`,
+  `UPDATE backend_day SET charged = charged + 1 WHERE backend = 'a'`,
+  `UPDATE backend_day SET possible_cost = 0 WHERE backend = 'b'`,
+];
+
+function brokenSumCases(check: ContractCheck): void {
+  for (const sql of BROKEN_SUMS) {
+    check(
+      `sums of the day that are not those of the receipts are a breach of I8: ${sql}`,
+      async (harness) => {
+        const account = await addAccount(harness, 100_000);
+        const id = await hold(harness, chatAdmission(account));
+        const attempts = [failed('b', 40), served('a', { amount: nanoUsd(7), basis: 'reported' })];
+        await harness.ledger().settle(id, used({ output: 5 }, { upstream: 'a', attempts }));
+        await expectSound(harness);
+        await harness.corrupt(sql);
+        for (const full of [true, false])
+          expect((await harness.ledger().verify({ full })).breaches).toMatchObject([{ invariant: 'I8' }]);
+      },
+    );
+  }
 }
 
 async function expectSound(harness: LedgerHarness): Promise<void> {

@@ -102,12 +102,14 @@ const shape = fc.oneof<fc.Arbitrary<Shape>[]>(
       input: fc.nat(300),
       output: fc.integer({ min: 1, max: 2_000 }),
       choices: fc.integer({ min: 1, max: 3 }),
+      counting: fc.constantFrom(undefined, undefined, 'if_dear' as const, 'first' as const),
     })
     .map((counts) => ({
       name: JSON.stringify(counts),
       request: {
         price: TOKEN_PRICE,
         ceiling: { kind: 'tokens', input: counts.input, output: counts.output, choices: counts.choices },
+        counting: counts.counting,
       },
     })),
   fc.integer({ min: 1, max: 4 }).map((images) => ({

@@ -50,12 +50,12 @@ export type ExpectedDecision =
       readonly rate: ExpectedRateState;
     };
 
-/** In this order: rate, concurrency, money. A refusal changes nothing. */
+/** In this order: rate, concurrency, whether the input must be counted, money. Only an admission changes anything. */
 export function expectedDecision(
   account: ExpectedAccount,
   rate: ExpectedRate,
   concurrent: number,
-  request: Pick<AdmissionRequest, 'price' | 'ceiling'>,
+  request: Pick<AdmissionRequest, 'price' | 'ceiling' | 'counting'>,
 ): ExpectedDecision {
   const { price, ceiling } = request;
   const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
@@ -75,6 +75,8 @@ export function expectedDecision(
 
   const monthLeft = expectedMonthLeft(account);
   const owned = monthLeft < account.balance ? monthLeft : account.balance;
+  if (request.counting !== undefined && owned > 0n && mustBeCounted(request, expectedAvailable(account)))
+    return refuse('count_first');
   if (required > owned) {
     if (monthLeft < account.balance) return refuse('limit_reached');
     return refuse(account.balance === 0n ? 'insufficient_balance' : 'request_exceeds_balance');
@@ -89,6 +91,18 @@ export function expectedDecision(
     output,
     rate: expectedRateState({ ...rate, backlogUs: expectedBacklogAfter(rate) }),
   };
+}
+
+/** The bound on the input may take 5 % of what is free, and only if the whole output cap fits beside it. */
+function mustBeCounted(
+  { price, ceiling, counting }: Pick<AdmissionRequest, 'price' | 'ceiling' | 'counting'>,
+  free: bigint,
+): boolean {
+  if (counting === 'first') return true;
+  const asked = ceiling.kind === 'tokens' ? ceiling.output : 0;
+  return (
+    expectedWorstCase(price, ceiling, asked) > free || expectedWorstCase(price, ceiling, 0) * 100n > free * 5n
+  );
 }
 
 /** What may be spent at this moment. */

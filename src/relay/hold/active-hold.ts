@@ -6,7 +6,8 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
-import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts } from '../call.ts';
+import { kindsWithoutPrice, lossOn, withServedCost } from '../attempt-costs.ts';
+import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, Quote, RelayParts } from '../call.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -16,6 +17,8 @@ export interface RequestResult {
   readonly upstream: string;
   readonly attempts: readonly Attempt[];
   readonly firstByteMs: number;
+  /** What it is charged by, and what it may cost. */
+  readonly quote?: Quote | undefined;
   readonly finishReason?: string | undefined;
   readonly fault?: Fault | undefined;
 }
@@ -99,7 +102,9 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
 
   /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
   settle(finish: RequestResult): Promise<Settled | undefined> {
-    const { outcome, measured, upstream, attempts, firstByteMs, finishReason, fault } = finish;
+    const { outcome, measured, upstream, firstByteMs, finishReason, fault } = finish;
+    const { usage, source } = measured;
+    const attempts = this.#costedAttempts(finish);
     const ending = {
       outcome,
       upstream,
@@ -110,7 +115,27 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
       durationMs: this.#age(),
     };
     const { requestId } = this;
-    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, ...measured } });
+    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, usage, source } });
+  }
+
+  /** Most models have no cost in the catalog, and most backends report none. */
+  #costedAttempts({ attempts, measured, quote }: RequestResult): readonly Attempt[] {
+    if (!quote) return attempts;
+    if (measured.usage.extra !== undefined) this.#tellUnpriced(measured, quote);
+    const isKnown = measured.cost !== undefined || quote.route.model.costs.size > 0;
+    return isKnown ? withServedCost(attempts, measured, quote) : attempts;
+  }
+
+  #tellUnpriced(measured: MeteredUsage, quote: Quote): void {
+    const kinds = kindsWithoutPrice(measured, quote);
+    if (kinds.length === 0) return;
+    const { endpoint, model } = quote.route;
+    this.#parts.log.warn('usage_without_price', {
+      requestId: this.requestId,
+      endpoint: endpoint.code,
+      model: model.id,
+      kinds,
+    });
   }
 
   async #releaseAfterFailure(thrown: unknown): Promise<never> {
@@ -141,8 +166,25 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
     if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
+    if (settled) this.#tellLoss(close, settled);
     this.#onClosed?.(close, settled);
     return settled;
+  }
+
+  #tellLoss(close: HoldEnd, settled: Settled): void {
+    const ending = close.kind === 'void' ? close.ending : close.settlement;
+    if (ending.attempts.every(({ cost }) => cost === undefined)) return;
+    const lossNanoUsd = lossOn(ending, settled);
+    if (lossNanoUsd === 0) return;
+    this.#parts.metrics.loss(lossNanoUsd);
+    const { requestId } = this;
+    const { upstream } = ending;
+    this.#parts.log.error('margin_below_zero', {
+      requestId,
+      endpoint: this.#endpoint,
+      upstream,
+      lossNanoUsd,
+    });
   }
 
   async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {

@@ -132,6 +132,20 @@ describe('a stream', () => {
     expect(whole.kind === 'whole' && whole.completion.choices[0]?.finish_reason).toBe(finish ?? null);
   });
 
+  test('usage that came before the text stays older than it, also when reads without text follow', async () => {
+    const early = { usage: { ...USAGE, completion_tokens: 1 }, isUsageFinal: false };
+    const { events } = await open(
+      { bytes: 'a', reading: early },
+      { bytes: 'b', reading: { ...early, text: 'one two three four' } },
+      { bytes: 'c', reading: { ...early, stopReason: 'end_turn' } },
+      { bytes: 'd', reading: { ...early, ended: true } },
+    );
+    const counting = meter();
+    for (let heard = await next(events); heard.end === 'pause'; heard = await next(events))
+      for (const { event } of heard.events) if (event.kind === 'chunk') counting.observe(event.chunk);
+    expect(await counting.measure()).toMatchObject({ source: 'mixed', usage: { input: 11, output: 4 } });
+  });
+
   test('usage that came after the last text is the backend’s own; text after it is counted on top', async () => {
     const final = await open({ bytes: 'a', reading: { text: 'Hi', usage: USAGE, isUsageFinal: true } });
     expect(metered((await readToEnd(final.events)).events).measure()).toMatchObject({

@@ -28,6 +28,7 @@ class PassThroughStream implements EventSource {
   readonly #decoder = new TextDecoder();
   #first: DataEvent[] | undefined;
   #ended = false;
+  #toldUsage = '';
   bytesRead = 0;
 
   private constructor(answer: NativeAnswer & { kind: 'stream' }) {
@@ -74,8 +75,17 @@ class PassThroughStream implements EventSource {
     const { text, usage, stopReason, isUsageFinal } = reading;
     const chunk = chunkOf({ text, usage: isUsageFinal ? usage : undefined, stopReason });
     const written: DataEvent = { data, event: { kind: 'chunk', chunk } };
+    if (isUsageFinal || !usage || !this.#isNews(usage)) return [written];
     // The order tells the meter which of the two is older.
-    return isUsageFinal || !usage ? [written] : [usageEvent(usage), written];
+    return [usageEvent(usage), written];
+  }
+
+  /** Told again, a count from before the text would pass for one from after it. */
+  #isNews(usage: ChatUsage): boolean {
+    const text = JSON.stringify(usage);
+    const isNews = text !== this.#toldUsage;
+    this.#toldUsage = text;
+    return isNews;
   }
 }
 

@@ -125,7 +125,7 @@ class Shown implements ShownCompletion {
       ...this.#labels,
       object: 'chat.completion',
       created: completion.created ?? Math.floor(this.#nowMs / 1000),
-      usage: this.#counted ?? completion.usage,
+      usage: this.#counted ?? withoutCost(completion.usage),
     };
   }
 }
@@ -137,8 +137,10 @@ class Shown implements ShownCompletion {
 function relabeller(labels: { readonly id: string; readonly model: string }) {
   const idText = `"id":${JSON.stringify(labels.id)}`;
   const modelText = `"model":${JSON.stringify(labels.model)}`;
-  return (text: string, parsed: { id?: unknown; model?: unknown }): string => {
-    const { id, model } = parsed;
+  return (text: string, parsed: { id?: unknown; model?: unknown; usage?: unknown }): string => {
+    const { id, model, usage } = parsed;
+    if (usage != null && namesCost(usage))
+      return JSON.stringify({ ...parsed, ...labels, usage: withoutCost(usage) });
     if (typeof id === 'string' && typeof model === 'string') {
       const half = replaced(text, `"id":"${id}"`, idText);
       const whole = half === undefined ? undefined : replaced(half, `"model":"${model}"`, modelText);
@@ -147,6 +149,21 @@ function relabeller(labels: { readonly id: string; readonly model: string }) {
     return JSON.stringify({ ...parsed, ...labels });
   };
 }
+
+/** What a request costs the operator is no business of the customer's: `cost`, `cost_details`, `estimated_cost`, … */
+export function withoutCost<T>(usage: T): T {
+  if (!namesCost(usage)) return usage;
+  // The same object with fewer members, all of which a backend may leave out.
+  return Object.fromEntries(Object.entries(usage as object).filter(([key]) => !COST_FIELD.test(key))) as T;
+}
+
+function namesCost(usage: unknown): boolean {
+  if (typeof usage !== 'object' || usage === null) return false;
+  for (const key in usage) if (COST_FIELD.test(key)) return true;
+  return false;
+}
+
+const COST_FIELD = /cost|^is_byok$|^billed|^billing/i;
 
 function replaced(text: string, old: string, by: string): string | undefined {
   const at = topLevelIndex(text, old);

@@ -1,0 +1,43 @@
+import { costPriceFor } from '../catalog/catalog.ts';
+import type { Attempt, Ending, Settled } from '../ledger/port.ts';
+import { costOf, worstCase } from '../ledger/price.ts';
+import { unpricedKinds } from '../ledger/priced-parts.ts';
+import type { FailureKind } from '../upstream/port.ts';
+import type { Quote } from './call.ts';
+import type { MeteredUsage } from './stream/reported-usage.ts';
+
+/** A backend that failed after it may have begun to work may send a bill: at most for all that the request allowed. */
+export function withPossibleCost(record: Attempt, failure: FailureKind, quote: Quote): Attempt {
+  const price = costPriceFor(quote.route.model, record.upstream, quote.image);
+  if (!price || !POSSIBLY_BILLED.has(failure)) return record;
+  const { ceiling } = quote;
+  return { ...record, cost: { amount: worstCase(price, ceiling, ceiling.output ?? 0), basis: 'possible' } };
+}
+
+/** With the other failures a backend refuses a request, or never saw it. */
+const POSSIBLY_BILLED: ReadonlySet<FailureKind> = new Set(['connection_lost', 'timeout', 'protocol']);
+
+/** The attempts with what the one that served cost us: as the provider reports it, else by the catalog's `cost`. */
+export function withServedCost(
+  attempts: readonly Attempt[],
+  { usage, cost }: MeteredUsage,
+  quote: Quote,
+): Attempt[] {
+  return attempts.map((attempt) => {
+    if (attempt.result !== 'served') return attempt;
+    if (cost !== undefined) return { ...attempt, cost: { amount: cost, basis: 'reported' } };
+    const price = costPriceFor(quote.route.model, attempt.upstream, quote.image);
+    return price ? { ...attempt, cost: { amount: costOf(price, usage), basis: 'priced' } } : attempt;
+  });
+}
+
+/** What the operator lost on a request, in nano-USD; zero where it gained, or where its cost is not known. */
+export function lossOn({ attempts }: Ending, settled: Settled): number {
+  const cost = attempts.reduce((sum, attempt) => sum + (attempt.cost?.amount ?? 0), 0);
+  return Math.max(0, cost - settled.charged);
+}
+
+/** What was used and has no price in the catalog, for the operator's log. */
+export function kindsWithoutPrice({ usage }: MeteredUsage, { price }: Quote): string[] {
+  return unpricedKinds(price, usage);
+}
