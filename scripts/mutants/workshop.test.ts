@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const pidFile = () => join(folder, 'pid');
 
 /** The test writes its pid down before it does what the mutant makes it do. */
-function tryMutant(work: string, limitMs = 50_000, always = '') {
+function tryMutant(work: string, silenceMs = 50_000, always = '') {
   const root = join(folder, 'root');
   writeFileSync(join(root, 'a.ts'), 'export const isMutant = false;\n');
   writeFileSync(
@@ -36,7 +36,7 @@ function tryMutant(work: string, limitMs = 50_000, always = '') {
     const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1');
     const start = 'export const isMutant = '.length;
     const mutant = { file: 'a.ts', line: 1, source: '', change: '', start, end: start + 5, replacement: 'true' };
-    console.log(await workshop.try(mutant, [{ files: ['a.test.ts'], limitMs: ${limitMs} }]));\n`,
+    console.log(await workshop.try(mutant, [{ files: ['a.test.ts'], silenceMs: ${silenceMs} }]));\n`,
   );
   return Bun.spawn([process.execPath, join(folder, 'run.ts')], { stdout: 'pipe', stderr: 'inherit' });
 }

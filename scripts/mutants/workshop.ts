@@ -7,10 +7,10 @@ import type { Mutant } from './operators.ts';
 
 export type Verdict = 'killed' | 'timed out' | 'survived';
 
-/** Tests that run together, and how long a mutant may take for them. */
+/** Tests that run together, and for how long none of them may end before a mutant is called hanging. */
 export interface Stage {
   readonly files: readonly string[];
-  readonly limitMs: number;
+  readonly silenceMs: number;
 }
 
 /** Far fewer histories than a whole run tells: what a mutant breaks, it breaks soon. */
@@ -18,11 +18,13 @@ const MODEL_RUNS = '60';
 const TEST_TIMEOUT_MS = 60_000;
 /** Many times what the tests take. A mutant may fill a list without end, and with it the machine's memory. */
 const MOST_MEMORY_BYTES = 3 * 1024 ** 3;
+/** However much a mutant has to say. */
+const MOST_RUN_MS = 600_000;
 const LOOK_MS = 500;
 const PAGE_BYTES = 4_096;
 /** A mutant may be slow; this much slower than the code as it is, and it hangs. */
 const SLOWER = 3;
-const LEAST_LIMIT_MS = 15_000;
+const LEAST_SILENCE_MS = 15_000;
 const MOST_TRIES = 3;
 
 /** A copy of the tree in which mutants are tried one at a time. The working tree is never touched. */
@@ -49,7 +51,9 @@ export class Workshop {
     const stages: Stage[] = [];
     for (const patterns of area.stages) {
       const files = patterns.flatMap((pattern) => filesOf(this.folder, pattern));
-      stages.push({ files, limitMs: limitFor(await this.#timeUnchanged(files)) });
+      const { passed, output, longestSilenceMs } = await this.#test(files, 2 * TEST_TIMEOUT_MS);
+      if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
+      stages.push({ files, silenceMs: allowedSilence(longestSilenceMs) });
     }
     return stages;
   }
@@ -70,34 +74,28 @@ export class Workshop {
    * The machine may be busier than it was when the stage was timed. So a mutant hangs only if the unchanged code, timed
    * once more right after it, is still that much faster.
    */
-  async #tryStage(mutant: Mutant, { files, limitMs }: Stage): Promise<Verdict> {
-    let limit = limitMs;
+  async #tryStage(mutant: Mutant, { files, silenceMs }: Stage): Promise<Verdict> {
+    let limitMs = silenceMs;
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const { passed, timedOut } = await this.#testChanged(mutant, files, limit);
+      const { passed, timedOut } = await this.#testChanged(mutant, files, limitMs);
       if (!timedOut) return passed ? 'survived' : 'killed';
-      const fairLimit = limitFor(await this.#timeUnchanged(files));
-      if (fairLimit <= limit) break;
-      limit = fairLimit;
+      const unchanged = await this.#test(files, 2 * TEST_TIMEOUT_MS);
+      const fairMs = unchanged.passed ? allowedSilence(unchanged.longestSilenceMs) : 2 * limitMs;
+      if (fairMs <= limitMs) break;
+      limitMs = fairMs;
     }
     return 'timed out';
   }
 
-  async #testChanged(mutant: Mutant, files: readonly string[], limitMs: number) {
+  async #testChanged(mutant: Mutant, files: readonly string[], silenceMs: number): Promise<TestRun> {
     const path = join(this.folder, mutant.file);
     const text = readFileSync(path, 'utf8');
     writeFileSync(path, mutated(text, mutant));
     try {
-      return await this.#test(files, limitMs);
+      return await this.#test(files, silenceMs);
     } finally {
       writeFileSync(path, text);
     }
-  }
-
-  async #timeUnchanged(files: readonly string[]): Promise<number> {
-    const startedAt = performance.now();
-    const { passed, output } = await this.#test(files, 10 * TEST_TIMEOUT_MS);
-    if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
-    return performance.now() - startedAt;
   }
 
   /** What killed tests left behind. A Postgres is stopped and removed by its own watchdog, which needs its files. */
@@ -108,12 +106,9 @@ export class Workshop {
         rmSync(join(left, entry), { recursive: true, force: true });
   }
 
-  #test(tests: readonly string[], limitMs: number) {
-    const { promise, resolve } = Promise.withResolvers<{
-      passed: boolean;
-      timedOut: boolean;
-      output: string;
-    }>();
+  /** Bun names each test when it has ended; `silenceMs` is how long none may. */
+  #test(tests: readonly string[], silenceMs: number): Promise<TestRun> {
+    const { promise, resolve } = Promise.withResolvers<TestRun>();
     const files = tests.map((file) => `./${file}`);
     // A group of its own, so that what a hanging test has started ends with it.
     const child = spawn(process.execPath, ['test', '--bail', `--timeout=${TEST_TIMEOUT_MS}`, ...files], {
@@ -129,38 +124,59 @@ export class Workshop {
     });
     let output = '';
     let timedOut = false;
-    const keep = (data: Buffer): void => void (output = (output + data.toString()).slice(-10_000));
-    child.stdout.on('data', keep);
-    child.stderr.on('data', keep);
-    running.add(child.pid);
+    const startedAt = performance.now();
+    let heardAt = startedAt;
+    let longestSilenceMs = 0;
+    const hear = (): void => {
+      longestSilenceMs = Math.max(longestSilenceMs, performance.now() - heardAt);
+      heardAt = performance.now();
+      timer.refresh();
+    };
     const timer = setTimeout(() => {
       timedOut = true;
       killGroup(child.pid);
-    }, limitMs);
+    }, silenceMs);
+    const keep = (data: Buffer): void => {
+      hear();
+      output = (output + data.toString()).slice(-10_000);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    running.add(child.pid);
     const guard = setInterval(() => {
-      if (memoryOf(child.pid) > MOST_MEMORY_BYTES) killGroup(child.pid);
+      timedOut ||= performance.now() - startedAt > MOST_RUN_MS;
+      if (timedOut || memoryOf(child.pid) > MOST_MEMORY_BYTES) killGroup(child.pid);
     }, LOOK_MS);
     child.on('exit', (code) => {
+      hear();
       clearTimeout(timer);
       clearInterval(guard);
       running.delete(child.pid);
       killGroup(child.pid);
-      resolve({ passed: code === 0, timedOut: timedOut || /test timed out after/.test(output), output });
+      timedOut ||= /test timed out after/.test(output);
+      resolve({ passed: code === 0, timedOut, output, longestSilenceMs });
     });
     return promise;
   }
 }
 
-const limitFor = (unchangedMs: number): number => Math.max(LEAST_LIMIT_MS, unchangedMs * SLOWER);
+interface TestRun {
+  readonly passed: boolean;
+  readonly timedOut: boolean;
+  readonly output: string;
+  readonly longestSilenceMs: number;
+}
+
+const allowedSilence = (unchangedMs: number): number => Math.max(LEAST_SILENCE_MS, unchangedMs * SLOWER);
 
 /** First the tests that are named after the mutant's file: they are small, and most mutants end there. */
 function nearestFirst(file: string, stages: readonly Stage[]): Stage[] {
   const name = file.replace(/\.ts$/, '');
   const isNear = (test: string): boolean => test.startsWith(name) && /^[.-]/.test(test.slice(name.length));
-  const nearest = stages.map(({ files, limitMs }) => ({ files: files.filter(isNear), limitMs }));
-  const others = stages.map(({ files, limitMs }) => ({
+  const nearest = stages.map(({ files, silenceMs }) => ({ files: files.filter(isNear), silenceMs }));
+  const others = stages.map(({ files, silenceMs }) => ({
     files: files.filter((test) => !isNear(test)),
-    limitMs,
+    silenceMs,
   }));
   return [...nearest, ...others].filter(({ files }) => files.length > 0);
 }

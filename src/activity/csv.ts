@@ -11,7 +11,7 @@ function cell(value: string | number | null): string {
 }
 
 /** Fetches chunks only as fast as the reader takes them, and none after it has disconnected. */
-export function csvStream(chunks: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+export function textStream(chunks: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream(
     {

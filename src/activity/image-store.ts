@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { systemRandom, type Random } from '../std/ids.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Schema } from '../store/schema.ts';
@@ -22,7 +22,18 @@ const RETENTION_MS = 30 * 86_400_000;
 const PROMPT_CHARACTERS = 2_000;
 const SWEEP_BATCH = 200;
 
-export function makeImageStore(db: Kysely<Schema>, clock: Clock, random: Random = systemRandom): ImageStore {
+/** What the images of one account may occupy; the oldest make room for new ones. */
+export const IMAGE_QUOTA_BYTES = 1_073_741_824;
+
+export interface ImageStoreOptions {
+  readonly clock: Clock;
+  readonly random?: Random;
+  readonly quotaBytes?: number;
+}
+
+export function makeImageStore(db: Kysely<Schema>, options: ImageStoreOptions): ImageStore {
+  const { clock, random = systemRandom, quotaBytes = IMAGE_QUOTA_BYTES } = options;
+  const quota = new ImageQuota(db, quotaBytes);
   return {
     async save({ image, requestId, prompt }) {
       const id = `img_${random.text(22)}`;
@@ -46,6 +57,7 @@ export function makeImageStore(db: Kysely<Schema>, clock: Clock, random: Random 
           expires_at: now + RETENTION_MS,
         })
         .execute();
+      await quota.added(account_id, image.bytes.byteLength);
       return id;
     },
     async read(id) {
@@ -76,4 +88,66 @@ export function makeImageStore(db: Kysely<Schema>, clock: Clock, random: Random 
       return old.length;
     },
   };
+}
+
+/** Accounts whose use is remembered, so that saving an image does not add up all of them. */
+const MAX_REMEMBERED = 1_000;
+
+class ImageQuota {
+  readonly #db: Kysely<Schema>;
+  readonly #quotaBytes: number;
+  /** At least what the account occupies as far as this node knows; counted again when it exceeds the quota. */
+  readonly #used = new Map<string, number>();
+
+  constructor(db: Kysely<Schema>, quotaBytes: number) {
+    this.#db = db;
+    this.#quotaBytes = quotaBytes;
+  }
+
+  async added(accountId: string, bytes: number): Promise<void> {
+    const before = this.#used.get(accountId);
+    const used = before === undefined ? await imageBytesOf(this.#db, accountId) : before + bytes;
+    this.#remember(accountId, used > this.#quotaBytes ? await this.#trim(accountId) : used);
+  }
+
+  /** Deletes the oldest images beyond the quota; returns what is left. */
+  async #trim(accountId: string): Promise<number> {
+    const newestFirst = await this.#db
+      .selectFrom('image')
+      .select(['id', imageLength.as('bytes')])
+      .where('account_id', '=', accountId)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .execute();
+    let used = 0;
+    const beyond: string[] = [];
+    for (const { id, bytes } of newestFirst) {
+      if (beyond.length === 0 && used + bytes <= this.#quotaBytes) used += bytes;
+      else beyond.push(id);
+    }
+    for (let at = 0; at < beyond.length; at += SWEEP_BATCH)
+      await this.#db
+        .deleteFrom('image')
+        .where('id', 'in', beyond.slice(at, at + SWEEP_BATCH))
+        .execute();
+    return used;
+  }
+
+  #remember(accountId: string, used: number): void {
+    if (this.#used.size >= MAX_REMEMBERED && !this.#used.has(accountId)) this.#used.clear();
+    this.#used.set(accountId, used);
+  }
+}
+
+/** Both databases know a value's length without reading it; `size` stands behind the bytes, which would be read. */
+const imageLength = sql<number>`length(bytes)`;
+
+/** What the images of an account occupy. */
+export async function imageBytesOf(db: Kysely<Schema>, accountId: string): Promise<number> {
+  const { used } = await db
+    .selectFrom('image')
+    .select(sql<number>`CAST(COALESCE(SUM(length(bytes)), 0) AS BIGINT)`.as('used'))
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow();
+  return used;
 }

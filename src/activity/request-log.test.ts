@@ -11,7 +11,7 @@ import { systemClock } from '../std/clock.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { csvStream } from './csv.ts';
+import { textStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { ALL_ACCOUNTS, sumUsage, usageRows } from './usage.ts';
@@ -203,7 +203,7 @@ test('a CSV file is fetched only as fast as it is read, and no further once its 
       ended = true;
     }
   }
-  const body = csvStream(pages()).getReader();
+  const body = textStream(pages()).getReader();
   for (let n = 0; n < 3; n++) await body.read();
   expect(fetched).toBeLessThanOrEqual(5);
   await body.cancel();

@@ -1,4 +1,12 @@
-import type { Catalog, Endpoint, EndpointType, Model, ModelPrice, RequestForm } from './catalog.ts';
+import type {
+  Catalog,
+  Endpoint,
+  EndpointType,
+  Model,
+  ModelPrice,
+  OnDisconnect,
+  RequestForm,
+} from './catalog.ts';
 import { buildPrice, freePrice } from './build-price.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
@@ -91,8 +99,16 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     vision: entry.vision,
     tools: entry.tools,
     reasoning: entry.reasoning !== false,
+    hidesReasoning: entry.reasoning === 'hidden',
+    onDisconnect: onDisconnect(entry),
     costs: new Map(Object.entries(entry.cost).map(([upstream, prices]) => [upstream, buildPrice(prices)])),
   };
+}
+
+/** Nobody pays for what a free model goes on writing. */
+function onDisconnect({ free, on_disconnect: given, reasoning }: ModelFileEntry): OnDisconnect {
+  if (free) return 'stop';
+  return given ?? (reasoning === 'hidden' ? 'finish' : 'stop');
 }
 
 function buildForm({

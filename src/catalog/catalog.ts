@@ -63,9 +63,16 @@ export interface Model {
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
+  /** It thinks out of sight: what it bills cannot be counted from its answer. */
+  readonly hidesReasoning: boolean;
+  /** What happens to a stream whose client leaves: the backend is stopped, or comes to its end. */
+  readonly onDisconnect: OnDisconnect;
   /** What an upstream takes for it, where that is known. */
   readonly costs: ReadonlyMap<string, ModelPrice>;
 }
+
+export const ON_DISCONNECT = ['stop', 'finish'] as const;
+export type OnDisconnect = (typeof ON_DISCONNECT)[number];
 
 /** The two names of the output cap in chat requests. */
 export const CAP_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
@@ -125,6 +132,8 @@ export interface UpstreamConfig {
   readonly speaksMessages?: boolean | undefined;
   /** Further request fields that it gets as the client wrote them. */
   readonly passFields?: ReadonlySet<string> | undefined;
+  /** It rests for the day once it has cost this much, in nano-USD. */
+  readonly dailyCostLimit?: NanoUsd | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }

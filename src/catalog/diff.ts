@@ -1,4 +1,5 @@
 import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
+import { formatUsd } from '../std/money.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
@@ -95,6 +96,8 @@ function modelFacts(model: Model): Facts {
     'longest answer': `${model.maxOutput} tokens`,
     sizes: listText(model.sizes),
     abilities: listText(abilities),
+    'shows its reasoning': model.hidesReasoning ? 'no' : 'yes',
+    'when a client leaves': model.onDisconnect,
     tokenizer: model.tokenizer ?? 'not known',
     'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
     'output cap': model.form?.capField ?? 'as the upstream needs it',
@@ -112,6 +115,7 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
     ),
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
+    'daily cost limit': upstream.dailyCostLimit === undefined ? 'none' : formatUsd(upstream.dailyCostLimit),
     'passed fields': listText([...(upstream.passFields ?? [])]),
     options: listText([...upstream.options].map(([option, value]) => `${option}: ${hintOf(value)}`)),
   };

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
-import { CAP_FIELDS, IMAGE_FORMATS } from './catalog.ts';
+import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
-import { costPrices, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
+import { costPrices, dailyLimit, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
 import { strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
@@ -61,9 +61,18 @@ const model = strict({
   vision: z.boolean().default(false).describe('Takes images as input.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
   reasoning: z
-    .union([z.boolean(), tokenPrice], { error: 'must be true, false, or a price such as 0.25' })
+    .union([z.boolean(), z.literal('hidden'), tokenPrice], {
+      error: 'must be true, false, hidden, or a price such as 0.25',
+    })
     .default(false)
-    .describe('Thinks before it answers; a number also is the USD per million reasoning tokens.'),
+    .describe(
+      'Thinks before it answers. hidden: most of what it thinks is billed and not shown; a number also is the USD per million reasoning tokens.',
+    ),
+  on_disconnect: choice(ON_DISCONNECT)
+    .optional()
+    .describe(
+      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden, else stop; free models always stop.',
+    ),
   cost: z
     .record(name, costPrices)
     .default({})
@@ -105,6 +114,9 @@ const upstream = strict({
       .default(600_000)
       .describe('The whole call.'),
   }).prefault({}),
+  daily_cost_limit_usd: dailyLimit
+    .optional()
+    .describe('It is not asked for the rest of a UTC day on which it has cost so much.'),
   pass_fields: z
     .array(z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a request field'))
     .max(64)

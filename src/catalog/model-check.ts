@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { PriceEntry } from './price-schema.ts';
 
 interface ModelShape extends Omit<PriceEntry, 'reasoning'> {
-  readonly reasoning: boolean | number;
+  readonly reasoning: boolean | 'hidden' | number;
   readonly sizes?: readonly string[] | undefined;
   readonly context: number;
   readonly max_output?: number | undefined;

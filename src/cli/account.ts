@@ -8,11 +8,13 @@ import {
   printResult,
   textFlag,
   UsageError,
+  type AuditedCommand,
   type CliContext,
   type CliServices,
   type CliCommand,
   type CommandInput,
 } from './command.ts';
+import { removeAccountCommand } from './remove-account.ts';
 import { resetLinkCommand } from './reset-link.ts';
 
 export const accountCommands: readonly CliCommand[] = [
@@ -27,6 +29,15 @@ export const accountCommands: readonly CliCommand[] = [
       admin: { type: 'boolean' },
     },
     minArguments: 1,
+    audit: (input) => ({
+      action: 'account.create',
+      isAboutAccount: false,
+      detail: {
+        email: input.arguments[0],
+        balanceUsd: textFlag(input, 'balance') ?? '0',
+        role: input.flags['admin'] === true ? 'admin' : 'user',
+      },
+    }),
     run: create,
   },
   {
@@ -51,6 +62,11 @@ export const accountCommands: readonly CliCommand[] = [
     about: 'add to a balance',
     flags: { ...JSON_FLAG, reason: { type: 'string' }, refund: { type: 'boolean' } },
     minArguments: 2,
+    audit: (input) =>
+      onAccount(input.flags['refund'] === true ? 'account.refund' : 'account.credit', {
+        amountUsd: input.arguments[1],
+        cause: textFlag(input, 'reason') ?? '',
+      }),
     run: credit,
   },
   {
@@ -59,6 +75,7 @@ export const accountCommands: readonly CliCommand[] = [
     about: 'replace the token; the old one is refused from that moment on',
     flags: JSON_FLAG,
     minArguments: 1,
+    audit: () => onAccount('account.replace-token'),
     run: replaceToken,
   },
   {
@@ -74,6 +91,7 @@ export const accountCommands: readonly CliCommand[] = [
       monthly: { type: 'string' },
     },
     minArguments: 1,
+    audit: ({ flags }) => onAccount('account.limits', { ...flags, json: undefined }),
     run: limit,
   },
   {
@@ -82,6 +100,7 @@ export const accountCommands: readonly CliCommand[] = [
     about: 'set the password with which an account signs in to the console',
     flags: JSON_FLAG,
     minArguments: 2,
+    audit: () => onAccount('account.reset-password'),
     run: password,
   },
   resetLinkCommand,
@@ -91,6 +110,7 @@ export const accountCommands: readonly CliCommand[] = [
     about: 'disable an account: its token is refused',
     flags: JSON_FLAG,
     minArguments: 1,
+    audit: () => onAccount('account.disable'),
     run: (input, context) => setStatus(input, context, 'disabled'),
   },
   {
@@ -99,9 +119,15 @@ export const accountCommands: readonly CliCommand[] = [
     about: 'enable an account: its token is accepted again',
     flags: JSON_FLAG,
     minArguments: 1,
+    audit: () => onAccount('account.enable'),
     run: (input, context) => setStatus(input, context, 'active'),
   },
+  removeAccountCommand,
 ];
+
+function onAccount(action: string, detail: AuditedCommand['detail'] = {}): AuditedCommand {
+  return { action, isAboutAccount: true, detail };
+}
 
 async function create(input: CommandInput, context: CliContext): Promise<number> {
   const [email = ''] = input.arguments;

@@ -18,6 +18,10 @@ export const archiveCommand: CliCommand = {
     'let receipts older than the retention leave, by whole days of an account, as one charge each; the server does so by itself. --dry-run only lists them',
   flags: { ...JSON_FLAG, days: { type: 'string' }, 'dry-run': { type: 'boolean' } },
   minArguments: 0,
+  audit: (input) =>
+    input.flags['dry-run'] === true
+      ? undefined
+      : { action: 'ledger.archive', isAboutAccount: false, detail: { days: textFlag(input, 'days') } },
   run: archive,
 };
 

@@ -4,7 +4,9 @@ import { StartupError } from '../std/startup-error.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
+import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
+import { marginCommands } from './margin.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorCommand } from './doctor.ts';
@@ -13,6 +15,7 @@ import { version } from '../../package.json' with { type: 'json' };
 export const COMMANDS: readonly CliCommand[] = [
   ...accountCommands,
   ...ledgerCommands,
+  ...marginCommands,
   archiveCommand,
   ...catalogCommands,
   doctorCommand,
@@ -43,7 +46,8 @@ export async function runCli(
       allowPositionals: true,
     });
     if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');
-    return await command.run({ arguments: positionals, flags: values }, context);
+    const input = { arguments: positionals, flags: values };
+    return await command.run(input, auditedContext(command, input, context));
   } catch (thrown) {
     const message = messageOf(thrown);
     if (message === undefined) throw thrown;

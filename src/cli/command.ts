@@ -26,6 +26,8 @@ export interface CliServices {
   readonly codesKey: Uint8Array;
   /** The retention of receipts in days, as the catalog's file says. */
   receiptsDays(): Promise<number | undefined>;
+  /** How long a request may live by the catalog's deadlines. */
+  longestRequestMs(): Promise<number | undefined>;
 }
 
 export interface CliCommand {
@@ -36,7 +38,17 @@ export interface CliCommand {
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
   readonly minArguments: number;
+  /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
+  audit?(input: CommandInput): AuditedCommand | undefined;
   run(input: CommandInput, context: CliContext): Promise<number>;
+}
+
+/** What is recorded of a command, without passwords. */
+export interface AuditedCommand {
+  readonly action: string;
+  /** The first argument is the e-mail address of an account. */
+  readonly isAboutAccount: boolean;
+  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface CommandInput {

@@ -29,13 +29,26 @@ export const ledgerCommands: readonly CliCommand[] = [
     about: 'create redeem codes and show them, once',
     flags: { ...JSON_FLAG, batch: { type: 'string' }, days: { type: 'string' } },
     minArguments: 2,
+    audit: (input) => ({
+      action: 'codes.make',
+      isAboutAccount: false,
+      detail: {
+        amountUsd: input.arguments[0],
+        count: input.arguments[1],
+        batch: textFlag(input, 'batch'),
+        days: textFlag(input, 'days'),
+      },
+    }),
     run: makeCodes,
   },
 ];
 
 async function verify(input: CommandInput, context: CliContext): Promise<number> {
-  return await context.withServices(async ({ ledger }) => {
-    const { checked, breaches } = await ledger.verify({ full: input.flags['full'] === true });
+  return await context.withServices(async (services) => {
+    const { checked, breaches } = await services.ledger.verify({
+      full: input.flags['full'] === true,
+      longestRequestMs: await services.longestRequestMs(),
+    });
     const ok = breaches.length === 0;
     if (input.flags['json'] === true) {
       context.print(JSON.stringify({ ok, checked, breaches }));

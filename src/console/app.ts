@@ -115,7 +115,7 @@ async function runAudited(
   { action, user, params, body }: AuditedAction,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
-  const entry = { actor: user.accountId, target: params['id'] ?? '', detail: withoutSecrets(body) };
+  const entry = { actor: user.accountId, target: params['id'] ?? '', detail: recordable(body) };
   await writeAudit(parts.store, { ...entry, action }, parts.clock.now());
   try {
     return await work();
@@ -127,11 +127,12 @@ async function runAudited(
   }
 }
 
-const SECRET_FIELDS = new Set(['password', 'value', 'yaml', 'once']);
+/** Secrets, and who an account belongs to: the audit log is never changed, and an account may be removed. */
+const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email', 'name']);
 
-function withoutSecrets(body: unknown): Record<string, unknown> {
+function recordable(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !SECRET_FIELDS.has(name)));
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !UNRECORDED_FIELDS.has(name)));
 }
 
 async function serveAuth(

@@ -1,6 +1,7 @@
 import { galleryImage, galleryPage, removeImage } from '../activity/gallery.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
-import type { ImageItem, Page } from './contract.ts';
+import { imageBytesOf } from '../activity/image-store.ts';
+import type { ImageGallery } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
 import { route } from './route.ts';
 
@@ -12,12 +13,12 @@ export const imageRoutes = [
   route('GET /api/console/images', {
     who: 'user',
     query: pagingSchema,
-    async handle({ store, reader, clock }, { user, query }): Promise<Page<ImageItem>> {
+    async handle({ store, reader, clock, imageQuotaBytes }, { user, query }): Promise<ImageGallery> {
       const limit = limitOf(query);
       const before = markCursor(query.cursor);
       const page = { before, limit: limit + 1, now: clock.now() };
       const rows = await galleryPage({ db: store.db, reader }, user.accountId, page);
-      return pageOf(rows, limit, {
+      const shown = pageOf(rows, limit, {
         item: (row) => ({
           id: row.id,
           requestId: row.request_id,
@@ -30,6 +31,11 @@ export const imageRoutes = [
         }),
         cursor: (row) => `${row.created_at}.${row.id}`,
       });
+      return {
+        ...shown,
+        usedBytes: await imageBytesOf(store.db, user.accountId),
+        quotaBytes: imageQuotaBytes,
+      };
     },
   }),
   route('GET /api/console/images/{id}', {

@@ -28,6 +28,7 @@ export interface ConsoleParts {
   readonly catalogEditor: CatalogEditor | undefined;
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
+  readonly imageQuotaBytes: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;

@@ -8,6 +8,7 @@ import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
 import { billingRoutes } from './billing.ts';
+import { exportRoutes } from './export.ts';
 import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
@@ -33,6 +34,7 @@ export const ROUTES = [
   ...imageRoutes,
   ...billingRoutes,
   ...settingsRoutes,
+  ...exportRoutes,
   ...passkeyRoutes,
   ...playgroundRoutes,
   ...adminOverviewRoutes,

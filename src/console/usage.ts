@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { csvLine, csvStream } from '../activity/csv.ts';
+import { csvLine, textStream } from '../activity/csv.ts';
 import {
   DAY_MS,
   MAX_USAGE_ROWS,
@@ -119,7 +119,7 @@ function nextMonth(day: number): number {
 }
 
 export function csvResponse(name: string, lines: AsyncGenerator<string>): Response {
-  return new Response(csvStream(lines), {
+  return new Response(textStream(lines), {
     headers: {
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': `attachment; filename="tollgate-${name}.csv"`,

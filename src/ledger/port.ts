@@ -43,7 +43,7 @@ export interface Ledger {
    * Every invariant of the books, checked in the store; returns breaches, none when all is well. The latest days are checked
    * receipt by receipt, older ones by their sums; with `full` every receipt is.
    */
-  verify(options?: { readonly full?: boolean }): Promise<Verification>;
+  verify(options?: VerifyOptions): Promise<Verification>;
 }
 
 /** A public request shows a token; a request from the console's playground comes with a session's account. */
@@ -253,6 +253,12 @@ export interface ArchivableDay extends AccountDay {
   readonly charged: NanoUsd;
 }
 
+export interface VerifyOptions {
+  readonly full?: boolean | undefined;
+  /** How long a request may live by its deadlines; without it, as long as any catalog could allow. */
+  readonly longestRequestMs?: number | undefined;
+}
+
 export interface Verification {
   readonly checked: { readonly accounts: number; readonly entries: number; readonly requests: number };
   readonly breaches: readonly Breach[];
@@ -261,11 +267,11 @@ export interface Verification {
 /**
  * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
- * charge, its receipt, and never above the hold.
- * I8 the day's sums of cost and charge are those of the receipts, and by model the same as by backend.
+ * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
+ * charge are those of the receipts, and by model the same as by backend.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I8';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
   readonly subject: string;
   readonly detail: string;
 }

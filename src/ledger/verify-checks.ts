@@ -16,6 +16,17 @@ export interface InvariantCheck {
   readonly sql: string;
 }
 
+/**
+ * I7: how old a hold may be. Deadlines are checked a few times a second and the request is closed then; where its node is
+ * gone, its lease has to run out first. The margin is for a busy machine.
+ */
+export function oldestHoldMs(longestRequestMs = LONGEST_POSSIBLE_MS, leaseMs = 0): number {
+  return longestRequestMs + leaseMs + GRACE_MS;
+}
+
+/** Four calls, each with an hour until its first byte and a day for the whole, are the most that a catalog allows. */
+const LONGEST_POSSIBLE_MS = 4 * 25 * 3_600_000;
+
 /** More breaches than this of one kind tell nothing new. */
 const MOST = 100;
 /** The sweeper needs a moment after a lease has run out. */
@@ -191,6 +202,12 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE lease_until < :now - ${GRACE_MS} LIMIT ${MOST}`,
   },
   {
+    // Renewed again and again, by a node that never ends it.
+    invariant: 'I7',
+    sql: `SELECT id AS subject, 'held since ' || created_at || ', longer than its request may live' AS detail FROM hold
+      WHERE created_at < :now - :oldest LIMIT ${MOST}`,
+  },
+  {
     // A receipt is its charge, and its key is unique: a second charge can only be an entry. Archived days have one each.
     invariant: 'I6',
     sql: `SELECT COALESCE(e.request_id, 'entry ' || e.id) AS subject, 'charge of ' || e.amount || ' beside its receipt' AS detail
@@ -238,23 +255,28 @@ export function recentDays(newestId: string | null, nowMs: number): CheckedFrom 
 export async function verifyBooks(
   query: <R>(sql: string) => Promise<R[]>,
   nowMs: number,
-  full: boolean,
+  { full, oldestMs }: { readonly full: boolean; readonly oldestMs: number },
 ): Promise<Verification> {
   const [checked] = await query<Verification['checked']>(COUNTS);
   const [newest] = full ? [] : await query<{ id: string | null }>(NEWEST_RECEIPT);
   const from = full ? FROM_THE_FIRST : recentDays(newest?.id ?? null, nowMs);
   const breaches: Breach[] = await extraChargeBreaches(query, from.fromId);
   for (const { invariant, sql } of full ? FULL_CHECKS : QUICK_CHECKS) {
-    const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, from));
+    const rows = await query<Omit<Breach, 'invariant'>>(withValues(sql, nowMs, { ...from, oldestMs }));
     for (const { subject, detail } of rows) breaches.push({ invariant, subject, detail });
   }
   return { checked: checked ?? { accounts: 0, entries: 0, requests: 0 }, breaches };
 }
 
-function withValues(sql: string, nowMs: number, { fromId, fromMs, fromDay }: CheckedFrom): string {
+function withValues(
+  sql: string,
+  nowMs: number,
+  { fromId, fromMs, fromDay, oldestMs }: CheckedFrom & { readonly oldestMs: number },
+): string {
   return sql
     .replaceAll(':fromId', `'${fromId}'`)
     .replaceAll(':fromMs', String(fromMs))
     .replaceAll(':fromDay', String(fromDay))
+    .replaceAll(':oldest', String(oldestMs))
     .replaceAll(':now', String(nowMs));
 }

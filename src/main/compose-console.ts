@@ -49,6 +49,7 @@ export function composeConsole(
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
     backends: pool,
     playground,
+    imageQuotaBytes: config.imageQuotaBytes,
     clock,
     log,
     version,

@@ -23,8 +23,11 @@ import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
 import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
+import { DailyCosts } from '../relay/daily-costs.ts';
+import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
+import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
@@ -69,7 +72,7 @@ export async function startTollgate(
     const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
     const relay = makeRelay(services, catalog);
     const links = new ImageLinks(
-      makeImageStore(services.store.db, clock, random),
+      makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
       services.secret.key('image links'),
       clock,
     );
@@ -140,8 +143,10 @@ async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }
 interface Relay extends RelayParts {
   readonly settlements: SettlementRetryQueue;
   readonly activeRequests: ActiveRequests;
+  readonly lifetime: LongestLife;
   readonly upstreams: Pool;
   readonly metrics: Metrics;
+  readonly dailyCosts: DailyCosts;
 }
 
 function makeRelay(
@@ -150,12 +155,20 @@ function makeRelay(
 ): Relay {
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
   catalog.onChange((next) => upstreams.use(next));
+  const lifetime = new LongestLife(catalog);
   return {
     ledger,
     catalog: catalog.current,
     upstreams,
     settlements: new SettlementRetryQueue(ledger, log),
-    activeRequests: new ActiveRequests({ ledger, clock, log, leaseMs: config.leaseMs }),
+    lifetime,
+    activeRequests: new ActiveRequests({
+      ledger,
+      clock,
+      log,
+      leaseMs: config.leaseMs,
+      longestMs: () => lifetime.longestMs(),
+    }),
     metrics: makeMetrics({
       version,
       startedAtMs: clock.now(),
@@ -163,6 +176,8 @@ function makeRelay(
       backends: () => upstreams.list(),
     }),
     tokens: sharedTokenCounter(log),
+    countWaitMs: config.countWaitMs,
+    dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     clock,
     log,
   };
@@ -239,14 +254,15 @@ function startPeriodicTasks(
   { config, ledger: { ledger }, store, clock, log }: Services,
   {
     consoleServices: { auth },
-    relay: { metrics },
+    relay: { dailyCosts, metrics, lifetime },
     settings,
   }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
 ): PeriodicTasks {
-  const images = makeImageStore(store.db, clock);
+  const images = makeImageStore(store.db, { clock });
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
     [
+      { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
@@ -255,7 +271,7 @@ function startPeriodicTasks(
         name: 'ledger check',
         everyMs: 300_000,
         maxTimeShare: 0.02,
-        run: () => checkLedger(ledger, metrics, log),
+        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
       },
       {
         name: 'old receipts',
@@ -273,8 +289,11 @@ function startPeriodicTasks(
 }
 
 /** The same check as `tollgate verify`, run periodically for the metric and the log. */
-async function checkLedger(ledger: Ledger, metrics: Metrics, log: Log): Promise<void> {
-  const { breaches } = await ledger.verify();
+async function checkLedger(
+  { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
+  longestMs: number,
+): Promise<void> {
+  const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
   metrics.verified(breaches.length);
   for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
     log.error('ledger_invariant_violated', { ...breach });

@@ -2,6 +2,7 @@
 import './reflect-metadata.ts';
 import { runCli } from '../cli/cli.ts';
 import { readConfig } from './config.ts';
+import { longestRequestMs } from '../catalog/longest-request.ts';
 import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
@@ -39,6 +40,7 @@ async function runCommand(): Promise<number> {
             ledger: services.ledger.ledger,
             codesKey: secret.key('codes'),
             receiptsDays: () => receiptsDays(services),
+            longestRequestMs: () => longestMs(services),
           });
         } finally {
           await closeServices(services);
@@ -55,4 +57,16 @@ async function receiptsDays(services: Services): Promise<number | undefined> {
   const settings = serverSettings(catalog.current(), settingsFolder(services.config.catalogPath));
   catalog.close();
   return settings.receiptsDays;
+}
+
+/** By the catalog that is in force; `undefined` where there is none that can be read. */
+async function longestMs(services: Services): Promise<number | undefined> {
+  try {
+    const catalog = await openAnyCatalog(services);
+    catalog.close();
+    return longestRequestMs(catalog.current());
+  } catch {
+    // A mistake in the catalog must not keep anybody from checking the books.
+    return undefined;
+  }
 }

@@ -12,6 +12,7 @@ import {
 } from '../upstream/port.ts';
 import { withPossibleCost } from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
+import { untilTomorrowMs } from './daily-costs.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {
@@ -78,6 +79,11 @@ export async function firstAnswer<Answer>(
   for (const name of candidates(route.endpoint, parts.upstreams)) {
     if (possiblyBilled.has(name)) continue;
     const model = modelAt(route.model, name);
+    if (hasSpentItsDay(name, parts)) {
+      shortestWaitMs = Math.min(shortestWaitMs, untilTomorrowMs(parts.clock.now()));
+      attempts.push({ upstream: name, result: 'skipped', reason: 'daily_cost_limit', durationMs: 0 });
+      continue;
+    }
     const permit = parts.upstreams.admit({ upstream: name, model, account });
     if (permit.kind === 'wait') {
       shortestWaitMs = Math.min(shortestWaitMs, permit.waitMs);
@@ -89,8 +95,8 @@ export async function firstAnswer<Answer>(
       permit.release();
       break;
     }
-    const { form } = route.model;
-    const result = await tryOne({ permit, model, form, attempt, deadline, parts });
+    const { form, hidesReasoning } = route.model;
+    const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts });
     const isCosted = result.kind === 'failed' && quote !== undefined;
     attempts.push(isCosted ? withPossibleCost(result.record, result.failure.kind, quote) : result.record);
     if (result.kind === 'served') {
@@ -109,6 +115,12 @@ export async function firstAnswer<Answer>(
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
 }
 
+function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
+  const { dailyCosts, clock } = parts;
+  const limit = dailyCosts && parts.catalog().upstreams.get(upstream)?.dailyCostLimit;
+  return limit !== undefined && dailyCosts?.isSpent(upstream, limit, clock.now()) === true;
+}
+
 /** The route that a call takes, and whose call it is. */
 export interface RoutedCall {
   /** For what attempts may cost. */
@@ -121,6 +133,7 @@ interface PlannedAttempt<Answer> {
   readonly permit: UpstreamPermit;
   readonly model: string;
   readonly form: RequestForm | undefined;
+  readonly hidesReasoning: boolean;
   readonly attempt: AttemptCall<Answer>;
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
@@ -134,7 +147,7 @@ async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutco
   const { permit, model, form, attempt, deadline, parts } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
-  const signal = deadline.begin(parts.upstreams.timeouts(upstream.name));
+  const signal = deadline.begin(timeoutsOf(one));
   try {
     const answer = await attempt(upstream, { model, form, signal });
     const durationMs = parts.clock.now() - startedAt;
@@ -154,6 +167,12 @@ async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutco
   } finally {
     deadline.end();
   }
+}
+
+/** A model that thinks out of sight may say nothing until it has thought. */
+function timeoutsOf(one: PlannedAttempt<unknown>): UpstreamConfig['timeouts'] {
+  const timeouts = one.parts.upstreams.timeouts(one.permit.upstream.name);
+  return one.hidesReasoning ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
 }
 
 export function attemptTimeout(): UpstreamFailure {

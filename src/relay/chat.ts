@@ -1,4 +1,4 @@
-import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
+import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
@@ -45,6 +45,11 @@ const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
   },
 };
 
+/** Where too many others are being finished already, the backend is stopped, and what has arrived is charged. */
+function whenClientLeft(model: Model, { requestId }: ChatCall, parts: RelayParts): OnDisconnect {
+  return model.onDisconnect === 'finish' && parts.activeRequests.mayFinish(requestId) ? 'finish' : 'stop';
+}
+
 /** Used when the client sets no cap. */
 const DEFAULT_OUTPUT = 16_384;
 
@@ -66,7 +71,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     (input ??= new ChatInput({
       request,
       native: nativeRequest?.body,
-      counter: new RequestCounter(parts.tokens, route.model, caller),
+      counter: new RequestCounter(parts, route.model, caller),
       attachmentTokens: attached.tokens,
       overhead,
       bound,
@@ -212,6 +217,7 @@ function respondStream(
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
     hasLogprobs: call.request['logprobs'] === true,
+    onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);

@@ -37,7 +37,7 @@ const EMBEDDINGS: Operation<EmbeddingCall, Quote, Record<string, unknown>, Embed
     return parse(await upstream.embed({ ...attempt, request, requestId: call.requestId }));
   },
   async deliver({ call, quote, summary, hold, served, parts }) {
-    const counter = new RequestCounter(parts.tokens, quote.route.model, call.caller);
+    const counter = new RequestCounter(parts, quote.route.model, call.caller);
     const settled = await hold.settle({
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
@@ -61,7 +61,7 @@ function quoteEmbeddings(call: EmbeddingCall, parts: RelayParts): Quote {
     throw new Fault('context_length_exceeded', 'The input is too long.', { param: 'input' });
   const ceiling = { kind: 'tokens' as const, input: bound, output: 0, choices: 1 };
   const countInput = async (): Promise<Ceiling> => {
-    const counter = new RequestCounter(parts.tokens, route.model, call.caller);
+    const counter = new RequestCounter(parts, route.model, call.caller);
     const counted = await counter.forHold(texts);
     const most = counted && counter.boundOf(counted) + MOST_TOKENS_PER_TEXT * texts.length + given;
     return { ...ceiling, input: Math.min(bound, most ?? bound) };

@@ -1,5 +1,6 @@
 import {
   HALFWAY,
+  LAST,
   STREAM_STAGES,
   WHOLE_STAGES,
   type Answer,
@@ -65,7 +66,7 @@ export function planOf(one: BillClass, variant: Variant, id: number, random: Ran
 
 /** Some two hundred tokens, with the word in their middle at which clients leave. */
 export function answerText(random: Random, words = random.integer(60, 120)): string {
-  return `${random.prose(words)} ${HALFWAY} ${random.prose(words)}`;
+  return `${random.prose(words)} ${HALFWAY} ${random.prose(words)} ${LAST}`;
 }
 
 /** Arguments of a tool call. */

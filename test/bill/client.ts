@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Cues } from './cues.ts';
 import { endpointOf } from './models.ts';
-import { HALFWAY, type Plan } from './plan.ts';
+import { HALFWAY, LAST, type Plan } from './plan.ts';
 import { requestOf } from './requests.ts';
 
 export interface ClientEnd {
@@ -19,7 +19,7 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
   let text = '';
   socket.on('data', (bytes) => {
     text += bytes.toString('latin1');
-    if (text.includes(HALFWAY)) cues.sawHalf();
+    if (text.includes(plan.answer.failure?.at === 'after usage' ? LAST : HALFWAY)) cues.sawEnough();
     if (hasSeen(plan, text)) mayLeave.resolve();
   });
   socket.on('close', () => ended.resolve());
@@ -35,7 +35,7 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
     else socket.destroy();
     cues.left();
   }
-  cues.sawHalf();
+  cues.sawEnough();
   const status = /^HTTP\/1\.1 (\d+)/.exec(text)?.[1];
   return { status: status === undefined ? undefined : Number(status), text };
 }
@@ -53,9 +53,9 @@ function hasSeen(plan: Plan, text: string): boolean {
     case 'in mid text':
       return text.includes(HALFWAY);
     case 'after finish':
-      return isOpenAi ? FINISH.test(text) : text.includes(HALFWAY);
+      return isOpenAi ? FINISH.test(text) : text.includes(LAST);
     case 'after usage':
-      if (!isOpenAi) return text.includes(HALFWAY);
+      if (!isOpenAi) return text.includes(LAST);
       return plan.answer.usage === 'none' ? FINISH.test(text) : text.includes('"prompt_tokens"');
     case 'before headers':
     case 'at headers':

@@ -1,5 +1,5 @@
 import type { OpenLine, TokenKind } from './invoice.ts';
-import { HALFWAY, type Answer, type Plan, type Stage } from './plan.ts';
+import { HALFWAY, LAST, type Answer, type Plan, type Stage } from './plan.ts';
 import { piecesOf, tokensOf } from './tokens.ts';
 
 /** One thing that a backend does while it answers: it generates tokens, which are billed, and sends what they say. */
@@ -52,15 +52,15 @@ function choiceSteps(
   return { steps, finish: left < 0 ? 'length' : 'stop' };
 }
 
-/** The word in the middle comes in one piece, so that a client recognises it. */
+/** Two words come in one piece each, so that a client recognises them; together all pieces are the tokens of the text. */
 function answerPieces(text: string): { text: string; tokens: number; isHalf: boolean }[] {
-  const at = text.indexOf(HALFWAY);
-  const single = (part: string) => piecesOf(part).map((piece) => ({ text: piece, tokens: 1, isHalf: false }));
-  if (at === -1) return single(text);
-  const before = single(text.slice(0, at));
-  const after = single(text.slice(at + HALFWAY.length));
-  const tokens = tokensOf(text) - before.length - after.length;
-  return [...before, { text: HALFWAY, tokens, isHalf: true }, ...after];
+  const pieces = text.split(new RegExp(`(${HALFWAY}|${LAST})`)).flatMap((part) => {
+    const isHalf = part === HALFWAY;
+    if (isHalf || part === LAST) return [{ text: part, tokens: tokensOf(part), isHalf }];
+    return piecesOf(part).map((piece) => ({ text: piece, tokens: 1, isHalf }));
+  });
+  const difference = tokensOf(text) - pieces.reduce((sum, { tokens }) => sum + tokens, 0);
+  return pieces.map((piece) => (piece.isHalf ? { ...piece, tokens: piece.tokens + difference } : piece));
 }
 
 export function bill(line: OpenLine, step: Step): void {

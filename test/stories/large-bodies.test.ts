@@ -67,7 +67,7 @@ async function announced(token: string): Promise<{ leave(): void; answered: Prom
     socket: { data: (_, bytes) => answer.resolve(bytes.toString()) },
   });
   socket.write(head(token, declared(20 * MEGABYTE)));
-  return { leave: () => void socket.terminate(), answered: answer.promise };
+  return { leave: () => socket.terminate(), answered: answer.promise };
 }
 
 const refusedToo = async (token: string): Promise<boolean> => {

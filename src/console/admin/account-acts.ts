@@ -1,9 +1,8 @@
-import { sql, type Transaction } from 'kysely';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { z } from 'zod';
 import { RESET_LIFE_MS } from '../../identity/sign-in/reset.ts';
-import { lockAdmins } from '../../identity/sign-in/setup.ts';
+import { removeAccount } from '../../identity/accounts/removal.ts';
+import { lockAdmins, requireAnAdmin } from '../../identity/sign-in/setup.ts';
 import { randomPart } from '../../std/ids.ts';
-import type { Schema } from '../../store/schema.ts';
 import type { AdminAccount } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
 import type { RouteParts } from '../parts.ts';
@@ -75,6 +74,17 @@ export const accountActRoutes = [
       return { password };
     },
   }),
+  /** Cannot be undone. Its books stay under its id; a balance that is left is written off with a reason. */
+  route('POST /api/console/admin/accounts/{id}/remove', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'account.remove',
+    body: z.strictObject({ reason: z.string().trim().min(1).max(200).optional() }),
+    async handle(parts, { params, user, body }) {
+      await removeAccount(parts, { accountId: params.id, reason: body.reason, actor: user.accountId });
+      return adminAccount(await requireAccount(parts, params.id), parts.clock.now());
+    },
+  }),
 ];
 
 type Change = { readonly status: 'active' | 'disabled' } | { readonly role: 'user' | 'admin' };
@@ -90,16 +100,4 @@ async function changeAccount(parts: RouteParts, id: string, changes: Change): Pr
   });
   await store.durable();
   return adminAccount(await requireAccount(parts, id), clock.now());
-}
-
-/** Checked after the change and under the lock: two admins who demote each other at once cannot both succeed. */
-async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
-  const left = await tx
-    .selectFrom('account')
-    .select('id')
-    .where(sql<boolean>`role = 'admin'`)
-    .where('status', '=', 'active')
-    .limit(1)
-    .executeTakeFirst();
-  if (!left) throw new AuthRefusal('last_admin', 'This is the last admin; there must always be one.');
 }

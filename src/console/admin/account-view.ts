@@ -1,4 +1,5 @@
 import { monthSpent } from '../../activity/accounts.ts';
+import { removedEmail } from '../../identity/accounts/removal.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { AdminAccount } from '../contract.ts';
@@ -10,6 +11,7 @@ export function adminAccount(row: AccountRow, now: number): AdminAccount {
     email: row.email,
     role: row.role === 'admin' ? 'admin' : 'user',
     status: row.status,
+    isRemoved: row.email === removedEmail(row.id),
     balanceUsd: usd(row.balance),
     heldUsd: usd(row.held),
     openHolds: row.open_holds,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { writeAudit } from '../../activity/audit.ts';
 import { accountPage } from '../../activity/accounts.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { requestPage } from '../../activity/request-log.ts';
@@ -67,6 +68,8 @@ export const adminAccountRoutes = [
         password,
         role: 'user',
       });
+      const entry = { actor: user.accountId, action: 'account.created', target: id, detail: {} };
+      await writeAudit(parts.store, entry, parts.clock.now());
       if (opening > 0) await credit(parts, id, opening, user.accountId);
       return {
         account: adminAccount(await requireAccount(parts, id), parts.clock.now()),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { auditPage } from '../../activity/audit.ts';
+import { longestRequestMs } from '../../catalog/longest-request.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
 import type { AdminAuditItem, AdminSettings, AdminVerification, Page } from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from '../paging.ts';
@@ -12,9 +13,11 @@ export const siteRoutes = [
     who: 'admin',
     audit: 'ledger.verify',
     body: emptyBody,
-    async handle({ clock, ledger }): Promise<AdminVerification> {
+    async handle({ clock, ledger, catalog }): Promise<AdminVerification> {
       const at = clock.now();
-      const { checked, breaches } = await ledger.verify();
+      const { checked, breaches } = await ledger.verify({
+        longestRequestMs: longestRequestMs(catalog.current()),
+      });
       return {
         ok: breaches.length === 0,
         at,

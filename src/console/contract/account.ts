@@ -213,6 +213,13 @@ export interface ReceiptAttempt {
   durationMs: number;
 }
 
+/** The newest images first; when they need more room than there is, the oldest are deleted. */
+export interface ImageGallery extends Page<ImageItem> {
+  /** What all of the account's images occupy, and may. */
+  usedBytes: number;
+  quotaBytes: number;
+}
+
 export interface ImageItem {
   id: string;
   requestId: string;

@@ -28,6 +28,8 @@ export interface AdminAccount {
   email: string;
   role: Role;
   status: 'active' | 'disabled';
+  /** Nobody's any more: only its books are left. */
+  isRemoved: boolean;
   balanceUsd: Usd;
   heldUsd: Usd;
   openHolds: number;

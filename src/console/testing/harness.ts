@@ -127,6 +127,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     catalogEditor: catalog,
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),
+    imageQuotaBytes: 1_073_741_824,
     clock,
     log: silentLog,
     version: 'test',

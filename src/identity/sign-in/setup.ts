@@ -143,3 +143,15 @@ function wrongToken(): AuthRefusal {
     },
   );
 }
+
+/** Checked after the change and under the lock: two admins who demote each other at once cannot both succeed. */
+export async function requireAnAdmin(tx: Transaction<Schema>): Promise<void> {
+  const left = await tx
+    .selectFrom('account')
+    .select('id')
+    .where(sql<boolean>`role = 'admin'`)
+    .where('status', '=', 'active')
+    .limit(1)
+    .executeTakeFirst();
+  if (!left) throw new AuthRefusal('last_admin', 'This is the last admin; there must always be one.');
+}

@@ -43,6 +43,7 @@ const ALLOWANCES = {
   sign_up_address: { burst: 10, everyMs: 360_000 },
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
+  export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
   /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */

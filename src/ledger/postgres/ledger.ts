@@ -20,7 +20,9 @@ import type {
   Settlement,
   AccountSnapshot,
   Verification,
+  VerifyOptions,
 } from '../port.ts';
+import { oldestHoldMs } from '../verify-checks.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
@@ -166,9 +168,9 @@ export class PostgresLedger implements Ledger {
     return archivableDays({ read: this.#read }, now, request);
   }
 
-  async verify({ full = false } = {}): Promise<Verification> {
+  async verify({ full = false, longestRequestMs }: VerifyOptions = {}): Promise<Verification> {
     try {
-      return await this.#queries.verify(full);
+      return await this.#queries.verify(full, oldestHoldMs(longestRequestMs, this.#lease.leaseMs));
     } catch (error) {
       throw unavailable(String(error), error);
     }

@@ -70,13 +70,13 @@ export class LedgerQueries {
     });
   }
 
-  async verify(full: boolean): Promise<Verification> {
+  async verify(full: boolean, oldestMs: number): Promise<Verification> {
     const offsetMs = Math.round(this.#offsetMs());
     const { rows: newest } = await this.#books.query<NewestRow>({ ...NEWEST, values: [offsetMs] });
     const { id = null, now_ms: now = 0 } = newest[0] ?? {};
     const { fromId, fromMs, fromDay } = full ? FROM_THE_FIRST : recentDays(id, now);
     // A full check names no day.
-    const values = full ? [offsetMs, fromId] : [offsetMs, fromId, fromMs, fromDay];
+    const values = full ? [offsetMs, fromId, oldestMs] : [offsetMs, fromId, oldestMs, fromMs, fromDay];
     const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
     const extra = await extraChargeBreaches(
       async <R>(sql: string) => (await this.#books.query(sql)).rows as R[],
@@ -154,8 +154,9 @@ function together(name: string, checks: readonly InvariantCheck[]): Statement {
     .join(' UNION ALL ')
     .replaceAll(':now', `(${NOW_MS} + $1::bigint)`)
     .replaceAll(':fromId', '$2::text')
-    .replaceAll(':fromMs', '$3::bigint')
-    .replaceAll(':fromDay', '$4::bigint');
+    .replaceAll(':oldest', '$3::bigint')
+    .replaceAll(':fromMs', '$4::bigint')
+    .replaceAll(':fromDay', '$5::bigint');
   return { name, text };
 }
 

@@ -27,6 +27,7 @@ import {
   type Settled,
   type Settlement,
   type Verification,
+  type VerifyOptions,
 } from '../port.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
@@ -38,7 +39,7 @@ import { post, redeem } from './posting.ts';
 import { snapshotOf } from './queries.ts';
 import { expireHold, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
-import { verifyBooks } from '../verify-checks.ts';
+import { oldestHoldMs, verifyBooks } from '../verify-checks.ts';
 
 /**
  * The ledger on SQLite. Operations run on the main thread, a batch to a transaction; an admission is answered when it is
@@ -126,10 +127,13 @@ export class SqliteLedger implements Ledger {
   }
 
   /** Reads all the books, on the side: requests are served meanwhile. */
-  async verify({ full = false } = {}): Promise<Verification> {
+  async verify({ full = false, longestRequestMs }: VerifyOptions = {}): Promise<Verification> {
     const { background } = this.#options.backend;
     try {
-      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now(), full);
+      return await verifyBooks((sql) => background.query(sql), this.#options.clock.now(), {
+        full,
+        oldestMs: oldestHoldMs(longestRequestMs, this.#lease.leaseMs),
+      });
     } catch (error) {
       throw storeUnavailable(error);
     }

@@ -67,8 +67,9 @@ function replayCases(check: ContractCheck): void {
     ]);
     expect(states.filter(({ kind }) => kind === 'running')).toHaveLength(9);
     expect(await keyHarness.kindOf('k', 'another body')).toBe('reused');
-    const winner = next[states.findIndex(({ kind }) => kind === 'started')];
-    if (winner) await keyHarness.finish(winner.own);
+    const started = next.find((_, index) => states[index]?.kind === 'started');
+    if (!started) throw new Error('nobody started');
+    await keyHarness.finish(started.own);
     expect(await keyHarness.kindOf('k')).toBe('replay');
   });
 

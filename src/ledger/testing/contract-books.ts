@@ -268,6 +268,30 @@ function verifyCases(check: ContractCheck): void {
     ]);
   });
 
+  check(
+    'a hold that is renewed for longer than its request may live is a breach of I7, and an open one within it is none',
+    async (harness) => {
+      const account = await addAccount(harness, 10_000);
+      const requestId = await hold(harness, chatAdmission(account));
+      const longestRequestMs = 600_000;
+      const breaches = async (): Promise<readonly Breach[]> => {
+        await harness.ledger().renew([{ requestId, delivered: used({}).usage }]);
+        return (await harness.ledger().verify({ longestRequestMs })).breaches;
+      };
+      await harness.advance(longestRequestMs + harness.leaseMs + 30_000);
+      expect(await breaches()).toEqual([]);
+      await harness.advance(60_000);
+      expect(await breaches()).toMatchObject([{ invariant: 'I7', subject: requestId }]);
+      await harness.ledger().renew([{ requestId, delivered: used({}).usage }]);
+      expect((await harness.ledger().verify()).breaches).toEqual([]);
+      await harness.advance(5 * 86_400_000);
+      await harness.ledger().renew([{ requestId, delivered: used({}).usage }]);
+      expect((await harness.ledger().verify({ full: true })).breaches).toMatchObject([{ invariant: 'I7' }]);
+      await harness.ledger().void(requestId, { outcome: 'shed', attempts: [], durationMs: 1 });
+      expect(await breaches()).toEqual([]);
+    },
+  );
+
   for (const { what, invariant, sql } of BREAKS) {
     check(`${what} is a breach of ${invariant}`, async (harness) => {
       const { account, posted, pending } = await fillBooks(harness);

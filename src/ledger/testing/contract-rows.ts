@@ -5,6 +5,7 @@ import {
   chatAdmission,
   hold,
   imageAdmission,
+  nth,
   requestRow,
   used,
   type ContractCheck,
@@ -34,7 +35,7 @@ function sumCases(check: ContractCheck): void {
       );
       await Promise.all(
         served.map(([, , upstream, output], index) =>
-          harness.ledger().settle(ids[index]!, used({ output }, { upstream })),
+          harness.ledger().settle(nth(ids, index), used({ output }, { upstream })),
         ),
       );
       const backends = await harness.store.db

@@ -166,14 +166,17 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
     if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
-    if (settled) this.#tellLoss(close, settled);
+    if (settled) this.#noteCosts(close, settled);
     this.#onClosed?.(close, settled);
     return settled;
   }
 
-  #tellLoss(close: HoldEnd, settled: Settled): void {
+  #noteCosts(close: HoldEnd, settled: Settled): void {
     const ending = close.kind === 'void' ? close.ending : close.settlement;
     if (ending.attempts.every(({ cost }) => cost === undefined)) return;
+    const { dailyCosts, clock } = this.#parts;
+    for (const { upstream, cost } of ending.attempts)
+      if (cost) dailyCosts?.add(upstream, cost.amount, clock.now());
     const lossNanoUsd = lossOn(ending, settled);
     if (lossNanoUsd === 0) return;
     this.#parts.metrics.loss(lossNanoUsd);
@@ -221,12 +224,25 @@ const TICK_MS = 250;
 const RENEW_MS = 10_000;
 const RENEWALS_PER_LEASE = 4;
 const RENEW_BATCH = 500;
+/** Requests that come to their end although nobody waits for them. */
+export const MAX_FINISHING = 256;
 
 export interface ActiveRequestsOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
   readonly leaseMs: number;
+  /** How long a request may live by its deadlines. */
+  readonly longestMs: () => number;
+}
+
+/** How much later than its deadlines allow a request is ended from here. */
+const OUTLIVED_MARGIN_MS = 10_000;
+
+interface RunningRequest {
+  request: ActiveRequest;
+  readonly since: number;
+  outlived: boolean;
 }
 
 /** All requests between admission and settlement on this node: renews leases, checks deadlines, and can be drained. */
@@ -234,13 +250,17 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #ledger: Ledger;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #requests = new Map<RequestId, ActiveRequest>();
+  readonly #requests = new Map<RequestId, RunningRequest>();
+  /** Those whose client left. */
+  readonly #finishing = new Set<RequestId>();
+  readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs }: ActiveRequestsOptions) {
+  constructor({ ledger, clock, log, leaseMs, longestMs }: ActiveRequestsOptions) {
+    this.#longestMs = longestMs;
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -250,12 +270,22 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   add(request: ActiveRequest): void {
-    this.#requests.set(request.requestId, request);
+    // A stream is delivered by another part than the one that asked for it; it is the same request.
+    const before = this.#requests.get(request.requestId);
+    if (before) before.request = request;
+    else this.#requests.set(request.requestId, { request, since: this.#clock.now(), outlived: false });
   }
 
   remove(requestId: RequestId): void {
     this.#requests.delete(requestId);
+    this.#finishing.delete(requestId);
     if (this.#requests.size === 0) for (const wake of this.#idle.splice(0)) wake();
+  }
+
+  mayFinish(requestId: RequestId): boolean {
+    if (this.#finishing.size >= MAX_FINISHING) return false;
+    this.#finishing.add(requestId);
+    return true;
   }
 
   get size(): number {
@@ -270,7 +300,7 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   cutAll(fault: Fault): void {
-    for (const request of this.#requests.values()) request.cut(fault);
+    for (const { request } of this.#requests.values()) request.cut(fault);
   }
 
   stop(): void {
@@ -279,17 +309,37 @@ export class ActiveRequests implements ActiveRequestSet {
 
   #tick(): void {
     const nowMs = this.#clock.now();
-    for (const request of this.#requests.values()) request.tick(nowMs);
+    const oldest = nowMs - this.#longestMs() - OUTLIVED_MARGIN_MS;
+    for (const one of this.#requests.values()) {
+      one.request.tick(nowMs);
+      if (one.since < oldest) this.#end(one, one.since < oldest - OUTLIVED_MARGIN_MS);
+    }
     if (nowMs - this.#renewedAt < this.#renewMs) return;
     this.#renewedAt = nowMs;
     void this.#renew();
   }
 
+  /**
+   * Its own deadlines should have ended it. If it does not end now either, its lease is no longer renewed, so that what was
+   * delivered is charged and the rest released when that runs out.
+   */
+  #end(one: RunningRequest, isStuck: boolean): void {
+    const { requestId } = one.request;
+    if (!one.outlived) {
+      one.outlived = true;
+      this.#log.error('request_outlived_deadlines', { requestId });
+      one.request.cut(new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.'));
+    } else if (isStuck) {
+      this.#log.error('request_abandoned', { requestId });
+      this.remove(requestId);
+    }
+  }
+
   /** A failed renewal is not repeated: the next one comes long before the lease ends. */
   async #renew(): Promise<void> {
-    const progress: Progress[] = [...this.#requests.values()].map((one) => ({
-      requestId: one.requestId,
-      delivered: one.delivered(),
+    const progress: Progress[] = [...this.#requests.values()].map(({ request }) => ({
+      requestId: request.requestId,
+      delivered: request.delivered(),
     }));
     try {
       for (let start = 0; start < progress.length; start += RENEW_BATCH) {

@@ -5,7 +5,7 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import type { ActiveRequest } from '../call.ts';
-import { ActiveRequests } from './active-hold.ts';
+import { ActiveRequests, MAX_FINISHING } from './active-hold.ts';
 
 /** What the shared tick does for all running requests. The test controls the clock; the ledger records its calls. */
 
@@ -25,7 +25,13 @@ function begin(leaseMs: number) {
       return failing ? Promise.reject(new Error('the store is away')) : Promise.resolve();
     },
   } as unknown as Ledger;
-  const requests = new ActiveRequests({ ledger, clock: { now: () => nowMs }, log: silentLog, leaseMs });
+  const requests = new ActiveRequests({
+    ledger,
+    clock: { now: () => nowMs },
+    log: silentLog,
+    leaseMs,
+    longestMs: () => 60_000,
+  });
   open = requests;
   return {
     requests,
@@ -106,6 +112,39 @@ describe('leases', () => {
   });
 });
 
+describe('a request that lives longer than its deadlines allow', () => {
+  test('is ended with an error, once; if it still runs then, its lease is left to run out', async () => {
+    const { requests, renewals, advance, renewed } = begin(120_000);
+    const [stuck, young] = [request('req_stuck'), request('req_young')];
+    requests.add(stuck.active);
+    advance(60_000);
+    requests.add(young.active);
+    // Its stream is delivered by another part from here on; its age stays.
+    const delivered = request('req_stuck');
+    requests.add(delivered.active);
+    await delivered.ticked();
+    advance(9_999);
+    await delivered.ticked();
+    await delivered.ticked();
+    expect(delivered.cuts).toEqual([]);
+    advance(2);
+    await delivered.ticked();
+    await delivered.ticked();
+    expect(delivered.cuts).toMatchObject([{ code: 'upstream_timeout' }]);
+    expect(young.cuts).toEqual([]);
+    expect(requests.size).toBe(2);
+    advance(10_000);
+    await young.ticked();
+    await young.ticked();
+    expect(requests.size).toBe(1);
+    const before = renewals.length;
+    advance(10_000);
+    await renewed(before + 1);
+    expect(renewals.at(-1)?.map(({ requestId }) => String(requestId))).toEqual(['req_young']);
+    expect(delivered.cuts).toHaveLength(1);
+  });
+});
+
 describe('a shutdown', () => {
   test('waits for the last request, and not at all when nothing runs', async () => {
     const { requests } = begin(120_000);
@@ -133,4 +172,14 @@ describe('a shutdown', () => {
     requests.cutAll(fault);
     expect(running.map(({ cuts }) => cuts)).toEqual([[fault], [fault]]);
   });
+});
+
+test('requests that come to their end without a client are bounded, and each counts until it has ended', () => {
+  const { requests } = begin(60_000);
+  const ids = Array.from({ length: MAX_FINISHING + 1 }, (_, n) => `req_${n}` as RequestId);
+  const last = ids.at(-1)!;
+  for (const id of ids.slice(0, -1)) expect(requests.mayFinish(id)).toBe(true);
+  expect(requests.mayFinish(last)).toBe(false);
+  requests.remove(ids[0]!);
+  expect(requests.mayFinish(last)).toBe(true);
 });

@@ -8,26 +8,32 @@ import {
   type CountedText,
   type CountLimits,
   type TokenCounter,
+  cutTolerance,
 } from '../../tokenizer/port.ts';
 
 /** A tokenizer that is not the model's own may count this much less than the model's. */
 const FOREIGN_TOKENIZER_FACTOR = 1.15;
 
+export interface CounterParts {
+  readonly tokens: TokenCounter;
+  readonly countWaitMs: number;
+}
+
 /** Counts texts of one request, in the encoding of its model. */
 export class RequestCounter {
-  readonly #counter: TokenCounter;
+  readonly #parts: CounterParts;
   readonly #model: Pick<Model, 'tokenizer'>;
   readonly #account: string;
 
-  constructor(counter: TokenCounter, model: Pick<Model, 'tokenizer'>, caller: Caller) {
-    this.#counter = counter;
+  constructor(parts: CounterParts, model: Pick<Model, 'tokenizer'>, caller: Caller) {
+    this.#parts = parts;
     this.#model = model;
     this.#account = caller.kind === 'token' ? caller.hash : caller.id;
   }
 
   /** `undefined`: not in time, and the request does not wait longer. */
   forHold(texts: readonly string[]): Promise<CountedText | undefined> {
-    return this.#count(texts, holdLimits);
+    return this.#count(texts, (characters) => holdLimits(characters, this.#parts.countWaitMs));
   }
 
   /**
@@ -41,17 +47,17 @@ export class RequestCounter {
 
   /** The most that the model's own tokenizer may count where ours counted this. */
   boundOf(counted: CountedText): number {
-    const tokens = counted.tokens + counted.cuts;
+    const tokens = counted.tokens + cutTolerance(counted.cuts);
     return this.#model.tokenizer === undefined ? Math.ceil(tokens * FOREIGN_TOKENIZER_FACTOR) : tokens;
   }
 
   #count(texts: readonly string[], limits: (characters: number) => CountLimits) {
     const encoding = this.#model.tokenizer ?? USUAL_ENCODING;
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    return this.#counter.count({ encoding, texts, account: this.#account, ...limits(characters) });
+    return this.#parts.tokens.count({ encoding, texts, account: this.#account, ...limits(characters) });
   }
 }
 
 export function chargedTokens({ tokens, cuts }: CountedText): number {
-  return Math.max(0, tokens - cuts);
+  return Math.max(0, tokens - cutTolerance(cuts));
 }

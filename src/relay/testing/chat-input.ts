@@ -10,7 +10,11 @@ const HI: Pick<ChatRequest, 'messages'> = { messages: [{ role: 'user', content: 
 export function chatInput(fields: Partial<ChatRequest> = HI, attachmentTokens = 0): ChatInput {
   return new ChatInput({
     request: { model: 'm', ...HI, ...fields },
-    counter: new RequestCounter(inProcessCounter, {}, { kind: 'account', id: 'acc_test' as AccountId }),
+    counter: new RequestCounter(
+      { tokens: inProcessCounter, countWaitMs: 50 },
+      {},
+      { kind: 'account', id: 'acc_test' as AccountId },
+    ),
     attachmentTokens,
     overhead: 0,
     bound: Number.POSITIVE_INFINITY,

@@ -160,6 +160,10 @@ export const account: typeof english = {
     profile: 'Profil',
     name: 'Name',
     email: 'E-Mail',
+    export: 'Ihre Daten',
+    exportLead:
+      'Alles, was über dieses Konto aufbewahrt wird, in einer Datei mit einem JSON-Objekt je Zeile: das Konto, sein Token ohne das Geheimnis, Buchungen, Belege, tägliche Nutzung und Angaben zu Bildern. Höchstens einige Male in der Stunde.',
+    exportGo: 'Herunterladen',
     appearance: 'Sprache und Aussehen',
     language: 'Sprache',
     warning: 'Warnung bei wenig Guthaben',

@@ -80,6 +80,12 @@ export const admin: typeof english = {
     demote: 'Admin-Rechte entziehen',
     revokeToken: 'Token widerrufen',
     revokeLead: 'Das Token gilt sofort nicht mehr.',
+    remove: 'Konto entfernen',
+    removeLead:
+      'Die Adresse {{email}}, der Name, das Token, Passwörter und Passkeys, Bilder und aufbewahrte Antworten werden endgültig gelöscht. Was gebucht wurde, bleibt unter der Kennung des Kontos.',
+    removeReason: 'Warum das Guthaben von {{balance}} ausgebucht wird',
+    removed: 'Konto entfernt',
+    isRemoved: 'Dieses Konto wurde entfernt. Nur seine Buchungen sind geblieben.',
     resetLink: 'Link zum Zurücksetzen erzeugen',
     resetLinkMade: 'Link für ein neues Passwort',
     resetLinkLead:

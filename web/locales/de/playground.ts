@@ -74,6 +74,7 @@ export const playground: typeof english = {
   images: {
     title: 'Bilder',
     lead: 'Bilder, die Sie erzeugt haben. Sie bleiben nur eine Zeit lang; laden Sie herunter, was Sie behalten wollen.',
+    room: '{{used}} von {{quota}} belegt. Ist alles belegt, weichen die ältesten den neuen.',
     empty: 'Noch keine Bilder',
     emptyLead: 'Was Sie hier oder über die API erzeugen, steht hier, bis es abläuft.',
     make: 'Eines erzeugen',

@@ -156,6 +156,10 @@ export const account = {
     profile: 'Profile',
     name: 'Name',
     email: 'E-mail',
+    export: 'Your data',
+    exportLead:
+      'Everything that is kept about this account, in one file with a JSON object per line: the account, its token without the secret, entries, receipts, daily usage and what is known about images. At most a few times an hour.',
+    exportGo: 'Download',
     appearance: 'Language and appearance',
     language: 'Language',
     warning: 'Low-balance warning',

@@ -78,6 +78,12 @@ export const admin = {
     demote: 'Take admin rights away',
     revokeToken: 'Revoke token',
     revokeLead: 'The token stops working at once.',
+    remove: 'Remove account',
+    removeLead:
+      'The address {{email}}, the name, the token, passwords and passkeys, images and kept answers are deleted for good. What was booked stays under the account’s id.',
+    removeReason: 'Why the balance of {{balance}} is written off',
+    removed: 'Account removed',
+    isRemoved: 'This account was removed. Only its books are left.',
     resetLink: 'Make a reset link',
     resetLinkMade: 'Password reset link',
     resetLinkLead:

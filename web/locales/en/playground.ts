@@ -71,6 +71,7 @@ export const playground = {
   images: {
     title: 'Images',
     lead: 'Pictures you generated. They are kept for a limited time; download what you want to keep.',
+    room: '{{used}} of {{quota}} in use. When it is full, the oldest make room for new ones.',
     empty: 'No images yet',
     emptyLead: 'Everything you generate, here or over the API, is listed until it expires.',
     make: 'Generate one',

@@ -23,9 +23,10 @@ function keyed(item: ImageItem): ImageItem & { key: string } {
 const MAKE = '/app/playground?tab=images';
 
 export default function ImagesPage() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const pages = usePages('GET /api/console/images', { limit: 24 });
   const [index, setIndex] = useState<number>();
+  const room = pages.data?.pages[0];
   const pictures = pages.data?.pages.flatMap((page) => page.items.map(keyed)) ?? [];
   return (
     <Page
@@ -48,6 +49,14 @@ export default function ImagesPage() {
             {t('images.emptyLead')}
           </Empty>
         </Card>
+      ) : null}
+      {room ? (
+        <p className="mb-4 text-sm text-ink-3">
+          {t('images.room', {
+            used: formatBytes(room.usedBytes, i18n.language),
+            quota: formatBytes(room.quotaBytes, i18n.language),
+          })}
+        </p>
       ) : null}
       <PictureGrid pictures={pictures} onOpen={setIndex} />
       <Pager pages={pages} />

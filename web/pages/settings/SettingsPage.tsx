@@ -3,6 +3,7 @@ import { useApi } from '../../lib/api.ts';
 import { Page } from '../../ui/Card.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
 import { AppearanceCard } from './AppearanceCard.tsx';
+import { ExportCard } from './ExportCard.tsx';
 import { PasskeysCard } from './PasskeysCard.tsx';
 import { PasswordCard } from './PasswordCard.tsx';
 import { ProfileCard } from './ProfileCard.tsx';
@@ -22,6 +23,7 @@ export default function SettingsPage() {
               <ProfileCard settings={data} />
               <PasswordCard />
               <WarningCard settings={data} />
+              <ExportCard />
             </div>
             <div className="flex min-w-0 flex-col gap-5">
               <AppearanceCard settings={data} />

@@ -9,6 +9,7 @@ import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
+import { RemoveAccount } from './RemoveAccount.tsx';
 
 const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',
@@ -46,6 +47,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
     },
     { refresh: ACCOUNT_READS },
   );
+  if (account.isRemoved) return <p className="text-ink-2">{t('accounts.isRemoved')}</p>;
   const deeds: Deed[] = [
     account.status === 'active' ? 'disable' : 'enable',
     account.role === 'admin' ? 'demote' : 'promote',
@@ -68,6 +70,7 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
             {t(`accounts.${deed}`)}
           </Button>
         ))}
+        <RemoveAccount account={account} />
       </div>
       <div className="mt-2">
         <FormError error={act.error} />

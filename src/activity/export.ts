@@ -1,0 +1,182 @@
+import { sql, type Kysely } from 'kysely';
+import { receiptOf, receiptView } from '../ledger/receipt.ts';
+import { formatUsd, nanoUsd } from '../std/money.ts';
+import type { AccountRow, Schema } from '../store/schema.ts';
+import type { Reader } from './reader.ts';
+
+type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
+
+/** So many rows are in memory at a time. */
+const PAGE = 500;
+
+/**
+ * Everything that is kept about an account, for its owner: one JSON object per line, each with a `type`, oldest first. The
+ * last line says how many came before it, so that a file that was cut off can be recognised. No secret is among them.
+ */
+export async function* accountExport(parts: Parts, account: AccountRow): AsyncGenerator<string> {
+  let lines = 0;
+  const sections = [
+    once(await profileLines(parts, account)),
+    entryPages(parts, account.id),
+    receiptPages(parts, account.id),
+    usagePages(parts, account.id),
+    imagePages(parts, account.id),
+  ];
+  for (const section of sections) {
+    for await (const page of section) {
+      if (page.length === 0) continue;
+      lines += page.length;
+      yield page.map((line) => `${JSON.stringify(line)}\n`).join('');
+    }
+  }
+  yield `${JSON.stringify({ type: 'end', lines })}\n`;
+}
+
+type Line = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+async function* once(lines: readonly Line[]): AsyncGenerator<readonly Line[]> {
+  yield await Promise.resolve(lines);
+}
+
+async function profileLines({ db }: Parts, account: AccountRow): Promise<Line[]> {
+  const user = await db
+    .selectFrom('auth_user')
+    .select('name')
+    .where('id', '=', account.id)
+    .executeTakeFirst();
+  const passkeys = await db
+    .selectFrom('auth_passkey')
+    .select(['name', 'createdAt'])
+    .where('userId', '=', account.id)
+    .execute();
+  const profile: Line = {
+    type: 'account',
+    id: account.id,
+    email: account.email,
+    name: user?.name ?? null,
+    role: account.role,
+    balance_usd: dollars(account.balance),
+    held_usd: dollars(account.held),
+    monthly_limit_usd: account.monthly_limit === null ? null : dollars(account.monthly_limit),
+    created_at: time(account.created_at),
+  };
+  const token: Line = {
+    type: 'token',
+    hint: account.token_hint,
+    created_at: account.token_created_at === null ? null : time(account.token_created_at),
+    used_at: account.token_used_at === null ? null : time(account.token_used_at),
+  };
+  return [
+    profile,
+    ...(account.token_hash === null ? [] : [token]),
+    ...passkeys.map(({ name, createdAt }) => ({
+      type: 'passkey',
+      name,
+      created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
+    })),
+  ];
+}
+
+async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  let after = { at: -1, id: 0 };
+  for (;;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('entry')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where(sql<boolean>`(created_at, id) > (${after.at}, ${after.id})`)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(PAGE),
+    );
+    yield rows.map(({ id, kind, amount, request_id, cause, created_at }) => ({
+      type: 'entry',
+      id,
+      kind,
+      amount_usd: dollars(amount),
+      request_id,
+      cause,
+      created_at: time(created_at),
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = { at: last.created_at, id: last.id };
+  }
+}
+
+async function* receiptPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  for (let after = ''; ;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('closed_request')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(PAGE),
+    );
+    yield rows.map((row) => ({ type: 'receipt', ...receiptView(receiptOf(row)), client: row.client }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last.id;
+  }
+}
+
+async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  let after = { day: 0, endpoint: '', model: '' };
+  for (;;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('usage_day')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where(sql<boolean>`(day, endpoint, model) > (${after.day}, ${after.endpoint}, ${after.model})`)
+        .orderBy('day')
+        .orderBy('endpoint')
+        .orderBy('model')
+        .limit(PAGE),
+    );
+    yield rows.map(({ charged, ...usage }) => ({
+      type: 'usage_day',
+      ...usage,
+      charged_usd: dollars(charged),
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last;
+  }
+}
+
+async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  let after = { at: -1, id: '' };
+  for (;;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('image')
+        .select(['id', 'request_id', 'mime', 'size', 'prompt', 'created_at', 'expires_at'])
+        .where('account_id', '=', accountId)
+        .where(sql<boolean>`(created_at, id) > (${after.at}, ${after.id})`)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(PAGE),
+    );
+    yield rows.map(({ created_at, expires_at, ...image }) => ({
+      type: 'image',
+      ...image,
+      created_at: time(created_at),
+      expires_at: time(expires_at),
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = { at: last.created_at, id: last.id };
+  }
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function dollars(amount: number): string {
+  return amount < 0 ? `-${formatUsd(nanoUsd(-amount))}` : formatUsd(nanoUsd(amount));
+}

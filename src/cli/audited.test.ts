@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig } from '../main/config.ts';
+import { closeServices, openServices, type Services } from '../main/services.ts';
+import { systemClock } from '../std/clock.ts';
+import { silentLog } from '../std/log.ts';
+import { COMMANDS, runCli } from './cli.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-audit-'));
+let services: Services;
+let accountId: string;
+
+beforeAll(async () => {
+  services = await openServices(readConfig({ TOLLGATE_DATA: folder }), silentLog, systemClock);
+  await run('account', 'create', 'a@example.com');
+  accountId = (await services.accounts.require('a@example.com')).id;
+});
+afterAll(async () => {
+  await closeServices(services);
+  rmSync(folder, { recursive: true });
+});
+
+async function run(...words: string[]): Promise<number> {
+  const { store, ledger, accounts, secret } = services;
+  const context = {
+    env: {},
+    builtIn: {},
+    fileSettings: {},
+    checkTls: () => ({ ok: true, line: '' }),
+    clock: systemClock,
+    print: () => undefined,
+    withServices: <T>(work: (given: never) => Promise<T>): Promise<T> =>
+      work({
+        store,
+        accounts,
+        ledger: ledger.ledger,
+        codesKey: secret.key('codes'),
+        receiptsDays: () => Promise.resolve(undefined),
+      } as never),
+  };
+  return await runCli(words, context, () => undefined);
+}
+
+async function entriesAfter(work: () => Promise<number>) {
+  const before = await services.store.db
+    .selectFrom('audit')
+    .select('id')
+    .orderBy('id', 'desc')
+    .executeTakeFirst();
+  const code = await work();
+  const entries = await services.store.db
+    .selectFrom('audit')
+    .select(['actor', 'action', 'target', 'detail'])
+    .where('id', '>', before?.id ?? 0)
+    .orderBy('id')
+    .execute();
+  return { code, entries };
+}
+
+const CHANGES: [string, string[], string, boolean][] = [
+  [
+    'account create',
+    ['b@example.com', '--balance', '3', '--password', 'correct horse 9 battery'],
+    'account.create',
+    false,
+  ],
+  ['account credit', ['a@example.com', '5', '--reason', 'invoice 7'], 'account.credit', true],
+  ['account credit', ['a@example.com', '5', '--refund'], 'account.refund', true],
+  ['account token', ['a@example.com'], 'account.replace-token', true],
+  ['account limit', ['a@example.com', '--chat', '7'], 'account.limits', true],
+  ['account password', ['a@example.com', 'correct horse 9 battery'], 'account.reset-password', true],
+  ['account reset-link', ['a@example.com'], 'account.reset-link', true],
+  ['account disable', ['a@example.com'], 'account.disable', true],
+  ['account enable', ['a@example.com'], 'account.enable', true],
+  ['codes make', ['5', '2', '--batch', 'spring'], 'codes.make', false],
+  ['archive', ['--days', '400'], 'ledger.archive', false],
+];
+const READS = [
+  'account show',
+  'account list',
+  'verify',
+  'receipt',
+  'catalog check',
+  'catalog example',
+  'catalog schema',
+  'doctor',
+];
+
+test('every command is known to change something, and then leaves a record, or to change nothing', () => {
+  const known = [...CHANGES.map(([name]) => name), ...READS].sort();
+  expect([...new Set(known)]).toEqual(COMMANDS.map(({ name }) => name).sort());
+});
+
+test.each(CHANGES)(
+  '%s %j is recorded as %s, without a password',
+  async (name, words, action, isAboutAccount) => {
+    const { code, entries } = await entriesAfter(() => run(...name.split(' '), ...words));
+    expect(code).toBe(0);
+    expect(entries).toMatchObject([{ actor: 'cli', action, target: isAboutAccount ? accountId : '' }]);
+    expect(JSON.stringify(entries)).not.toContain('correct horse');
+  },
+);
+
+test('what was asked for is in the record, and so is a refusal', async () => {
+  const { entries } = await entriesAfter(() =>
+    run('account', 'limit', 'a@example.com', '--images', '9', '--json'),
+  );
+  expect(JSON.parse(entries[0]!.detail)).toEqual({ images: '9' });
+  const refused = await entriesAfter(() => run('account', 'create', 'a@example.com'));
+  expect(refused.code).toBe(2);
+  expect(refused.entries.map((entry) => entry.action)).toEqual(['account.create', 'account.create.refused']);
+});
+
+test('a command that only reads, and one about nobody, leave no record', async () => {
+  expect((await entriesAfter(() => run('account', 'show', 'a@example.com'))).entries).toEqual([]);
+  expect((await entriesAfter(() => run('archive', '--dry-run', '--days', '400'))).entries).toEqual([]);
+  expect((await entriesAfter(() => run('account', 'disable', 'nobody@example.com'))).entries).toEqual([]);
+});

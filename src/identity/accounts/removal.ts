@@ -1,0 +1,154 @@
+import type { Transaction } from 'kysely';
+import type { Ledger } from '../../ledger/port.ts';
+import type { Clock } from '../../std/clock.ts';
+import { Fault } from '../../std/fault.ts';
+import type { AccountId } from '../../std/ids.ts';
+import { formatUsd, nanoUsd } from '../../std/money.ts';
+import type { Schema } from '../../store/schema.ts';
+import type { Store } from '../../store/store.ts';
+import { lockAdmins, requireAnAdmin } from '../sign-in/setup.ts';
+
+interface RemovalParts {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+}
+
+export interface Removal {
+  readonly accountId: string;
+  /** Why a balance is written off; without one, only an account without a balance is removed. */
+  readonly reason?: string | undefined;
+  readonly actor: string;
+}
+
+/**
+ * Removes whoever an account belonged to: address, name, token, ways to sign in, images, kept answers. Its books stay, under
+ * its id. It is closed first, so that nothing new can begin; whoever is interrupted after that can simply call again.
+ */
+export async function removeAccount(
+  parts: RemovalParts,
+  removal: Removal,
+): Promise<{ readonly writtenOff: number }> {
+  const { store } = parts;
+  await refuseUnlessReady(parts, removal);
+  await closeAccount(parts, removal.accountId);
+  const writtenOff = await writeOff(parts, removal);
+  for (const table of ['image', 'answer'] as const) await deleteOwned(store, table, removal.accountId);
+  await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId));
+  await store.durable();
+  return { writtenOff };
+}
+
+/** The address of an account that was removed; addresses of this domain exist nowhere. */
+export function removedEmail(accountId: string): string {
+  return `${accountId}@removed.invalid`;
+}
+
+async function refuseUnlessReady({ store }: RemovalParts, { accountId, reason }: Removal): Promise<void> {
+  const account = await store.db
+    .selectFrom('account')
+    .select(['balance', 'open_holds', 'email'])
+    .where('id', '=', accountId)
+    .where('role', '!=', 'system')
+    .executeTakeFirst();
+  if (!account) throw new Fault('not_found', 'There is no such account.');
+  if (account.email === removedEmail(accountId))
+    throw new Fault('invalid_field', 'This account was removed before.', { param: 'account' });
+  if (account.open_holds > 0) throw stillRunning(account.open_holds);
+  if (account.balance > 0 && reason === undefined) {
+    throw new Fault(
+      'invalid_field',
+      `This account has a balance of $${formatUsd(nanoUsd(account.balance))}. Pay it out and adjust it to zero, or name a reason for writing it off.`,
+      { param: 'reason' },
+    );
+  }
+}
+
+/** In one statement with the look at its holds: a request that is admitted at this moment is either seen or refused. */
+async function closeAccount({ store, clock }: RemovalParts, accountId: string): Promise<void> {
+  await store.db.transaction().execute(async (tx) => {
+    await lockAdmins(tx, clock.now());
+    const { numUpdatedRows } = await tx
+      .updateTable('account')
+      .set({ status: 'disabled', role: 'user', token_hash: null, token_hint: null, token_used_at: null })
+      .where('id', '=', accountId)
+      .where('open_holds', '=', 0)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) throw stillRunning(1);
+    await requireAnAdmin(tx);
+    await tx.deleteFrom('auth_session').where('userId', '=', accountId).execute();
+  });
+  await store.durable();
+}
+
+async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, actor }: Removal) {
+  const { balance } = await store.db
+    .selectFrom('account')
+    .select('balance')
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow();
+  if (balance === 0) return 0;
+  const cause = `written off: ${reason ?? 'account removed'}`;
+  await ledger.post({
+    accountId: accountId as AccountId,
+    kind: 'adjustment',
+    amount: -balance,
+    cause,
+    actor,
+  });
+  return balance;
+}
+
+const TOGETHER = 100;
+
+/** Images are large: a bounded number in each transaction. */
+async function deleteOwned({ db }: Store, table: 'image' | 'answer', accountId: string): Promise<void> {
+  const key = table === 'image' ? 'id' : 'idempotency_key';
+  for (;;) {
+    const rows = await db
+      .selectFrom(table)
+      .select(`${key} as key`)
+      .where('account_id', '=', accountId)
+      .limit(TOGETHER)
+      .execute();
+    if (rows.length === 0) return;
+    const keys = rows.map((row) => row.key);
+    await db.deleteFrom(table).where('account_id', '=', accountId).where(key, 'in', keys).execute();
+  }
+}
+
+async function anonymise(tx: Transaction<Schema>, accountId: string): Promise<void> {
+  const { email } = await tx
+    .updateTable('account')
+    .set({ token_created_at: null, token_exposed_at: null, low_balance: null })
+    .where('id', '=', accountId)
+    .returning('email')
+    .executeTakeFirstOrThrow();
+  await tx.deleteFrom('auth_verification').where('value', '=', accountId).execute();
+  await tx.deleteFrom('auth_verification').where('identifier', '=', email).execute();
+  for (const table of ['auth_session', 'auth_account', 'auth_two_factor', 'auth_passkey'] as const)
+    await tx.deleteFrom(table).where('userId', '=', accountId).execute();
+  await tx.deleteFrom('auth_user').where('id', '=', accountId).execute();
+  await tx.deleteFrom('preference').where('account_id', '=', accountId).execute();
+  await tx.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
+  const { numUpdatedRows } = await tx
+    .updateTable('account')
+    .set({ email: removedEmail(accountId) })
+    .where('id', '=', accountId)
+    .where('balance', '=', 0)
+    .where('open_holds', '=', 0)
+    .executeTakeFirstOrThrow();
+  // Somebody has credited it since.
+  if (numUpdatedRows === 0n)
+    throw new Fault('invalid_field', 'The balance of this account has changed meanwhile. Try again.', {
+      param: 'account',
+    });
+}
+
+function stillRunning(requests: number): Fault {
+  return new Fault(
+    'invalid_field',
+    `This account has ${requests === 1 ? 'a request that is' : `${requests} requests that are`} still running. Disable it, and remove it when they are over.`,
+    { param: 'account' },
+  );
+}
