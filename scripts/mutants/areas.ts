@@ -80,10 +80,10 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'streams',
-    sources: ['src/relay/stream/*.ts', 'src/wire/sse.ts'],
+    sources: ['src/relay/stream/*.ts', 'src/std/sse.ts'],
     except: ['src/relay/stream/*.test.ts'],
     stages: [
-      ['src/relay/stream/*.test.ts', 'src/relay/first-event.test.ts', 'src/wire/sse*.test.ts'],
+      ['src/relay/stream/*.test.ts', 'src/relay/first-event.test.ts', 'src/std/sse*.test.ts'],
       [
         'test/stories/left-streams.test.ts',
         'test/stories/untouched.test.ts',

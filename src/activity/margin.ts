@@ -64,3 +64,14 @@ export async function losses(db: Kysely<Schema>, most: number) {
     .limit(most)
     .execute();
 }
+
+/** What each backend has cost on a day, in nano-USD, with what failed attempts may cost. */
+export async function backendCosts(db: Kysely<Schema>, day: number): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('backend_day')
+    .select(['backend', sql<number | string>`sum(cost + possible_cost)`.as('spent')])
+    .where('day', '=', day)
+    .groupBy('backend')
+    .execute();
+  return new Map(rows.map(({ backend, spent }) => [backend, Number(spent)]));
+}

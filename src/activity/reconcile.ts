@@ -157,15 +157,15 @@ async function ourDay(
   const rows = await within
     .select('model')
     .select([
-      sql<number>`sum(input_tokens + output_tokens)`.as('tokens'),
-      sql<number>`sum(coalesce(cost, 0))`.as('cost'),
-      sql<number>`sum(possible_cost)`.as('possible'),
-      sql<number>`sum(case when possible_cost > 0 then input_tokens + output_tokens else 0 end)`.as(
+      sql<number | string>`sum(input_tokens + output_tokens)`.as('tokens'),
+      sql<number | string>`sum(coalesce(cost, 0))`.as('cost'),
+      sql<number | string>`sum(possible_cost)`.as('possible'),
+      sql<number | string>`sum(case when possible_cost > 0 then input_tokens + output_tokens else 0 end)`.as(
         'retried',
       ),
-      sql<number>`sum(case when ${uncertain} then output_cap * choices - output_tokens else 0 end)`.as(
-        'uncounted',
-      ),
+      sql<
+        number | string
+      >`sum(case when ${uncertain} then output_cap * choices - output_tokens else 0 end)`.as('uncounted'),
     ])
     .groupBy('model')
     .execute();

@@ -141,6 +141,8 @@ export interface UpstreamConfig {
   readonly speaksMessages?: boolean | undefined;
   /** Further request fields that it gets as the client wrote them. */
   readonly passFields?: ReadonlySet<string> | undefined;
+  /** It rests for the day once it has cost this much, in nano-USD. */
+  readonly dailyCostLimit?: NanoUsd | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }

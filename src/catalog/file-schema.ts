@@ -3,7 +3,7 @@ import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { checkModel } from './model-check.ts';
-import { costPrices, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
+import { costPrices, dailyLimit, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
 import { strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
@@ -130,6 +130,9 @@ const upstream = strict({
       .default(600_000)
       .describe('The whole call.'),
   }).prefault({}),
+  daily_cost_limit_usd: dailyLimit
+    .optional()
+    .describe('It is not asked for the rest of a UTC day on which it has cost so much.'),
   pass_fields: z
     .array(z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a request field'))
     .max(64)

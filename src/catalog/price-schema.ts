@@ -84,6 +84,8 @@ export const PRICE_KEYS = {
     .describe('USD per call of a tool that the provider runs.'),
 };
 
+export const dailyLimit = price(1_000_000_000_000_000, '1,000,000 USD a day');
+
 /** What a provider takes. */
 export const costPrices = strict({ ...PRICE_KEYS, reasoning });
 

@@ -51,6 +51,7 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
     },
     options,
     speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
+    dailyCostLimit: entry.daily_cost_limit_usd,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };

@@ -23,6 +23,8 @@ import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
 import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
+import { DailyCosts } from '../relay/daily-costs.ts';
+import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { LongestLife } from './longest-life.ts';
@@ -144,6 +146,7 @@ interface Relay extends RelayParts {
   readonly lifetime: LongestLife;
   readonly upstreams: Pool;
   readonly metrics: Metrics;
+  readonly dailyCosts: DailyCosts;
 }
 
 function makeRelay(
@@ -174,6 +177,7 @@ function makeRelay(
     }),
     tokens: sharedTokenCounter(log),
     countWaitMs: config.countWaitMs,
+    dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     clock,
     log,
   };
@@ -250,7 +254,7 @@ function startPeriodicTasks(
   { config, ledger: { ledger }, store, clock, log }: Services,
   {
     consoleServices: { auth },
-    relay: { metrics, lifetime },
+    relay: { dailyCosts, metrics, lifetime },
     settings,
   }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
 ): PeriodicTasks {
@@ -258,6 +262,7 @@ function startPeriodicTasks(
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
     [
+      { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },

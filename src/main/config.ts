@@ -19,10 +19,10 @@ export interface Config {
   readonly leaseMs: number;
   /** How long a request waits for Postgres before it is refused. */
   readonly databaseDeadlineMs: number;
-  /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
-  readonly countWaitMs: number;
   /** What the generated images of one account may occupy. */
   readonly imageQuotaBytes: number;
+  /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
+  readonly countWaitMs: number;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
@@ -47,9 +47,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     graceMs: readInteger(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
     leaseMs: readInteger(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
     databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),
-    countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
     imageQuotaBytes:
       readInteger(env, 'TOLLGATE_IMAGE_QUOTA_MB', DEFAULT_QUOTA_MB, [64, 1_000_000]) * MEGABYTE,
+    countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
     workers: readWorkers(env),
     worker:
       nonEmpty(env[WORKER_VARIABLE]) === undefined

@@ -12,6 +12,7 @@ import {
 } from '../upstream/port.ts';
 import { withPossibleCost } from './attempt-costs.ts';
 import type { Quote, RelayParts } from './call.ts';
+import { untilTomorrowMs } from './daily-costs.ts';
 
 /** The backend that answered, and the attempts before it. */
 export interface AnsweredAttempt<Answer> {
@@ -78,6 +79,11 @@ export async function firstAnswer<Answer>(
   for (const name of candidates(route.endpoint, parts.upstreams)) {
     if (possiblyBilled.has(name)) continue;
     const model = modelAt(route.model, name);
+    if (hasSpentItsDay(name, parts)) {
+      shortestWaitMs = Math.min(shortestWaitMs, untilTomorrowMs(parts.clock.now()));
+      attempts.push({ upstream: name, result: 'skipped', reason: 'daily_cost_limit', durationMs: 0 });
+      continue;
+    }
     const permit = parts.upstreams.admit({ upstream: name, model, account });
     if (permit.kind === 'wait') {
       shortestWaitMs = Math.min(shortestWaitMs, permit.waitMs);
@@ -107,6 +113,12 @@ export async function firstAnswer<Answer>(
     if (!last.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
+}
+
+function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
+  const { dailyCosts, clock } = parts;
+  const limit = dailyCosts && parts.catalog().upstreams.get(upstream)?.dailyCostLimit;
+  return limit !== undefined && dailyCosts?.isSpent(upstream, limit, clock.now()) === true;
 }
 
 /** The route that a call takes, and whose call it is. */

@@ -2,6 +2,7 @@ import type { Catalog, EndpointType, Route, WantedImage } from '../catalog/catal
 import type { Caller, Ceiling, Ending, Ledger, RateState, Settled, Settlement } from '../ledger/port.ts';
 import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
+import type { DailyCosts } from './daily-costs.ts';
 import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
@@ -99,6 +100,8 @@ export interface RelayParts {
   readonly settlements: RetriedSettlements;
   readonly activeRequests: ActiveRequestSet;
   readonly metrics: RelayMetrics;
+  /** Absent where no upstream has a limit of its costs to keep. */
+  readonly dailyCosts?: DailyCosts | undefined;
   readonly tokens: TokenCounter;
   /** How long a request waits for the count of a short input, before it is held by its bound. */
   readonly countWaitMs: number;

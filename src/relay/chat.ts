@@ -216,8 +216,8 @@ function respondStream(
     clock: parts.clock,
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
-    onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
     hasLogprobs: call.request['logprobs'] === true,
+    onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);

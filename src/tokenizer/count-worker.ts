@@ -13,8 +13,7 @@ export type CountAnswer = CountedText | { readonly failure: string };
 const vocabularies = new Map<TokenEncoding, Promise<Vocabulary>>();
 
 parentPort?.on('message', (order: CountOrder) => {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread is no window and has no origin
-  void answer(order).then((result) => parentPort?.postMessage(result));
+  void answer(order).then((result) => parentPort?.postMessage(result, []));
 });
 
 async function answer({ encoding, texts }: CountOrder): Promise<CountAnswer> {

@@ -167,7 +167,7 @@ class OpenAiUpstream implements Upstream {
       throw connectionFailure(cause);
     }
     if (!response.ok) throw await failureOf(response);
-    await refuseEncoded(response);
+    if (response.headers.has('content-encoding')) await refuseEncoded(response);
     return response;
   }
 }

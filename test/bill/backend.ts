@@ -177,7 +177,10 @@ async function streamChat(work: Work, wire: ChatWire): Promise<InvoiceLine['end'
   await cues.pass('after finish');
   sendText(exchange, wire.usage(plan, line));
   await cues.pass('after usage');
-  if (failure) return breakOff(work);
+  if (failure) {
+    await cues.enoughSeen;
+    return breakOff(work);
+  }
   exchange.send(wire.done);
   exchange.end();
   return exchange.isClosed ? 'socket closed' : 'finished';
@@ -218,7 +221,7 @@ async function generate(work: Work, steps: readonly Step[], send: (step: Step) =
       await cues.pass(step.stage);
       if (plan.answer.pauseMs !== undefined) await Bun.sleep(plan.answer.pauseMs);
       if (failure?.at === 'in mid text') {
-        if (plan.streamed) await cues.halfSeen;
+        if (plan.streamed) await cues.enoughSeen;
         return true;
       }
     }

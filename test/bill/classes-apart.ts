@@ -1,5 +1,5 @@
 import { answerText, BOTH, NEVER, STREAMED, type BillClass } from './classes.ts';
-import { CHAT_DIALECTS } from './plan.ts';
+import { CHAT_DIALECTS, HALFWAY } from './plan.ts';
 
 /** What the provider bills beyond what a request may cost, or for answers that never came: the operator's loss, booked as such. */
 export const APART: readonly BillClass[] = [
@@ -17,49 +17,57 @@ export const APART: readonly BillClass[] = [
   },
   {
     name: 'backend resets before its headers',
-    verdict: 'apart',
+    verdict: 'possible',
     dialects: CHAT_DIALECTS,
     forms: BOTH,
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['plain', 'claude']),
+      model: random.pick(['fragile', 'claude-fragile']),
+      balance: '5',
       answer: { failure: { at: 'before headers', how: random.pick(['reset', 'close']) } },
     }),
   },
   {
     name: 'backend resets in mid text',
-    verdict: 'apart',
+    verdict: 'cost',
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: NEVER,
     needs: ['R2', 'R8'],
     make: (random) => ({
-      model: random.pick(['plain', 'claude']),
-      answer: { failure: { at: 'in mid text', how: random.pick(['reset', 'close']) } },
+      model: random.pick(['fragile', 'claude-fragile']),
+      balance: '5',
+      answer: {
+        // All that it says, so that the tokens of this part are those of a text.
+        text: `${random.prose(random.integer(60, 120))} ${HALFWAY}`,
+        failure: { at: 'in mid text', how: random.pick(['reset', 'close']) },
+      },
     }),
   },
   {
-    name: 'backend resets after its usage',
-    verdict: 'apart',
+    name: 'backend closes after its usage, before the end',
+    verdict: 'cost',
     dialects: CHAT_DIALECTS,
     forms: STREAMED,
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['plain', 'claude']),
-      answer: { failure: { at: 'after usage', how: random.pick(['reset', 'close']) } },
+      model: random.pick(['fragile', 'claude-fragile']),
+      balance: '5',
+      answer: { failure: { at: 'after usage', how: 'close' } },
     }),
   },
   {
     name: 'backend breaks off in a whole answer',
-    verdict: 'apart',
+    verdict: 'possible',
     dialects: CHAT_DIALECTS,
     forms: ['whole'],
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['plain', 'claude']),
+      model: random.pick(['fragile', 'claude-fragile']),
+      balance: '5',
       answer: { failure: { at: 'in mid text', how: random.pick(['reset', 'close']) } },
     }),
   },

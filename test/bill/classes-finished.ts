@@ -250,7 +250,11 @@ export const FINISHED: readonly BillClass[] = [
     forms: STREAMED,
     stages: STREAM_STAGES,
     needs: ['R3'],
-    make: (random) => ({ model: 'thinker', answer: { hiddenTokens: random.integer(1_000, 12_000) } }),
+    make: (random) => ({
+      model: 'thinker',
+      ask: { maxTokens: 16_000 },
+      answer: { hiddenTokens: random.integer(1_000, 12_000) },
+    }),
   },
   {
     name: 'on_disconnect: finish, client leaves',

@@ -19,7 +19,7 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
   let text = '';
   socket.on('data', (bytes) => {
     text += bytes.toString('latin1');
-    if (text.includes(HALFWAY)) cues.sawHalf();
+    if (text.includes(plan.answer.failure?.at === 'after usage' ? LAST : HALFWAY)) cues.sawEnough();
     if (hasSeen(plan, text)) mayLeave.resolve();
   });
   socket.on('close', () => ended.resolve());
@@ -35,7 +35,7 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
     else socket.destroy();
     cues.left();
   }
-  cues.sawHalf();
+  cues.sawEnough();
   const status = /^HTTP\/1\.1 (\d+)/.exec(text)?.[1];
   return { status: status === undefined ? undefined : Number(status), text };
 }

@@ -34,12 +34,12 @@ export class Cues {
     this.#left.resolve();
   }
 
-  /** The client has read the middle of the answer, or has ended without it. */
-  sawHalf(): void {
+  /** The client has read what it is to read before the backend breaks off, or has ended without it. */
+  sawEnough(): void {
     this.#seen.resolve();
   }
 
-  get halfSeen(): Promise<void> {
+  get enoughSeen(): Promise<void> {
     return this.#seen.promise;
   }
 }

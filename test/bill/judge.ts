@@ -1,5 +1,5 @@
 import { dollars } from './prices.ts';
-import { describePlan, type BilledRequest, type BillRun } from './run-plans.ts';
+import { describePlan, type BilledRequest, type BillRun, type Receipt } from './run-plans.ts';
 
 /** Both sums of one class, over all its requests. */
 export interface ClassSum {
@@ -45,6 +45,10 @@ function requestFaults(request: BilledRequest): string[] {
     if (plan.verdict === 'exact' && charged !== invoiced) say('charge is not the invoice');
     if (plan.verdict === 'apart' && charged + overrun !== invoiced)
       say('charge and booked loss are not the invoice');
+    if (plan.verdict === 'cost' && (receipt.cost !== invoiced || charged !== invoiced))
+      say('booked cost is not the invoice');
+    if (plan.verdict === 'possible' && (receipt.possibleCost < invoiced || charged !== 0n))
+      say('the possible cost is not booked');
     if (plan.leave === 'never' && charged > invoiced)
       say('a client that read to the end paid more than the invoice');
   }
@@ -55,7 +59,7 @@ function requestFaults(request: BilledRequest): string[] {
 function detail({ receipt, invoiced, lines, client }: BilledRequest): string {
   const told = lines.map(({ tokens, end }) => `${JSON.stringify(tokens)} ${end}`).join(' + ');
   const booked = receipt
-    ? `charged ${receipt.charged}, held ${receipt.held}, overrun ${receipt.overrun}, ${receipt.state} ${receipt.outcome}, ${receipt.usage}`
+    ? `charged ${receipt.charged}, held ${receipt.held}, overrun ${receipt.overrun}, cost ${receipt.cost}, possible ${receipt.possibleCost}, ${receipt.state} ${receipt.outcome}, ${receipt.usage}`
     : `no receipt, ${client.text.slice(0, 300)}`;
   return `invoice ${invoiced}: ${told}; ${booked}`;
 }
@@ -83,7 +87,7 @@ export function classSums(requests: readonly BilledRequest[]): ClassSum[] {
       verdict: plan.verdict,
       requests: (before?.requests ?? 0) + 1,
       charged: (before?.charged ?? 0n) + (receipt?.charged ?? 0n),
-      booked: (before?.booked ?? 0n) + (receipt?.overrun ?? 0n),
+      booked: (before?.booked ?? 0n) + (receipt ? bookedLoss(receipt) : 0n),
       invoiced: (before?.invoiced ?? 0n) + invoiced,
     });
   }
@@ -92,11 +96,23 @@ export function classSums(requests: readonly BilledRequest[]): ClassSum[] {
   );
 }
 
-const TITLES = { exact: 'Finished', left: 'Left', apart: 'Apart', refused: 'Refused' } as const;
+/** What the operator's books say that it paid, or may have to, beyond the charge. */
+function bookedLoss({ overrun, possibleCost }: Receipt): bigint {
+  return overrun + possibleCost;
+}
+
+const TITLES = {
+  exact: 'Finished',
+  left: 'Left',
+  apart: 'Apart',
+  cost: 'Broken off',
+  possible: 'Never came',
+  refused: 'Refused',
+} as const;
 
 /** The table of classes, as it is printed and published. */
 export function tableOf(sums: readonly ClassSum[]): string {
-  const rows = (['exact', 'left', 'apart', 'refused'] as const).flatMap((verdict) =>
+  const rows = (Object.keys(TITLES) as (keyof typeof TITLES)[]).flatMap((verdict) =>
     sums
       .filter((one) => one.verdict === verdict)
       .map((one) => {

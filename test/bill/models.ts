@@ -135,6 +135,20 @@ const ALL: readonly (ModelPrices & { readonly needs?: readonly Rule[] })[] = [
     needs: ['R7'],
     settings: 'sizes: [1024x1024, 1536x1024], image_format: default',
   },
+  {
+    model: 'fragile',
+    endpoint: 'svc_chat',
+    keys: { input: '0.4', output: '1.6' },
+    needs: ['R8'],
+    settings: 'context: 200000, max_output: 16000, cost: { open: { input: 0.4, output: 1.6 } }',
+  },
+  {
+    model: 'claude-fragile',
+    endpoint: 'svc_claude',
+    keys: { input: '3', output: '15' },
+    needs: ['R8'],
+    settings: 'context: 200000, max_output: 16000, cost: { claude: { input: 3, output: 15 } }',
+  },
 ];
 
 export const MODELS: readonly ModelPrices[] = ALL.filter(isFollowed);

@@ -15,9 +15,11 @@ export interface Plan {
 
 /**
  * What is demanded of a class. `exact`: charge = invoice. `left`: the sums of charge and invoice are compared. `apart`: what
- * was charged and what was booked as the operator's own cost are together the invoice. `refused`: no backend is asked.
+ * was charged and what was booked as the operator's own cost are together the invoice. `cost`: what was
+ * booked as our cost is the invoice. `possible`: the answer never came, so what was booked is the most that it can cost, and
+ * nothing is charged. `refused`: no backend is asked.
  */
-export type Verdict = 'exact' | 'left' | 'apart' | 'refused';
+export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'refused';
 
 export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
 export type ChatDialect = (typeof CHAT_DIALECTS)[number];

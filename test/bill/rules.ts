@@ -13,7 +13,15 @@ export const RULES = {
 } as const;
 export type Rule = keyof typeof RULES;
 
-const FOLLOWED = new Set<string>(['R2', 'R6', 'R7', ...(process.env['BILL_RULES'] ?? '').split(',')]);
+const FOLLOWED = new Set<string>([
+  'R2',
+  'R3',
+  'R4',
+  'R6',
+  'R7',
+  'R8',
+  ...(process.env['BILL_RULES'] ?? '').split(','),
+]);
 
 export function isFollowed({ needs = [] }: { readonly needs?: readonly Rule[] | undefined }): boolean {
   return needs.every((rule) => FOLLOWED.has(rule));

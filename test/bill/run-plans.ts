@@ -21,6 +21,9 @@ export interface Receipt {
   readonly charged: bigint;
   readonly held: bigint;
   readonly overrun: bigint;
+  /** What the operator's books say it cost, and may cost. */
+  readonly cost: bigint;
+  readonly possibleCost: bigint;
   readonly state: string;
   readonly outcome: string | null;
   readonly usage: string;
@@ -134,6 +137,8 @@ async function receiptsOf(
         charged: BigInt(row.charged),
         held: BigInt(row.held),
         overrun: BigInt(row.overrun),
+        cost: BigInt(row.cost ?? 0),
+        possibleCost: BigInt(row.possible_cost),
         state: row.state,
         outcome: row.outcome,
         usage: `${row.usage_source}: ${row.input_tokens}/${row.cached_tokens} in, ${row.output_tokens}/${row.reasoning_tokens} out`,

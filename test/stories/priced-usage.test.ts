@@ -39,7 +39,7 @@ afterEach(async () => {
 function catalog(good: string, bad: string): string {
   return `
 upstreams:
-  good: { kind: openai, base_url: ${good} }
+  good: { kind: openai, base_url: ${good}, daily_cost_limit_usd: 0.0003 }
   bad: { kind: openai, base_url: ${bad} }
 lists:
   models:
@@ -159,4 +159,16 @@ test('a first attempt that may be billed is booked apart, on its own backend', a
   expect([second?.upstream, second?.cost?.basis]).toEqual(['good', 'priced']);
   expect(row.possible_cost).toBeGreaterThan(50 * 8_000);
   expect(row.cost).toBe(152_000);
+});
+
+test('an upstream that has cost its limit of the day is not asked again until tomorrow', async () => {
+  backend.script(() => whole({}));
+  // 152 millionths of a dollar each, of at most 300.
+  for (const status of [200, 200, 500]) expect((await ask('one')).status).toBe(status);
+  expect(backend.calls).toHaveLength(2);
+  const { row } = await ask('one');
+  expect(row).toMatchObject({ charged: 0, cost: null });
+  for (const attempt of attemptsOf(row))
+    expect(attempt).toMatchObject({ upstream: 'good', result: 'skipped', reason: 'daily_cost_limit' });
+  expect(attemptsOf(row).length).toBeGreaterThan(0);
 });

@@ -1,5 +1,5 @@
 import type { AccountId } from '../../std/ids.ts';
-import { MAX_BALANCE, nanoUsd, type NanoUsd } from '../../std/money.ts';
+import { MAX_BALANCE, nanoUsd } from '../../std/money.ts';
 import {
   HOLD_RETRY_MS,
   holdRange,

@@ -67,7 +67,9 @@ function replayCases(check: ContractCheck): void {
     ]);
     expect(states.filter(({ kind }) => kind === 'running')).toHaveLength(9);
     expect(await keyHarness.kindOf('k', 'another body')).toBe('reused');
-    await keyHarness.finish(next[states.findIndex(({ kind }) => kind === 'started')]!.own);
+    const started = next.find((_, index) => states[index]?.kind === 'started');
+    if (!started) throw new Error('nobody started');
+    await keyHarness.finish(started.own);
     expect(await keyHarness.kindOf('k')).toBe('replay');
   });
 

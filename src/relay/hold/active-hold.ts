@@ -166,14 +166,17 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
     metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
     if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
-    if (settled) this.#tellLoss(close, settled);
+    if (settled) this.#noteCosts(close, settled);
     this.#onClosed?.(close, settled);
     return settled;
   }
 
-  #tellLoss(close: HoldEnd, settled: Settled): void {
+  #noteCosts(close: HoldEnd, settled: Settled): void {
     const ending = close.kind === 'void' ? close.ending : close.settlement;
     if (ending.attempts.every(({ cost }) => cost === undefined)) return;
+    const { dailyCosts, clock } = this.#parts;
+    for (const { upstream, cost } of ending.attempts)
+      if (cost) dailyCosts?.add(upstream, cost.amount, clock.now());
     const lossNanoUsd = lossOn(ending, settled);
     if (lossNanoUsd === 0) return;
     this.#parts.metrics.loss(lossNanoUsd);

@@ -4,11 +4,11 @@ import { fewestTokens } from '../../tokenizer/word-bound.ts';
 import {
   chargeLimits,
   holdLimits,
-  TOKENS_PER_CUT,
   USUAL_ENCODING,
   type CountedText,
   type CountLimits,
   type TokenCounter,
+  cutTolerance,
 } from '../../tokenizer/port.ts';
 
 /** A tokenizer that is not the model's own may count this much less than the model's. */
@@ -47,7 +47,7 @@ export class RequestCounter {
 
   /** The most that the model's own tokenizer may count where ours counted this. */
   boundOf(counted: CountedText): number {
-    const tokens = counted.tokens + counted.cuts * TOKENS_PER_CUT;
+    const tokens = counted.tokens + cutTolerance(counted.cuts);
     return this.#model.tokenizer === undefined ? Math.ceil(tokens * FOREIGN_TOKENIZER_FACTOR) : tokens;
   }
 
@@ -59,5 +59,5 @@ export class RequestCounter {
 }
 
 export function chargedTokens({ tokens, cuts }: CountedText): number {
-  return Math.max(0, tokens - cuts * TOKENS_PER_CUT);
+  return Math.max(0, tokens - cutTolerance(cuts));
 }

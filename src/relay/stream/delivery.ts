@@ -5,7 +5,7 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { usageChunk, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { ChunkTemplates } from './chunk-template.ts';
-import { SSE_COMMENT } from '../../wire/sse.ts';
+import { SSE_COMMENT } from '../../std/sse.ts';
 import type { ActiveRequest, ChatCall, Labels } from '../call.ts';
 import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './event-source.ts';
 import type { Meter } from './meter.ts';

@@ -1,7 +1,7 @@
 import { UpstreamFailure } from '../../upstream/port.ts';
 import type { ChatChunk } from '../../wire/openai/chat.ts';
 import { readStreamEvent } from '../../wire/openai/answer.ts';
-import { SseReader, type SseEvent } from '../../wire/sse.ts';
+import { SseReader, type SseEvent } from '../../std/sse.ts';
 import type { DataEvent, EventSource, StartSignals, StreamListener } from './event-source.ts';
 
 /** A backend's byte stream as events, read only as fast as they are asked for. */

@@ -1,5 +1,5 @@
 import { APICallError } from '@ai-sdk/provider';
-import { encodeEvent, SseReader } from '../../wire/sse.ts';
+import { encodeEvent, SseReader } from '../../std/sse.ts';
 import { type AnthropicNative, type NativeAnswer, type MessagesCall, UpstreamFailure } from '../port.ts';
 import { asFailure } from '../ai-sdk/failure.ts';
 import { isObject, parseObject } from '../ai-sdk/json.ts';

@@ -18,7 +18,7 @@ import {
   type MessagesEvent,
 } from './stream.ts';
 import type { ChatChunk } from '../openai/chat.ts';
-import { SseReader } from '../sse.ts';
+import { SseReader } from '../../std/sse.ts';
 
 const labels = { id: 'req_1', model: 'svc_chat/tiny' };
 

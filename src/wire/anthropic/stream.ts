@@ -21,7 +21,7 @@ import {
   type ChunkPart,
   type TokenCounts,
 } from '../openai/chunk-parts.ts';
-import { encodeEvent } from '../sse.ts';
+import { encodeEvent } from '../../std/sse.ts';
 
 /** The stream of the Messages API: named events, ended by `message_stop` or `error`, never by `[DONE]`. */
 export function messagesEncoder(labels: AnswerLabels, inputTokens: number): ChatEncoder {

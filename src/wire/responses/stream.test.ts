@@ -14,7 +14,7 @@ import {
   reduceResponse,
   responsesEncoder,
 } from './stream.ts';
-import { SseReader } from '../sse.ts';
+import { SseReader } from '../../std/sse.ts';
 
 const contextOf = (fields: Record<string, unknown> = {}): ResponseContext => ({
   id: 'req_1',

@@ -27,7 +27,7 @@ import {
   type OpenReasoning,
 } from './items.ts';
 import { toolOrigins, type ToolOrigins } from './tools.ts';
-import { encodeEvent } from '../sse.ts';
+import { encodeEvent } from '../../std/sse.ts';
 
 /** The stream of the Responses API: numbered events, ended by `response.completed`, `.incomplete` or `.failed`. */
 export function responsesEncoder(context: ResponseContext): ChatEncoder {

@@ -1,0 +1,68 @@
+import type { Log } from '../std/log.ts';
+import { dayOf } from '../std/calendar.ts';
+
+/**
+ * What each upstream has cost today on all nodes: read from the sums of the day every few seconds, plus what this node has
+ * booked since. So many nodes may go beyond a limit by what they spend within one interval.
+ */
+export class DailyCosts {
+  readonly #read: (day: number) => Promise<ReadonlyMap<string, number>>;
+  readonly #log: Log;
+  #day = 0;
+  #booked: ReadonlyMap<string, number> = new Map();
+  #since = new Map<string, number>();
+  readonly #told = new Set<string>();
+
+  constructor(read: (day: number) => Promise<ReadonlyMap<string, number>>, log: Log) {
+    this.#read = read;
+    this.#log = log;
+  }
+
+  /** To be called when the books have it. */
+  add(upstream: string, amount: number, nowMs: number): void {
+    this.#turn(nowMs);
+    this.#since.set(upstream, (this.#since.get(upstream) ?? 0) + amount);
+  }
+
+  isSpent(upstream: string, limit: number, nowMs: number): boolean {
+    this.#turn(nowMs);
+    const spent = (this.#booked.get(upstream) ?? 0) + (this.#since.get(upstream) ?? 0);
+    if (spent < limit) return false;
+    if (!this.#told.has(upstream)) {
+      this.#told.add(upstream);
+      this.#log.error('daily_cost_limit_reached', { upstream, spentNanoUsd: spent, limitNanoUsd: limit });
+    }
+    return true;
+  }
+
+  async refresh(nowMs: number): Promise<void> {
+    this.#turn(nowMs);
+    const day = this.#day;
+    // What was added before this moment is in the books that are read now; what comes meanwhile may not be.
+    const before = this.#since;
+    this.#since = new Map();
+    try {
+      const booked = await this.#read(day);
+      if (day === this.#day) this.#booked = booked;
+    } catch (error) {
+      for (const [upstream, amount] of before)
+        this.#since.set(upstream, (this.#since.get(upstream) ?? 0) + amount);
+      throw error;
+    }
+  }
+
+  #turn(nowMs: number): void {
+    const day = dayOf(nowMs);
+    if (day === this.#day) return;
+    this.#day = day;
+    this.#booked = new Map();
+    this.#since = new Map();
+    this.#told.clear();
+  }
+}
+
+const DAY_MS = 86_400_000;
+
+export function untilTomorrowMs(nowMs: number): number {
+  return DAY_MS - (nowMs % DAY_MS);
+}
