@@ -2,8 +2,7 @@ import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/cat
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
-import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
-import { isAbsent } from '../wire/without-absent.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { pricedOptions } from './priced-options.ts';
