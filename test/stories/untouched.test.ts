@@ -58,7 +58,10 @@ test('a whole answer is returned as the backend wrote it, and is charged by its 
   };
   backend.script(() => Response.json(answer));
   const response = await gateway.post('/v1/messages?beta=true', account.token, body, {
-    headers: { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'x-1,y-2' },
+    headers: {
+      'anthropic-version': '2026-10-21',
+      'anthropic-beta': 'interleaved-thinking-2025-05-14,context-management-2025-06-27',
+    },
   });
   expect(response.status).toBe(200);
   expect(await response.json()).toEqual(answer);
@@ -66,7 +69,9 @@ test('a whole answer is returned as the backend wrote it, and is charged by its 
   const sent = backend.calls.at(-1)!;
   expect(sent.path).toEndWith('/messages');
   expect(sent.headers.get('anthropic-version')).toBe('2026-10-21');
-  expect(sent.headers.get('anthropic-beta')).toBe('x-1,y-2');
+  expect(sent.headers.get('anthropic-beta')).toBe(
+    'interleaved-thinking-2025-05-14,context-management-2025-06-27',
+  );
   expect(sent.body).toEqual({ ...body, model: 'claude-x' });
   expect(sent.text + JSON.stringify([...sent.headers])).not.toContain(account.token);
 
