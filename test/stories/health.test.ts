@@ -98,21 +98,25 @@ describe('a backend that is over its rate for one model', () => {
   });
 });
 
-test('an image request that asks for events is served like any other, and rests nothing', async () => {
-  backends[0]!.script(({ body }) =>
-    body['stream'] === true
-      ? new Response('data: {}\n\n', { headers: { 'content-type': 'text/event-stream' } })
-      : images(1),
-  );
+test('an image request that asks for events is refused before any backend is called, and rests nothing', async () => {
+  const before = backends[0]!.calls.length;
   for (let round = 0; round < 6; round++) {
-    const response = await gateway.fetch('/v1/images/generations', {
-      method: 'POST',
-      token: account.token,
-      body: JSON.stringify({ model: 'pictures/p', prompt: 'x', stream: true, partial_images: 2 }),
-    });
-    expect(response.status).toBe(200);
+    const response = await imageRequest({ stream: true, partial_images: 2 });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_field' } });
   }
+  expect(backends[0]!.calls.length).toBe(before);
+  backends[0]!.script(() => images(1));
+  expect((await imageRequest({})).status).toBe(200);
 });
+
+function imageRequest(fields: object): Promise<Response> {
+  return gateway.fetch('/v1/images/generations', {
+    method: 'POST',
+    token: account.token,
+    body: JSON.stringify({ model: 'pictures/p', prompt: 'x', ...fields }),
+  });
+}
 
 describe('a refusal that the content of a request caused', () => {
   test.each([400, 403, 404, 409, 413, 415, 422])('%i says nothing about the backend', async (code) => {

@@ -31,7 +31,6 @@ const body = {
   system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }],
   messages: [{ role: 'user', content: 'hi' }],
   thinking: { type: 'enabled', budget_tokens: 200 },
-  brand_new_field: { kept: true },
 };
 
 const usage = {
