@@ -10,6 +10,7 @@ import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import {
   ENDPOINT_FIELDS,
   inference,
+  MAX_COST_FIELD,
   routeSelector,
   splitModel,
   streamResponse,
@@ -147,7 +148,7 @@ export const v1ChatCompletions: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'V1ChatRequest',
-    schema: chatRequestSchema,
+    schema: chatRequestSchema.extend(MAX_COST_FIELD),
     examples: { simple: { model: 'svc_chat/house-guide', messages: QUESTION } },
   },
   answer: ANSWER,
@@ -177,6 +178,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     client: base.client,
     signal: base.signal,
     size: base.size,
+    maxCost: base.maxCost,
     selector: { code, model, type: 'chat_completion' },
     label: model,
     request,

@@ -7,7 +7,7 @@ import { relayEmbeddings } from '../relay/embeddings.ts';
 import { EMBEDDING_FIELDS } from '../wire/openai/embedding-fields.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { callOf, routeSelector, largeBodyOf } from './inference.ts';
+import { callOf, MAX_COST_FIELD, routeSelector, largeBodyOf } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const embeddingAnswer = z.looseObject({
@@ -32,7 +32,7 @@ export const embeddings: ApiOperation = {
   token: 'required',
   request: {
     name: 'EmbeddingRequest',
-    schema: embeddingRequestSchema,
+    schema: embeddingRequestSchema.extend(MAX_COST_FIELD),
     examples: { simple: { model: 'svc_embed/text-embedding-3-small', input: 'What is a hold?' } },
   },
   answer: {
@@ -61,10 +61,11 @@ async function embed(incoming: IncomingRequest, parts: ApiParts): Promise<Respon
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+    const base = callOf(incoming, caller, body);
     const { body: fields, knobs } = selectFields(body.value, EMBEDDING_FIELDS);
     const request = parseBody(embeddingRequestSchema, fields) as EmbeddingRequest;
     return {
-      ...callOf(incoming, caller, body),
+      ...base,
       selector: routeSelector(parts, request.model, 'embedding'),
       label: request.model,
       request,

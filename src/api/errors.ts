@@ -17,7 +17,13 @@ export interface ErrorDialect {
 const codes = Object.keys(FAULTS) as [FaultCode, ...FaultCode[]];
 const types = [...new Set(codes.map((code) => FAULTS[code].type))] as [FaultType, ...FaultType[]];
 
-const reason = z.enum(['insufficient_balance', 'limit_reached', 'funds_on_hold', 'request_exceeds_balance']);
+const reason = z.enum([
+  'insufficient_balance',
+  'limit_reached',
+  'funds_on_hold',
+  'request_exceeds_balance',
+  'max_cost_too_low',
+]);
 
 /** The spec's shape, which is also OpenAI's. */
 export const OPENAI_ERRORS: ErrorDialect = {
@@ -77,13 +83,18 @@ export const BODY_ERRORS = [
 ] as const satisfies readonly FaultCode[];
 
 /** Errors of operations that are relayed to a backend and charged. */
-export const INFERENCE_ERRORS = [
+/** A request that is priced and not sent. */
+export const QUOTE_ERRORS = [
   ...BODY_ERRORS,
   'unknown_endpoint',
   'unsupported_endpoint',
   'unsupported_model',
   'context_length_exceeded',
   'payment_required',
+] as const satisfies readonly FaultCode[];
+
+export const INFERENCE_ERRORS = [
+  ...QUOTE_ERRORS,
   'rate_limit_exceeded',
   'concurrency_limit_exceeded',
   'upstream_error',

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { readBody, type AdmitLargeBody } from '../http/json-body.ts';
+import { readBody, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall, type ImageFields } from './images.ts';
-import { callOf, largeBodyOf } from './inference.ts';
+import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall } from './images.ts';
+import { callOf, largeBodyOf, MAX_COST_FIELD } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const MAX_IMAGES = 16;
@@ -16,6 +15,7 @@ const upload = z.string().meta({ contentMediaType: 'application/octet-stream' })
 
 /** The fields as sent in the form; they are then checked by the schema of a generation. */
 const imageForm = imageRequestSchema.extend({
+  ...MAX_COST_FIELD,
   image: z
     .union([upload, z.array(upload).min(1).max(MAX_IMAGES)])
     .describe('The pictures to start from; image[] is the same field'),
@@ -42,16 +42,23 @@ async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Respons
   const { callerAuth } = parts;
   const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { size, ...fields } = await readImageForm(incoming.request, largeBodyOf(parts, incoming, caller));
-    return v1ImageCall(callOf(incoming, caller, { size }), fields, parts);
+    const { value, size, image, mask } = await readImageForm(
+      incoming.request,
+      largeBodyOf(parts, incoming, caller),
+    );
+    const base = callOf(incoming, caller, { size, value });
+    const { request, knobs } = readImageFields(value);
+    return v1ImageCall(base, { request: { ...request, image, ...(mask ? { mask } : {}) }, knobs }, parts);
   });
   return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
 }
 
-async function readImageForm(
-  request: Request,
-  admitLarge: AdmitLargeBody,
-): Promise<ImageFields & { size: BodySize }> {
+interface ImageForm extends Pick<JsonBody, 'size' | 'value'> {
+  readonly image: readonly UploadedImage[];
+  readonly mask: UploadedImage | undefined;
+}
+
+async function readImageForm(request: Request, admitLarge: AdmitLargeBody): Promise<ImageForm> {
   const bytes = await readBody(request, admitLarge);
   const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
   const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
@@ -59,12 +66,8 @@ async function readImageForm(
   if (image.length > MAX_IMAGES)
     throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
   const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
-  const fields = readImageFields(textFields(form));
-  return {
-    request: { ...fields.request, image, ...(mask ? { mask } : {}) },
-    knobs: fields.knobs,
-    size: { bytes: bytes.byteLength, characters: bytes.byteLength },
-  };
+  const size = { bytes: bytes.byteLength, characters: bytes.byteLength };
+  return { value: textFields(form), size, image, mask };
 }
 
 async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {

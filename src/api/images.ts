@@ -10,6 +10,7 @@ import type { ImageLinks } from './image-links.ts';
 import {
   ENDPOINT_FIELDS,
   inference,
+  MAX_COST_FIELD,
   routeSelector,
   splitModel,
   takeEndpointCode,
@@ -84,7 +85,7 @@ export const v1ImageGenerations: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'V1ImageRequest',
-    schema: imageRequestSchema,
+    schema: imageRequestSchema.extend(MAX_COST_FIELD),
     examples: {
       simple: { model: 'svc_tgter/house-paint', prompt: 'a lighthouse at dusk', size: '512x512' },
     },
@@ -137,7 +138,7 @@ export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, par
   return { ...base, selector, label: request.model, request, knobs, cap: 'lowered' };
 }
 
-export type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
+type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
 
 export function readImageFields(value: Record<string, unknown>): ImageFields {
   const { body, knobs } = selectFields(value, IMAGE_FIELDS);

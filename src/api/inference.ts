@@ -8,12 +8,13 @@ import type { Caller, RateKind } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
+import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 /** What every inference call has, whatever it asks for. */
 export type CallBase = Pick<
   Call<unknown>,
-  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'onClosed' | 'retryOf'
+  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf'
 >;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
@@ -57,10 +58,44 @@ export function largeBodyOf(
 
 const CLIENT_CHARACTERS = 200;
 
-export function callOf(incoming: IncomingRequest, caller: Caller, body: Pick<JsonBody, 'size'>): CallBase {
-  const client = (incoming.request.headers.get('user-agent') ?? '').slice(0, CLIENT_CHARACTERS);
-  return { requestId: incoming.requestId, caller, client, signal: incoming.signal, size: body.size };
+export function callOf(
+  incoming: IncomingRequest,
+  caller: Caller,
+  { size, value }: Pick<JsonBody, 'size' | 'value'>,
+): CallBase {
+  const { headers } = incoming.request;
+  const client = (headers.get('user-agent') ?? '').slice(0, CLIENT_CHARACTERS);
+  const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
+  return { requestId: incoming.requestId, caller, client, signal: incoming.signal, size, maxCost };
 }
+
+const MAX_COST_HEADER = 'x-tollgate-max-cost';
+
+/** The lower of field and header. The field is set to `undefined` in the body, so that it is not sent on. */
+function takeMaxCost(body: Record<string, unknown>, header: string | null): NanoUsd | undefined {
+  const field = body['max_cost_usd'] ?? undefined;
+  if (field === undefined && header === null) return undefined;
+  if (field !== undefined) body['max_cost_usd'] = undefined;
+  const limits = [
+    ...(field === undefined ? [] : [maxCostOf(field, 'max_cost_usd')]),
+    ...(header === null ? [] : [maxCostOf(header, MAX_COST_HEADER)]),
+  ];
+  return limits.reduce(minNano);
+}
+
+function maxCostOf(value: unknown, param: string): NanoUsd {
+  const amount = typeof value === 'string' || typeof value === 'number' ? parseUsd(value) : undefined;
+  if (amount !== undefined) return amount;
+  throw new Fault('invalid_field', `${param} must be an amount of US dollars such as 0.05.`, { param });
+}
+
+/** The client's own limit, which every inference operation takes. */
+export const MAX_COST_FIELD = {
+  max_cost_usd: z
+    .union([z.number(), z.string()])
+    .optional()
+    .describe('The request costs at most this many US dollars. The header x-tollgate-max-cost is the same.'),
+};
 
 /** Under `/v1` the endpoint code is part of the model's name, because its clients have no field for it. */
 export function routeSelector({ callerAuth }: ApiParts, name: string, type: EndpointType): RouteSelector {
@@ -70,6 +105,7 @@ export function routeSelector({ callerAuth }: ApiParts, name: string, type: Endp
 
 /** The fields that name the endpoint in a body of the public API. */
 export const ENDPOINT_FIELDS = {
+  ...MAX_COST_FIELD,
   endpoint: z.string().optional().describe('Endpoint code. Not needed when model is written code/model.'),
   endpoint_code: z.string().optional().describe('The same as endpoint; one of the two is enough.'),
 };

@@ -14,7 +14,7 @@ import { withoutThread } from '../wire/anthropic/thread.ts';
 import { messagesToChat } from '../wire/anthropic/to-chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
-import { inference, routeSelector, streamResponse, type CallBase } from './inference.ts';
+import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 /** An Anthropic backend's answer is passed on unchanged, including kinds that are newer than this list. */
@@ -94,7 +94,7 @@ export const messages: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'MessagesRequest',
-    schema: messagesRequestSchema,
+    schema: messagesRequestSchema.extend(MAX_COST_FIELD),
     examples: {
       simple: {
         model: 'svc_chat/house-guide',

@@ -51,6 +51,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/images/{id}',
       '/api/public/v1/models',
       '/api/public/v1/openapi.json',
+      '/api/public/v1/quotes',
       '/api/public/v1/requests/{id}',
       '/v1/chat/completions',
       '/v1/embeddings',
@@ -109,7 +110,7 @@ describe('the OpenAPI document', () => {
     );
     expect(paid.map(({ path }) => path).sort()).toEqual(
       operations
-        .filter(({ method, path }) => method === 'post' && !path.endsWith('/count_tokens'))
+        .filter(({ method, path }) => method === 'post' && !/\/(?:count_tokens|quotes)$/.test(path))
         .map(({ path }) => path)
         .sort(),
     );

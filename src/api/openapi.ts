@@ -54,6 +54,7 @@ function describeOperation(operation: ApiOperation): unknown {
   const { id, tag, summary, description, request, answer, errors, dialect } = operation;
   const parameters = [
     ...(operation.parameters ?? []).map(pathParameter),
+    ...(answer.headers === 'paid' ? [{ $ref: '#/components/parameters/MaxCost' }] : []),
     ...(operation.idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ];
   return {
@@ -200,6 +201,12 @@ const ANSWER_HEADERS: Record<ApiAnswer['headers'], unknown> = {
 };
 
 const PARAMETERS = {
+  MaxCost: {
+    name: 'x-tollgate-max-cost',
+    in: 'header',
+    description: 'The request costs at most this many US dollars, as max_cost_usd in the body.',
+    schema: { type: 'string', examples: ['0.05'] },
+  },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',

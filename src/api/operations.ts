@@ -11,6 +11,7 @@ import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
 import { messages } from './messages.ts';
 import { models, oneModelById } from './models.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
+import { quotes } from './quotes.ts';
 import { requestReceipt } from './requests.ts';
 import { responses } from './responses.ts';
 
@@ -19,6 +20,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   chatCompletions,
   imageGenerations,
   imageByLink,
+  quotes,
   endpointList,
   endpointModels,
   account,

@@ -11,7 +11,7 @@ import { responsesRequestSchema, type ResponsesRequest } from '../wire/responses
 import { chatToResponse, responsesEncoder } from '../wire/responses/stream.ts';
 import { responsesToChat } from '../wire/responses/to-chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { inference, routeSelector, streamResponse, type CallBase } from './inference.ts';
+import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const itemStatus = z.enum(['in_progress', 'completed', 'incomplete']);
@@ -145,7 +145,7 @@ export const responses: ApiOperation = {
   idempotencyKey: true,
   request: {
     name: 'ResponsesRequest',
-    schema: responsesRequestSchema,
+    schema: responsesRequestSchema.extend(MAX_COST_FIELD),
     examples: {
       simple: { model: 'svc_chat/house-guide', input: 'What is a hold?' },
       stream: {

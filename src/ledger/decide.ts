@@ -137,11 +137,15 @@ function shortReason(balance: NanoUsd): RefusalReason {
   return balance === 0 ? 'insufficient_balance' : 'request_exceeds_balance';
 }
 
+/** What a request may use, and at what price. */
+type Priced = Pick<AdmissionRequest, 'price' | 'ceiling'>;
+
 /** The output cap that fits into `available`, or `undefined` when even the least useful one does not. */
-function affordableCap(request: AdmissionRequest, available: NanoUsd): number | undefined {
+export function affordableCap(request: Priced, available: NanoUsd): number | undefined {
   const { ceiling } = request;
   if (holdFor(request, outputOf(ceiling)) <= available) return outputOf(ceiling);
-  if (ceiling.kind === 'images') return undefined;
+  // Without output there is nothing to lower.
+  if (ceiling.kind === 'images' || ceiling.output === 0) return undefined;
   const affordable = Math.floor(affordableOutput(request.price, ceiling, available) / ceiling.choices);
   return affordable >= Math.min(OUTPUT_FLOOR, ceiling.output)
     ? Math.min(affordable, ceiling.output)
@@ -174,11 +178,11 @@ function neededUncounted(request: AdmissionRequest): number {
   return Math.max(holdFor(request, outputOf(request.ceiling)), input);
 }
 
-function cheapestUseful(request: AdmissionRequest): NanoUsd {
+export function cheapestUseful(request: Priced): NanoUsd {
   return holdFor(request, Math.min(OUTPUT_FLOOR, outputOf(request.ceiling)));
 }
 
-function holdFor({ price, ceiling }: AdmissionRequest, output: number): NanoUsd {
+export function holdFor({ price, ceiling }: Priced, output: number): NanoUsd {
   return worstCase(price, ceiling, output);
 }
 

@@ -79,7 +79,7 @@ function lineOf({ item, quantity, unitPrice, per, factor }: PricedPart): Receipt
 }
 
 /** As decimal dollars: nine decimals of nano, six more of a millionth. */
-function exactUsd(product: bigint, decimals: number): string {
+export function exactUsd(product: bigint, decimals: number): string {
   const digits = product.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '').padEnd(2, '0');
   return `${digits.slice(0, -decimals)}.${fraction}`;

@@ -10,8 +10,10 @@ import type {
   RateState,
 } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
-import { formatUsd } from '../std/money.ts';
+import { formatUsd, type NanoUsd } from '../std/money.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
+import { checkKnobs } from './knobs.ts';
+import { costsAtMost, withinMaxCost } from './max-cost.ts';
 
 export type Admitted = Extract<Admission, { kind: 'admitted' }>;
 type Refused = Extract<Admission, { kind: 'refused' }>;
@@ -24,6 +26,28 @@ export class RefusedRequest extends Fault {
     super(fault.code, fault.message, fault);
     this.rate = rate;
   }
+}
+
+/** What a call may cost at most, and what it may use; nobody is called. Throws the fault that the client gets. */
+export function quoteOf<C extends Call<unknown>, Q extends Quote>(
+  operation: { quote(call: C, parts: RelayParts): Q },
+  call: C,
+  parts: RelayParts,
+): Q | Promise<Q> {
+  const quote = operation.quote(call, parts);
+  if (call.knobs) checkKnobs(call, quote, parts);
+  if (call.maxCost === undefined || costsAtMost(quote, call.maxCost)) return quote;
+  return lowerToMaxCost(quote, { caller: call.caller, maxCost: call.maxCost }, parts);
+}
+
+/** The input is counted for this, so the caller must be a known one. */
+async function lowerToMaxCost<Q extends Quote>(
+  quote: Q,
+  { caller, maxCost }: { readonly caller: Caller; readonly maxCost: NanoUsd },
+  { ledger }: RelayParts,
+): Promise<Q> {
+  if (!(await ledger.identify(caller))) throw invalidToken();
+  return await withinMaxCost(quote, maxCost);
 }
 
 /**
@@ -152,7 +176,7 @@ export function admissionSummary(
     available: admitted.available,
     outputCap: admitted.output * choices,
     dropped,
-    loweredCap: admitted.output < requestedCap ? admitted.output : undefined,
+    loweredCap: admitted.output < (quote.askedOutput ?? requestedCap) ? admitted.output : undefined,
   };
 }
 

@@ -29,6 +29,8 @@ export interface Call<Request> {
   readonly size: BodySize;
   /** An earlier request with the same Idempotency-Key, whose stream broke. */
   readonly retryOf?: string | undefined;
+  /** The client pays no more than this. */
+  readonly maxCost?: NanoUsd | undefined;
   /** The fields of the request that need a decision, if it has any. */
   readonly knobs?: Knobs | undefined;
   /**
@@ -69,6 +71,8 @@ export interface Quote {
   readonly route: Route;
   readonly price: Price;
   readonly ceiling: Ceiling;
+  /** The output cap before it was lowered to the client's `max_cost_usd`. */
+  readonly askedOutput?: number | undefined;
   /** Which image is meant. */
   readonly image?: WantedImage | undefined;
   /**

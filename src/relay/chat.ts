@@ -16,8 +16,13 @@ import type { StartSignals, StartedAnswer, StreamAnswer, WholeAnswer } from './s
 import { EventStream } from './stream/event-stream.ts';
 import { readNativeAnswer } from './stream/pass-through.ts';
 import { TypedStream } from './stream/typed-stream.ts';
+import { quoteOf } from './admission.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
+
+export function quoteChatCall(call: ChatCall, parts: RelayParts): Quote | Promise<Quote> {
+  return quoteOf(CHAT, call, parts);
+}
 
 export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply> {
   return relay(CHAT, call, parts);

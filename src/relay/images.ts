@@ -6,6 +6,7 @@ import { Fault } from '../std/fault.ts';
 import type { ImageAnswer } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
+import { quoteOf } from './admission.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
@@ -15,6 +16,10 @@ export interface ImageReply {
   readonly answer: ImageAnswer;
   /** `undefined`: the store is unavailable, and the charge follows later. */
   readonly settled: Settled | undefined;
+}
+
+export function quoteImageCall(call: ImageCall, parts: RelayParts): Quote | Promise<Quote> {
+  return quoteOf(IMAGES, call, parts);
 }
 
 export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageReply> {

@@ -1,8 +1,8 @@
 import type { Upstream } from '../upstream/port.ts';
-import { admit, callerRateOf, admissionSummary, preferTokenError } from './admission.ts';
+import { admit, callerRateOf, admissionSummary, preferTokenError, quoteOf } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
-import { checkKnobs, droppedNames } from './knobs.ts';
+import { droppedNames } from './knobs.ts';
 import { ActiveHold } from './hold/active-hold.ts';
 
 /**
@@ -17,11 +17,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   call: C,
   parts: RelayParts,
 ): Promise<Reply> {
-  const quote = await preferTokenError(callerRateOf(call), parts, () => {
-    const quoted = operation.quote(call, parts);
-    if (call.knobs) checkKnobs(call, quoted, parts);
-    return quoted;
-  });
+  const quote = await preferTokenError(callerRateOf(call), parts, () => quoteOf(operation, call, parts));
   const streamed = operation.isStreamed(call);
   const admission = await admit(call, quote, parts, streamed);
   const hold = new ActiveHold(call, parts, streamed);

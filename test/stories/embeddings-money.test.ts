@@ -120,3 +120,16 @@ test('a client that left is charged for the vectors that were made', async () =>
   await gateway.settled(account);
   expect(await gateway.requests(account)).toMatchObject([{ charged: 4, outcome: 'client_left' }]);
 });
+
+test('embeddings that the balance cannot pay are refused before anybody is called', async () => {
+  const before = backend.calls.length;
+  const { status, body, receipt } = await embed(
+    'x'.repeat(10_000),
+    answering({ prompt_tokens: 7 }),
+    '0.000001',
+  );
+  expect(status).toBe(402);
+  expect(body).toMatchObject({ error: { reason: 'request_exceeds_balance' } });
+  expect(receipt).toBeUndefined();
+  expect(backend.calls).toHaveLength(before);
+});

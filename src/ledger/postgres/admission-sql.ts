@@ -142,7 +142,7 @@ BEGIN
           v_affordable := CASE WHEN s_output_price[v_shape] = 0 THEN p_max_count
             ELSE least(div(v_money, s_output_price[v_shape]), p_max_count) END::bigint / q_choices[n];
         END IF;
-        IF v_affordable >= least(p_output_floor, q_output[n]) THEN
+        IF q_output[n] > 0 AND v_affordable >= least(p_output_floor, q_output[n]) THEN
           v_verdict := 0;
           q_cap[n] := least(v_affordable, q_output[n]);
           v_hold := div(q_input[n]::numeric * s_input_price[v_shape]

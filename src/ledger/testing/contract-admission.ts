@@ -279,6 +279,20 @@ function clampCases(check: ContractCheck): void {
     },
   );
 
+  check(
+    'a request without output is refused when its input cannot be paid, beside one that can',
+    async (harness) => {
+      const account = await addAccount(harness, 150);
+      const input = (tokens: number) =>
+        chatAdmission(account, { ceiling: { kind: 'tokens', input: tokens, output: 0, choices: 1 } });
+      const [dear, cheap] = await Promise.all(
+        [input(1_000), input(100)].map((request) => harness.ledger().admit(request)),
+      );
+      expect(dear).toMatchObject({ kind: 'refused', reason: 'request_exceeds_balance' });
+      expect(cheap).toMatchObject({ kind: 'admitted', held: 100, output: 0 });
+    },
+  );
+
   check('several choices share the cap, images are never fewer than asked', async (harness) => {
     const account = await addAccount(harness, 100 + 2 * 3 * 400 + 5);
     const three = chatAdmission(account, {

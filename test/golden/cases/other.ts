@@ -22,10 +22,28 @@ function one(name: string, send: ClientRequest, replies: readonly Reply[] = []):
   return { name, steps: [{ send }], replies };
 }
 
+function quoted(): GoldenCase[] {
+  const ask = (what: string, body: Record<string, unknown>, headers?: Record<string, string>) =>
+    one(`quotes/${what}`, post('/api/public/v1/quotes', body, headers));
+  const chat = {
+    endpoint: 'svc_chat',
+    model: 'm',
+    messages: [{ role: 'user', content: 'Hi' }],
+    max_tokens: 500,
+  };
+  return [
+    ask('chat', chat),
+    ask('image', { endpoint_code: 'svc_tgter', model: 'p', prompt: 'a gate', n: 2 }),
+    ask('max-cost-too-low', { ...chat, max_cost_usd: 0.000001 }),
+    ask('without-token', chat, {}),
+  ];
+}
+
 function lookups(): GoldenCase[] {
   const prefix = '/api/public/v1';
   const wrong = { 'x-api-key': 'not-a-token' };
   return [
+    ...quoted(),
     one('models/list', get(`${prefix}/models`)),
     one('models/list-without-token', get(`${prefix}/models`, {})),
     one('models/list-with-wrong-token', get(`${prefix}/models`, wrong)),

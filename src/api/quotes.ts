@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { readJson } from '../http/json-body.ts';
+import { json, rateHeaders } from '../http/response.ts';
+import { holdFor } from '../ledger/decide.ts';
+import type { Ceiling } from '../ledger/port.ts';
+import { holdPrices } from '../ledger/price.ts';
+import { exactUsd } from '../ledger/receipt.ts';
+import { preferTokenError, rateOf } from '../relay/admission.ts';
+import type { Quote } from '../relay/call.ts';
+import { quoteChatCall } from '../relay/chat.ts';
+import { quoteImageCall } from '../relay/images.ts';
+import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
+import { chatRequestSchema } from '../wire/openai/chat.ts';
+import { imageRequestSchema } from '../wire/openai/images.ts';
+import { publicChatCall } from './chat-completions.ts';
+import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import { publicImageCall } from './images.ts';
+import { callOf, ENDPOINT_FIELDS, largeBodyOf } from './inference.ts';
+import type { ApiOperation, ApiParts } from './operation.ts';
+
+const usd = z.string().describe('Dollars as a decimal');
+
+const quoteAnswer = z.object({
+  object: z.literal('quote'),
+  endpoint: z.string(),
+  model: z.string(),
+  max_cost_usd: usd.describe('The request never costs more than this'),
+  max_tokens: z.int().optional().describe('The output cap that this pays for, for each choice'),
+  lines: z.array(
+    z.object({
+      dimension: z.enum(['input', 'output', 'image', 'fixed']),
+      quantity: z.int().describe('The most that the request can use'),
+      price: usd.describe('Per million tokens, per image, or once'),
+      usd: usd.describe('Before rounding up'),
+    }),
+  ),
+});
+
+/** What a request would cost at most. Nobody is called, and nothing is held or charged. */
+export const quotes: ApiOperation = {
+  id: 'createQuote',
+  method: 'POST',
+  path: '/api/public/v1/quotes',
+  tag: 'Inference',
+  summary: 'The highest possible cost of a chat or image request, and its parts',
+  description: 'Takes the body of a chat or of an image generation. Nobody is called and nothing is charged.',
+  token: 'required',
+  request: {
+    name: 'QuoteRequest',
+    schema: z.union([chatRequestSchema.extend(ENDPOINT_FIELDS), imageRequestSchema.extend(ENDPOINT_FIELDS)]),
+    examples: {
+      chat: {
+        endpoint: 'svc_chat',
+        model: 'house-guide',
+        messages: [{ role: 'user', content: 'What is a hold?' }],
+        max_tokens: 500,
+      },
+      image: { endpoint_code: 'svc_tgter', model: 'house-paint', prompt: 'a lighthouse at dusk' },
+    },
+  },
+  answer: {
+    description: 'The most that the request can cost',
+    headers: 'rate',
+    body: {
+      name: 'Quote',
+      schema: quoteAnswer,
+      examples: {
+        example: {
+          object: 'quote',
+          endpoint: 'svc_chat',
+          model: 'house-guide',
+          max_cost_usd: '0.000215',
+          max_tokens: 500,
+          lines: [
+            { dimension: 'input', quantity: 150, price: '0.10', usd: '0.000015' },
+            { dimension: 'output', quantity: 500, price: '0.40', usd: '0.0002' },
+          ],
+        },
+      },
+    },
+  },
+  errors: QUOTE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: (parts) => (incoming) => answerQuote(incoming, parts),
+};
+
+async function answerQuote(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+  const { callerAuth } = parts;
+  const caller = callerAuth.caller(incoming);
+  const snapshot = await callerAuth.account(caller);
+  const quoted = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
+    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+    const base = callOf(incoming, caller, body);
+    const isImage = body.value['prompt'] !== undefined && body.value['messages'] === undefined;
+    const quote = isImage
+      ? await quoteImageCall(publicImageCall(base, body.value), callerAuth.parts)
+      : await quoteChatCall(publicChatCall(base, body.value), callerAuth.parts);
+    // The count is the tighter bound, so it is what the request would be held at on a small balance.
+    return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
+  });
+  const rate = rateOf(snapshot, quoted.ceiling.kind === 'images' ? 'images' : 'chat', callerAuth.parts);
+  return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));
+}
+
+/** A quote in the public API's words. */
+function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
+  const { route, ceiling } = quote;
+  return {
+    object: 'quote',
+    endpoint: route.endpoint.code,
+    model: route.model.id,
+    max_cost_usd: formatUsd(holdFor(quote, ceiling.kind === 'tokens' ? ceiling.output : 0)),
+    ...(ceiling.kind === 'tokens' && ceiling.output > 0 && { max_tokens: ceiling.output }),
+    lines: linesOf(quote, ceiling),
+  };
+}
+
+type QuoteLine = z.infer<typeof quoteAnswer>['lines'][number];
+
+function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
+  const { price } = quote;
+  if (price.kind === 'images') {
+    const images = ceiling.kind === 'images' ? ceiling.images : 0;
+    const total = holdFor(quote, 0);
+    const one = nanoUsd(Math.ceil(total / Math.max(1, images)));
+    return [{ dimension: 'image', quantity: images, price: formatUsd(one), usd: formatUsd(total) }];
+  }
+  const { input, output, fixed } = holdPrices(price, ceiling);
+  const outputTokens = ceiling.kind === 'tokens' ? ceiling.output * ceiling.choices : (ceiling.output ?? 0);
+  return [
+    tokenLine('input', ceiling.input ?? 0, input),
+    ...(outputTokens > 0 ? [tokenLine('output', outputTokens, output)] : []),
+    ...(fixed > 0 ? [fixedLine(fixed)] : []),
+  ];
+}
+
+function tokenLine(dimension: 'input' | 'output', quantity: number, nanoPerMillion: number): QuoteLine {
+  return {
+    dimension,
+    quantity,
+    price: exactUsd(BigInt(nanoPerMillion), 9),
+    usd: exactUsd(BigInt(quantity) * BigInt(nanoPerMillion), 15),
+  };
+}
+
+/** What does not depend on tokens: the price of a request, and of the searches that it allows. */
+function fixedLine(fixed: NanoUsd): QuoteLine {
+  return { dimension: 'fixed', quantity: 1, price: formatUsd(fixed), usd: formatUsd(fixed) };
+}
