@@ -3,6 +3,7 @@ import type {
   Endpoint,
   EndpointType,
   Model,
+  ModelInputs,
   ModelPrice,
   OnDisconnect,
   RequestForm,
@@ -96,12 +97,23 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     form: buildForm(entry),
     free: entry.free,
     tokenizer: entry.tokenizer,
-    vision: entry.vision,
+    inputs: buildInputs(entry),
+    vision: entry.vision || entry.inputs?.image !== undefined,
     tools: entry.tools,
     reasoning: entry.reasoning !== false,
     hidesReasoning: entry.reasoning === 'hidden',
     onDisconnect: onDisconnect(entry),
     costs: new Map(Object.entries(entry.cost).map(([upstream, prices]) => [upstream, buildPrice(prices)])),
+  };
+}
+
+function buildInputs({ inputs }: ModelFileEntry): ModelInputs | undefined {
+  if (!inputs) return undefined;
+  const { image, audio, file } = inputs;
+  return {
+    image: image && { maxTokens: image.max_tokens },
+    audio: audio && { tokensPerSecond: audio.tokens_per_second },
+    file: file && { maxTokens: file.max_tokens },
   };
 }
 

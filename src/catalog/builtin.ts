@@ -15,7 +15,7 @@ lists:
   house_guides:
     - { model: house-guide, display_name: House Guide, input: 0.10, output: 0.40 }
   house_tools:
-    - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, vision: true, tools: true }
+    - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, vision: true, tools: true, inputs: { image: { max_tokens: 800 }, audio: { tokens_per_second: 32 }, file: { max_tokens: 3000 } } }
   image_models:
     - { model: house-paint, display_name: House Paint, image: 0.01, sizes: [1024x1024, 512x512, 256x256] }
   image_models_wide:

@@ -59,6 +59,8 @@ export interface Model {
   readonly free: boolean;
   /** Its own tokenizer; absent: it has another one, or nobody knows. */
   readonly tokenizer?: TokenEncoding | undefined;
+  /** The attachments that it takes, and what they cost at most. */
+  readonly inputs?: ModelInputs | undefined;
   /** What it supports, for /models and the console. */
   readonly vision: boolean;
   readonly tools: boolean;
@@ -69,6 +71,13 @@ export interface Model {
   readonly onDisconnect: OnDisconnect;
   /** What an upstream takes for it, where that is known. */
   readonly costs: ReadonlyMap<string, ModelPrice>;
+}
+
+/** Tokens that attachments take at most. What is absent is not taken. */
+export interface ModelInputs {
+  readonly image?: { readonly maxTokens: number } | undefined;
+  readonly audio?: { readonly tokensPerSecond: number } | undefined;
+  readonly file?: { readonly maxTokens: number } | undefined;
 }
 
 export const ON_DISCONNECT = ['stop', 'finish'] as const;

@@ -97,12 +97,22 @@ function modelFacts(model: Model): Facts {
     sizes: listText(model.sizes),
     abilities: listText(abilities),
     'shows its reasoning': model.hidesReasoning ? 'no' : 'yes',
+    attachments: inputsText(model),
     'when a client leaves': model.onDisconnect,
     tokenizer: model.tokenizer ?? 'not known',
     'upstream names': listText([...model.upstreamModels].map(([upstream, id]) => `${upstream}: ${id}`)),
     'output cap': model.form?.capField ?? 'as the upstream needs it',
     'image format': model.form?.imageFormat ?? 'as the upstream needs it',
   };
+}
+
+function inputsText({ inputs }: Model): string {
+  const { image, audio, file } = inputs ?? {};
+  return listText([
+    ...(image ? [`pictures up to ${image.maxTokens} tokens`] : []),
+    ...(audio ? [`sound, ${audio.tokensPerSecond} tokens per second`] : []),
+    ...(file ? [`files up to ${file.maxTokens} tokens`] : []),
+  ]);
 }
 
 function upstreamFacts(upstream: UpstreamConfig): Facts {

@@ -58,7 +58,23 @@ const model = strict({
       "The model's own tokenizer, for what its backend does not count. When absent, o200k_base counts, and holds have 15 % more.",
     ),
   free: z.boolean().default(false).describe('Sold for nothing, on purpose.'),
-  vision: z.boolean().default(false).describe('Takes images as input.'),
+  inputs: strict({
+    image: strict({ max_tokens: whole(1, MAX_TOKENS) })
+      .optional()
+      .describe('Takes pictures: the most input tokens of one. Smaller ones are measured.'),
+    audio: strict({ tokens_per_second: whole(1, 10_000) })
+      .optional()
+      .describe('Takes sound: the input tokens of a second.'),
+    file: strict({ max_tokens: whole(1, MAX_TOKENS) })
+      .optional()
+      .describe('Takes files, inline or by address: the most input tokens of one.'),
+  })
+    .optional()
+    .describe('The attachments that it takes; others are refused.'),
+  vision: z
+    .boolean()
+    .default(false)
+    .describe('Takes pictures. Without inputs.image, each is held at up to 48169 tokens.'),
   tools: z.boolean().default(false).describe('Can call tools.'),
   reasoning: z
     .union([z.boolean(), z.literal('hidden'), tokenPrice], {

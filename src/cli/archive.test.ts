@@ -32,6 +32,7 @@ async function run(argv: string[], receiptsDays?: number) {
   const lines: string[] = [];
   const services = { store, ledger: opened.ledger, receiptsDays: () => Promise.resolve(receiptsDays) };
   const context = {
+    clock: systemClock,
     print: (line: string) => void lines.push(line),
     // Of the services the command uses only these.
     withServices: <T>(work: (all: CliServices) => Promise<T>) => work(services as CliServices),

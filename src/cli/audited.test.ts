@@ -86,10 +86,14 @@ const READS = [
   'catalog example',
   'catalog schema',
   'doctor',
+  'margin',
+  'reconcile',
 ];
+/** Its record names nobody, because the account has nobody any more; src/console/removal.test.ts has the test. */
+const WRITES_ITS_OWN = ['account remove'];
 
 test('every command is known to change something, and then leaves a record, or to change nothing', () => {
-  const known = [...CHANGES.map(([name]) => name), ...READS].sort();
+  const known = [...CHANGES.map(([name]) => name), ...READS, ...WRITES_ITS_OWN].sort();
   expect([...new Set(known)]).toEqual(COMMANDS.map(({ name }) => name).sort());
 });
 

@@ -58,7 +58,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
       by: group,
       days,
       rows: rows.map((row) => ({
-        [group]: row.key,
+        [group]: shownKey(group, row.key),
         requests: row.requests,
         charged_usd: usd(row.charged),
         costed_usd: usd(row.costed),
@@ -76,7 +76,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
       })),
     };
     printResult(input, context, value, [
-      ...rows.map(marginLine),
+      ...rows.map((row) => marginLine({ ...row, key: shownKey(group, row.key) })),
       ...(rows.length === 0 ? ['No requests in these days.'] : []),
       ...lost.map(
         ({ id, model, charged, cost, possible_cost }) =>
@@ -85,6 +85,11 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
     ]);
     return 0;
   });
+}
+
+/** 20261130 → 2026-11-30 */
+function shownKey(group: string, key: string): string {
+  return group === 'day' ? `${key.slice(0, 4)}-${key.slice(4, 6)}-${key.slice(6)}` : key;
 }
 
 function marginLine({ key, requests, charged, costed, cost, possibleCost, margin }: MarginRow): string {

@@ -2,12 +2,12 @@ import { priceFor, resolve, type Model, type OnDisconnect } from '../catalog/cat
 import { Fault } from '../std/fault.ts';
 import { UpstreamFailure, type ChatAnswer, type Upstream } from '../upstream/port.ts';
 import { readCompletion, presentCompletion } from '../wire/openai/answer.ts';
-import type { ChatRequest, ContentPart } from '../wire/openai/chat.ts';
-import { isAbsent } from '../wire/without-absent.ts';
+import type { ChatRequest } from '../wire/openai/chat.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './call.ts';
 import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
+import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
 import { ChatInput } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { Meter } from './stream/meter.ts';
@@ -56,7 +56,7 @@ const DEFAULT_OUTPUT = 16_384;
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
   const { request, size, caller, nativeRequest } = call;
-  const attached = attachmentSizes(request);
+  const attached = hasParts(request) ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;
   const overhead = inputOverhead(request);
   const bound = inputBound(size, overhead, attached);
   const ceiling = {
@@ -72,7 +72,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
       request,
       native: nativeRequest?.body,
       counter: new RequestCounter(parts, route.model, caller),
-      attachmentTokens: attached.tokens,
+      attachments: attached,
       overhead,
       bound,
     }));
@@ -82,7 +82,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     price: priceFor(route.model),
     input: inputOnce,
     countInput: async () => ({ ...ceiling, input: await countedBound(inputOnce(), bound, route.model) }),
-    mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
+    mayBeTooLong: bound - attached.held > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
   };
 }
 
@@ -112,8 +112,12 @@ function isPlain({ request, nativeRequest }: ChatCall): boolean {
     request['modalities'] === undefined &&
     request['web_search_options'] === undefined &&
     request['cache_control'] === undefined &&
-    request.messages.every(({ content }) => !Array.isArray(content))
+    !hasParts(request)
   );
+}
+
+function hasParts({ messages }: ChatRequest): boolean {
+  return messages.some(({ content }) => Array.isArray(content));
 }
 
 /**
@@ -230,7 +234,7 @@ function respondStream(
  * escapes in JSON are longer than what they stand for. Reading the size costs nothing.
  */
 export function inputBound(size: BodySize, overhead: number, attached: AttachmentSizes): number {
-  return Math.max(0, size.bytes - attached.characters) + overhead + attached.tokens;
+  return Math.max(0, size.bytes - attached.characters) + overhead + attached.held;
 }
 
 /** The most that a model's template puts around a message, around tools, and around all of it. */
@@ -242,58 +246,4 @@ const MOST_TOKENS_FOR_REQUEST = 16;
 function inputOverhead({ messages, tools }: ChatRequest): number {
   const forTools = tools === undefined ? 0 : MOST_TOKENS_FOR_TOOLS;
   return MOST_TOKENS_FOR_REQUEST + MOST_TOKENS_PER_MESSAGE * messages.length + forTools;
-}
-
-const IMAGE_TOKENS = 4_000;
-const BASE64_PER_AUDIO_TOKEN = 100;
-const BASE64_PER_FILE_TOKEN = 8;
-
-interface AttachmentSizes {
-  readonly characters: number;
-  readonly tokens: number;
-}
-
-function attachmentSizes(request: ChatRequest): AttachmentSizes {
-  const total = { characters: 0, tokens: 0 };
-  for (const { content } of request.messages) {
-    if (!Array.isArray(content)) continue;
-    for (const part of content) {
-      const one = attachmentSize(part);
-      total.characters += one.characters;
-      total.tokens += one.tokens;
-    }
-  }
-  return total;
-}
-
-function attachmentSize(part: ContentPart): AttachmentSizes {
-  switch (part.type) {
-    case 'text':
-    case 'refusal':
-      return { characters: 0, tokens: 0 };
-    case 'image_url': {
-      const { url, detail } = part.image_url;
-      requireBoundedDetail(detail);
-      return { characters: url.startsWith('data:') ? url.length : 0, tokens: IMAGE_TOKENS };
-    }
-    case 'input_audio':
-      return encodedSize(part.input_audio.data, BASE64_PER_AUDIO_TOKEN);
-    case 'file':
-      return encodedSize(part.file.file_data, BASE64_PER_FILE_TOKEN);
-  }
-}
-
-/** Any other detail may cost more than the bound of a picture, which is that of `high`. */
-function requireBoundedDetail(detail: string | null | undefined): void {
-  if (isAbsent(detail) || BOUNDED_DETAILS.has(detail)) return;
-  throw new Fault('invalid_field', 'The detail of a picture must be auto, low or high.', {
-    param: 'messages',
-  });
-}
-
-const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
-
-function encodedSize(data: unknown, charactersPerToken: number): AttachmentSizes {
-  const characters = typeof data === 'string' ? data.length : 0;
-  return { characters, tokens: Math.ceil(characters / charactersPerToken) };
 }

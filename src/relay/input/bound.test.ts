@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { vocabularyTokens } from '../../tokenizer/testing/in-process-counter.ts';
 import { inputBound } from '../chat.ts';
+import { NO_ATTACHMENTS } from './attachments.ts';
 
 /**
  * The bound on the input against real tokenizers, on text that was chosen to need many tokens. `most` is how far the
@@ -40,7 +41,7 @@ test.each(TEXTS)(
         const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] });
         const size = { bytes: Buffer.byteLength(body), characters: body.length };
         const envelope = body.length - JSON.stringify(content).length;
-        const bound = inputBound(size, 0, { characters: 0, tokens: 0 }) - envelope;
+        const bound = inputBound(size, 0, NO_ATTACHMENTS) - envelope;
         const tokens = vocabularyTokens(content);
         expect(bound).toBeGreaterThanOrEqual(Math.max(tokens, digitByDigit(content)));
         expect(bound).toBeLessThanOrEqual(most * tokens + 2);
@@ -53,5 +54,5 @@ test.each(TEXTS)(
 test('the bound is exact for the worst text there is: half of it would be too low', () => {
   const digits = '7'.repeat(1_000);
   const size = { bytes: digits.length, characters: digits.length };
-  expect(inputBound(size, 0, { characters: 0, tokens: 0 })).toBe(digitByDigit(digits));
+  expect(inputBound(size, 0, NO_ATTACHMENTS)).toBe(digitByDigit(digits));
 });

@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import type { MeterSource } from '../stream/meter.ts';
+import type { AttachmentSizes } from './attachments.ts';
 import { inputTexts } from './input-texts.ts';
 import { chargedTokens, type RequestCounter } from './request-counter.ts';
 
@@ -8,7 +9,7 @@ export interface ChatInputParts {
   /** The same request in the client's dialect, if it may be sent like that. */
   readonly native?: Readonly<Record<string, unknown>> | undefined;
   readonly counter: RequestCounter;
-  readonly attachmentTokens: number;
+  readonly attachments: Pick<AttachmentSizes, 'held' | 'charged'>;
   /** The most that is put around the texts. */
   readonly overhead: number;
   /** What the count cannot exceed, by the bytes of the request. */
@@ -36,11 +37,11 @@ export class ChatInput implements MeterSource {
 
   /** A tighter bound for the hold; `undefined` if it was not counted in time. */
   async countForHold(): Promise<InputCount | undefined> {
-    const { counter, attachmentTokens, overhead, bound } = this.#parts;
+    const { counter, attachments, overhead, bound } = this.#parts;
     const counted = await counter.forHold(this.#inputTexts());
     if (!counted) return undefined;
     this.#counted ??= this.#charged(chargedTokens(counted));
-    const most = counter.boundOf(counted) + overhead + attachmentTokens;
+    const most = counter.boundOf(counted) + overhead + attachments.held;
     return { tokens: this.#counted, bound: Math.min(most, bound) };
   }
 
@@ -64,9 +65,9 @@ export class ChatInput implements MeterSource {
   }
 
   #charged(text: number): number {
-    const { request, attachmentTokens } = this.#parts;
+    const { request, attachments } = this.#parts;
     const around = TOKENS_PER_MESSAGE * request.messages.length + TOKENS_BEFORE_ANSWER;
-    return text + around + attachmentTokens;
+    return text + around + attachments.charged;
   }
 
   #inputTexts(): readonly string[] {

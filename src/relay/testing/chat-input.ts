@@ -15,7 +15,7 @@ export function chatInput(fields: Partial<ChatRequest> = HI, attachmentTokens = 
       {},
       { kind: 'account', id: 'acc_test' as AccountId },
     ),
-    attachmentTokens,
+    attachments: { held: attachmentTokens, charged: attachmentTokens },
     overhead: 0,
     bound: Number.POSITIVE_INFINITY,
   });

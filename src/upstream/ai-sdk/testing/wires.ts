@@ -49,7 +49,10 @@ export const WIRES: readonly Wire[] = [
       text: usage(25, 12, 0),
       tools: usage(472, 89, 0),
       reasoning: usage(25, 40, 0, 30),
-      cached: usage(1210, 3, 1000),
+      cached: {
+        ...usage(1210, 3),
+        prompt_tokens_details: { cached_tokens: 1000, cache_write_tokens: 200 },
+      },
     },
     cap: (body) => body.max_tokens,
     error: (_, message) => ({ type: 'error', error: { type: 'invalid_request_error', message } }),
