@@ -20,7 +20,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const quote = await preferTokenError(callerRateOf(call), parts, () => quoteOf(operation, call, parts));
   const streamed = operation.isStreamed(call);
   const admission = await admit(call, quote, parts, streamed);
-  const hold = new ActiveHold(call, parts, streamed);
+  const hold = await ActiveHold.begin(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
     const admitted = { call, quote, outputCap: admission.output, parts };
     const routed = { route: quote.route, account: admission.accountId, quote };

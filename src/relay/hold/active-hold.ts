@@ -54,6 +54,23 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     parts.activeRequests.add(this);
   }
 
+  /** For a call that was just admitted: if it cannot even begin, its hold is released. */
+  static async begin(call: Call<unknown>, parts: RelayParts, streamed: boolean): Promise<ActiveHold> {
+    try {
+      return new ActiveHold(call, parts, streamed);
+    } catch (thrown) {
+      const ending = {
+        outcome: 'upstream_failed',
+        errorCode: 'internal_error',
+        attempts: [],
+        durationMs: 0,
+      } as const;
+      const end: HoldEnd = { kind: 'void', requestId: call.requestId, ending };
+      await closeHold(parts.ledger, end).catch((error: unknown) => parts.settlements.retryLater(end, error));
+      throw thrown;
+    }
+  }
+
   /**
    * When a stream's client has left, no further backend is tried; a whole answer is already being paid for and is
    * awaited.
@@ -121,7 +138,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   /** Most models have no cost in the catalog, and most backends report none. */
   #costedAttempts({ attempts, measured, quote }: RequestResult): readonly Attempt[] {
     if (!quote) return attempts;
-    if (measured.usage.extra !== undefined) this.#tellUnpriced(measured, quote);
+    if (measured.usage.extra !== undefined) this.#quietly(() => this.#tellUnpriced(measured, quote));
     const isKnown = measured.cost !== undefined || quote.route.model.costs.size > 0;
     return isKnown ? withServedCost(attempts, measured, quote) : attempts;
   }
@@ -162,12 +179,12 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#isClosed = true;
     const { activeRequests, metrics } = this.#parts;
     const settled = await this.#closeInLedger(close);
-    activeRequests.remove(this.requestId);
+    this.#quietly(() => activeRequests.remove(this.requestId));
     const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
-    metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs });
-    if (settled && settled.overrun > 0) metrics.overrun(settled.overrun);
-    if (settled) this.#noteCosts(close, settled);
-    this.#onClosed?.(close, settled);
+    this.#quietly(() => metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs }));
+    if (settled && settled.overrun > 0) this.#quietly(() => metrics.overrun(settled.overrun));
+    if (settled) this.#quietly(() => this.#noteCosts(close, settled));
+    this.#quietly(() => this.#onClosed?.(close, settled));
     return settled;
   }
 
@@ -194,7 +211,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return await closeHold(this.#parts.ledger, close);
     } catch (thrown) {
-      this.#parts.settlements.retryLater(close, thrown);
+      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown));
       return undefined;
     }
   }
@@ -207,8 +224,26 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     ];
   }
 
+  /** For what tells others about a request: its failure must neither keep a hold open nor spoil an answer that is paid. */
+  #quietly<T>(tell: () => T): T | undefined {
+    try {
+      return tell();
+    } catch (error) {
+      this.#logQuietly(error);
+      return undefined;
+    }
+  }
+
+  #logQuietly(error: unknown): void {
+    try {
+      this.#parts.log.error('request_end_not_told', { requestId: this.requestId, error });
+    } catch {
+      // The log itself failed, and there is nobody else to tell.
+    }
+  }
+
   #age(): number {
-    return this.#parts.clock.now() - this.#startedAt;
+    return this.#quietly(() => this.#parts.clock.now() - this.#startedAt) ?? 0;
   }
 }
 
@@ -308,6 +343,15 @@ export class ActiveRequests implements ActiveRequestSet {
   }
 
   #tick(): void {
+    try {
+      this.#checkAll();
+    } catch (error) {
+      // The next one comes soon; without it, no lease would be renewed any more.
+      this.#log.error('active_requests_not_checked', { error });
+    }
+  }
+
+  #checkAll(): void {
     const nowMs = this.#clock.now();
     const oldest = nowMs - this.#longestMs() - OUTLIVED_MARGIN_MS;
     for (const one of this.#requests.values()) {
@@ -335,12 +379,20 @@ export class ActiveRequests implements ActiveRequestSet {
     }
   }
 
+  /** A meter that fails must not cost the leases of the others. */
+  #progressOf(request: ActiveRequest): Progress {
+    const { requestId } = request;
+    try {
+      return { requestId, delivered: request.delivered() };
+    } catch (error) {
+      this.#log.error('progress_unknown', { requestId, error });
+      return { requestId, delivered: NO_USAGE };
+    }
+  }
+
   /** A failed renewal is not repeated: the next one comes long before the lease ends. */
   async #renew(): Promise<void> {
-    const progress: Progress[] = [...this.#requests.values()].map(({ request }) => ({
-      requestId: request.requestId,
-      delivered: request.delivered(),
-    }));
+    const progress = [...this.#requests.values()].map(({ request }) => this.#progressOf(request));
     try {
       for (let start = 0; start < progress.length; start += RENEW_BATCH) {
         await this.#ledger.renew(progress.slice(start, start + RENEW_BATCH));

@@ -28,9 +28,9 @@ export class SettlementRetryQueue implements RetriedSettlements {
       });
       return;
     }
-    this.#log.warn('settlement_failed', { request: close.requestId, error: thrown });
     this.#waiting.set(close.requestId, close);
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
+    this.#log.warn('settlement_failed', { request: close.requestId, error: thrown });
   }
 
   get waiting(): number {

@@ -50,7 +50,8 @@ export class ChatInput implements MeterSource {
   }
 
   knownInput(): number {
-    if (this.#counted === undefined) void this.chargedInput();
+    // A count that fails is asked for again when the charge needs it, and fails there.
+    if (this.#counted === undefined) this.chargedInput().catch(() => undefined);
     return this.#counted ?? 0;
   }
 

@@ -124,7 +124,16 @@ export class Delivery implements ActiveRequest, StreamListener {
     if (this.#ended || this.#clientLeft) return;
     this.#clientLeft = true;
     this.#readNext();
-    if (this.#options.onClientLeft?.() !== 'finish') this.#stopAfterArrived();
+    if (this.#whenLeft() !== 'finish') this.#stopAfterArrived();
+  }
+
+  #whenLeft(): 'stop' | 'finish' {
+    try {
+      return this.#options.onClientLeft?.() ?? 'stop';
+    } catch {
+      // Whatever failed to decide it, the backend must not go on for nobody.
+      return 'stop';
+    }
   }
 
   /** Stops the backend once everything was read that it had sent when the client left. */
@@ -242,9 +251,23 @@ export class Delivery implements ActiveRequest, StreamListener {
     this.#writeText();
     // How a backend ended for which nobody waited changes only what was metered.
     const [outcome, fault] = this.#clientLeft ? (['client_left', undefined] as const) : [how, why];
-    const measured = await this.#meter.measure();
-    await this.#options.onEnd({ outcome, measured, fault });
-    this.#client.end(this.#finalEvents(outcome, measured, fault));
+    const measured = await this.#measured();
+    try {
+      await this.#options.onEnd({ outcome, measured, fault });
+      this.#client.end(this.#finalEvents(outcome, measured, fault));
+    } catch {
+      // An encoder that fails leaves no way to say so in its dialect: the end without final events says that it is cut.
+      this.#client.end('');
+    }
+  }
+
+  /** The meter reads other parts of the service. Where they fail, what it knows by itself is charged. */
+  async #measured(): Promise<MeteredUsage> {
+    try {
+      return await this.#meter.measure();
+    } catch {
+      return { usage: this.#meter.delivered(), source: 'counted' };
+    }
   }
 
   #finalEvents(outcome: Outcome, measured: MeteredUsage, fault: Fault | undefined): string {
