@@ -59,12 +59,8 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return new ActiveHold(call, parts, streamed);
     } catch (thrown) {
-      const ending = {
-        outcome: 'upstream_failed',
-        errorCode: 'internal_error',
-        attempts: [],
-        durationMs: 0,
-      } as const;
+      const errorCode = 'internal_error';
+      const ending = { outcome: 'upstream_failed', errorCode, attempts: [], durationMs: 0 } as const;
       const end: HoldEnd = { kind: 'void', requestId: call.requestId, ending };
       await closeHold(parts.ledger, end).catch((error: unknown) => parts.settlements.retryLater(end, error));
       throw thrown;
@@ -218,10 +214,8 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
 
   #withEarlier(attempts: readonly Attempt[], upstream = ''): readonly Attempt[] {
     if (this.#retryOf === undefined) return attempts;
-    return [
-      { upstream, result: 'skipped', reason: `${RETRY_OF}${this.#retryOf}`, durationMs: 0 },
-      ...attempts,
-    ];
+    const reason = `${RETRY_OF}${this.#retryOf}`;
+    return [{ upstream, result: 'skipped', reason, durationMs: 0 }, ...attempts];
   }
 
   /** For what tells others about a request: its failure must neither keep a hold open nor spoil an answer that is paid. */
