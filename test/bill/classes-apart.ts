@@ -23,7 +23,7 @@ export const APART: readonly BillClass[] = [
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['fragile', 'claude-fragile']),
+      model: random.pick(['fragile-reset', 'claude-fragile-reset']),
       balance: '5',
       answer: { failure: { at: 'before headers', how: random.pick(['reset', 'close']) } },
     }),
@@ -36,7 +36,7 @@ export const APART: readonly BillClass[] = [
     stages: NEVER,
     needs: ['R2', 'R8'],
     make: (random) => ({
-      model: random.pick(['fragile', 'claude-fragile']),
+      model: random.pick(['fragile-text', 'claude-fragile-text']),
       balance: '5',
       answer: {
         // All that it says, so that the tokens of this part are those of a text.
@@ -53,7 +53,7 @@ export const APART: readonly BillClass[] = [
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['fragile', 'claude-fragile']),
+      model: random.pick(['fragile-usage', 'claude-fragile-usage']),
       balance: '5',
       answer: { failure: { at: 'after usage', how: 'close' } },
     }),
@@ -66,7 +66,7 @@ export const APART: readonly BillClass[] = [
     stages: NEVER,
     needs: ['R8'],
     make: (random) => ({
-      model: random.pick(['fragile', 'claude-fragile']),
+      model: random.pick(['fragile-whole', 'claude-fragile-whole']),
       balance: '5',
       answer: { failure: { at: 'in mid text', how: random.pick(['reset', 'close']) } },
     }),

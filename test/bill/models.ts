@@ -1,10 +1,37 @@
 import type { ModelPrices } from './prices.ts';
 import { isFollowed, type Rule } from './rules.ts';
 
+type RuledModel = ModelPrices & { readonly needs?: readonly Rule[] };
+
 const ATTACHMENTS = 'inputs: { image: { max_tokens: 1000 }, file: { max_tokens: 50000 } }';
 
+/**
+ * Of what breaks off, each class has models of its own: a backend that broke off several times in a row rests for that
+ * model, and would not be called for the other classes.
+ */
+const FRAGILE_PARTS = ['reset', 'text', 'usage', 'whole'] as const;
+
+function fragileModels(part: (typeof FRAGILE_PARTS)[number]): RuledModel[] {
+  return [
+    {
+      model: `fragile-${part}`,
+      endpoint: 'svc_chat',
+      keys: { input: '0.4', output: '1.6' },
+      needs: ['R8'],
+      settings: 'context: 200000, max_output: 16000, cost: { open: { input: 0.4, output: 1.6 } }',
+    },
+    {
+      model: `claude-fragile-${part}`,
+      endpoint: 'svc_claude',
+      keys: { input: '3', output: '15' },
+      needs: ['R8'],
+      settings: 'context: 200000, max_output: 16000, cost: { claude: { input: 3, output: 15 } }',
+    },
+  ];
+}
+
 /** The models of the run, with the prices that both the catalog and the oracle are given. */
-const ALL: readonly (ModelPrices & { readonly needs?: readonly Rule[] })[] = [
+const ALL: readonly RuledModel[] = [
   {
     model: 'plain',
     endpoint: 'svc_chat',
@@ -135,20 +162,7 @@ const ALL: readonly (ModelPrices & { readonly needs?: readonly Rule[] })[] = [
     needs: ['R7'],
     settings: 'sizes: [1024x1024, 1536x1024], image_format: default',
   },
-  {
-    model: 'fragile',
-    endpoint: 'svc_chat',
-    keys: { input: '0.4', output: '1.6' },
-    needs: ['R8'],
-    settings: 'context: 200000, max_output: 16000, cost: { open: { input: 0.4, output: 1.6 } }',
-  },
-  {
-    model: 'claude-fragile',
-    endpoint: 'svc_claude',
-    keys: { input: '3', output: '15' },
-    needs: ['R8'],
-    settings: 'context: 200000, max_output: 16000, cost: { claude: { input: 3, output: 15 } }',
-  },
+  ...FRAGILE_PARTS.flatMap(fragileModels),
 ];
 
 export const MODELS: readonly ModelPrices[] = ALL.filter(isFollowed);
