@@ -74,7 +74,7 @@ describe('images', () => {
     ['gpt-image-2', '', '', undefined],
     ['dall-e-2', '', '', 'b64_json'],
     ['dall-e-3', '', '', 'b64_json'],
-    ['dall-e-3', ', image_format: default', '', undefined],
+    ['dall-e-3', ', image_format: default', ', options: { image_path: /files/ }', undefined],
     ['our-painter', ', image_format: default', '', undefined],
     ['our-painter', '', ', options: { image_format: default }', undefined],
     ['our-painter', ', image_format: default', ', options: { image_format: b64_json }', undefined],
