@@ -1,10 +1,11 @@
-import type { PlaygroundCall, PlaygroundRelay } from '../console/playground-relay.ts';
+import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, RelayParts } from '../relay/call.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
 import type { CallBase } from './inference.ts';
+import { quoteBody, quoteView } from './quotes.ts';
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(parts: RelayParts, links: ImageLinks): PlaygroundRelay {
@@ -14,6 +15,10 @@ export function makePlayground(parts: RelayParts, links: ImageLinks): Playground
     images: async (asked) => {
       const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
       return await answerImages(call, asked.origin, parts, links);
+    },
+    quote: async (asked) => {
+      const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));
+      return { maxCostUsd: quote.max_cost_usd, maxTokens: quote.max_tokens };
     },
   };
 }
@@ -26,6 +31,6 @@ function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']>
   };
 }
 
-function baseOf({ accountId, requestId, client, signal, size }: PlaygroundCall): CallBase {
+function baseOf({ accountId, requestId, client, signal, size }: QuotedCall): CallBase {
   return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size };
 }

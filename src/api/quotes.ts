@@ -7,7 +7,7 @@ import type { Ceiling } from '../ledger/port.ts';
 import { holdPrices } from '../ledger/price.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { preferTokenError, rateOf } from '../relay/admission.ts';
-import type { Quote } from '../relay/call.ts';
+import type { Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
@@ -16,7 +16,7 @@ import { imageRequestSchema } from '../wire/openai/images.ts';
 import { publicChatCall } from './chat-completions.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, largeBodyOf } from './inference.ts';
+import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');
@@ -91,20 +91,28 @@ async function answerQuote(incoming: IncomingRequest, parts: ApiParts): Promise<
   const snapshot = await callerAuth.account(caller);
   const quoted = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-    const base = callOf(incoming, caller, body);
-    const isImage = body.value['prompt'] !== undefined && body.value['messages'] === undefined;
-    const quote = isImage
-      ? await quoteImageCall(publicImageCall(base, body.value), callerAuth.parts)
-      : await quoteChatCall(publicChatCall(base, body.value), callerAuth.parts);
-    // The count is the tighter bound, so it is what the request would be held at on a small balance.
-    return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
+    return await quoteBody(callOf(incoming, caller, body), body.value, callerAuth.parts);
   });
   const rate = rateOf(snapshot, quoted.ceiling.kind === 'images' ? 'images' : 'chat', callerAuth.parts);
   return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));
 }
 
+/** The quote for the body of a chat or image request. */
+export async function quoteBody(
+  base: CallBase,
+  body: Record<string, unknown>,
+  parts: RelayParts,
+): Promise<Quote> {
+  const isImage = body['prompt'] !== undefined && body['messages'] === undefined;
+  const quote = isImage
+    ? await quoteImageCall(publicImageCall(base, body), parts)
+    : await quoteChatCall(publicChatCall(base, body), parts);
+  // The count is the tighter bound, so it is what the request would be held at on a small balance.
+  return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
+}
+
 /** A quote in the public API's words. */
-function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
+export function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
   const { route, ceiling } = quote;
   return {
     object: 'quote',

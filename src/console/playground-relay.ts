@@ -10,6 +10,16 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 export interface PlaygroundRelay {
   chat(call: PlaygroundCall): Promise<Response>;
   images(call: PlaygroundCall): Promise<Response>;
+  /** The most that a call could cost. Nobody is called. */
+  quote(call: QuotedCall): Promise<CallQuote>;
+}
+
+export type QuotedCall = Omit<PlaygroundCall, 'onClosed' | 'origin'>;
+
+export interface CallQuote {
+  readonly maxCostUsd: string;
+  /** The output cap of a chat. */
+  readonly maxTokens?: number | undefined;
 }
 
 export interface PlaygroundCall {

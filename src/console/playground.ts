@@ -3,7 +3,7 @@ import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
 import { MEGABYTE } from './body.ts';
-import type { PlaygroundImages, PlaygroundMessage, PlaygroundReceipt } from './contract.ts';
+import type { PlaygroundImages, PlaygroundMessage, PlaygroundQuote, PlaygroundReceipt } from './contract.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
 import { route, type RouteCall, type RouteName } from './route.ts';
 
@@ -14,6 +14,8 @@ const chatSchema = z.looseObject({
   model: text(256),
   messages: z.array(z.custom<PlaygroundMessage>()).min(1),
 });
+/** The body of a chat or of an image request. */
+const quoteSchema = z.looseObject({ endpoint: text(100), model: text(256) });
 const imageSchema = z.strictObject({
   endpoint: text(100),
   model: text(256),
@@ -39,6 +41,16 @@ export const playgroundRoutes = [
       if (!response.body) return response;
       const body = withReceipt(response.body, receipt);
       return new Response(body, { status: response.status, headers: response.headers });
+    },
+  }),
+  route('POST /api/console/playground/quote', {
+    who: 'user',
+    maxBytes: 20 * MEGABYTE,
+    body: quoteSchema,
+    async handle(parts, call): Promise<PlaygroundQuote> {
+      const { asked } = callOf(call, call.body);
+      const { maxCostUsd, maxTokens } = await parts.playground.quote(asked);
+      return { maxCostUsd, maxTokens: maxTokens ?? null };
     },
   }),
   route('POST /api/console/playground/images', {

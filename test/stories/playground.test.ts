@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import type { PlaygroundReceipt } from '../../src/console/contract.ts';
+import type { PlaygroundQuote, PlaygroundReceipt } from '../../src/console/contract.ts';
 import { Browser, PASSWORD } from '../../src/console/testing/harness.ts';
 import { formatUsd, nanoUsd } from '../../src/std/money.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
@@ -77,3 +77,25 @@ function streamOf(finish: string | null): Response {
     finish === null ? text : `${text}${chunk({}, finish)}${usageEvent(8, 3)}data: [DONE]\n\n`,
   );
 }
+
+test('the quote before a chat is the most that it is held at; nobody is called and nothing is held', async () => {
+  const body = {
+    endpoint: 'svc_chat',
+    model: 'm',
+    messages: [{ role: 'user', content: 'hi' }],
+    max_tokens: 300,
+  };
+  const quote = (await admin.must('POST', '/api/console/playground/quote', body)) as PlaygroundQuote;
+  expect(quote.maxTokens).toBe(300);
+  expect(Number(quote.maxCostUsd)).toBeWithin(0.0006, 0.001);
+  const images = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate', n: 3 };
+  expect(await admin.must('POST', '/api/console/playground/quote', images)).toEqual({
+    maxCostUsd: '0.03',
+    maxTokens: null,
+  });
+  expect(backend.calls).toHaveLength(0);
+  const unpriced = await admin.raw('POST', '/api/console/playground/quote', {
+    body: { ...images, quality: 'high' },
+  });
+  expect(unpriced.status).toBe(400);
+});

@@ -74,6 +74,13 @@ export interface PlaygroundReceipt {
   durationMs: number | null;
 }
 
+/** The most that a request could cost, before it is sent. */
+export interface PlaygroundQuote {
+  maxCostUsd: Usd;
+  /** The output cap of a chat; null for images. */
+  maxTokens: number | null;
+}
+
 export interface PlaygroundImages {
   created: number;
   /** Links on this origin; the pictures are in the gallery too. */

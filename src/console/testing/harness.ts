@@ -311,6 +311,7 @@ function scriptedRelay(ledger: Ledger, clock: Clock): PlaygroundRelay {
     call.onClosed({ ...ending, usage, settled });
   };
   return {
+    quote: () => Promise.resolve({ maxCostUsd: '0.01', maxTokens: 300 }),
     async chat(call) {
       await admit(call, PRICE, 0);
       const body = new ReadableStream({

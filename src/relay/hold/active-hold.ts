@@ -4,7 +4,7 @@ import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import type { Log } from '../../std/log.ts';
+import { stderrLog, type Log } from '../../std/log.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
 import { kindsWithoutPrice, lossOn, withServedCost } from '../attempt-costs.ts';
 import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, Quote, RelayParts } from '../call.ts';
@@ -223,16 +223,8 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return tell();
     } catch (error) {
-      this.#logQuietly(error);
+      stderrLog.error('request_end_not_told', { requestId: this.requestId, error });
       return undefined;
-    }
-  }
-
-  #logQuietly(error: unknown): void {
-    try {
-      this.#parts.log.error('request_end_not_told', { requestId: this.requestId, error });
-    } catch {
-      // The log itself failed, and there is nobody else to tell.
     }
   }
 

@@ -22,6 +22,8 @@ export const playground: typeof english = {
     default: 'Standard',
     settings: 'Modell und Parameter',
     message: 'Nachricht',
+    atMost: 'Höchstens {{price}}',
+    atMostFree: 'Kostenlos',
     messagePlaceholder: 'Fragen Sie etwas …',
     send: 'Senden',
     stopGo: 'Anhalten',

@@ -20,6 +20,8 @@ export const playground = {
     default: 'default',
     settings: 'Model and parameters',
     message: 'Message',
+    atMost: 'At most {{price}}',
+    atMostFree: 'Free of charge',
     messagePlaceholder: 'Ask something…',
     send: 'Send',
     stopGo: 'Stop',

@@ -12,6 +12,8 @@ import { CodeDialog } from './CodeDialog.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
 import { Suggestions } from './Suggestions.tsx';
 import { ParameterFields } from './ParameterFields.tsx';
+import { bodyWith } from './conversation.ts';
+import { MaxCost } from './MaxCost.tsx';
 import { choiceOf, chosenModel, recipeOf, useDraft } from './recipe.ts';
 import { TurnView } from './TurnView.tsx';
 import { useConversation } from './useConversation.ts';
@@ -73,6 +75,9 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
           modelName={model.displayName}
           onStop={conversation.stop}
           onSend={(text, images) => conversation.send(recipe, text, images)}
+          note={(text, images) => (
+            <MaxCost body={text.trim() === '' ? undefined : bodyWith(recipe, turns, text, images)} />
+          )}
         />
       </section>
       <aside className="hidden lg:block">

@@ -1,4 +1,4 @@
-import { useRef, useState, type KeyboardEvent } from 'react';
+import { useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import ArrowUp from 'lucide-react/icons/arrow-up';
 import ImagePlus from 'lucide-react/icons/image-plus';
@@ -16,6 +16,8 @@ interface ComposerProps {
   readonly vision?: boolean;
   readonly modelName?: string;
   readonly withPictures?: boolean;
+  /** Shown beside the button, for what is written. */
+  readonly note?: (text: string, images: readonly string[]) => ReactNode;
 }
 
 /** Where a question is written. Enter sends, Shift+Enter is a new line. */
@@ -26,6 +28,7 @@ export function Composer({
   vision = true,
   modelName = '',
   withPictures = true,
+  note,
 }: ComposerProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
@@ -61,7 +64,7 @@ export function Composer({
         />
         <div className="flex items-center gap-2 px-2.5 pb-2.5">
           {withPictures ? <AttachButton onPicture={pending.add} /> : null}
-          <span className="flex-1" />
+          <span className="min-w-0 flex-1 text-right">{busy ? null : note?.(text, pictures)}</span>
           {busy ? (
             <Button small icon={<Square size={12} aria-hidden fill="currentColor" />} onClick={onStop}>
               {t('playground.stopGo')}

@@ -11,13 +11,13 @@ import { Lightbox } from '../images/Lightbox.tsx';
 import { PictureGrid } from '../images/PictureGrid.tsx';
 import { imagePriceAt } from '../models/ModelPrice.tsx';
 import { AnswerFacts } from './AnswerFacts.tsx';
+import { MaxCost } from './MaxCost.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
 import { choiceOf, chosenModel } from './recipe.ts';
 import { useGenerate, type ImageOrder } from './useGenerate.ts';
 import { Form } from '../../ui/Form.tsx';
 
 const COUNTS = [1, 2, 3, 4] as const;
-const QUALITIES = ['', 'low', 'medium', 'high'] as const;
 
 export function ImagesTab({ models, wanted }: { models: readonly ModelItem[]; wanted: string | undefined }) {
   const { t } = useTranslation();
@@ -77,7 +77,9 @@ function OrderForm({ models, wanted, busy, error, onOrder }: OrderFormProps) {
   const { values, field } = useForm({ prompt: '', size: '', n: '1', quality: '' });
   const model = chosenModel(models, choice);
   if (!model) return null;
-  const { prompt, quality } = values;
+  const { prompt } = values;
+  const qualities = qualitiesOf(model);
+  const quality = qualities.includes(values.quality) ? values.quality : '';
   const n = Number(values.n);
   const size = model.sizes.includes(values.size) ? values.size : (model.sizes[0] ?? '');
   const order = {
@@ -88,6 +90,9 @@ function OrderForm({ models, wanted, busy, error, onOrder }: OrderFormProps) {
     size,
     ...(quality ? { quality } : {}),
   };
+  const price = imagePriceAt(model, size);
+  // By quality or by tokens, only a quote knows.
+  const isOnButton = price !== undefined && qualities.length === 0;
   const placeholder = t('playground.promptPlaceholder');
   return (
     <Form onSubmit={() => onOrder(order)}>
@@ -115,18 +120,31 @@ function OrderForm({ models, wanted, busy, error, onOrder }: OrderFormProps) {
             <option key={value}>{value}</option>
           ))}
         </SelectField>
-        <SelectField label={t('playground.quality')} {...field('quality')}>
-          {QUALITIES.map((value) => (
-            <option key={value} value={value}>
-              {value || t('playground.default')}
-            </option>
-          ))}
-        </SelectField>
+        {qualities.length === 0 ? null : (
+          <SelectField label={t('playground.quality')} {...field('quality')} value={quality}>
+            {['', ...qualities].map((value) => (
+              <option key={value} value={value}>
+                {value || t('playground.default')}
+              </option>
+            ))}
+          </SelectField>
+        )}
       </div>
       <FormError error={error} />
-      <GenerateButton price={imagePriceAt(model, size)} n={n} busy={busy} disabled={prompt.trim() === ''} />
+      {isOnButton ? null : <MaxCost body={prompt.trim() === '' ? undefined : order} />}
+      <GenerateButton
+        price={isOnButton ? price : undefined}
+        n={n}
+        busy={busy}
+        disabled={prompt.trim() === ''}
+      />
     </Form>
   );
+}
+
+/** A quality can be asked for where it has a price. */
+function qualitiesOf({ price }: ModelItem): string[] {
+  return [...new Set(price.others.flatMap(({ quality }) => quality ?? []))];
 }
 
 /** The price is on the button, so that it is known before the click. */

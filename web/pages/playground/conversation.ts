@@ -108,6 +108,11 @@ function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
   return { ...turn, status: 'failed', error: { message, status } };
 }
 
+/** The request that a question would be. */
+export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, images: readonly string[]) {
+  return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, images }]);
+}
+
 /** The request as the API takes it; also what "Get code" shows. */
 export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBody {
   const system: PlaygroundMessage[] = recipe.system.trim()
