@@ -120,7 +120,11 @@ test('a model that thinks out of sight may take the whole time of the request fo
   const before = backend.calls.length;
   const thinking = gateway.chat(account.token, { endpoint: 'svc_hasty', model: 'hidden', stream: true });
   await backend.called(before + 1);
-  const impatient = await gateway.chat(account.token, { endpoint: 'svc_hasty', model: 'plain', stream: true });
+  const impatient = await gateway.chat(account.token, {
+    endpoint: 'svc_hasty',
+    model: 'plain',
+    stream: true,
+  });
   expect(await impatient.json()).toMatchObject({ error: { code: 'upstream_timeout' } });
   gate.resolve();
   expect(await (await thinking).text()).toContain('thought');
