@@ -80,6 +80,11 @@ export class GoldenGateway {
     this.#tollgate.closeAfterAnswers();
   }
 
+  /** Shuts down without waiting for what runs. */
+  cutAll(): void {
+    this.#stopped ??= this.#tollgate.stop(0);
+  }
+
   async stop(): Promise<void> {
     this.#stopped ??= this.#tollgate.stop(0);
     await this.#stopped;

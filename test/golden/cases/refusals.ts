@@ -274,6 +274,12 @@ function circumstances(): GoldenCase[] {
         { send: get('/healthz', {}) },
       ],
     },
+    ...[PUBLIC_CHAT, MESSAGES].map((dialect): GoldenCase => ({
+      name: `transport/cut-by-shutdown/${dialect.operation}`,
+      fresh: true,
+      replies: [{ body: '', after: 'held' }],
+      steps: [{ send: post(dialect.path, dialect.ask()), during: { happens: 'gateway stops' } }],
+    })),
     {
       name: 'transport/internal-error',
       fresh: true,
