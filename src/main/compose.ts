@@ -275,6 +275,7 @@ function startPeriodicTasks(
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
       {
         name: 'ledger check',
         everyMs: 300_000,

@@ -56,6 +56,12 @@ describe('two workers on one port', () => {
     expect(await unsettled()).toBe(0);
   });
 
+  test('count wrong passwords together', async () => {
+    const replies = await Promise.all(Array.from({ length: 24 }, (_, n) => signIn(`wrong ${n} wrong`)));
+    expect(replies.filter((status) => status === 401)).toHaveLength(5);
+    expect(replies.filter((status) => status === 429)).toHaveLength(19);
+  });
+
   test('SIGHUP reaches both: each reloads the catalog', async () => {
     writeFileSync(join(node.folder, 'tollgate.yaml'), YAML.replaceAll('house-guide', 'house-echo'));
     node.signal('SIGHUP');
@@ -117,6 +123,18 @@ async function ask(model = 'house-guide'): Promise<number> {
       max_tokens: 20,
       messages: [{ role: 'user', content: 'Who is there?' }],
     }),
+    keepalive: false,
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A new connection each time, as above. */
+async function signIn(password: string): Promise<number> {
+  const response = await fetch(`${node.url}/api/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', connection: 'close' },
+    body: JSON.stringify({ email: 'worker@example.com', password }),
     keepalive: false,
   });
   await response.arrayBuffer();
