@@ -149,11 +149,11 @@ export const ADMIT: Statement = {
 
 /** An admission that holds nothing, for a token that nobody has: a hash is longer. */
 export const PROBE_VALUES: readonly unknown[] = [
-  ...[0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, MAX_COUNT],
-  ...['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
-  ...['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
-  ...['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
-];
+  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, MAX_COUNT],
+  ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
+  ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
+  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
+].flat();
 
 interface Member extends HoldRange {
   readonly request: AdmissionRequest;
