@@ -1,3 +1,5 @@
+import type { DelaySample } from '../std/event-loop.ts';
+
 /**
  * What a monitoring system reads at /metrics, in Prometheus' text format. Counters are for this process since it started;
  * the number of series is bounded, so that new names cannot fill the memory.
@@ -29,6 +31,8 @@ export interface MetricsParts {
   /** Called at each scrape; a gauge that fails is left out, the others are still shown. */
   openHolds(): Promise<number>;
   backends(): readonly BackendSample[];
+  /** How late the event loop is. */
+  readonly eventLoop?: (() => DelaySample) | undefined;
 }
 
 export interface BackendSample {
@@ -92,6 +96,7 @@ export function makeMetrics(parts: MetricsParts): Metrics {
           lossNano / NANO_PER_USD,
         ),
         ...backendLines(parts.backends()),
+        ...delayLines(parts.eventLoop?.()),
         ...processLines(parts),
         '',
       ].join('\n');
@@ -219,6 +224,23 @@ function backendLines(backends: readonly BackendSample[]): string[] {
     ...counts('tollgate_backend_attempts_total', ({ requests }) => requests),
     ...head('tollgate_backend_failures_total', 'Attempts that failed.', 'counter'),
     ...counts('tollgate_backend_failures_total', ({ failures }) => failures),
+  ];
+}
+
+function delayLines(sample: DelaySample | undefined): string[] {
+  if (!sample) return [];
+  const name = 'tollgate_event_loop_delay_seconds';
+  let cumulative = 0;
+  const buckets = sample.bounds.map((bound, index) => {
+    cumulative += sample.counts[index] ?? 0;
+    return `${name}_bucket{le="${bound}"} ${cumulative}`;
+  });
+  return [
+    ...head(name, 'How late steps of the event loop began.', 'histogram'),
+    ...buckets,
+    `${name}_bucket{le="+Inf"} ${sample.count}`,
+    `${name}_sum ${sample.sum}`,
+    `${name}_count ${sample.count}`,
   ];
 }
 

@@ -32,6 +32,7 @@ import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
+import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
@@ -74,7 +75,9 @@ export async function startTollgate(
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
     const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
-    const relay = makeRelay(services, catalog);
+    const eventLoop = new EventLoop({ log }).start();
+    opened.defer(() => eventLoop.stop());
+    const relay = makeRelay(services, catalog, eventLoop);
     const links = new ImageLinks(
       makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
       services.secret.key('image links'),
@@ -91,7 +94,16 @@ export async function startTollgate(
     const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
+    const server = await openServer({
+      services,
+      catalog,
+      settings,
+      relay,
+      links,
+      consoleServices,
+      state,
+      eventLoop,
+    });
     opened.defer(() => server.stop());
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
@@ -156,6 +168,7 @@ interface Relay extends RelayParts {
 function makeRelay(
   { config, ledger: { ledger }, store, clock, log }: Services,
   catalog: CatalogSource,
+  eventLoop: EventLoop,
 ): Relay {
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
   catalog.onChange((next) => upstreams.use(next));
@@ -178,6 +191,7 @@ function makeRelay(
       startedAtMs: clock.now(),
       openHolds: () => countOpenHolds(store),
       backends: () => upstreams.list(),
+      eventLoop: () => eventLoop.delays(),
     }),
     tokens: sharedTokenCounter(log),
     countWaitMs: config.countWaitMs,
@@ -195,10 +209,11 @@ interface ServerParts {
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
   readonly state: { readonly draining: boolean };
+  readonly eventLoop: EventLoop;
 }
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
-  const { catalog, settings, relay, links, consoleServices, state } = parts;
+  const { catalog, settings, relay, links, consoleServices, state, eventLoop } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
@@ -237,7 +252,8 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   const tls = await readTls(settings.atStart.tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
-  const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });
+  const options = { host, port, shared, tls, router, callerAuth, clock, random, log, site, eventLoop };
+  const server = startServer(options);
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
   return server;
