@@ -9,6 +9,8 @@ export interface Metrics {
   request(sample: RequestSample): void;
   /** A request that was not admitted. */
   refused(reason: string): void;
+  /** A request that was refused at once because there was too much to do. */
+  shed(reason: string): void;
   /** What a backend used beyond a hold, in nano-USD: the operator's loss. */
   overrun(nanoUsd: number): void;
   /** What a request cost beyond what was charged for it, in nano-USD. */
@@ -31,6 +33,8 @@ export interface MetricsParts {
   /** Called at each scrape; a gauge that fails is left out, the others are still shown. */
   openHolds(): Promise<number>;
   backends(): readonly BackendSample[];
+  /** Requests under way in this process. */
+  readonly inFlight?: (() => number) | undefined;
   /** How late the event loop is. */
   readonly eventLoop?: (() => DelaySample) | undefined;
 }
@@ -52,6 +56,9 @@ export function makeMetrics(parts: MetricsParts): Metrics {
     'outcome',
   ]);
   const refusals = new Counter('tollgate_refusals_total', 'Requests that were not admitted.', ['reason']);
+  const shed = new Counter('tollgate_shed_requests_total', 'Requests refused because of too much load.', [
+    'reason',
+  ]);
   const durations = new Histogram('tollgate_request_duration_seconds', 'From admission to the last byte.');
   const firstBytes = new Histogram(
     'tollgate_first_byte_seconds',
@@ -67,6 +74,7 @@ export function makeMetrics(parts: MetricsParts): Metrics {
       if (firstByteMs !== undefined) firstBytes.observe(endpoint, firstByteMs / 1000);
     },
     refused: (reason) => refusals.add([reason]),
+    shed: (reason) => shed.add([reason]),
     overrun(nanoUsd) {
       overrunNano += nanoUsd;
     },
@@ -81,6 +89,8 @@ export function makeMetrics(parts: MetricsParts): Metrics {
       return [
         ...requests.lines(),
         ...refusals.lines(),
+        ...shed.lines(),
+        ...gauge('tollgate_requests_in_flight', 'Requests under way in this process.', parts.inFlight?.()),
         ...durations.lines(),
         ...firstBytes.lines(),
         ...gauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', holds),

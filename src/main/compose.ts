@@ -37,6 +37,7 @@ import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
+import { Places, placesWithin } from '../std/places.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
@@ -65,7 +66,11 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
-  log.info('open_files_limit', { limit: openFileLimit() ?? 'none' });
+  const limit = openFileLimit();
+  log.info('open_files_limit', {
+    limit: limit ?? 'none',
+    requests_at_once: placesWithin(config.maxInFlight, limit),
+  });
   await startHttpThread();
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
@@ -75,7 +80,7 @@ export async function startTollgate(
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
     const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
-    const eventLoop = new EventLoop({ log }).start();
+    const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, eventLoop);
     const links = new ImageLinks(
@@ -87,7 +92,7 @@ export async function startTollgate(
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links),
+      playground: makePlayground(relay, links, relay.places),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
@@ -163,6 +168,7 @@ interface Relay extends RelayParts {
   readonly upstreams: Pool;
   readonly metrics: Metrics;
   readonly dailyCosts: DailyCosts;
+  readonly places: Places;
 }
 
 function makeRelay(
@@ -173,6 +179,19 @@ function makeRelay(
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
+  const places: Places = new Places({
+    max: placesWithin(config.maxInFlight, openFileLimit()),
+    isOverloaded: () => eventLoop.isOverloaded,
+    onShed: (reason) => metrics.shed(reason),
+  });
+  const metrics = makeMetrics({
+    version,
+    startedAtMs: clock.now(),
+    openHolds: () => countOpenHolds(store),
+    backends: () => upstreams.list(),
+    inFlight: () => places.size,
+    eventLoop: () => eventLoop.delays(),
+  });
   return {
     ledger,
     catalog: catalog.current,
@@ -185,14 +204,10 @@ function makeRelay(
       log,
       leaseMs: config.leaseMs,
       longestMs: () => lifetime.longestMs(),
+      onEnded: (requestId) => places.ended(requestId),
     }),
-    metrics: makeMetrics({
-      version,
-      startedAtMs: clock.now(),
-      openHolds: () => countOpenHolds(store),
-      backends: () => upstreams.list(),
-      eventLoop: () => eventLoop.delays(),
-    }),
+    metrics,
+    places,
     tokens: sharedTokenCounter(log),
     countWaitMs: config.countWaitMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
@@ -232,6 +247,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     ...apiRoutes({
       callerAuth,
       largeBodies,
+      places: relay.places,
       links,
       store,
       idempotency,

@@ -6,7 +6,7 @@ import { makeLog } from './log.ts';
 function measured() {
   const lines: string[] = [];
   let now = 0;
-  const loop = new EventLoop({ log: makeLog((line) => lines.push(line)), nowMs: () => now });
+  const loop = new EventLoop({ log: makeLog((line) => lines.push(line)), maxDelayMs: 50, nowMs: () => now });
   const after = (ms: number): void => {
     now += ms;
     loop.sample();
@@ -48,14 +48,14 @@ test('a process that is blocked all the time reports it every few seconds, and h
   expect(reports().map(({ unreported_before }) => unreported_before)).toEqual([0, 4, 4]);
 });
 
-test('one long step is no sustained delay; a second of them is, until it is over', () => {
+test('one long step is no overload; five late ones in a row are, until one is in time', () => {
   const { loop, after } = measured();
-  for (let n = 0; n < 10; n++) after(20);
   after(20 + 5_000);
   after(20);
-  expect(loop.sustainedMs).toBe(0);
-  for (let n = 0; n < 12; n++) after(20 + 100);
-  expect(loop.sustainedMs).toBe(100);
-  after(20);
-  expect(loop.sustainedMs).toBe(0);
+  for (let n = 0; n < 4; n++) after(20 + 51);
+  expect(loop.isOverloaded).toBe(false);
+  after(20 + 51);
+  expect(loop.isOverloaded).toBe(true);
+  after(20 + 50);
+  expect(loop.isOverloaded).toBe(false);
 });

@@ -10,6 +10,8 @@ export interface DelaySample {
 
 export interface EventLoopOptions {
   readonly log: Log;
+  /** Later than this is late. */
+  readonly maxDelayMs: number;
   /** For tests. */
   readonly nowMs?: () => number;
 }
@@ -20,9 +22,8 @@ export const BLOCKED_MS = 200;
 /** A process that is blocked again and again says so this often. */
 const REPORT_EVERY_MS = 5_000;
 const BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5];
-/** Delays of the last second or so decide whether the process is overloaded. */
-const RECENT_SAMPLES = 50;
-const RECENT_MS = 1_000;
+/** So many late steps in a row are an overload; one long step is not. */
+const LATE_STEPS = 5;
 const MAX_REMEMBERED = 8;
 
 /**
@@ -36,11 +37,12 @@ const MAX_REMEMBERED = 8;
 export class EventLoop {
   readonly #log: Log;
   readonly #now: () => number;
+  readonly #maxDelayMs: number;
   readonly #counts = BOUNDS_SECONDS.map(() => 0);
-  readonly #recent: { readonly at: number; readonly delayMs: number }[] = [];
   readonly #operations: string[] = [];
   readonly #requestIds: string[] = [];
   #next = 0;
+  #lateSteps = 0;
   #sum = 0;
   #count = 0;
   #sampledAt: number;
@@ -48,8 +50,9 @@ export class EventLoop {
   #unreported = 0;
   #timer: Timer | undefined;
 
-  constructor({ log, nowMs = () => performance.now() }: EventLoopOptions) {
+  constructor({ log, maxDelayMs, nowMs = () => performance.now() }: EventLoopOptions) {
     this.#log = log;
+    this.#maxDelayMs = maxDelayMs;
     this.#now = nowMs;
     this.#sampledAt = nowMs();
   }
@@ -72,11 +75,8 @@ export class EventLoop {
     this.#next = (this.#next + 1) % MAX_REMEMBERED;
   }
 
-  /** The least delay of the last second: one long step does not raise it, an overloaded process does. */
-  get sustainedMs(): number {
-    const since = this.#now() - RECENT_MS;
-    const recent = this.#recent.filter(({ at }) => at >= since);
-    return recent.length === 0 ? 0 : Math.min(...recent.map(({ delayMs }) => delayMs));
+  get isOverloaded(): boolean {
+    return this.#lateSteps >= LATE_STEPS;
   }
 
   delays(): DelaySample {
@@ -88,8 +88,7 @@ export class EventLoop {
     const now = this.#now();
     const delayMs = Math.max(0, now - this.#sampledAt - SAMPLE_MS);
     this.#sampledAt = now;
-    this.#recent.push({ at: now, delayMs });
-    if (this.#recent.length > RECENT_SAMPLES) this.#recent.shift();
+    this.#lateSteps = delayMs > this.#maxDelayMs ? this.#lateSteps + 1 : 0;
     const seconds = delayMs / 1000;
     this.#sum += seconds;
     this.#count++;
