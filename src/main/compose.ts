@@ -55,7 +55,11 @@ export interface Tollgate {
   readonly setupLink: string | undefined;
   /** Reads the catalog again and logs the result. */
   reloadCatalog(): Promise<void>;
-  /** Drains within the grace period and closes everything, last opened first. */
+  /** Says that it is not ready and serves on, so that load balancers leave before anything is refused. */
+  announceStop(): void;
+  /** From now on answers ask for their connection to be closed. */
+  closeAfterAnswers(): void;
+  /** Refuses new connections, lets requests finish within the grace period and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -117,9 +121,13 @@ export async function startTollgate(
       services,
       setupLink: setup && `${server.url}/setup/${setup.token}`,
       reloadCatalog: async () => await reloadCatalog(catalog, services),
+      announceStop: () => {
+        state.draining = true;
+      },
+      closeAfterAnswers: () => server.closeAfterAnswers(),
       stop: async (graceMs = config.graceMs) => {
         state.draining = true;
-        server.drain();
+        server.closeListener();
         await drain(relay, graceMs);
         await opened.disposeAsync();
       },

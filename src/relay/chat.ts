@@ -203,7 +203,17 @@ async function respondWhole(
   const meter = new Meter(quote.input);
   const measured = await meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
-  const settled = await hold.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
+  const { upstream, attempts, firstByteMs } = served;
+  const { finishReason } = meter;
+  const settled = await hold.settle({
+    upstream,
+    attempts,
+    firstByteMs,
+    quote,
+    outcome,
+    measured,
+    finishReason,
+  });
   const labels = { id: call.requestId, model: call.label };
   const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
   return { kind: 'whole', summary, shown, charged: settled?.charged };

@@ -112,19 +112,18 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
   settle(finish: RequestResult): Promise<Settled | undefined> {
     const { outcome, measured, upstream, firstByteMs, finishReason, fault } = finish;
-    const { usage, source } = measured;
-    const attempts = this.#costedAttempts(finish);
-    const ending = {
+    const settlement = {
       outcome,
       upstream,
-      attempts: this.#withEarlier(attempts, upstream),
+      attempts: this.#withEarlier(this.#costedAttempts(finish), upstream),
       firstByteMs,
       finishReason,
       errorCode: fault?.code,
       durationMs: this.#age(),
+      usage: measured.usage,
+      source: measured.source,
     };
-    const { requestId } = this;
-    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, usage, source } });
+    return this.#close({ kind: 'settle', requestId: this.requestId, settlement });
   }
 
   /** Most models have no cost in the catalog, and most backends report none. */
