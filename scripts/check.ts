@@ -4,6 +4,7 @@ const STEPS: readonly { readonly name: string; readonly command: readonly string
   { name: 'lint', command: ['oxlint', '--type-aware', '--deny-warnings'] },
   { name: 'format', command: ['oxfmt', '--check'] },
   { name: 'dead code', command: ['knip'] },
+  { name: 'dependencies', command: ['bun', 'scripts/sbom.ts', '--check'] },
   { name: 'tests', command: ['npm', 'test'] },
 ];
 
