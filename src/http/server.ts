@@ -1,6 +1,7 @@
 import type { Server } from 'bun';
 import { isLoopback } from '../std/addresses.ts';
 import type { Clock } from '../std/clock.ts';
+import type { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
@@ -25,13 +26,17 @@ export interface ServerOptions {
   /** For request ids. */
   readonly random: Random;
   readonly log: Log;
+  readonly eventLoop: Pick<EventLoop, 'began'>;
 }
 
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** From now on new requests are refused, so that clients retry on another node. */
-  drain(): void;
+  /** From now on each answer asks for its connection to be closed, so that a proxy keeps none that is about to end. */
+  closeAfterAnswers(): void;
+  /** From now on new connections are refused and idle ones closed; running requests go on. */
+  closeListener(): void;
+  /** Ends what still runs. */
   stop(): Promise<void>;
 }
 
@@ -45,19 +50,23 @@ const ANSWER_IDLE_SECONDS = 90;
 const LAST_BYTES_MS = 1_000;
 /** Above our own limit, so that our own error says that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
-/** Paths that are served even while everything else is refused. */
+/** Paths that are served over plain HTTP too: probes carry no token. */
 const ALWAYS_SERVED = new Set(['/healthz', '/readyz', '/metrics']);
 
 export function startServer(options: ServerOptions): RunningServer {
   const http = new HttpServer(options);
   const server = listen(options, http);
+  // A second call of the runtime's `stop` resolves at once, whatever still runs.
+  let finished: Promise<void> | undefined;
+  const finish = (): Promise<void> => (finished ??= server.stop());
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
-    drain: () => http.drain(),
+    closeAfterAnswers: () => http.closeAfterAnswers(),
+    closeListener: () => void finish(),
     stop: async () => {
       // The last bytes may still be in flight, but idle connections would never end.
-      await Promise.race([server.stop(), Bun.sleep(LAST_BYTES_MS)]);
+      await Promise.race([finish(), Bun.sleep(LAST_BYTES_MS)]);
       await server.stop(true);
     },
   };
@@ -89,15 +98,15 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
 class HttpServer {
   readonly #options: ServerOptions;
   readonly #isPublic: boolean;
-  #draining = false;
+  #closing = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#isPublic = !isLoopback(options.host);
   }
 
-  drain(): void {
-    this.#draining = true;
+  closeAfterAnswers(): void {
+    this.#closing = true;
   }
 
   exactRoutes(): Record<
@@ -119,24 +128,24 @@ class HttpServer {
     const found = this.#options.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
     if (found.kind === 'wrong_method' && request.method === 'OPTIONS') return preflight(found.allowed);
-    return await this.#handle(
-      this.#fallbackRoute(found.kind === 'wrong_method' ? found.allowed : undefined),
-      [],
-      request,
-      server,
-    );
+    const route = this.#fallbackRoute(path, found.kind === 'wrong_method' ? found.allowed : undefined);
+    return await this.#handle(route, [], request, server);
   }
 
-  #fallbackRoute(allowed: readonly string[] | undefined): HttpRoute {
+  #fallbackRoute(path: string, allowed: readonly string[] | undefined): HttpRoute {
+    const { router, site } = this.#options;
+    const likely = router.likelyPath(path);
+    const faults = router.faultsAt(likely ?? path);
     return {
       method: 'GET',
       path: '**',
       handle: async (incoming) => {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
-        const answer = await this.#options.site(incoming);
+        const answer = await site(incoming);
         if (answer) return answer;
-        throw new Fault('not_found', 'There is nothing at this path.');
+        throw new Fault('not_found', nothingThere(likely, incoming.origin));
       },
+      ...(faults && { faults }),
     };
   }
 
@@ -147,6 +156,7 @@ class HttpServer {
     server: Server<unknown>,
   ): Promise<Response> {
     const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
+    this.#options.eventLoop.began(route.path, requestId);
     const incoming = new BunRequest({
       request,
       requestId,
@@ -156,13 +166,15 @@ class HttpServer {
     });
     try {
       // Only this machine can reach a loopback address, unless a proxy forwards requests.
-      if (this.#isPublic || this.#draining || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
+      if (this.#isPublic || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
-      return await route.handle(incoming);
+      const response = await route.handle(incoming);
+      if (this.#closing) response.headers.set('connection', 'close');
+      return response;
     } catch (thrown) {
       const response = faultResponse(thrown, requestId, this.#options.log, route.faults);
-      if (hasUnreadBody(request)) response.headers.set('connection', 'close');
+      if (this.#closing || hasUnreadBody(request)) response.headers.set('connection', 'close');
       return response;
     } finally {
       incoming.answered();
@@ -174,8 +186,15 @@ class HttpServer {
   #guard(incoming: BunRequest): void {
     if (ALWAYS_SERVED.has(incoming.path)) return;
     this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
-    if (this.#draining) throw shuttingDown();
   }
+}
+
+function nothingThere(likely: string | undefined, origin: string): string {
+  if (likely === undefined) return 'There is nothing at this path.';
+  return (
+    `There is nothing at this path; ${likely} exists. The base URL is ${origin}/v1 for OpenAI's clients, ` +
+    `and ${origin} for Anthropic's.`
+  );
 }
 
 /** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */
@@ -255,10 +274,6 @@ function preflight(allowed: readonly string[]): Response {
       'access-control-max-age': '86400',
     },
   });
-}
-
-function shuttingDown(): Fault {
-  return new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 });
 }
 
 function urlHost(host: string): string {

@@ -56,6 +56,8 @@ export interface NativeRequest {
   readonly body: Readonly<Record<string, unknown>>;
   readonly version?: string | undefined;
   readonly beta?: string | undefined;
+  /** What no other dialect can say: a backend that does not speak this one refuses the request with it. */
+  readonly untranslatable?: Fault | undefined;
 }
 
 export type ImageCall = Call<ImageRequest>;
@@ -138,6 +140,8 @@ export interface ActiveRequest {
 export interface ActiveRequestSet {
   add(request: ActiveRequest): void;
   remove(requestId: RequestId): void;
+  /** Whether the request is between admission and settlement. */
+  has(requestId: RequestId): boolean;
   /** Whether one more request may come to its end although its client left; it counts until it is removed. */
   mayFinish(requestId: RequestId): boolean;
 }

@@ -160,6 +160,7 @@ async function callUpstream(
   const { requestId, nativeRequest, knobs } = call;
   const target = { quote, upstream: upstream.name, parts };
   if (!nativeRequest || !upstream.messages) {
+    if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
     const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
     return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
@@ -168,7 +169,12 @@ async function callUpstream(
   const body = knobs ? knobsFor(asked, knobs, target) : asked;
   return await readNativeAnswer(
     await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
+    call.label,
   );
+}
+
+function cannotTranslate({ message, param }: Fault): UpstreamFailure {
+  return new UpstreamFailure('rejected', message, { publicMessage: message, param });
 }
 
 /** Reads a backend's answer until it has proved to be one, while another backend could still be tried. */
@@ -209,7 +215,17 @@ async function respondWhole(
   const meter = new Meter(quote.input);
   const measured = await meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
-  const settled = await hold.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
+  const { upstream, attempts, firstByteMs } = served;
+  const { finishReason } = meter;
+  const settled = await hold.settle({
+    upstream,
+    attempts,
+    firstByteMs,
+    quote,
+    outcome,
+    measured,
+    finishReason,
+  });
   const labels = { id: call.requestId, model: call.label };
   const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
   return { kind: 'whole', summary, shown, charged: settled?.charged };

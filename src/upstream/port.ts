@@ -1,5 +1,6 @@
 import type { RequestForm } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
+import { isOutOfFiles } from '../std/open-files.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
@@ -129,6 +130,8 @@ export interface MessagesReading {
 export type FailureKind =
   /** The backend cannot have seen the request. */
   | 'connect'
+  /** This process has no file descriptor left for a connection: the backend was not called. */
+  | 'overloaded'
   /** The connection ended before the answer, after the request may have reached the backend. */
   | 'connection_lost'
   | 'timeout'
@@ -149,6 +152,8 @@ export class UpstreamFailure extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly publicMessage: string | undefined;
+  /** The field of a `rejected` request that the backend names. */
+  readonly param: string | undefined;
   /** It says nothing about the backend's health: the call was cancelled, or only this request was refused. */
   readonly blameless: boolean;
 
@@ -159,6 +164,7 @@ export class UpstreamFailure extends Error {
       status?: number;
       retryAfterMs?: number;
       publicMessage?: string;
+      param?: string | undefined;
       blameless?: boolean;
       cause?: unknown;
     } = {},
@@ -169,6 +175,7 @@ export class UpstreamFailure extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.publicMessage = more.publicMessage;
+    this.param = more.param;
     this.blameless = more.blameless ?? CAUSED_BY_REQUEST.has(kind);
   }
 
@@ -188,6 +195,7 @@ const CAUSED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbid
 export function connectionFailure(cause: unknown, host?: string): UpstreamFailure {
   const text = cause instanceof Error ? cause.message : String(cause);
   const message = host === undefined ? text : `cannot reach ${host}: ${text}`;
+  if (isOutOfFiles(cause)) return new UpstreamFailure('overloaded', message, { cause, blameless: true });
   return new UpstreamFailure(wasSent(cause) ? 'connection_lost' : 'connect', message, { cause });
 }
 

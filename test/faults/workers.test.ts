@@ -31,7 +31,12 @@ beforeAll(async () => {
   node = await NodeProcess.start({
     yaml: YAML,
     databaseUrl,
-    env: { TOLLGATE_WORKERS: '2', TOLLGATE_PORT: String(port), TOLLGATE_LEASE_SECONDS: '2' },
+    env: {
+      TOLLGATE_WORKERS: '2',
+      TOLLGATE_PORT: String(port),
+      TOLLGATE_LEASE_SECONDS: '2',
+      TOLLGATE_DRAIN_SECONDS: '5',
+    },
   });
   const made = await node.cli('account', 'create', 'worker@example.com', '--balance', '5', '--json');
   token = (JSON.parse(made.output) as { token: string }).token;
@@ -87,8 +92,12 @@ describe('two workers on one port', () => {
     expect(node.log).toContain('worker_exited');
   });
 
-  test('a signal drains them all, and the exit code says so', async () => {
+  test('a signal drains them all: not ready, yet served until connections are refused; the exit code is 0', async () => {
     node.signal('SIGTERM');
+    await eventually('none is ready', async () => (await node.probe('/readyz')) === 503);
+    const statuses = new Set<number>();
+    for (let status = await ask(); status !== 0; status = await ask().catch(() => 0)) statuses.add(status);
+    expect([...statuses]).toEqual([200]);
     expect(await node.exited()).toBe(0);
     expect(await unsettled()).toBe(0);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
+import { systemClock } from '../../std/clock.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
@@ -66,7 +67,10 @@ async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000,
-      onEnd: async (end) => ended.resolve(end),
+      onEnd: async (end) => {
+        ended.resolve(end);
+        return undefined;
+      },
     },
   );
   // Byte by byte: invalid UTF-8 must not look like its replacement character.
@@ -235,9 +239,11 @@ test('the backend is read at the pace of the client', async () => {
   let pulled = 0;
   const source = new ReadableStream<Uint8Array>(
     {
-      pull(controller) {
+      // From the network nothing comes within a turn of the event loop.
+      async pull(controller) {
+        await new Promise((next) => setImmediate(next));
         pulled++;
-        controller.enqueue(utf8.encode(event(chunk({ content: 'x'.repeat(1_000) }))));
+        controller.enqueue(utf8.encode(event(chunk({ content: 'word '.repeat(200) }))));
       },
     },
     { highWaterMark: 0 },
@@ -249,10 +255,14 @@ test('the backend is read at the pace of the client', async () => {
     { kind: 'stream', events },
     {
       meter: new Meter(() => chatInput()),
-      clock: { now: () => 0 },
-      limits: { idleMs: 1_000, totalMs: 1_000 },
+      // A source without an end is drained for a limited time.
+      clock: systemClock,
+      limits: { idleMs: 60_000, totalMs: 60_000 },
       outputCap: 1_000_000,
-      onEnd: async (end) => left.resolve(end),
+      onEnd: async (end) => {
+        left.resolve(end);
+        return undefined;
+      },
     },
   );
   const reader = delivery.body().getReader();
@@ -282,7 +292,10 @@ test('everything that arrived from the backend is charged, read or not, includin
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000_000,
-      onEnd: async (end) => left.resolve(end),
+      onEnd: async (end) => {
+        left.resolve(end);
+        return undefined;
+      },
     },
   );
   delivery.leave();
