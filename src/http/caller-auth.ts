@@ -21,7 +21,7 @@ export interface CallerAuthOptions {
 export class CallerAuth {
   readonly parts: RelayParts;
   readonly #options: CallerAuthOptions;
-  readonly #freeCalls = new FreeCallRate();
+  #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;
   #trustsProxies: boolean;
 
@@ -63,6 +63,7 @@ export class CallerAuth {
   async freeCaller(caller: Caller): Promise<{ readonly account: AccountSnapshot; readonly rate: RateState }> {
     const account = await this.account(caller);
     const limit = account.limits.chatPerMinute ?? this.parts.catalog().limits.chatPerMinute;
+    this.#freeCalls ??= new FreeCallRate();
     return { account, rate: this.#freeCalls.count(account, limit) };
   }
 
