@@ -27,7 +27,7 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
-import { startHttpThread } from './http-thread.ts';
+import { prepareFiles } from './files.ts';
 import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
@@ -70,12 +70,7 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
-  const limit = openFileLimit();
-  log.info('open_files_limit', {
-    limit: limit ?? 'none',
-    requests_at_once: placesWithin(config.maxInFlight, limit),
-  });
-  await startHttpThread();
+  await prepareFiles(config, log);
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
@@ -103,16 +98,8 @@ export async function startTollgate(
     const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({
-      services,
-      catalog,
-      settings,
-      relay,
-      links,
-      consoleServices,
-      state,
-      eventLoop,
-    });
+    const served = { services, catalog, settings, relay, links, consoleServices };
+    const server = await openServer({ ...served, state, eventLoop });
     opened.defer(() => server.stop());
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
