@@ -176,7 +176,7 @@ function makeRelay(
   const lifetime = new LongestLife(catalog);
   const places: Places = new Places({
     max: placesWithin(config.maxInFlight, openFileLimit()),
-    isOverloaded: () => eventLoop.isOverloaded,
+    eventLoop,
     onShed: (reason) => metrics.shed(reason),
   });
   const metrics = makeMetrics({
@@ -199,7 +199,7 @@ function makeRelay(
       log,
       leaseMs: config.leaseMs,
       longestMs: () => lifetime.longestMs(),
-      onEnded: (requestId) => places.ended(requestId),
+      places,
     }),
     metrics,
     places,
