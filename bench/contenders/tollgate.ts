@@ -54,6 +54,7 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     // What `serve` sets by starting itself again; given here, the flags for Bun reach the process that serves.
     ...BUN_SETTINGS,
     TOLLGATE_GRACE_SECONDS: '1',
+    TOLLGATE_DRAIN_SECONDS: '0',
     ...(options.databaseUrl === undefined ? {} : { DATABASE_URL: options.databaseUrl }),
   };
   const tokens = await prepare(env, options);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
+import { answer } from './answers.ts';
 import type { PasswordResetState } from './contract.ts';
-import { route } from './route.ts';
+import { authMeta, route } from './route.ts';
 
 /** A link is `/reset-password#{token}`; the token travels in bodies only. */
 const token = z.string().max(100);
@@ -21,7 +22,7 @@ export const passwordResetRoutes = [
   route('POST /api/console/password-reset', {
     who: 'public',
     body: z.strictObject({ token, password: z.string().min(1).max(1_024) }),
-    async handle({ auth, clock }, { body, meta }) {
+    async handle({ auth, clock }, { body, meta }): Promise<{ email: string } | Response> {
       auth.throttle.act('reset', meta.address);
       // Written here because the actor is the account itself, which has no session.
       const { email } = await auth.resetLinks.use(body, async (tx, { accountId, createdBy }) => {
@@ -33,7 +34,8 @@ export const passwordResetRoutes = [
         };
         await writeAudit({ db: tx }, entry, clock.now());
       });
-      return { email };
+      // Whoever got the link from the operator can sign in here, even while strangers guess at the account.
+      return answer({ email }, meta.requestId, { 'set-cookie': auth.devices.cookie(email, authMeta(meta)) });
     },
   }),
 ];

@@ -72,7 +72,8 @@ export const sessionRoutes = [
     ): Promise<{ accountId: string } | Response> {
       auth.throttle.act('setup', meta.address);
       const accountId = await setup.consume(token, person);
-      return signedIn(auth.sessions, accountId, { headers: request.headers, meta: authMeta(meta) });
+      const user = { accountId, email: person.email };
+      return signedIn(auth, user, { headers: request.headers, meta: authMeta(meta) });
     },
   }),
 ];

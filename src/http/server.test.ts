@@ -99,11 +99,12 @@ test('the forwarded scheme of an untrusted peer is ignored: plain HTTP from outs
   expect(callerAuth.clientAddress('203.0.113.5', request)).toBe('203.0.113.5');
 });
 
-test('while draining, probes are answered and everything else is refused', async () => {
+test('before the listener closes, every answer asks for its connection to be closed, refusals too', async () => {
   const secure = { 'x-forwarded-proto': 'https' };
-  server.drain();
-  const refused = await at('127.0.0.1', '/echo', secure);
-  expect(refused.status).toBe(500);
-  expect(refused.headers.get('retry-after')).toBe('1');
-  expect((await at('127.0.0.1', '/healthz')).status).toBe(200);
+  expect((await at('127.0.0.1', '/echo', secure)).headers.get('connection')).not.toBe('close');
+  server.closeAfterAnswers();
+  for (const path of ['/echo', '/healthz', '/nowhere']) {
+    const answer = await at('127.0.0.1', path, secure);
+    expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
+  }
 });

@@ -30,8 +30,11 @@ export interface ServerOptions {
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
-  /** From now on new requests are refused, so that clients retry on another node. */
-  drain(): void;
+  /** From now on each answer asks for its connection to be closed, so that a proxy keeps none that is about to end. */
+  closeAfterAnswers(): void;
+  /** From now on new connections are refused and idle ones closed; running requests go on. */
+  closeListener(): void;
+  /** Ends what still runs. */
   stop(): Promise<void>;
 }
 
@@ -45,19 +48,23 @@ const ANSWER_IDLE_SECONDS = 90;
 const LAST_BYTES_MS = 1_000;
 /** Above our own limit, so that our own error says that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
-/** Paths that are served even while everything else is refused. */
+/** Paths that are served over plain HTTP too: probes carry no token. */
 const ALWAYS_SERVED = new Set(['/healthz', '/readyz', '/metrics']);
 
 export function startServer(options: ServerOptions): RunningServer {
   const http = new HttpServer(options);
   const server = listen(options, http);
+  // A second call of the runtime's `stop` resolves at once, whatever still runs.
+  let finished: Promise<void> | undefined;
+  const finish = (): Promise<void> => (finished ??= server.stop());
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
-    drain: () => http.drain(),
+    closeAfterAnswers: () => http.closeAfterAnswers(),
+    closeListener: () => void finish(),
     stop: async () => {
       // The last bytes may still be in flight, but idle connections would never end.
-      await Promise.race([server.stop(), Bun.sleep(LAST_BYTES_MS)]);
+      await Promise.race([finish(), Bun.sleep(LAST_BYTES_MS)]);
       await server.stop(true);
     },
   };
@@ -89,15 +96,15 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
 class HttpServer {
   readonly #options: ServerOptions;
   readonly #isPublic: boolean;
-  #draining = false;
+  #closing = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#isPublic = !isLoopback(options.host);
   }
 
-  drain(): void {
-    this.#draining = true;
+  closeAfterAnswers(): void {
+    this.#closing = true;
   }
 
   exactRoutes(): Record<
@@ -156,13 +163,15 @@ class HttpServer {
     });
     try {
       // Only this machine can reach a loopback address, unless a proxy forwards requests.
-      if (this.#isPublic || this.#draining || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
+      if (this.#isPublic || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
-      return await route.handle(incoming);
+      const response = await route.handle(incoming);
+      if (this.#closing) response.headers.set('connection', 'close');
+      return response;
     } catch (thrown) {
       const response = faultResponse(thrown, requestId, this.#options.log, route.faults);
-      if (hasUnreadBody(request)) response.headers.set('connection', 'close');
+      if (this.#closing || hasUnreadBody(request)) response.headers.set('connection', 'close');
       return response;
     } finally {
       incoming.answered();
@@ -174,7 +183,6 @@ class HttpServer {
   #guard(incoming: BunRequest): void {
     if (ALWAYS_SERVED.has(incoming.path)) return;
     this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
-    if (this.#draining) throw shuttingDown();
   }
 }
 
@@ -255,10 +263,6 @@ function preflight(allowed: readonly string[]): Response {
       'access-control-max-age': '86400',
     },
   });
-}
-
-function shuttingDown(): Fault {
-  return new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 });
 }
 
 function urlHost(host: string): string {

@@ -16,11 +16,8 @@ import type {
   RateState,
   RefusalReason,
 } from './port.ts';
-import { costOf } from './price.ts';
-import { affordableOutput, worstCase } from './price.ts';
-import type { Price, Usage } from './price.ts';
+import { affordableOutput, checkedUsage, costOf, worstCase, type Price, type Usage } from './price.ts';
 import { MAX_COST } from './priced-parts.ts';
-import { checkedUsage } from './price.ts';
 
 /** An account as the decision sees it, read under the lock that will write it. */
 export interface AccountState {
@@ -77,14 +74,15 @@ export function decide(account: AccountState, request: AdmissionRequest, nowUs: 
   if (account.openHolds >= account.concurrent) return refuse('concurrency_limit_exceeded', HOLD_RETRY_MS);
 
   const money = spendable(account);
-  if (money.withoutHolds > 0 && neededUncounted(request) > money.now) return refuse('count_first');
-  const output = affordableCap(request, money.now);
+  const full = holdFor(request, outputOf(request.ceiling));
+  if (money.withoutHolds > 0 && neededUncounted(request, full) > money.now) return refuse('count_first');
+  const output = full <= money.now ? outputOf(request.ceiling) : affordableCap(request, money.now);
   if (output === undefined) {
     if (required > money.withoutHolds)
       return refuse(money.bound === 'limit' ? 'limit_reached' : shortReason(money.withoutHolds));
     return refuse('funds_on_hold', HOLD_RETRY_MS);
   }
-  const hold = holdFor(request, output);
+  const hold = full <= money.now ? full : holdFor(request, output);
   return { kind: 'admit', hold, output, arrivalUs: rate.nextUs, rate: rate.after };
 }
 
@@ -154,11 +152,8 @@ export function affordableCap(request: Priced, available: NanoUsd): number | und
 
 /** The amounts of a request that do not depend on the account: the hold for its full cap, and the least of any use. */
 export function holdRange(request: AdmissionRequest): HoldRange {
-  return {
-    full: holdFor(request, outputOf(request.ceiling)),
-    required: cheapestUseful(request),
-    uncounted: neededUncounted(request),
-  };
+  const full = holdFor(request, outputOf(request.ceiling));
+  return { full, required: cheapestUseful(request), uncounted: neededUncounted(request, full) };
 }
 
 export interface HoldRange {
@@ -171,11 +166,11 @@ export interface HoldRange {
 /** A loose bound on the input may hold this part of what is free: less would be lost to honest requests beside it. */
 const LOOSE_PARTS = 20;
 
-function neededUncounted(request: AdmissionRequest): number {
+function neededUncounted(request: AdmissionRequest, full: NanoUsd): number {
   if (request.counting === undefined) return 0;
   if (request.counting === 'first') return Number.MAX_SAFE_INTEGER;
   const input = Math.min(holdFor(request, 0) * LOOSE_PARTS, Number.MAX_SAFE_INTEGER);
-  return Math.max(holdFor(request, outputOf(request.ceiling)), input);
+  return Math.max(full, input);
 }
 
 export function cheapestUseful(request: Priced): NanoUsd {

@@ -65,11 +65,8 @@ export function costOf(price: Price, usage: Usage): NanoUsd {
 
 function tokenCost(price: TokenPrice, { input, cached, output }: Usage): NanoUsd {
   const quick = (input - cached) * price.input + cached * price.cachedInput + output * price.output;
-  // Below 2^53 every term and the sum are exact; remainder and division of exact integers are, too.
-  if (quick <= Number.MAX_SAFE_INTEGER && cached <= input) {
-    const rest = quick % TOKENS_PER_PRICE;
-    return nanoUsd((quick - rest) / TOKENS_PER_PRICE + (rest > 0 ? 1 : 0));
-  }
+  // Below 2^53 every term and the sum are exact.
+  if (quick <= Number.MAX_SAFE_INTEGER && cached <= input) return perMillion(quick);
   const exact =
     BigInt(input - cached) * BigInt(price.input) +
     BigInt(cached) * BigInt(price.cachedInput) +
@@ -95,16 +92,23 @@ const NOTHING = nanoUsd(0);
 export function worstCase(price: Price, ceiling: AnyCeiling, output: number): NanoUsd {
   if (price.kind === 'images') return imagesWorstCase(price, ceiling);
   const prices = holdPrices(price, ceiling);
-  const tokens = {
-    ...NO_USAGE,
-    input: ceiling.input ?? 0,
-    output: ceiling.kind === 'tokens' ? output * ceiling.choices : (ceiling.output ?? 0),
-  };
-  const cost = costOf(
-    { kind: 'tokens', input: prices.input, cachedInput: prices.input, output: prices.output },
-    tokens,
-  );
+  const outputs = ceiling.kind === 'tokens' ? output * ceiling.choices : (ceiling.output ?? 0);
+  const cost = tokensAt(ceiling.input ?? 0, prices.input, outputs, prices.output);
   return nanoUsd(Math.min(cost + prices.fixed, MAX_COST));
+}
+
+// oxlint-disable-next-line max-params -- two quantities, each with its price
+function tokensAt(input: number, inputPrice: number, output: number, outputPrice: number): NanoUsd {
+  const quick = input * inputPrice + output * outputPrice;
+  if (quick <= Number.MAX_SAFE_INTEGER) return perMillion(quick);
+  const exact = BigInt(input) * BigInt(inputPrice) + BigInt(output) * BigInt(outputPrice);
+  return capped((exact + BigInt(TOKENS_PER_PRICE) - 1n) / BigInt(TOKENS_PER_PRICE));
+}
+
+/** Rounded up. Remainder and division of exact integers are exact. */
+function perMillion(product: number): NanoUsd {
+  const rest = product % TOKENS_PER_PRICE;
+  return nanoUsd((product - rest) / TOKENS_PER_PRICE + (rest > 0 ? 1 : 0));
 }
 
 function imagesWorstCase(price: ImagePrice, ceiling: AnyCeiling): NanoUsd {
@@ -139,7 +143,11 @@ export function checkedUsage(usage: Usage): Usage {
 export function isUsage(usage: Usage): boolean {
   const { input, cached, output, reasoning, images, extra } = usage;
   return (
-    [input, cached, output, reasoning, images].every(isCount) &&
+    isCount(input) &&
+    isCount(cached) &&
+    isCount(output) &&
+    isCount(reasoning) &&
+    isCount(images) &&
     cached <= input &&
     (extra === undefined || isExtraUsage(usage, extra))
   );

@@ -51,7 +51,11 @@ export interface Tollgate {
   readonly setupLink: string | undefined;
   /** Reads the catalog again and logs the result. */
   reloadCatalog(): Promise<void>;
-  /** Drains within the grace period and closes everything, last opened first. */
+  /** Says that it is not ready and serves on, so that load balancers leave before anything is refused. */
+  announceStop(): void;
+  /** From now on answers ask for their connection to be closed. */
+  closeAfterAnswers(): void;
+  /** Refuses new connections, lets requests finish within the grace period and closes everything, last opened first. */
   stop(graceMs?: number): Promise<void>;
 }
 
@@ -96,9 +100,13 @@ export async function startTollgate(
       services,
       setupLink: setup && `${server.url}/setup/${setup.token}`,
       reloadCatalog: async () => await reloadCatalog(catalog, services),
+      announceStop: () => {
+        state.draining = true;
+      },
+      closeAfterAnswers: () => server.closeAfterAnswers(),
       stop: async (graceMs = config.graceMs) => {
         state.draining = true;
-        server.drain();
+        server.closeListener();
         await drain(relay, graceMs);
         await opened.disposeAsync();
       },
@@ -267,6 +275,7 @@ function startPeriodicTasks(
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
       {
         name: 'ledger check',
         everyMs: 300_000,

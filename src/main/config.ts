@@ -13,7 +13,9 @@ export interface Config {
   readonly port: number;
   readonly databaseUrl: string | undefined;
   readonly secret: string | undefined;
-  /** How long streams may continue after SIGTERM. */
+  /** How long requests are still served after SIGTERM, while `/readyz` already says no. */
+  readonly drainMs: number;
+  /** How long streams may continue after that. */
   readonly graceMs: number;
   /** How long a hold outlives the node that made it; a running node renews it several times in that time. */
   readonly leaseMs: number;
@@ -44,6 +46,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     port: readInteger(env, 'TOLLGATE_PORT', DEFAULT_PORT, [0, 65_535]),
     databaseUrl: nonEmpty(env['DATABASE_URL']),
     secret: nonEmpty(env['TOLLGATE_SECRET']),
+    drainMs: readInteger(env, 'TOLLGATE_DRAIN_SECONDS', 5, [0, 3_600]) * 1000,
     graceMs: readInteger(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
     leaseMs: readInteger(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
     databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),

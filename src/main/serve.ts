@@ -31,7 +31,7 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
     reload = oneAtATime(() => tollgate.reloadCatalog());
     if ((config.worker ?? 0) === 0) printAddresses(tollgate, config);
     if (config.worker !== undefined) reportReady();
-    return await untilStopped(tollgate);
+    return await untilStopped(tollgate, config.drainMs);
   } catch (thrown) {
     if (!(thrown instanceof StartupError)) throw thrown;
     printError(`Tollgate cannot start: ${thrown.message}`);
@@ -55,20 +55,29 @@ function isCompiled(): boolean {
 }
 
 /** The first signal drains; a second one exits at once, and the ledger recovers from it as from a crash. */
-async function untilStopped(tollgate: Tollgate): Promise<number> {
+async function untilStopped(tollgate: Tollgate, drainMs: number): Promise<number> {
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', () => resolve('SIGTERM'));
     process.once('SIGINT', () => resolve('SIGINT'));
   });
-  stderrLog.info('draining', { signal });
+  // SIGINT is a person at a terminal, not a service manager behind a load balancer.
+  const pauseMs = signal === 'SIGTERM' ? drainMs : 0;
+  stderrLog.info('draining', { signal, served_for_ms: pauseMs });
   const exitNow = (): void => process.exit(130);
   process.once('SIGTERM', exitNow);
   process.once('SIGINT', exitNow);
+  tollgate.announceStop();
+  await Bun.sleep(pauseMs * (1 - CLOSING_SHARE));
+  tollgate.closeAfterAnswers();
+  await Bun.sleep(pauseMs * CLOSING_SHARE);
   await tollgate.stop();
   stderrLog.info('stopped');
   // Idle client connections may keep the event loop alive; everything of ours is closed.
   process.exit(0);
 }
+
+/** The last part of the pause: long enough for a busy connection of a proxy to carry one more answer. */
+const CLOSING_SHARE = 0.2;
 
 function printAddresses({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
   const lines = [

@@ -56,7 +56,8 @@ const DEFAULT_OUTPUT = 16_384;
 function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
   const route = resolve(parts.catalog(), call.selector);
   const { request, size, caller, nativeRequest } = call;
-  const attached = hasParts(request) ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;
+  const withParts = hasParts(request);
+  const attached = withParts ? attachmentSizes(request, route.model) : NO_ATTACHMENTS;
   const overhead = inputOverhead(request);
   const bound = inputBound(size, overhead, attached);
   const ceiling = {
@@ -64,7 +65,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     input: bound,
     output: outputCap(call, route.model.maxOutput),
     choices: request.n ?? 1,
-    extra: isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
+    extra: !withParts && isPlain(call) ? undefined : pricedOptions(request, nativeRequest),
   };
   let input: ChatInput | undefined;
   const inputOnce = (): ChatInput =>
@@ -103,7 +104,7 @@ async function countedBound(input: ChatInput, bound: number, model: Model): Prom
   return counted.bound;
 }
 
-/** Text alone, as most chats are: it asks for nothing that has a price of its own. */
+/** Besides the content of its messages, it asks for nothing that has a price of its own, as most chats. */
 function isPlain({ request, nativeRequest }: ChatCall): boolean {
   return (
     nativeRequest === undefined &&
@@ -111,8 +112,7 @@ function isPlain({ request, nativeRequest }: ChatCall): boolean {
     request['service_tier'] === undefined &&
     request['modalities'] === undefined &&
     request['web_search_options'] === undefined &&
-    request['cache_control'] === undefined &&
-    !hasParts(request)
+    request['cache_control'] === undefined
   );
 }
 
@@ -203,7 +203,17 @@ async function respondWhole(
   const meter = new Meter(quote.input);
   const measured = await meter.observeWhole(whole.completion);
   const outcome = call.signal.aborted ? 'client_left' : 'completed';
-  const settled = await hold.settle({ ...served, outcome, measured, finishReason: meter.finishReason });
+  const { upstream, attempts, firstByteMs } = served;
+  const { finishReason } = meter;
+  const settled = await hold.settle({
+    upstream,
+    attempts,
+    firstByteMs,
+    quote,
+    outcome,
+    measured,
+    finishReason,
+  });
   const labels = { id: call.requestId, model: call.label };
   const shown = presentCompletion(whole, labels, usageOf(measured), parts.clock.now());
   return { kind: 'whole', summary, shown, charged: settled?.charged };

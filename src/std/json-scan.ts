@@ -21,8 +21,8 @@ const BACKSLASH = 0x5c;
 /** Finds out in steps, without parsing, whether JSON text keeps to the limits. Whether it is JSON is for the parser. */
 export class JsonScan {
   readonly #bytes: Buffer;
-  /** Keys of the objects that are open, by depth. */
-  readonly #keys = new Uint32Array(JSON_LIMITS.depth + 1);
+  /** Keys of the objects that are open, by depth; not counted in a text that has no room for too many. */
+  readonly #keys: Uint32Array | undefined;
   #at = 0;
   #depth = 0;
   #values = 1;
@@ -30,6 +30,7 @@ export class JsonScan {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (bytes.byteLength > JSON_LIMITS.keysOfObject) this.#keys = new Uint32Array(JSON_LIMITS.depth + 1);
   }
 
   /** What the text exceeds, `done` at its end, or `more` after about this many bytes. */
@@ -52,7 +53,7 @@ export class JsonScan {
       case OPEN_BRACE:
       case OPEN_BRACKET:
         if (++this.#depth > JSON_LIMITS.depth) return 'depth';
-        this.#keys[this.#depth] = 0;
+        if (this.#keys) this.#keys[this.#depth] = 0;
         return ++this.#structure > JSON_LIMITS.structure ? 'structure' : undefined;
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
@@ -62,16 +63,12 @@ export class JsonScan {
         return ++this.#values > JSON_LIMITS.values ? 'values' : undefined;
       case COLON:
         if (++this.#structure > JSON_LIMITS.structure) return 'structure';
-        return this.#countKey() > JSON_LIMITS.keysOfObject ? 'keysOfObject' : undefined;
+        return this.#keys && countKey(this.#keys, this.#depth) > JSON_LIMITS.keysOfObject
+          ? 'keysOfObject'
+          : undefined;
       default:
         return undefined;
     }
-  }
-
-  #countKey(): number {
-    const count = (this.#keys[this.#depth] ?? 0) + 1;
-    this.#keys[this.#depth] = count;
-    return count;
   }
 
   /**
@@ -87,6 +84,12 @@ export class JsonScan {
     while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
     return at;
   }
+}
+
+function countKey(keys: Uint32Array, depth: number): number {
+  const count = (keys[depth] ?? 0) + 1;
+  keys[depth] = count;
+  return count;
 }
 
 export type JsonExcess = keyof typeof JSON_LIMITS;

@@ -19,6 +19,8 @@ export interface Dialect {
   readonly int16: string;
   /** Ends the definition of a table whose rows are kept in the order of the primary key, where that saves a second copy of it. */
   readonly clusteredByKey: string;
+  /** Ends a query for rows to delete: those that another transaction is changing are left out, where that would mean to wait. */
+  readonly skipLocked: string;
   /** The text of a member of the JSON object in a text column. */
   jsonText(column: string, member: string): string;
   /** For a small table whose rows come and go with every request: room to update, and dead rows cleared away soon. */
@@ -45,6 +47,7 @@ export const sqliteDialect: Dialect = {
   int32: 'INTEGER',
   int16: 'INTEGER',
   clusteredByKey: ' WITHOUT ROWID',
+  skipLocked: '',
   jsonText: (column, member) => `json_extract(${column}, '$.${member}')`,
   shortLivedRows: () => [],
   roomToUpdate: () => [],
@@ -67,6 +70,7 @@ export const postgresDialect: Dialect = {
   int32: 'INTEGER',
   int16: 'SMALLINT',
   clusteredByKey: '',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
   jsonText: (column, member) => `(${column}::json ->> '${member}')`,
   shortLivedRows: (table) => [
     `ALTER TABLE ${table} SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`,

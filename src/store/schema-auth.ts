@@ -9,6 +9,7 @@ export interface AuthSchema {
   auth_two_factor: AuthTwoFactorTable;
   auth_passkey: AuthPasskeyTable;
   reset_link: ResetLinkTable;
+  sign_in_attempt: SignInAttemptTable;
   preference: PreferenceTable;
 }
 
@@ -96,6 +97,14 @@ export interface ResetLinkTable {
   token_hash: string;
   created_by: string;
   created_at: number;
+  expires_at: number;
+}
+
+export interface SignInAttemptTable {
+  /** A keyed hash of what is counted. */
+  key: string;
+  count: number;
+  at: number;
   expires_at: number;
 }
 

@@ -98,7 +98,7 @@ function spawn(home: string, words: readonly string[]): Subprocess<'ignore', 'pi
   const child = Bun.spawn([binary, ...words], {
     cwd: home,
     // Nothing of the build machine: no Bun in the path, no cache, no sources.
-    env: { HOME: home, TOLLGATE_PORT: '0' },
+    env: { HOME: home, TOLLGATE_PORT: '0', TOLLGATE_DRAIN_SECONDS: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   running.add(child);

@@ -67,7 +67,7 @@ test('a server whose terminal is closed drains and exits, as on SIGTERM', async 
   let shown = '';
   const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../src/main/main.ts'), 'serve'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_PORT: '0' },
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TOLLGATE_PORT: '0', TOLLGATE_DRAIN_SECONDS: '0' },
     terminal: {
       data: (_, bytes) => {
         shown += Buffer.from(bytes).toString('utf8');

@@ -31,7 +31,12 @@ beforeAll(async () => {
   node = await NodeProcess.start({
     yaml: YAML,
     databaseUrl,
-    env: { TOLLGATE_WORKERS: '2', TOLLGATE_PORT: String(port), TOLLGATE_LEASE_SECONDS: '2' },
+    env: {
+      TOLLGATE_WORKERS: '2',
+      TOLLGATE_PORT: String(port),
+      TOLLGATE_LEASE_SECONDS: '2',
+      TOLLGATE_DRAIN_SECONDS: '5',
+    },
   });
   const made = await node.cli('account', 'create', 'worker@example.com', '--balance', '5', '--json');
   token = (JSON.parse(made.output) as { token: string }).token;
@@ -49,6 +54,12 @@ describe('two workers on one port', () => {
       return (await servingNodes()) === 2;
     });
     expect(await unsettled()).toBe(0);
+  });
+
+  test('count wrong passwords together', async () => {
+    const replies = await Promise.all(Array.from({ length: 24 }, (_, n) => signIn(`wrong ${n} wrong`)));
+    expect(replies.filter((status) => status === 401)).toHaveLength(5);
+    expect(replies.filter((status) => status === 429)).toHaveLength(19);
   });
 
   test('SIGHUP reaches both: each reloads the catalog', async () => {
@@ -81,8 +92,12 @@ describe('two workers on one port', () => {
     expect(node.log).toContain('worker_exited');
   });
 
-  test('a signal drains them all, and the exit code says so', async () => {
+  test('a signal drains them all: not ready, yet served until connections are refused; the exit code is 0', async () => {
     node.signal('SIGTERM');
+    await eventually('none is ready', async () => (await node.probe('/readyz')) === 503);
+    const statuses = new Set<number>();
+    for (let status = await ask(); status !== 0; status = await ask().catch(() => 0)) statuses.add(status);
+    expect([...statuses]).toEqual([200]);
     expect(await node.exited()).toBe(0);
     expect(await unsettled()).toBe(0);
   });
@@ -108,6 +123,18 @@ async function ask(model = 'house-guide'): Promise<number> {
       max_tokens: 20,
       messages: [{ role: 'user', content: 'Who is there?' }],
     }),
+    keepalive: false,
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A new connection each time, as above. */
+async function signIn(password: string): Promise<number> {
+  const response = await fetch(`${node.url}/api/auth/sign-in/email`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin', connection: 'close' },
+    body: JSON.stringify({ email: 'worker@example.com', password }),
     keepalive: false,
   });
   await response.arrayBuffer();

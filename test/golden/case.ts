@@ -30,7 +30,7 @@ export interface Step {
 /** What happens once the client has received this text; without a text, once the backend has been called. */
 export interface During {
   readonly seen?: string;
-  readonly happens: 'backend goes on' | 'client leaves' | 'a minute passes';
+  readonly happens: 'backend goes on' | 'client leaves' | 'a minute passes' | 'gateway stops';
 }
 
 export interface ClientRequest {

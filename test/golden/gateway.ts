@@ -74,9 +74,15 @@ export class GoldenGateway {
     await this.#tollgate.services.store.db.schema.dropTable(lost).execute();
   }
 
-  /** Begins to shut down: running requests may finish. */
+  /** Begins to shut down: requests are still served, and their connections closed. */
   drain(): void {
-    this.#stopped ??= this.#tollgate.stop(DRAIN_MS);
+    this.#tollgate.announceStop();
+    this.#tollgate.closeAfterAnswers();
+  }
+
+  /** Shuts down without waiting for what runs. */
+  cutAll(): void {
+    this.#stopped ??= this.#tollgate.stop(0);
   }
 
   async stop(): Promise<void> {
@@ -95,7 +101,6 @@ export interface AccountOptions {
   readonly disabled?: boolean;
 }
 
-const DRAIN_MS = 60_000;
 const START_MS = Date.UTC(2026, 0, 15, 12);
 /** Timers of the gateway look at the clock a few times a second; after so many looks each of them had its turn. */
 const LOOKS = 5;

@@ -99,7 +99,7 @@ class Runner {
       const came = await answer;
       parts.push(section(`client → gateway${which}`, messageText(sent)));
       parts.push(section(`gateway → client${which}`, messageText(came)));
-      if (!golden.lost && !golden.steps.some((step) => step.drain) && PAID.test(sent.start))
+      if (!golden.lost && !golden.steps.some(isStopping) && PAID.test(sent.start))
         receipts.push(section(`receipt${which}`, await receiptText(came, told)));
     }
     return [...parts, ...callSections(backend.calls), ...receipts].join('\n');
@@ -115,12 +115,18 @@ class Runner {
         return this.#backend.release();
       case 'client leaves':
         return pending.leave();
+      case 'gateway stops':
+        return gateway.cutAll();
       case 'a minute passes':
         gateway.clock.advance(MOMENT_MS);
         await gateway.clock.seen();
         gateway.clock.advance(MINUTE_MS);
     }
   }
+}
+
+function isStopping({ drain, during }: Step): boolean {
+  return drain === true || during?.happens === 'gateway stops';
 }
 
 interface Told {

@@ -20,7 +20,9 @@ describe.each(['SQLite', 'Postgres'])('the images of one account on %s', (store)
     const [one, other] = [await gateway.account('10'), await gateway.account('10')];
     const paint = async ({ token }: TestAccount): Promise<string> => {
       const response = await gateway.image(token, { response_format: 'url' });
-      const { data } = (await response.json()) as { data: { url: string }[] };
+      const text = await response.text();
+      expect(text).toContain('"data"');
+      const { data } = JSON.parse(text) as { data: { url: string }[] };
       return data[0]!.url;
     };
     const statusOf = async (link: string): Promise<number> => {

@@ -25,7 +25,8 @@ beforeAll(async () => {
   gateway = await Gateway.start({
     yaml: `
 upstreams:
-  b: { kind: openai, base_url: "${backend.baseUrl}", timeouts: { first_byte_ms: 20, idle_ms: 60000, total_ms: 60000 } }
+  b: { kind: openai, base_url: "${backend.baseUrl}" }
+  hasty: { kind: openai, base_url: "${backend.baseUrl}", timeouts: { first_byte_ms: 20 } }
 lists:
   models:
 ${model('hidden', `${price}, reasoning: hidden`)}
@@ -36,6 +37,7 @@ ${model('stopping', `${price}, reasoning: hidden, on_disconnect: stop`)}
 ${model('gift', 'free: true, on_disconnect: finish')}
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [models], upstreams: [b] }
+  svc_hasty: { name: hasty, type: chat_completion, lists: [models], upstreams: [hasty] }
 `,
   });
 });
@@ -116,9 +118,13 @@ test('a model that thinks out of sight may take the whole time of the request fo
     return streamed(['thought'], { prompt: 3, completion: 500 });
   });
   const before = backend.calls.length;
-  const thinking = gateway.chat(account.token, { model: 'hidden', stream: true });
+  const thinking = gateway.chat(account.token, { endpoint: 'svc_hasty', model: 'hidden', stream: true });
   await backend.called(before + 1);
-  const impatient = await gateway.chat(account.token, { model: 'plain', stream: true });
+  const impatient = await gateway.chat(account.token, {
+    endpoint: 'svc_hasty',
+    model: 'plain',
+    stream: true,
+  });
   expect(await impatient.json()).toMatchObject({ error: { code: 'upstream_timeout' } });
   gate.resolve();
   expect(await (await thinking).text()).toContain('thought');

@@ -42,6 +42,8 @@ export class NodeProcess {
       TOLLGATE_DATA: join(this.folder, 'data'),
       TOLLGATE_PORT: '0',
       TOLLGATE_SECRET: NODE_SECRET,
+      // What happens before the listener closes is the subject of one test, and a pause in all others.
+      TOLLGATE_DRAIN_SECONDS: '0',
       // A busy machine is no reason for a request to fail where the test is about something else.
       ...(options.databaseUrl === undefined
         ? {}

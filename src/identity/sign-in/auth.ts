@@ -5,21 +5,24 @@ import type { Store } from '../../store/store.ts';
 import { requireConfirmed } from './confirmation.ts';
 import { normalEmail } from './email.ts';
 import { useInvite } from './invites.ts';
+import { makeKnownDevices, type KnownDevices } from './known-devices.ts';
 import { ADDRESS_HEADER, makeLibrary, type AuthLibrary, type SocialConfig } from './library.ts';
 import { checkNewPassword, makePasswords, type Passwords } from './password.ts';
 import { makeUsers, type Users } from './users.ts';
 import { makeResetLinks, type ResetLinks } from './reset.ts';
 import { AuthRefusal, type RefusalCode } from './refusal.ts';
 import { authRoute, signUpSchema, type AuthRoute } from './routes.ts';
-import { makeSessions, type AuthMeta, type Sessions, type Visitor } from './session.ts';
+import { cookiePrefix, makeSessions, type AuthMeta, type Sessions, type Visitor } from './session.ts';
 import { signUpMode } from './site.ts';
-import { makeThrottle, type SignInGuess, type Throttle } from './throttle.ts';
+import { makeSignInLimiter, type SignInGuess, type SignInLimiter } from './sign-in-limiter.ts';
+import { makeThrottle, type Throttle } from './throttle.ts';
 
 /** Signing in to the console. The caller has already checked that a request comes from our own pages. */
 export interface Auth {
   readonly users: Users;
   readonly resetLinks: ResetLinks;
   readonly sessions: Sessions;
+  readonly devices: KnownDevices;
   readonly throttle: Throttle;
   readonly socialProviders: readonly ('github' | 'google')[];
   /** POST /api/auth/{name} with its parsed JSON body. Throws an `AuthRefusal`. */
@@ -30,6 +33,8 @@ export interface Auth {
   confirm(visitor: Visitor, password: string, meta: AuthMeta): Promise<number>;
   /** Removes expired sessions, challenges and reset links; called periodically. */
   sweep(): Promise<void>;
+  /** Removes attempts to sign in that no longer count; called more often, because anybody can make them. */
+  sweepAttempts(): Promise<void>;
 }
 
 export interface AuthCall {
@@ -53,7 +58,9 @@ export function makeAuth(parts: AuthParts): Auth {
   const passwords = parts.passwords ?? makePasswords();
   const users = makeUsers({ store, passwords, clock });
   const sessions = makeSessions({ store, secret, clock });
+  const devices = makeKnownDevices({ secret, clock });
   const throttle = makeThrottle(clock);
+  const limiter = makeSignInLimiter({ store, secret, clock });
   const libraryParts = { store, passwords, secret, social, clock, log };
   const libraries = new Map<boolean, AuthLibrary>();
   const library = (secure: boolean): AuthLibrary => {
@@ -61,31 +68,32 @@ export function makeAuth(parts: AuthParts): Auth {
     libraries.set(secure, existing);
     return existing;
   };
-  const context = { store, users, sessions, throttle, library, clock };
+  const context: AuthContext = { store, users, sessions, devices, throttle, limiter, library, clock };
 
   return {
     users,
     resetLinks: makeResetLinks({ store, passwords, clock }),
     sessions,
+    devices,
     throttle,
     socialProviders: (['github', 'google'] as const).filter((name) => social[name] !== undefined),
     post: (name, body, call) =>
       name === 'sign-up/email' ? signUp(context, body, call) : forwardToLibrary(context, name, body, call),
-    callback: (request, meta) => {
+    async callback(request, meta) {
       const url = new URL(request.url);
-      return library(meta.secure).handler(
+      const { body, status, headers } = await library(meta.secure).handler(
         new Request(`${meta.origin}${url.pathname}${url.search}`, {
           headers: libraryHeaders(request.headers, meta),
         }),
       );
+      return await rememberDevice(context, new Response(body, { status, headers }), meta);
     },
     async confirm(visitor, password, meta) {
-      await forgetFailuresIfReplaced(context, 'own-password', visitor.accountId);
-      const guess = throttle.guess('own-password', visitor.accountId, meta.address);
+      const guess = await guessOwnPassword(context, visitor.accountId, meta);
       if (!(await users.checkPassword(visitor.accountId, password))) {
         throw new AuthRefusal('invalid_credentials', 'This is not your password.', { param: 'password' });
       }
-      guess.right();
+      await guess.right();
       return sessions.confirm(visitor.sessionId);
     },
     async sweep() {
@@ -94,6 +102,7 @@ export function makeAuth(parts: AuthParts): Auth {
       await store.db.deleteFrom('auth_verification').where('expiresAt', '<', now).execute();
       await store.db.deleteFrom('reset_link').where('expires_at', '<', clock.now()).execute();
     },
+    sweepAttempts: () => limiter.sweep(),
   };
 }
 
@@ -101,7 +110,9 @@ interface AuthContext {
   readonly store: Store;
   readonly users: Users;
   readonly sessions: Sessions;
+  readonly devices: KnownDevices;
   readonly throttle: Throttle;
+  readonly limiter: SignInLimiter;
   readonly clock: Clock;
   library(secure: boolean): AuthLibrary;
 }
@@ -126,16 +137,19 @@ async function signUp(context: AuthContext, body: unknown, { headers, meta }: Au
     if (mode === 'invite')
       await useInvite(tx, inviteCode, { by: normalEmail(email), now: context.clock.now() });
   });
-  return signedIn(context.sessions, accountId, { headers, meta });
+  return signedIn(context, { accountId, email }, { headers, meta });
 }
 
+/** Signs in somebody whose account has just been created. */
 export async function signedIn(
-  sessions: Sessions,
-  accountId: AccountId,
+  { sessions, devices }: Pick<Auth, 'sessions' | 'devices'>,
+  user: { readonly accountId: AccountId; readonly email: string },
   { headers, meta }: Pick<AuthCall, 'headers' | 'meta'>,
 ): Promise<Response> {
-  const cookie = await sessions.start(accountId, headers, meta);
-  return Response.json({ accountId }, { headers: { 'set-cookie': cookie, 'cache-control': 'no-store' } });
+  const response = Response.json({ accountId: user.accountId }, { headers: { 'cache-control': 'no-store' } });
+  response.headers.append('set-cookie', await sessions.start(user.accountId, headers, meta));
+  response.headers.append('set-cookie', devices.cookie(normalEmail(user.email), meta));
+  return response;
 }
 
 async function forwardToLibrary(
@@ -166,44 +180,57 @@ async function forwardToLibrary(
     }),
   );
   if (!response.ok) throw await refusalOf(response, route);
-  guess?.right();
+  await guess?.right();
   if (name === 'change-password' && call.visitor) await endOldAccess(context.store, call.visitor.accountId);
-  return clientResponse(route, response);
+  return await rememberDevice(context, await clientResponse(route, response), call.meta);
 }
 
-/** Counts an attempt against the e-mail address entered, the account of the session, or the client's address. */
+/** Counts an attempt against whose secret it could guess and where it comes from. */
 async function countGuess(
   context: AuthContext,
-  route: AuthRoute,
+  { guesses: kind }: AuthRoute,
   fields: Record<string, unknown>,
-  call: AuthCall,
+  { headers, meta, visitor }: AuthCall,
 ): Promise<SignInGuess | undefined> {
-  const { address } = call.meta;
-  if (route.guesses === undefined) return undefined;
-  const subjects = {
-    password: String(fields['email']),
-    'own-password': call.visitor?.accountId ?? '',
-    code: call.visitor?.accountId ?? `from ${address}`,
-    passkey: `from ${address}`,
-  };
-  const subject = subjects[route.guesses];
-  if (route.guesses === 'password' || route.guesses === 'own-password')
-    await forgetFailuresIfReplaced(context, route.guesses, subject);
-  return context.throttle.guess(route.guesses, subject, address);
+  if (kind === undefined) return undefined;
+  if (kind === 'own-password') return await guessOwnPassword(context, visitor?.accountId ?? '', meta);
+  context.throttle.act('sign_in_everybody', '');
+  if (kind !== 'password') {
+    const subject = kind === 'code' ? visitor?.accountId : undefined;
+    return await context.limiter.guess({ kind, subject, address: meta.address });
+  }
+  const email = String(fields['email']);
+  // Failures with a password that has been replaced since, on whichever node, no longer count.
+  const secretSetAt = await context.users.passwordSetAt({ email });
+  const device = context.devices.find(headers, meta, { email, passwordSetAt: secretSetAt });
+  return await context.limiter.guess({ kind, subject: email, address: meta.address, device, secretSetAt });
 }
 
-/**
- * Failures with a password that has been replaced since no longer count. The store is asked, because another node may have
- * replaced it, and only when the next attempt would have to wait.
- */
-async function forgetFailuresIfReplaced(
-  { throttle, users }: Pick<AuthContext, 'throttle' | 'users'>,
-  kind: 'password' | 'own-password',
-  subject: string,
-): Promise<void> {
-  if (!throttle.waits(kind, subject)) return;
-  const setAt = await users.passwordSetAt(kind === 'password' ? { email: subject } : { accountId: subject });
-  if (setAt !== undefined) throttle.forget(kind, subject, setAt);
+async function guessOwnPassword(
+  { throttle, limiter, users }: AuthContext,
+  accountId: string,
+  { address }: AuthMeta,
+): Promise<SignInGuess> {
+  throttle.act('sign_in_everybody', '');
+  const secretSetAt = await users.passwordSetAt({ accountId });
+  return await limiter.guess({ kind: 'own-password', subject: accountId, address, secretSetAt });
+}
+
+/** Whoever gets a session, by whatever means, has signed in here: from now on this browser is a known device. */
+async function rememberDevice(
+  { sessions, devices }: AuthContext,
+  response: Response,
+  meta: AuthMeta,
+): Promise<Response> {
+  const cookie = response.headers
+    .getSetCookie()
+    .find((line) => line.startsWith(`${cookiePrefix(meta.secure)}.session_token=`));
+  const visitor =
+    cookie === undefined
+      ? undefined
+      : await sessions.read(new Headers({ cookie: cookie.split(';')[0] ?? '' }), meta);
+  if (visitor) response.headers.append('set-cookie', devices.cookie(visitor.email, meta));
+  return response;
 }
 
 /** Only the headers that the library needs, so that a client cannot influence it with others. */

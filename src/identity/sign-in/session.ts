@@ -171,7 +171,7 @@ function cookieLine(token: string, meta: AuthMeta, secret: string): string {
   return `${name}=${value}; Max-Age=${SESSION_SECONDS}; Path=/; HttpOnly${secure}; SameSite=Lax`;
 }
 
-function readCookie(headers: Headers, name: string): string | undefined {
+export function readCookie(headers: Headers, name: string): string | undefined {
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=');
     if (pair.slice(0, equals).trim() !== name) continue;

@@ -241,7 +241,6 @@ function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Ad
     const { reason, retryAfterMs, required, rate } = decision;
     return { kind: 'refused', reason, retryAfterMs, required, rate, available: availableOf(account) };
   }
-  refuseClosedId(books, request.requestId);
   insertHold(books, account, { request, lease, held: decision.hold, output: decision.output });
   account.held = addNano(account.held, decision.hold);
   account.openHolds++;
@@ -256,11 +255,6 @@ function admitRequest(books: Books, request: AdmissionRequest, lease: Lease): Ad
     rate: decision.rate,
     available: availableOf(account),
   };
-}
-
-/** Its hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so. */
-function refuseClosedId({ statements }: Books, requestId: RequestId): void {
-  if (statements.hasReceipt.get(requestId)) throw asFault(new Error(`request ${requestId} is over`));
 }
 
 interface NewHold {
@@ -294,7 +288,7 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     endpoint,
     model,
   };
-  books.statements.insertHold.run(
+  const { changes } = books.statements.insertHold.run(
     hold.id,
     hold.account_id,
     held,
@@ -309,5 +303,7 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     hold.stream,
     hold.client,
   );
+  // Such a hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so.
+  if (changes === 0) throw asFault(new Error(`request ${hold.id} is over`));
   books.rememberHold(hold);
 }

@@ -21,10 +21,18 @@ import {
   storedMs,
   type Charge,
   type LedgerAccount,
+  type RequestCost,
 } from '../decide.ts';
 import type { Ending, HoldState, Progress, Settled, Settlement, UsageSource } from '../port.ts';
-import { NO_USAGE, priceFromText, type Usage } from '../price.ts';
-import { extraUsageOf, extraUsageText, isEmpty, isUsage } from '../price.ts';
+import {
+  extraUsageOf,
+  extraUsageText,
+  isEmpty,
+  isUsage,
+  NO_USAGE,
+  priceFromText,
+  type Usage,
+} from '../price.ts';
 import type { Books } from './books.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 
@@ -103,7 +111,8 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
   account.monthSpent = addNano(account.monthSpent, charged);
   books.touch(account);
   books.statements.deleteHold.run(hold.id);
-  insertReceipt(books, hold, { state, charge: { charged, overrun }, usage, source, ending });
+  const cost = requestCost(ending);
+  insertReceipt(books, hold, { state, charge: { charged, overrun }, usage, source, ending, cost });
   books.sums.add({
     accountId: account.id,
     endpoint: hold.endpoint,
@@ -114,15 +123,19 @@ function close(books: Books, hold: HoldRow, { state, charge, usage, source, endi
     outcome: ending.outcome,
     usage,
     charged,
-    cost: requestCost(ending),
+    cost,
   });
   return { state, charged, held, overrun, available: availableOf(account) };
 }
 
-function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, source, ending }: Closing): void {
+interface CostedClosing extends Closing {
+  readonly cost: RequestCost;
+}
+
+function insertReceipt(books: Books, hold: HoldRow, closing: CostedClosing): void {
+  const { state, charge, usage, source, ending, cost } = closing;
   const { upstream, firstByteMs } = ending;
   const promptMs = books.nowMs - requestTime(hold.id);
-  const { spent, possible } = requestCost(ending);
   books.statements.insertReceipt.run(
     hold.id,
     hold.account_id,
@@ -152,8 +165,8 @@ function insertReceipt(books: Books, hold: HoldRow, { state, charge, usage, sour
     hold.client,
     detailText(ending),
     extraUsageText(usage),
-    spent ?? null,
-    possible,
+    cost.spent ?? null,
+    cost.possible,
   );
 }
 

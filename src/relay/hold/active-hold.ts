@@ -55,15 +55,11 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   /** For a call that was just admitted: if it cannot even begin, its hold is released. */
-  static async begin(call: Call<unknown>, parts: RelayParts, streamed: boolean): Promise<ActiveHold> {
+  static begin(call: Call<unknown>, parts: RelayParts, streamed: boolean): ActiveHold | Promise<never> {
     try {
       return new ActiveHold(call, parts, streamed);
     } catch (thrown) {
-      const errorCode = 'internal_error';
-      const ending = { outcome: 'upstream_failed', errorCode, attempts: [], durationMs: 0 } as const;
-      const end: HoldEnd = { kind: 'void', requestId: call.requestId, ending };
-      await closeHold(parts.ledger, end).catch((error: unknown) => parts.settlements.retryLater(end, error));
-      throw thrown;
+      return releaseUnbegun(call, parts, thrown);
     }
   }
 
@@ -116,19 +112,18 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   /** Charges what was used. `undefined`: the store is unavailable, and the charge follows later. */
   settle(finish: RequestResult): Promise<Settled | undefined> {
     const { outcome, measured, upstream, firstByteMs, finishReason, fault } = finish;
-    const { usage, source } = measured;
-    const attempts = this.#costedAttempts(finish);
-    const ending = {
+    const settlement = {
       outcome,
       upstream,
-      attempts: this.#withEarlier(attempts, upstream),
+      attempts: this.#withEarlier(this.#costedAttempts(finish), upstream),
       firstByteMs,
       finishReason,
       errorCode: fault?.code,
       durationMs: this.#age(),
+      usage: measured.usage,
+      source: measured.source,
     };
-    const { requestId } = this;
-    return this.#close({ kind: 'settle', requestId, settlement: { ...ending, usage, source } });
+    return this.#close({ kind: 'settle', requestId: this.requestId, settlement });
   }
 
   /** Most models have no cost in the catalog, and most backends report none. */
@@ -180,7 +175,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#quietly(() => metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs }));
     if (settled && settled.overrun > 0) this.#quietly(() => metrics.overrun(settled.overrun));
     if (settled) this.#quietly(() => this.#noteCosts(close, settled));
-    this.#quietly(() => this.#onClosed?.(close, settled));
+    if (this.#onClosed) this.#quietly(() => this.#onClosed?.(close, settled));
     return settled;
   }
 
@@ -231,6 +226,14 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   #age(): number {
     return this.#quietly(() => this.#parts.clock.now() - this.#startedAt) ?? 0;
   }
+}
+
+async function releaseUnbegun(call: Call<unknown>, parts: RelayParts, thrown: unknown): Promise<never> {
+  const errorCode = 'internal_error';
+  const ending = { outcome: 'upstream_failed', errorCode, attempts: [], durationMs: 0 } as const;
+  const end: HoldEnd = { kind: 'void', requestId: call.requestId, ending };
+  await closeHold(parts.ledger, end).catch((error: unknown) => parts.settlements.retryLater(end, error));
+  throw thrown;
 }
 
 /** Idempotent: a hold that is already closed stays as it is. */

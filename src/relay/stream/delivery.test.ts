@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
+import { systemClock } from '../../std/clock.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
@@ -249,8 +250,9 @@ test('the backend is read at the pace of the client', async () => {
     { kind: 'stream', events },
     {
       meter: new Meter(() => chatInput()),
-      clock: { now: () => 0 },
-      limits: { idleMs: 1_000, totalMs: 1_000 },
+      // A source without an end is drained for a limited time.
+      clock: systemClock,
+      limits: { idleMs: 60_000, totalMs: 60_000 },
       outputCap: 1_000_000,
       onEnd: async (end) => left.resolve(end),
     },

@@ -96,7 +96,7 @@ export class Meter implements TextMeter {
   measure(): MeteredUsage | Promise<MeteredUsage> {
     const reported = this.#reported;
     if (reported && this.#isOutputTrue(reported) && reported.input > 0)
-      return { usage: reported, source: 'upstream', ...this.#reportedCost() };
+      return { usage: reported, source: 'upstream', cost: this.#cost };
     return this.#measureCounted(reported);
   }
 
@@ -119,11 +119,7 @@ export class Meter implements TextMeter {
     const output = this.#isOutputTrue(reported)
       ? reported.output
       : Math.max(reported.output, await this.#countedOutput());
-    return { usage: { ...reported, input, output }, source: 'mixed', ...this.#reportedCost() };
-  }
-
-  #reportedCost(): { readonly cost?: NanoUsd } {
-    return this.#cost === undefined ? {} : { cost: this.#cost };
+    return { usage: { ...reported, input, output }, source: 'mixed', cost: this.#cost };
   }
 
   #isOutputTrue(reported: Usage): boolean {

@@ -18,25 +18,29 @@ export interface MeteredUsage {
  */
 export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details, ...rest } =
+  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
     raw as Record<string, unknown>;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
   const cached = Math.min(detail(prompt_tokens_details, 'cached_tokens'), prompt_tokens);
   const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
-  const extra = extraUsage({
-    ...partsOf(prompt_tokens - cached, prompt_tokens_details, INPUT_PARTS),
-    ...partsOf(completion_tokens, completion_tokens_details, OUTPUT_PARTS),
-    webSearches: detail(rest['server_tool_use'], 'web_search_requests'),
-    serviceTier: tierOf(serviceTier ?? rest['service_tier']),
-  });
-  return {
-    ...NO_USAGE,
+  const usage = {
     input: prompt_tokens,
     cached,
     output: completion_tokens,
     reasoning: Math.min(reasoning, completion_tokens),
-    ...(extra && { extra }),
+    images: 0,
   };
+  const { server_tool_use, service_tier } = raw as Record<string, unknown>;
+  const tier = tierOf(serviceTier ?? service_tier);
+  // Most answers report nothing else.
+  if (!(prompt_tokens_details ?? completion_tokens_details ?? server_tool_use ?? tier)) return usage;
+  const extra = extraUsage({
+    ...partsOf(prompt_tokens - cached, prompt_tokens_details, INPUT_PARTS),
+    ...partsOf(completion_tokens, completion_tokens_details, OUTPUT_PARTS),
+    webSearches: detail(server_tool_use, 'web_search_requests'),
+    serviceTier: tier,
+  });
+  return extra ? { ...usage, extra } : usage;
 }
 
 /**

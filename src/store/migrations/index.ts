@@ -2,6 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { baseline } from './0001-baseline.ts';
 import { retention } from './0002-retention.ts';
 import { costs } from './0003-costs.ts';
+import { signInAttempts } from './0004-sign-in-attempts.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: 'baseline', compatibleFrom: 1, statements: baseline },
   { number: 2, name: 'retention', compatibleFrom: 1, statements: retention },
   { number: 3, name: 'costs', compatibleFrom: 1, statements: costs },
+  { number: 4, name: 'sign-in attempts', compatibleFrom: 1, statements: signInAttempts },
 ];

@@ -12,7 +12,7 @@ import {
   V1_CHAT,
   type Dialect,
 } from './dialects.ts';
-import { ANSWERS, FIRST, eventsReply, completion } from './replies.ts';
+import { ANSWERS, completion } from './replies.ts';
 
 /** Dialects that read bodies and report errors like the public chat: one case of each error is enough. */
 const WORDED_ALIKE: ReadonlySet<Dialect> = new Set([V1_CHAT, RESPONSES]);
@@ -266,19 +266,20 @@ function circumstances(): GoldenCase[] {
     {
       name: 'transport/draining',
       fresh: true,
-      replies: [{ ...eventsReply(`${FIRST}${FIRST}`), after: 'cut' }],
+      replies: [completion({ content: 'Served on the way out' })],
       steps: [
-        {
-          send: post(path, ask({ stream: true })),
-          background: true,
-          during: { seen: 'data:', happens: 'backend goes on' },
-        },
         { send: post(path, ask()), drain: true },
-        { send: post(MESSAGES.path, MESSAGES.ask()) },
+        { send: post(MESSAGES.path, 'not JSON') },
         { send: get('/readyz', {}) },
         { send: get('/healthz', {}) },
       ],
     },
+    ...[PUBLIC_CHAT, MESSAGES].map((dialect): GoldenCase => ({
+      name: `transport/cut-by-shutdown/${dialect.operation}`,
+      fresh: true,
+      replies: [{ body: '', after: 'held' }],
+      steps: [{ send: post(dialect.path, dialect.ask()), during: { happens: 'gateway stops' } }],
+    })),
     {
       name: 'transport/internal-error',
       fresh: true,

@@ -1,0 +1,169 @@
+import { createHmac } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Clock } from '../../std/clock.ts';
+import type { Store } from '../../store/store.ts';
+import {
+  ONE_CLIENT,
+  ONE_NETWORK,
+  ONE_SUBJECT,
+  waitBefore,
+  withAttempt,
+  type AttemptLimit,
+  type CountedAttempts,
+} from './attempt-limits.ts';
+import { networkOf } from './network.ts';
+import { tooManyTries } from './throttle.ts';
+
+/**
+ * Slows down guessing of passwords and codes. Attempts are counted in the store, by all nodes and workers together.
+ *
+ * What one network guesses on an account makes that network wait, and neither the owner elsewhere nor the owner's known
+ * devices. Distributed guessing is bounded by a higher limit on each network and on each account.
+ */
+export interface SignInLimiter {
+  /**
+   * Counts one attempt before any work is done, or throws `rate_limit_exceeded`. Because it counts first, concurrent
+   * attempts cannot bypass the limit.
+   */
+  guess(attempt: SignInAttempt): Promise<SignInGuess>;
+  /** Removes what has expired, and what is nearest to it while there are too many rows; called periodically. */
+  sweep(): Promise<void>;
+}
+
+export interface SignInAttempt {
+  readonly kind: string;
+  /** Whose secret is guessed: an e-mail address or an account; `undefined`: only the network is known. */
+  readonly subject: string | undefined;
+  readonly address: string;
+  /** The known device of this subject that the attempt comes from: it is counted on its own, and nothing else delays it. */
+  readonly device?: string | undefined;
+  /** When the secret was set: earlier failures of this client do not count. */
+  readonly secretSetAt?: number | undefined;
+}
+
+export interface SignInGuess {
+  /** The attempt succeeded: it does not count, and earlier failures of this client are forgotten. */
+  right(): Promise<void>;
+}
+
+/** Between two sweeps a process adds no more than its throttle for everybody allows. */
+export const MAX_ATTEMPT_ROWS = 100_000;
+/** Deleted at once: more would keep a SQLite store's thread for too long. */
+const SWEEP_BATCH = 1_000;
+const MAX_SWEEP_BATCHES = 200;
+
+interface Count {
+  readonly key: string;
+  readonly limit: AttemptLimit;
+  /** Attempts up to this moment do not count. */
+  readonly since?: number | undefined;
+}
+
+const NO_ATTEMPTS: CountedAttempts = { count: 0, at: 0 };
+
+export function makeSignInLimiter(
+  { store, secret, clock }: { readonly store: Store; readonly secret: string; readonly clock: Clock },
+  maxRows = MAX_ATTEMPT_ROWS,
+): SignInLimiter {
+  const key = (...parts: readonly string[]): string =>
+    createHmac('sha256', secret).update(JSON.stringify(parts)).digest('base64url').slice(0, 32);
+  return {
+    async guess(attempt) {
+      // In the order of their keys, so that attempts that lock several rows never wait for each other in a circle.
+      const counts = countsOf(attempt, key).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+      await countAttempt(store, counts, clock.now());
+      return { right: () => takeBack(store, counts) };
+    },
+    sweep: () => sweep(store, clock.now(), maxRows),
+  };
+}
+
+function countsOf(
+  { kind, subject, address, device, secretSetAt: since }: SignInAttempt,
+  key: (...parts: readonly string[]) => string,
+): Count[] {
+  if (device !== undefined) return [{ key: key('device', device), limit: ONE_CLIENT, since }];
+  const network = networkOf(address);
+  const counts = [
+    { key: key('client', kind, subject ?? '', network), limit: ONE_CLIENT, since },
+    { key: key('network', network), limit: ONE_NETWORK },
+  ];
+  return subject === undefined
+    ? counts
+    : [...counts, { key: key('subject', kind, subject), limit: ONE_SUBJECT }];
+}
+
+async function countAttempt({ db }: Store, counts: readonly Count[], now: number): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    // Locks every row, there or not, and returns it as it is.
+    const rows = await tx
+      .insertInto('sign_in_attempt')
+      .values(counts.map(({ key }) => ({ key, ...NO_ATTEMPTS, expires_at: now })))
+      .onConflict((conflict) =>
+        conflict.column('key').doUpdateSet((update) => ({ key: update.ref('excluded.key') })),
+      )
+      .returning(['key', 'count', 'at'])
+      .execute();
+    const before = new Map(rows.map((row) => [row.key, row]));
+    const of = ({ key, since = 0 }: Count): CountedAttempts => {
+      const row = before.get(key);
+      return row && row.at > since ? row : NO_ATTEMPTS;
+    };
+    const waitMs = Math.max(...counts.map((count) => waitBefore(count.limit, of(count), now)));
+    if (waitMs > 0) throw tooManyTries(waitMs);
+    await tx
+      .insertInto('sign_in_attempt')
+      .values(counts.map((count) => ({ key: count.key, ...withAttempt(count.limit, of(count), now) })))
+      .onConflict((conflict) =>
+        conflict.column('key').doUpdateSet((update) => ({
+          count: update.ref('excluded.count'),
+          at: update.ref('excluded.at'),
+          expires_at: update.ref('excluded.expires_at'),
+        })),
+      )
+      .execute();
+  });
+}
+
+/** One statement for each row: none of them holds a lock while it waits for another. */
+async function takeBack({ db }: Store, counts: readonly Count[]): Promise<void> {
+  for (const { key, limit } of counts) {
+    if (limit.kind === 'backoff') await db.deleteFrom('sign_in_attempt').where('key', '=', key).execute();
+    else
+      await db
+        .updateTable('sign_in_attempt')
+        .set((row) => ({
+          at: row('at', '-', limit.everyMs),
+          expires_at: row('expires_at', '-', limit.everyMs),
+        }))
+        .where('key', '=', key)
+        .execute();
+  }
+}
+
+async function sweep(store: Store, now: number, maxRows: number): Promise<void> {
+  const skipLocked = sql.raw(store.dialect.skipLocked);
+  const remove = async (filter: ReturnType<typeof sql>, most: number): Promise<number> => {
+    const { numAffectedRows } = await sql`DELETE FROM sign_in_attempt WHERE key IN (
+      SELECT key FROM sign_in_attempt ${filter} ORDER BY expires_at LIMIT ${most} ${skipLocked})`.execute(
+      store.db,
+    );
+    return Number(numAffectedRows ?? 0);
+  };
+  let batches = 0;
+  const removeUpTo = async (filter: ReturnType<typeof sql>, rows: number): Promise<void> => {
+    for (let left = rows; left > 0 && batches < MAX_SWEEP_BATCHES; batches++) {
+      const removed = await remove(filter, Math.min(left, SWEEP_BATCH));
+      if (removed === 0) return;
+      left -= removed;
+      // Requests go first.
+      await Bun.sleep(0);
+    }
+  };
+  await removeUpTo(sql`WHERE expires_at < ${now}`, Number.POSITIVE_INFINITY);
+  const { rows } = await store.db
+    .selectFrom('sign_in_attempt')
+    .select(({ fn }) => fn.countAll<number>().as('rows'))
+    .executeTakeFirstOrThrow();
+  await removeUpTo(sql``, rows - maxRows);
+}
