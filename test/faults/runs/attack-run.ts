@@ -1,11 +1,11 @@
 /** `bun test/faults/runs/attack-run.ts [--seconds 60] [--store SQLite|Postgres] [--only 'huge count']`: the attack run alone, with its numbers. */
 import { parseArgs } from 'node:util';
 import { testPostgres } from '../../support/postgres.ts';
-import { runAttack } from './attack.ts';
+import { ATTACK_SECONDS, runAttack } from './attack.ts';
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '60' },
+    seconds: { type: 'string', default: String(ATTACK_SECONDS) },
     store: { type: 'string' },
     only: { type: 'string' },
   },

@@ -18,8 +18,9 @@ export interface AttackRun {
   readonly faults: readonly string[];
 }
 
-export const ATTACK_CONNECTIONS = 50;
-export const VICTIM_PER_SECOND = 10;
+export const ATTACK_SECONDS = 60;
+const ATTACK_CONNECTIONS = 50;
+const VICTIM_PER_SECOND = 10;
 const MOST_LATER_MS = 300;
 const MOST_MEGABYTES = 700;
 /** The server is as fast as before this long after the attack. */

@@ -2,10 +2,10 @@
 import '../../support/property-seed.ts';
 import { parseArgs } from 'node:util';
 import { testPostgres } from '../../support/postgres.ts';
-import { runMalformed } from './malformed.ts';
+import { MALFORMED_REQUESTS, runMalformed } from './malformed.ts';
 
 const { values } = parseArgs({
-  options: { requests: { type: 'string', default: '100000' }, store: { type: 'string' } },
+  options: { requests: { type: 'string', default: String(MALFORMED_REQUESTS) }, store: { type: 'string' } },
 });
 const stores = values.store === undefined ? ['SQLite', 'Postgres'] : [values.store];
 let failed = false;

@@ -23,6 +23,7 @@ export interface MalformedOptions {
   onProgress?(done: number): void;
 }
 
+export const MALFORMED_REQUESTS = 100_000;
 const TOGETHER = 25;
 const GENERATED_AT_ONCE = 1_000;
 /** One in so many is sent as raw bytes, some of which are damaged. */
