@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { silentLog } from '../std/log.ts';
+import { openFileLimit } from '../std/open-files.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
 import type { CliContext, CliCommand } from './command.ts';
@@ -18,6 +19,7 @@ export const doctorCommand: CliCommand = {
 };
 
 const CHECK_TIMEOUT_MS = 10_000;
+const ENOUGH_FILES = 4_096;
 
 async function doctor(context: CliContext): Promise<number> {
   const catalog = checkCatalog(context);
@@ -25,6 +27,7 @@ async function doctor(context: CliContext): Promise<number> {
   const tls = catalog ? context.checkTls(catalog) : undefined;
   if (tls) printCheck(context, tls.ok, tls.line);
   const backends = catalog ? await checkBackends(catalog, context) : false;
+  printOpenFiles(context);
   await printLocalServers(context);
   return catalog && store && tls?.ok && backends ? 0 : 1;
 }
@@ -90,6 +93,16 @@ async function checkBackends(catalog: Catalog, context: CliContext): Promise<boo
   for (const { name, health } of results)
     printCheck(context, health.ok, `backend ${name}: ${health.detail} (${health.latencyMs} ms)`);
   return results.every(({ health }) => health.ok);
+}
+
+/** A low limit is no mistake, so it does not fail the check. */
+function printOpenFiles(context: CliContext): void {
+  const limit = openFileLimit();
+  const line = `open files: ${limit === undefined ? 'no limit' : `at most ${limit}`}`;
+  if (limit === undefined || limit >= ENOUGH_FILES) return void printCheck(context, true, line);
+  context.print(
+    `• ${line}; a running request takes two. Raise it with \`ulimit -n 65536\`, or LimitNOFILE in systemd.`,
+  );
 }
 
 async function printLocalServers(context: CliContext): Promise<void> {

@@ -25,6 +25,10 @@ export interface Config {
   readonly imageQuotaBytes: number;
   /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
   readonly countWaitMs: number;
+  /** Requests that may be under way in this process; fewer where it may not open enough files for them. */
+  readonly maxInFlight: number;
+  /** New requests are refused while the event loop is later than this, several times in a row. */
+  readonly maxDelayMs: number;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
@@ -53,6 +57,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     imageQuotaBytes:
       readInteger(env, 'TOLLGATE_IMAGE_QUOTA_MB', DEFAULT_QUOTA_MB, [64, 1_000_000]) * MEGABYTE,
     countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
+    maxInFlight: readInteger(env, 'TOLLGATE_MAX_IN_FLIGHT', 20_000, [1, 1_000_000]),
+    maxDelayMs: readInteger(env, 'TOLLGATE_MAX_DELAY_MS', 1_000, [10, 60_000]),
     workers: readWorkers(env),
     worker:
       nonEmpty(env[WORKER_VARIABLE]) === undefined
