@@ -59,7 +59,7 @@ test('a backend without a valid certificate is sent nothing', async () => {
 test('a backend that sends headers without end is given up after few of them', async () => {
   const line = Buffer.from(`x-filler: ${'x'.repeat(8_000)}\r\n`);
   let sent = 0;
-  const server = Bun.listen<undefined>({
+  const server = Bun.listen({
     hostname: '127.0.0.1',
     port: 0,
     socket: {
@@ -80,7 +80,7 @@ test('a backend that sends headers without end is given up after few of them', a
 });
 
 test('a gateway that is its own backend ends by itself, and costs nobody anything', async () => {
-  let target: { gateway: Gateway; account: TestAccount } | undefined;
+  const started = Promise.withResolvers<{ gateway: Gateway; account: TestAccount }>();
   let hops = 0;
   // Only here can the gateway's own address be known before it starts.
   const mirror = Bun.serve({
@@ -88,15 +88,17 @@ test('a gateway that is its own backend ends by itself, and costs nobody anythin
     port: 0,
     fetch: async (request) => {
       hops++;
-      return await target!.gateway.fetch('/v1/chat/completions', {
+      const { gateway, account } = await started.promise;
+      return await gateway.fetch('/v1/chat/completions', {
         method: 'POST',
-        token: target!.account.token,
+        token: account.token,
         body: JSON.stringify({ ...((await request.json()) as object), model: 'svc_chat/m' }),
       });
     },
   });
   stops.push(() => mirror.stop(true));
-  target = await gatewayFor(`http://127.0.0.1:${mirror.port}/v1`);
+  const target = await gatewayFor(`http://127.0.0.1:${mirror.port}/v1`);
+  started.resolve(target);
   await expectRefused(target);
   // The account's own limit of requests at once ends it, and nobody tries again without bound.
   expect(hops).toBeLessThan(100);
