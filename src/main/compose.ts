@@ -70,11 +70,7 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
-  const limit = openFileLimit();
-  log.info('open_files_limit', {
-    limit: limit ?? 'none',
-    requests_at_once: placesWithin(config.maxInFlight, limit),
-  });
+  logOpenFiles(config, log);
   await startHttpThread();
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
@@ -136,6 +132,14 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
+}
+
+function logOpenFiles({ maxInFlight }: Config, log: Log): void {
+  const limit = openFileLimit();
+  log.info('open_files_limit', {
+    limit: limit ?? 'none',
+    requests_at_once: placesWithin(maxInFlight, limit),
+  });
 }
 
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
@@ -250,7 +254,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const largeBodies = new LargeBodies(callerAuth);
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
-  const heartbeat = new Heartbeat(store, clock);
+  const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   const router = new Router([
     ...apiRoutes({
       callerAuth,
