@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
 import type { CliCommand } from './command.ts';
 
@@ -8,10 +9,12 @@ export const catalogCommands: readonly CliCommand[] = [
     about: 'list what a catalog file sells, or its mistakes with their lines',
     flags: {},
     minArguments: 1,
-    run: async ({ arguments: [path = ''] }, { env, fileSettings, print }) => {
-      const { ok, lines } = checkCatalogFile(path, env, fileSettings);
+    run: async ({ arguments: [path = ''] }, { env, fileSettings, print, checkTls }) => {
+      const { catalog, lines } = checkCatalogFile(path, env, fileSettings);
       for (const line of lines) print(line);
-      return ok ? 0 : 1;
+      const tls = catalog && checkTls(catalog, dirname(path));
+      if (tls && !tls.ok) print(tls.line);
+      return tls?.ok === true ? 0 : 1;
     },
   },
   {

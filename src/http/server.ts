@@ -8,7 +8,7 @@ import type { Log } from '../std/log.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
-import { listenFailure } from './listen-failure.ts';
+import { listenFailure } from '../std/listen-failure.ts';
 import { baseHeaders, faultResponse } from './response.ts';
 import { pathOf, type HttpRoute, type Router } from './router.ts';
 
