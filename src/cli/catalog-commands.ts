@@ -9,11 +9,11 @@ export const catalogCommands: readonly CliCommand[] = [
     about: 'list what a catalog file sells, or its mistakes with their lines',
     flags: {},
     minArguments: 1,
-    run: async ({ arguments: [path = ''] }, { env, fileSettings, print, checkTls }) => {
-      const { catalog, lines } = checkCatalogFile(path, env, fileSettings);
-      for (const line of lines) print(line);
-      const tls = catalog && checkTls(catalog, dirname(path));
-      if (tls && !tls.ok) print(tls.line);
+    run: async ({ arguments: [path = ''] }, context) => {
+      const { catalog, lines } = checkCatalogFile(path, context.env, context.fileSettings);
+      for (const line of lines) context.print(line);
+      const tls = catalog && context.checkTls(catalog, dirname(path));
+      if (tls && !tls.ok) context.print(tls.line);
       return tls?.ok === true ? 0 : 1;
     },
   },

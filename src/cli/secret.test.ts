@@ -59,7 +59,11 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     withStore: async (work) => {
       const config = readConfig({ TOLLGATE_DATA: folder, ...env });
       const store = await openConfiguredStore(config, silentLog, systemClock);
-      return await work(store).finally(() => store.close());
+      try {
+        return await work(store);
+      } finally {
+        await store.close();
+      }
     },
     withServices: (work) =>
       withServices(env, (services) =>
