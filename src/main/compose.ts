@@ -161,7 +161,7 @@ function makeRelay(
   { config, ledger: { ledger }, store, clock, log }: Services,
   catalog: CatalogSource,
 ): Relay {
-  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
+  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
   return {

@@ -92,6 +92,16 @@ function Backend({ backend }: { backend: AdminBackend }) {
           )}
         </p>
       ))}
+      {backend.learned.map(({ model, field, instead }) => (
+        <p key={`${model} ${field}`} className="mt-3 text-sm text-ink-3">
+          <Badge mono>{model}</Badge> {t('backends.refuses')} <Badge mono>{field}</Badge>
+          {instead === null ? null : (
+            <>
+              , {t('backends.getsInstead')} <Badge mono>{instead}</Badge>
+            </>
+          )}
+        </p>
+      ))}
       {backend.lastError ? (
         <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
           {t('backends.lastError')}, <Time at={backend.lastError.at} style="relative" />:{' '}
