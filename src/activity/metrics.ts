@@ -1,3 +1,5 @@
+import type { DelaySample } from '../std/event-loop.ts';
+
 /**
  * What a monitoring system reads at /metrics, in Prometheus' text format. Counters are for this process since it started;
  * the number of series is bounded, so that new names cannot fill the memory.
@@ -7,6 +9,8 @@ export interface Metrics {
   request(sample: RequestSample): void;
   /** A request that was not admitted. */
   refused(reason: string): void;
+  /** A request that was refused at once because there was too much to do. */
+  shed(reason: string): void;
   /** What a backend used beyond a hold, in nano-USD: the operator's loss. */
   overrun(nanoUsd: number): void;
   /** What a request cost beyond what was charged for it, in nano-USD. */
@@ -29,6 +33,10 @@ export interface MetricsParts {
   /** Called at each scrape; a gauge that fails is left out, the others are still shown. */
   openHolds(): Promise<number>;
   backends(): readonly BackendSample[];
+  /** Requests under way in this process. */
+  readonly inFlight?: (() => number) | undefined;
+  /** How late the event loop is. */
+  readonly eventLoop?: (() => DelaySample) | undefined;
 }
 
 export interface BackendSample {
@@ -48,6 +56,9 @@ export function makeMetrics(parts: MetricsParts): Metrics {
     'outcome',
   ]);
   const refusals = new Counter('tollgate_refusals_total', 'Requests that were not admitted.', ['reason']);
+  const shed = new Counter('tollgate_shed_requests_total', 'Requests refused because of too much load.', [
+    'reason',
+  ]);
   const durations = new Histogram('tollgate_request_duration_seconds', 'From admission to the last byte.');
   const firstBytes = new Histogram(
     'tollgate_first_byte_seconds',
@@ -63,6 +74,7 @@ export function makeMetrics(parts: MetricsParts): Metrics {
       if (firstByteMs !== undefined) firstBytes.observe(endpoint, firstByteMs / 1000);
     },
     refused: (reason) => refusals.add([reason]),
+    shed: (reason) => shed.add([reason]),
     overrun(nanoUsd) {
       overrunNano += nanoUsd;
     },
@@ -77,6 +89,8 @@ export function makeMetrics(parts: MetricsParts): Metrics {
       return [
         ...requests.lines(),
         ...refusals.lines(),
+        ...shed.lines(),
+        ...gauge('tollgate_requests_in_flight', 'Requests under way in this process.', parts.inFlight?.()),
         ...durations.lines(),
         ...firstBytes.lines(),
         ...gauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', holds),
@@ -92,6 +106,7 @@ export function makeMetrics(parts: MetricsParts): Metrics {
           lossNano / NANO_PER_USD,
         ),
         ...backendLines(parts.backends()),
+        ...delayLines(parts.eventLoop?.()),
         ...processLines(parts),
         '',
       ].join('\n');
@@ -219,6 +234,23 @@ function backendLines(backends: readonly BackendSample[]): string[] {
     ...counts('tollgate_backend_attempts_total', ({ requests }) => requests),
     ...head('tollgate_backend_failures_total', 'Attempts that failed.', 'counter'),
     ...counts('tollgate_backend_failures_total', ({ failures }) => failures),
+  ];
+}
+
+function delayLines(sample: DelaySample | undefined): string[] {
+  if (!sample) return [];
+  const name = 'tollgate_event_loop_delay_seconds';
+  let cumulative = 0;
+  const buckets = sample.bounds.map((bound, index) => {
+    cumulative += sample.counts[index] ?? 0;
+    return `${name}_bucket{le="${bound}"} ${cumulative}`;
+  });
+  return [
+    ...head(name, 'How late steps of the event loop began.', 'histogram'),
+    ...buckets,
+    `${name}_bucket{le="+Inf"} ${sample.count}`,
+    `${name}_sum ${sample.sum}`,
+    `${name}_count ${sample.count}`,
   ];
 }
 

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
 import { json } from '../http/response.ts';
+import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableInput } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
-import { largeBodyOf } from './inference.ts';
+import { largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 export const countMessageTokens: ApiOperation = {
@@ -39,13 +40,12 @@ export const countMessageTokens: ApiOperation = {
   },
   errors: BODY_ERRORS,
   dialect: ANTHROPIC_ERRORS,
-  handle: (parts) => (incoming) => count(incoming, parts),
+  handle: placed(count),
 };
 
 /** Clients ask before they send, to know when a conversation grows too long. */
-async function count(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(incoming);
   const { accountId } = await callerAuth.account(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
+import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import { relayEmbeddings } from '../relay/embeddings.ts';
 import { EMBEDDING_FIELDS } from '../wire/openai/embedding-fields.ts';
 import { embeddingRequestSchema, type EmbeddingRequest } from '../wire/openai/embeddings.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { callOf, MAX_COST_FIELD, routeSelector, largeBodyOf } from './inference.ts';
+import { callOf, MAX_COST_FIELD, routeSelector, largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const embeddingAnswer = z.looseObject({
@@ -53,12 +54,11 @@ export const embeddings: ApiOperation = {
   },
   errors: INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (incoming) => embed(incoming, parts),
+  handle: placed(embed),
 };
 
-async function embed(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+async function embed(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     const base = callOf(incoming, caller, body);

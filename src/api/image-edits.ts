@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { readBody, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
+import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall } from './images.ts';
-import { callOf, largeBodyOf, MAX_COST_FIELD } from './inference.ts';
+import { callOf, largeBodyOf, MAX_COST_FIELD, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const MAX_IMAGES = 16;
@@ -35,12 +36,11 @@ export const imageEdits: ApiOperation = {
   answer: IMAGE_ANSWER,
   errors: INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (incoming) => edit(incoming, parts),
+  handle: placed(edit),
 };
 
-async function edit(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+async function edit(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(incoming);
   const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
     const { value, size, image, mask } = await readImageForm(
       incoming.request,

@@ -37,14 +37,47 @@ async function serve<C extends CallBase>(
 ): Promise<Response> {
   const { callerAuth, idempotency } = parts;
   const caller = callerAuth.caller(incoming);
-  const { call, body } = await preferTokenError({ caller, rate: steps.rate }, callerAuth.parts, async () => {
-    const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-    return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
-  });
-  return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
-    // A call with a key continues when its client leaves.
-    steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
-  );
+  parts.places.enter(incoming.requestId, accountKey(caller));
+  try {
+    const { call, body } = await preferTokenError(
+      { caller, rate: steps.rate },
+      callerAuth.parts,
+      async () => {
+        const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
+        return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
+      },
+    );
+    return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
+      // A call with a key continues when its client leaves.
+      steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
+    );
+  } finally {
+    leavePlace(incoming, parts);
+  }
+}
+
+/** For operations that take neither: their work has a place too. */
+export function placed(
+  work: (incoming: IncomingRequest, caller: Caller, parts: ApiParts) => Promise<Response>,
+): ApiOperation['handle'] {
+  return (parts) => async (incoming) => {
+    const caller = parts.callerAuth.caller(incoming);
+    parts.places.enter(incoming.requestId, accountKey(caller));
+    try {
+      return await work(incoming, caller, parts);
+    } finally {
+      leavePlace(incoming, parts);
+    }
+  };
+}
+
+function leavePlace({ requestId }: IncomingRequest, { places, callerAuth }: ApiParts): void {
+  places.answered(requestId, callerAuth.parts.activeRequests.has(requestId));
+}
+
+/** An account has one token, so whoever sends it need not be looked up. */
+export function accountKey(caller: Caller): string {
+  return caller.kind === 'token' ? caller.hash : caller.id;
 }
 
 /** Looks up who sends a large body before it is received. */

@@ -4,6 +4,7 @@ import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/large-bodies.ts';
 import type { HttpRoute, Method } from '../http/router.ts';
 import type { FaultCode } from '../std/fault.ts';
+import type { Places } from '../std/places.ts';
 import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
 import type { ImageLinks } from './image-links.ts';
@@ -39,6 +40,7 @@ export type ApiTag = 'Inference' | 'Catalog' | 'Account' | 'OpenAI-compatible' |
 export interface ApiParts {
   readonly callerAuth: CallerAuth;
   readonly largeBodies: LargeBodies;
+  readonly places: Places;
   readonly links: ImageLinks;
   readonly store: Store;
   readonly idempotency: Idempotency;

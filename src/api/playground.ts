@@ -1,6 +1,7 @@
 import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, RelayParts } from '../relay/call.ts';
+import type { Places } from '../std/places.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
@@ -8,14 +9,26 @@ import type { CallBase } from './inference.ts';
 import { quoteBody, quoteView } from './quotes.ts';
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
-export function makePlayground(parts: RelayParts, links: ImageLinks): PlaygroundRelay {
+export function makePlayground(parts: RelayParts, links: ImageLinks, places: Places): PlaygroundRelay {
+  const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
+    const { requestId, accountId } = asked;
+    places.enter(requestId, accountId);
+    try {
+      return await work();
+    } finally {
+      places.answered(requestId, parts.activeRequests.has(requestId));
+    }
+  };
   return {
-    chat: async (asked) =>
-      await answerChat({ ...publicChatCall(baseOf(asked), asked.body), onClosed: closedTo(asked) }, parts),
-    images: async (asked) => {
-      const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
-      return await answerImages(call, asked.origin, parts, links);
-    },
+    chat: (asked) =>
+      placed(asked, () =>
+        answerChat({ ...publicChatCall(baseOf(asked), asked.body), onClosed: closedTo(asked) }, parts),
+      ),
+    images: (asked) =>
+      placed(asked, () => {
+        const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
+        return answerImages(call, asked.origin, parts, links);
+      }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));
       return { maxCostUsd: quote.max_cost_usd, maxTokens: quote.max_tokens };

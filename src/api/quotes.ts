@@ -3,7 +3,7 @@ import type { IncomingRequest } from '../http/incoming-request.ts';
 import { readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
-import type { Ceiling } from '../ledger/port.ts';
+import type { Caller, Ceiling } from '../ledger/port.ts';
 import { holdPrices } from '../ledger/price.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { preferTokenError, rateOf } from '../relay/admission.ts';
@@ -16,7 +16,7 @@ import { imageRequestSchema } from '../wire/openai/images.ts';
 import { publicChatCall } from './chat-completions.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
-import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase } from './inference.ts';
+import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');
@@ -82,12 +82,11 @@ export const quotes: ApiOperation = {
   },
   errors: QUOTE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: (parts) => (incoming) => answerQuote(incoming, parts),
+  handle: placed(answerQuote),
 };
 
-async function answerQuote(incoming: IncomingRequest, parts: ApiParts): Promise<Response> {
+async function answerQuote(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const caller = callerAuth.caller(incoming);
   const snapshot = await callerAuth.account(caller);
   const quoted = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));

@@ -75,7 +75,9 @@ const model = strict({
   vision: z
     .boolean()
     .default(false)
-    .describe('Takes pictures. Without inputs.image, each is held at up to 48169 tokens.'),
+    .describe(
+      'Takes pictures. Without inputs.image the bound of one is 48169 tokens; smaller ones are measured.',
+    ),
   tools: z.boolean().default(false).describe('Can call tools.'),
   reasoning: z
     .union([z.boolean(), z.literal('hidden'), tokenPrice], {
@@ -88,7 +90,7 @@ const model = strict({
   on_disconnect: choice(ON_DISCONNECT)
     .optional()
     .describe(
-      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden, else stop; free models always stop.',
+      'A stream whose client leaves: stop ends the work of the backend, finish lets it come to its end and charges its usage. When absent, finish for models with reasoning: hidden and for requests with attachments whose tokens the backend has not reported yet, else stop; free models always stop.',
     ),
   cost: z
     .record(name, costPrices)

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { BoundedQueue, type Turn } from '../std/bounded-queue.ts';
+import { hasSpareFiles } from '../std/open-files.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { abortFailure } from './pacing.ts';
 import type { PaintResult } from './paint-worker.ts';
@@ -65,10 +66,16 @@ export class PaintPool {
     const turn = this.#enter(signal);
     // An order that need not wait reaches its worker synchronously, so that closing the pool finds it there.
     const leave = turn instanceof Promise ? await turn.catch(asAborted(signal)) : turn;
+    const idle = [...this.#painters].find((painter) => painter.job === undefined);
+    if (!idle && !hasSpareFiles()) {
+      leave();
+      throw new UpstreamFailure('overloaded', 'too many files are open to start a painter', {
+        blameless: true,
+      });
+    }
     const { promise, resolve, reject } = Promise.withResolvers<Painting>();
     const abandon = (): void => reject(abortFailure(signal));
     signal.addEventListener('abort', abandon, { once: true });
-    const idle = [...this.#painters].find((painter) => painter.job === undefined);
     this.#start(idle ?? this.#hire(), { order, resolve, reject, leave });
     try {
       return await promise;

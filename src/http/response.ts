@@ -4,6 +4,7 @@ import type { AdmissionSummary } from '../relay/call.ts';
 import { asFault, type Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
+import { ShedFault } from '../std/places.ts';
 import { faultBody } from '../wire/fault-body.ts';
 
 export type HeaderMap = Record<string, string>;
@@ -37,7 +38,9 @@ export function faultResponse(
   shape: FaultShape = faultBody,
 ): Response {
   const fault = asFault(thrown);
-  if (fault.status >= 500) {
+  // Thousands a second may be shed; their number is a metric.
+  const isShed = fault instanceof ShedFault;
+  if (fault.status >= 500 && !isShed) {
     log.error('request_failed', {
       request: requestId,
       code: fault.code,
@@ -49,12 +52,12 @@ export function faultResponse(
   const headers = {
     ...rate,
     ...retryHeaders(fault),
-    ...(fault.code === 'request_too_large' ? CLOSE_CONNECTION : {}),
+    ...(fault.code === 'request_too_large' || isShed ? CLOSE_CONNECTION : {}),
   };
   return json(shape(fault, requestId), requestId, headers, fault.status);
 }
 
-/** Without it, the connection would receive the rest of a body that is too large. */
+/** Without it, the connection would receive the rest of a body that is too large; of a full server, it would keep a file. */
 const CLOSE_CONNECTION: HeaderMap = { connection: 'close' };
 
 /**

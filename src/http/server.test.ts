@@ -39,6 +39,7 @@ beforeAll(() => {
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
+    eventLoop: { began: () => undefined },
   });
 });
 afterAll(() => server.stop());

@@ -1,6 +1,7 @@
 import type { Server } from 'bun';
 import { isLoopback } from '../std/addresses.ts';
 import type { Clock } from '../std/clock.ts';
+import type { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
@@ -25,6 +26,7 @@ export interface ServerOptions {
   /** For request ids. */
   readonly random: Random;
   readonly log: Log;
+  readonly eventLoop: Pick<EventLoop, 'began'>;
 }
 
 export interface RunningServer {
@@ -154,6 +156,7 @@ class HttpServer {
     server: Server<unknown>,
   ): Promise<Response> {
     const requestId = newRequestId(this.#options.clock.now(), this.#options.random);
+    this.#options.eventLoop.began(route.path, requestId);
     const incoming = new BunRequest({
       request,
       requestId,

@@ -27,13 +27,17 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
+import { prepareFiles } from './files.ts';
 import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
+import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
 import { stderrLog, type Log } from '../std/log.ts';
+import { openFileLimit } from '../std/open-files.ts';
+import { Places, placesWithin } from '../std/places.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
@@ -66,6 +70,7 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
+  await prepareFiles(config, log);
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
@@ -74,7 +79,9 @@ export async function startTollgate(
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
     const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
-    const relay = makeRelay(services, catalog);
+    const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
+    opened.defer(() => eventLoop.stop());
+    const relay = makeRelay(services, catalog, eventLoop);
     const links = new ImageLinks(
       makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
       services.secret.key('image links'),
@@ -84,14 +91,15 @@ export async function startTollgate(
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links),
+      playground: makePlayground(relay, links, relay.places),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
     const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({ services, catalog, settings, relay, links, consoleServices, state });
+    const served = { services, catalog, settings, relay, links, consoleServices };
+    const server = await openServer({ ...served, state, eventLoop });
     opened.defer(() => server.stop());
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
@@ -155,15 +163,30 @@ interface Relay extends RelayParts {
   readonly upstreams: Pool;
   readonly metrics: Metrics;
   readonly dailyCosts: DailyCosts;
+  readonly places: Places;
 }
 
 function makeRelay(
   { config, ledger: { ledger }, store, clock, log }: Services,
   catalog: CatalogSource,
+  eventLoop: EventLoop,
 ): Relay {
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
+  const places: Places = new Places({
+    max: placesWithin(config.maxInFlight, openFileLimit()),
+    eventLoop,
+    onShed: (reason) => metrics.shed(reason),
+  });
+  const metrics = makeMetrics({
+    version,
+    startedAtMs: clock.now(),
+    openHolds: () => countOpenHolds(store),
+    backends: () => upstreams.list(),
+    inFlight: () => places.size,
+    eventLoop: () => eventLoop.delays(),
+  });
   return {
     ledger,
     catalog: catalog.current,
@@ -176,13 +199,10 @@ function makeRelay(
       log,
       leaseMs: config.leaseMs,
       longestMs: () => lifetime.longestMs(),
+      places,
     }),
-    metrics: makeMetrics({
-      version,
-      startedAtMs: clock.now(),
-      openHolds: () => countOpenHolds(store),
-      backends: () => upstreams.list(),
-    }),
+    metrics,
+    places,
     tokens: sharedTokenCounter(log),
     countWaitMs: config.countWaitMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
@@ -199,10 +219,11 @@ interface ServerParts {
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
   readonly state: { readonly draining: boolean };
+  readonly eventLoop: EventLoop;
 }
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
-  const { catalog, settings, relay, links, consoleServices, state } = parts;
+  const { catalog, settings, relay, links, consoleServices, state, eventLoop } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
@@ -216,11 +237,12 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const largeBodies = new LargeBodies(callerAuth);
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
-  const heartbeat = new Heartbeat(store, clock);
+  const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   const router = new Router([
     ...apiRoutes({
       callerAuth,
       largeBodies,
+      places: relay.places,
       links,
       store,
       idempotency,
@@ -241,7 +263,8 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   const tls = await readTls(settings.atStart.tls, config.dataDir);
   const { host, port } = config;
   const shared = config.worker !== undefined;
-  const server = startServer({ host, port, shared, tls, router, callerAuth, clock, random, log, site });
+  const options = { host, port, shared, tls, router, callerAuth, clock, random, log, site, eventLoop };
+  const server = startServer(options);
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
   return server;

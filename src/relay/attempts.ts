@@ -203,7 +203,7 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
  * refusal of the key where it has others. Otherwise it may have done the work and would bill it twice.
  */
 function neverStarted({ kind, status }: UpstreamFailure, { hasOtherKeys }: UpstreamPermit): boolean {
-  if (kind === 'connect' || status === SERVICE_UNAVAILABLE) return true;
+  if (kind === 'connect' || kind === 'overloaded' || status === SERVICE_UNAVAILABLE) return true;
   return hasOtherKeys && (kind === 'rate_limited' || kind === 'unauthorized');
 }
 
@@ -257,6 +257,10 @@ function faultOf(failure: UpstreamFailure | undefined, shortestWaitMs: number): 
     return new Fault(code, message, { ...options, param: failure.param });
   }
   const retryAfterMs = failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
+  if (failure.kind === 'overloaded') {
+    const message = 'This server has too many connections open. Retry soon.';
+    return new Fault('service_unavailable', message, { ...options, retryAfterMs });
+  }
   if (failure.kind === 'timeout') {
     return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.', {
       ...options,

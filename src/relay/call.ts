@@ -140,6 +140,8 @@ export interface ActiveRequest {
 export interface ActiveRequestSet {
   add(request: ActiveRequest): void;
   remove(requestId: RequestId): void;
+  /** Whether the request is between admission and settlement. */
+  has(requestId: RequestId): boolean;
   /** Whether one more request may come to its end although its client left; it counts until it is removed. */
   mayFinish(requestId: RequestId): boolean;
 }

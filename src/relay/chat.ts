@@ -31,6 +31,7 @@ export function relayChat(call: ChatCall, parts: RelayParts): Promise<ChatReply>
 interface ChatQuote extends Quote {
   /** Made when it is first asked for: the bound on it is enough for most requests. */
   readonly input: () => ChatInput;
+  readonly hasAttachments: boolean;
 }
 
 type AnsweredChat = AnsweredCall<ChatCall, ChatQuote, StartedAnswer>;
@@ -46,8 +47,12 @@ const CHAT: Operation<ChatCall, ChatQuote, StartedAnswer, ChatReply> = {
 };
 
 /** Where too many others are being finished already, the backend is stopped, and what has arrived is charged. */
-function whenClientLeft(model: Model, { requestId }: ChatCall, parts: RelayParts): OnDisconnect {
-  return model.onDisconnect === 'finish' && parts.activeRequests.mayFinish(requestId) ? 'finish' : 'stop';
+function whenClientLeft({ call, quote, parts }: AnsweredChat, meter: Meter): OnDisconnect {
+  const { onDisconnect, finishesAttachments } = quote.route.model;
+  // What a file or a picture takes is known from the backend alone; stopped, it would be charged at the most that it can take.
+  const isInputUnknown = finishesAttachments && quote.hasAttachments && !meter.hasReportedInput;
+  const shouldFinish = onDisconnect === 'finish' || isInputUnknown;
+  return shouldFinish && parts.activeRequests.mayFinish(call.requestId) ? 'finish' : 'stop';
 }
 
 /** Used when the client sets no cap. */
@@ -82,8 +87,9 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     ceiling,
     price: priceFor(route.model),
     input: inputOnce,
+    hasAttachments: attached.tokens > 0,
     countInput: async () => ({ ...ceiling, input: await countedBound(inputOnce(), bound, route.model) }),
-    mayBeTooLong: bound - attached.held > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
+    mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
   };
 }
 
@@ -94,10 +100,10 @@ const MOST_BYTES_PER_TOKEN = 3;
 async function countedBound(input: ChatInput, bound: number, model: Model): Promise<number> {
   const counted = await input.countForHold();
   if (!counted) return bound;
-  if (counted.tokens > model.contextTokens) {
+  if (counted.textTokens > model.contextTokens) {
     throw new Fault(
       'context_length_exceeded',
-      `The messages have ${counted.tokens} tokens; the model has room for ${model.contextTokens}.`,
+      `The messages have ${counted.textTokens} tokens; the model has room for ${model.contextTokens}.`,
       { param: 'messages' },
     );
   }
@@ -226,10 +232,8 @@ async function respondWhole(
 }
 
 /** Meters a stream while it passes and charges it when it ends, whichever side ends it. */
-function respondStream(
-  { call, quote, summary, hold, served, parts }: AnsweredChat,
-  stream: StreamAnswer,
-): ChatReply {
+function respondStream(answered: AnsweredChat, stream: StreamAnswer): ChatReply {
+  const { call, quote, summary, hold, served, parts } = answered;
   const meter = new Meter(quote.input);
   const delivery = Delivery.of(call, stream, {
     meter,
@@ -237,7 +241,7 @@ function respondStream(
     limits: parts.upstreams.timeouts(served.upstream),
     outputCap: summary.outputCap,
     hasLogprobs: call.request['logprobs'] === true,
-    onClientLeft: () => whenClientLeft(quote.route.model, call, parts),
+    onClientLeft: () => whenClientLeft(answered, meter),
     onEnd: (end) => hold.settle({ ...served, ...end, finishReason: meter.finishReason }),
   });
   parts.activeRequests.add(delivery);
@@ -250,7 +254,7 @@ function respondStream(
  * escapes in JSON are longer than what they stand for. Reading the size costs nothing.
  */
 export function inputBound(size: BodySize, overhead: number, attached: AttachmentSizes): number {
-  return Math.max(0, size.bytes - attached.characters) + overhead + attached.held;
+  return Math.max(0, size.bytes - attached.characters) + overhead + attached.tokens;
 }
 
 /** The most that a model's template puts around a message, around tools, and around all of it. */

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { hasSpareFiles } from '../std/open-files.ts';
 
 /**
  * A second thread with a connection of its own, for what takes SQLite long: copying the WAL into the database, and
@@ -18,6 +19,8 @@ export class BackgroundThread {
   query<R>(sql: string, parameters: readonly (string | number)[] = []): Promise<R[]> {
     if (this.#waiting.size >= MAX_WAITING)
       return Promise.reject(new Error('the side thread has too much to do'));
+    if (!this.#worker && !hasSpareFiles())
+      return Promise.reject(new Error('the side thread cannot start: too many files are open'));
     const id = ++this.#lastId;
     const task = Promise.withResolvers<unknown[]>();
     this.#waiting.set(id, task);

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../std/log.ts';
+import { hasSpareFiles } from '../std/open-files.ts';
 import type { CountAnswer, CountOrder } from './count-worker.ts';
 import type { CountedText, CountJob, TokenCounter, TokenEncoding } from './port.ts';
 import { slicesOf, type TextSlice } from './slices.ts';
@@ -98,6 +99,10 @@ export class WorkerTokenCounter implements TokenCounter {
       const next = pending.slices.next();
       if (next.done) return this.#complete(pending);
       pending.slice = next.value;
+    }
+    if (!this.#worker && !hasSpareFiles()) {
+      this.#finish(pending, undefined);
+      return this.#runNext();
     }
     this.#running = pending;
     const worker = (this.#worker ??= this.#start());

@@ -1,5 +1,6 @@
 import type { RequestForm } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
+import { isOutOfFiles } from '../std/open-files.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
 import type { EmbeddingRequest } from '../wire/openai/embeddings.ts';
@@ -138,6 +139,8 @@ export interface MessagesReading {
 export type FailureKind =
   /** The backend cannot have seen the request. */
   | 'connect'
+  /** This process has no file descriptor left for a connection: the backend was not called. */
+  | 'overloaded'
   /** The connection ended before the answer, after the request may have reached the backend. */
   | 'connection_lost'
   | 'timeout'
@@ -201,6 +204,7 @@ const CAUSED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbid
 export function connectionFailure(cause: unknown, host?: string): UpstreamFailure {
   const text = cause instanceof Error ? cause.message : String(cause);
   const message = host === undefined ? text : `cannot reach ${host}: ${text}`;
+  if (isOutOfFiles(cause)) return new UpstreamFailure('overloaded', message, { cause, blameless: true });
   return new UpstreamFailure(wasSent(cause) ? 'connection_lost' : 'connect', message, { cause });
 }
 

@@ -109,14 +109,20 @@ export class BillingBackend {
     const play = this.#plays.get(planIn(body));
     if (!play) throw new Error('no such plan');
     const { plan, cues } = play;
-    const failure = cues.calls++ === 0 ? plan.answer.failure : undefined;
+    const failure = this.#failureOf(plan, cues.calls++);
     if (failure?.how === 'busy') return exchange.json(503, { error: { message: 'busy' } });
+    if (failure?.how === 'error') return exchange.json(500, { error: { message: 'failed' } });
     const line = new OpenLine(plan.id, this.#name);
     line.serviceTier = plan.answer.serviceTier ?? 'default';
     line.searches = plan.answer.searches ?? 0;
     countInput(line, body, plan);
     const end = await route.work({ exchange, body, plan, cues, line, failure });
     this.invoice.push(line.closed(end));
+  }
+
+  #failureOf({ answer: { failure } }: Plan, callsBefore: number): Plan['answer']['failure'] {
+    const isMine = failure?.backend === undefined || failure.backend === this.#name;
+    return callsBefore === 0 && isMine ? failure : undefined;
   }
 }
 
@@ -167,6 +173,7 @@ async function streamChat(work: Work, wire: ChatWire): Promise<InvoiceLine['end'
   const { steps, finish } = stepsOf(plan, wire.cap(work.body));
   exchange.beginStream();
   await cues.pass('at headers');
+  if (failure?.at === 'at headers') return breakOff(work);
   if (exchange.isClosed) return 'socket closed';
   exchange.send(wire.begin(plan, line));
   if (wire.beginsWithEvent) await cues.pass('at first event');
@@ -176,6 +183,10 @@ async function streamChat(work: Work, wire: ChatWire): Promise<InvoiceLine['end'
   exchange.send(wire.finish(plan, line, finish));
   await cues.pass('after finish');
   sendText(exchange, wire.usage(plan, line));
+  if (plan.ask.stopsReading) {
+    await exchange.stalled();
+    cues.wroteEverything();
+  }
   await cues.pass('after usage');
   if (failure) {
     await cues.enoughSeen;

@@ -1,74 +1,71 @@
-import { answerText, BOTH, NEVER, STREAMED, type BillClass } from './classes.ts';
-import { CHAT_DIALECTS, HALFWAY } from './plan.ts';
+import { answerText, BOTH, classMaker, NEVER, plainOrClaude, STREAMED, type BillClass } from './classes.ts';
+import { CHAT_DIALECTS, HALFWAY, type Failure } from './plan.ts';
+import type { Random } from './random.ts';
+
+const USUAL = { dialects: CHAT_DIALECTS, forms: BOTH, stages: NEVER } as const;
+const apart = classMaker('apart', USUAL);
+const booked = classMaker('cost', { ...USUAL, forms: STREAMED });
+const possible = classMaker('possible', USUAL);
+const failover = classMaker('failover', USUAL);
 
 /** What the provider bills beyond what a request may cost, or for answers that never came: the operator's loss, booked as such. */
 export const APART: readonly BillClass[] = [
-  {
-    name: 'backend ignores the cap',
-    verdict: 'apart',
-    dialects: CHAT_DIALECTS,
-    forms: BOTH,
-    stages: NEVER,
-    make: (random) => ({
-      model: random.pick(['plain', 'claude']),
-      ask: { prompt: random.prose(5), maxTokens: random.integer(1, 20) },
-      answer: { ignoresCap: true, text: answerText(random, 300) },
+  apart('backend ignores the cap', (random) => ({
+    model: plainOrClaude(random),
+    ask: { prompt: random.prose(5), maxTokens: random.integer(1, 20) },
+    answer: { ignoresCap: true, text: answerText(random, 300) },
+  })),
+  possible('backend resets before its headers', (random) => ({
+    ...fragile(random, 'reset'),
+    answer: { failure: { at: 'before headers', how: resetOrClose(random) } },
+  })),
+  booked('backend resets in mid text', (random) => ({
+    ...fragile(random, 'text'),
+    answer: {
+      // All that it says, so that the tokens of this part are those of a text.
+      text: `${random.prose(random.integer(60, 120))} ${HALFWAY}`,
+      failure: { at: 'in mid text', how: resetOrClose(random) },
+    },
+  })),
+  booked('backend closes after its usage, before the end', (random) => ({
+    ...fragile(random, 'usage'),
+    answer: { failure: { at: 'after usage', how: 'close' } },
+  })),
+  possible(
+    'backend breaks off in a whole answer',
+    (random) => ({
+      ...fragile(random, 'whole'),
+      answer: { failure: { at: 'in mid text', how: resetOrClose(random) } },
     }),
-  },
-  {
-    name: 'backend resets before its headers',
-    verdict: 'possible',
-    dialects: CHAT_DIALECTS,
-    forms: BOTH,
-    stages: NEVER,
-    needs: ['R8'],
-    make: (random) => ({
-      model: random.pick(['fragile-reset', 'claude-fragile-reset']),
-      balance: '5',
-      answer: { failure: { at: 'before headers', how: random.pick(['reset', 'close']) } },
+    { forms: ['whole'] },
+  ),
+  failover('first backend answers 500, second serves', (random) => ({
+    ...doubled(random),
+    answer: { failure: { at: 'before headers', how: 'error', backend: 'first' } },
+  })),
+  failover('first backend resets before its headers, second serves', (random) => ({
+    ...doubled(random),
+    answer: { failure: { at: 'before headers', how: resetOrClose(random), backend: 'first' } },
+  })),
+  failover(
+    'first backend resets before its first event, second serves',
+    (random) => ({
+      ...doubled(random),
+      answer: { failure: { at: 'at headers', how: resetOrClose(random), backend: 'first' } },
     }),
-  },
-  {
-    name: 'backend resets in mid text',
-    verdict: 'cost',
-    dialects: CHAT_DIALECTS,
-    forms: STREAMED,
-    stages: NEVER,
-    needs: ['R2', 'R8'],
-    make: (random) => ({
-      model: random.pick(['fragile-text', 'claude-fragile-text']),
-      balance: '5',
-      answer: {
-        // All that it says, so that the tokens of this part are those of a text.
-        text: `${random.prose(random.integer(60, 120))} ${HALFWAY}`,
-        failure: { at: 'in mid text', how: random.pick(['reset', 'close']) },
-      },
-    }),
-  },
-  {
-    name: 'backend closes after its usage, before the end',
-    verdict: 'cost',
-    dialects: CHAT_DIALECTS,
-    forms: STREAMED,
-    stages: NEVER,
-    needs: ['R8'],
-    make: (random) => ({
-      model: random.pick(['fragile-usage', 'claude-fragile-usage']),
-      balance: '5',
-      answer: { failure: { at: 'after usage', how: 'close' } },
-    }),
-  },
-  {
-    name: 'backend breaks off in a whole answer',
-    verdict: 'possible',
-    dialects: CHAT_DIALECTS,
-    forms: ['whole'],
-    stages: NEVER,
-    needs: ['R8'],
-    make: (random) => ({
-      model: random.pick(['fragile-whole', 'claude-fragile-whole']),
-      balance: '5',
-      answer: { failure: { at: 'in mid text', how: random.pick(['reset', 'close']) } },
-    }),
-  },
+    { forms: STREAMED },
+  ),
 ];
+
+function fragile(random: Random, part: string) {
+  return { model: random.pick([`fragile-${part}`, `claude-fragile-${part}`]), balance: '5' };
+}
+
+/** A model that two backends serve. */
+function doubled(random: Random) {
+  return { model: random.pick(['doubled', 'claude-doubled']), balance: '5' };
+}
+
+function resetOrClose(random: Random): Failure['how'] {
+  return random.pick(['reset', 'close']);
+}

@@ -1,31 +1,21 @@
-import { BOTH, NEVER, OPENAI_DIALECTS, type BillClass } from './classes.ts';
+import { BOTH, classMaker, NEVER, OPENAI_DIALECTS, plainOrClaude, type BillClass } from './classes.ts';
+
+const refused = classMaker('refused', { dialects: OPENAI_DIALECTS, forms: BOTH, stages: NEVER });
 
 /** With these fields more could be had for the price of an ordinary request: nobody may be asked. */
 export const REFUSED: readonly BillClass[] = [
-  {
-    name: 'fields that cost and have no price',
-    verdict: 'refused',
-    dialects: OPENAI_DIALECTS,
-    forms: BOTH,
-    stages: NEVER,
-    needs: ['R6'],
-    make: (random) => ({
-      model: random.pick(['plain', 'claude']),
-      ask: { unknown: Object.fromEntries([random.pick(COSTLY_FIELDS)]) },
-    }),
-  },
-  {
-    name: 'fields of the Messages API that cost and have no price',
-    verdict: 'refused',
-    dialects: ['messages'],
-    forms: BOTH,
-    stages: NEVER,
-    needs: ['R6'],
-    make: (random) => ({
+  refused('fields that cost and have no price', (random) => ({
+    model: plainOrClaude(random),
+    ask: { unknown: Object.fromEntries([random.pick(COSTLY_FIELDS)]) },
+  })),
+  refused(
+    'fields of the Messages API that cost and have no price',
+    (random) => ({
       model: 'claude',
       ask: { unknown: Object.fromEntries([random.pick(COSTLY_MESSAGES_FIELDS)]) },
     }),
-  },
+    { dialects: ['messages'] },
+  ),
 ];
 
 const COSTLY_FIELDS: readonly (readonly [string, unknown])[] = [

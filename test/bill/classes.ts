@@ -1,4 +1,5 @@
 import {
+  CHAT_DIALECTS,
   HALFWAY,
   LAST,
   STREAM_STAGES,
@@ -11,16 +12,19 @@ import {
   type Verdict,
 } from './plan.ts';
 import type { Random } from './random.ts';
-import type { Rule } from './rules.ts';
 
-/** A class of requests: what they have in common, and in which dialects and stages they are made. */
-export interface BillClass {
-  readonly name: string;
-  readonly verdict: Verdict;
+/** In which dialects and forms the requests of a class are made, and when their client leaves. */
+interface Ways {
   readonly dialects: readonly Dialect[];
   readonly forms: readonly ('whole' | 'streamed')[];
   readonly stages: readonly Stage[];
-  readonly needs?: readonly Rule[];
+}
+
+/** A class of requests: what they have in common. */
+export interface BillClass {
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly ways: Ways;
   make(random: Random): Content;
 }
 
@@ -35,7 +39,7 @@ export interface Content {
 export type Variant = Pick<Plan, 'dialect' | 'streamed' | 'leave'>;
 
 /** Every way in which a request of the class can be made. */
-export function variantsOf({ dialects, forms, stages }: BillClass): Variant[] {
+export function variantsOf({ ways: { dialects, forms, stages } }: BillClass): Variant[] {
   return dialects.flatMap((dialect) =>
     forms.flatMap((form) =>
       stages
@@ -74,7 +78,33 @@ export function argumentsText(random: Random): string {
   return JSON.stringify({ query: answerText(random) });
 }
 
+/** A class that is made in all the usual ways, but for those that it names. */
+export function classMaker(verdict: Verdict, usual: Ways) {
+  return (name: string, make: BillClass['make'], ways: Partial<Ways> = {}): BillClass => ({
+    name,
+    verdict,
+    make,
+    ways: { ...usual, ...ways },
+  });
+}
+
+/** Several megabytes, which is more than the buffers between the gateway and a client that does not read hold. */
+export function unreadContent(random: Random): Content {
+  return {
+    model: 'plain',
+    ask: { stopsReading: true, maxTokens: 16_000, more: { logprobs: true, top_logprobs: 20 } },
+    answer: { logprobs: true, text: answerText(random, 1_000) },
+  };
+}
+
+export function plainOrClaude(random: Random): string {
+  return random.pick(['plain', 'claude']);
+}
+
 export const OPENAI_DIALECTS = ['public', 'v1'] as const;
 export const BOTH = ['whole', 'streamed'] as const;
 export const STREAMED = ['streamed'] as const;
 export const NEVER = ['never'] as const;
+
+export const finished = classMaker('exact', { dialects: CHAT_DIALECTS, forms: BOTH, stages: NEVER });
+export const left = classMaker('left', { dialects: CHAT_DIALECTS, forms: STREAMED, stages: STREAM_STAGES });

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Cues } from './cues.ts';
 import { endpointOf } from './models.ts';
 import { HALFWAY, LAST, type Plan } from './plan.ts';
@@ -21,6 +21,8 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
     text += bytes.toString('latin1');
     if (text.includes(plan.answer.failure?.at === 'after usage' ? LAST : HALFWAY)) cues.sawEnough();
     if (hasSeen(plan, text)) mayLeave.resolve();
+    if (plan.ask.stopsReading && !socket.isPaused() && text.includes('data: {'))
+      stopReading(plan, socket, cues);
   });
   socket.on('close', () => ended.resolve());
   socket.on('error', () => ended.resolve());
@@ -40,10 +42,17 @@ export async function performPlan(plan: Plan, url: string, token: string, cues: 
   return { status: status === undefined ? undefined : Number(status), text };
 }
 
+/** What the client has not read fills all buffers up to the backend. */
+function stopReading(plan: Plan, socket: Socket, cues: Cues): void {
+  socket.pause();
+  if (plan.leave === 'never') void cues.everythingWritten.then(() => socket.resume());
+}
+
 const FINISH = /"finish_reason":"[a-z_]+"/;
 
 /** What the client must have read before it leaves. Before the first event there is nothing to read. */
 function hasSeen(plan: Plan, text: string): boolean {
+  if (plan.ask.stopsReading) return true;
   // A translated stream ends in one piece, when the backend's has ended.
   const isOpenAi =
     (plan.dialect === 'public' || plan.dialect === 'v1') && endpointOf(plan.model) === 'svc_chat';

@@ -9,6 +9,7 @@ export class Cues {
   readonly #reached = Promise.withResolvers<void>();
   readonly #left = Promise.withResolvers<void>();
   readonly #seen = Promise.withResolvers<void>();
+  readonly #written = Promise.withResolvers<void>();
   hasLeft = false;
   /** Calls of the backend for this request. */
   calls = 0;
@@ -41,5 +42,14 @@ export class Cues {
 
   get enoughSeen(): Promise<void> {
     return this.#seen.promise;
+  }
+
+  wroteEverything(): void {
+    this.#written.resolve();
+  }
+
+  /** The backend has written all but its last event, and the connection takes no more of it for now. */
+  get everythingWritten(): Promise<void> {
+    return this.#written.promise;
   }
 }

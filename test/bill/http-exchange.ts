@@ -1,5 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
 
+const LOOK_MS = 5;
+const STALLED_LOOKS = 10;
+
 /** One request on a real socket, and what can be done to the connection while it is answered. */
 export class HttpExchange {
   readonly path: string;
@@ -56,6 +59,15 @@ export class HttpExchange {
   breakOff(how: 'reset' | 'close'): void {
     if (how === 'reset') this.#socket.resetAndDestroy();
     else this.#socket.destroySoon();
+  }
+
+  /** Resolves when everything was taken, or the other side takes no more. */
+  async stalled(): Promise<void> {
+    for (let same = 0, before = -1; same < STALLED_LOOKS && this.#socket.writableLength > 0;) {
+      same = this.#socket.writableLength === before ? same + 1 : 0;
+      before = this.#socket.writableLength;
+      await Bun.sleep(LOOK_MS);
+    }
   }
 
   #write(text: string): void {

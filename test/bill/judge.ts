@@ -1,4 +1,6 @@
-import { dollars } from './prices.ts';
+import type { InvoiceLine } from './invoice.ts';
+import { pricesOf } from './models.ts';
+import { amountOf, dollars } from './prices.ts';
 import { describePlan, type BilledRequest, type BillRun, type Receipt } from './run-plans.ts';
 
 /** Both sums of one class, over all its requests. */
@@ -49,11 +51,29 @@ function requestFaults(request: BilledRequest): string[] {
       say('booked cost is not the invoice');
     if (plan.verdict === 'possible' && (receipt.possibleCost < invoiced || charged !== 0n))
       say('the possible cost is not booked');
+    if (plan.verdict === 'failover') faults.push(...failoverFaults(request, receipt));
     if (plan.leave === 'never' && charged > invoiced)
       say('a client that read to the end paid more than the invoice');
   }
-  if (plan.leave === 'never' && !plan.answer.failure && client.status !== 200) say(`status ${client.status}`);
+  if (
+    plan.leave === 'never' &&
+    (!plan.answer.failure || plan.verdict === 'failover') &&
+    client.status !== 200
+  )
+    say(`status ${client.status}`);
   return faults;
+}
+
+/** The one that served is charged, and its cost known; what the other may have cost is booked if it may have worked. */
+function failoverFaults(request: BilledRequest, { charged, cost, possibleCost }: Receipt): string[] {
+  const prices = pricesOf(request.plan.model);
+  const sumOf = (lines: readonly InvoiceLine[]): bigint =>
+    lines.reduce((sum, line) => sum + amountOf(line, prices), 0n);
+  const failed = request.lines.filter(({ backend }) => backend === 'first');
+  const served = sumOf(request.lines.filter((line) => !failed.includes(line)));
+  const isBooked = failed.length === 0 ? possibleCost === 0n : possibleCost >= sumOf(failed);
+  if (charged === served && cost === served && isBooked) return [];
+  return [`${describePlan(request.plan)}: not charged and booked as the second served (${detail(request)})`];
 }
 
 function detail({ receipt, invoiced, lines, client }: BilledRequest): string {
@@ -107,6 +127,7 @@ const TITLES = {
   apart: 'Apart',
   cost: 'Broken off',
   possible: 'Never came',
+  failover: 'Second served',
   refused: 'Refused',
 } as const;
 

@@ -1,9 +1,8 @@
 import type { ModelPrices } from './prices.ts';
-import { isFollowed, type Rule } from './rules.ts';
 
-type RuledModel = ModelPrices & { readonly needs?: readonly Rule[] };
-
-const ATTACHMENTS = 'inputs: { image: { max_tokens: 1000 }, file: { max_tokens: 50000 } }';
+/** The most that a picture takes: eight tiles of GPT-4o, and Claude's largest. */
+const ATTACHMENTS = 'inputs: { image: { max_tokens: 1445 }, file: { max_tokens: 50000 } }';
+const CLAUDE_ATTACHMENTS = 'inputs: { image: { max_tokens: 1600 }, file: { max_tokens: 50000 } }';
 
 /**
  * Of what breaks off, each class has models of its own: a backend that broke off several times in a row rests for that
@@ -11,27 +10,25 @@ const ATTACHMENTS = 'inputs: { image: { max_tokens: 1000 }, file: { max_tokens: 
  */
 const FRAGILE_PARTS = ['reset', 'text', 'usage', 'whole'] as const;
 
-function fragileModels(part: (typeof FRAGILE_PARTS)[number]): RuledModel[] {
+function fragileModels(part: (typeof FRAGILE_PARTS)[number]): ModelPrices[] {
   return [
     {
       model: `fragile-${part}`,
       endpoint: 'svc_chat',
       keys: { input: '0.4', output: '1.6' },
-      needs: ['R8'],
       settings: 'context: 200000, max_output: 16000, cost: { open: { input: 0.4, output: 1.6 } }',
     },
     {
       model: `claude-fragile-${part}`,
       endpoint: 'svc_claude',
       keys: { input: '3', output: '15' },
-      needs: ['R8'],
       settings: 'context: 200000, max_output: 16000, cost: { claude: { input: 3, output: 15 } }',
     },
   ];
 }
 
 /** The models of the run, with the prices that both the catalog and the oracle are given. */
-const ALL: readonly RuledModel[] = [
+export const MODELS: readonly ModelPrices[] = [
   {
     model: 'plain',
     endpoint: 'svc_chat',
@@ -74,42 +71,36 @@ const ALL: readonly RuledModel[] = [
     model: 'thinker',
     endpoint: 'svc_chat',
     keys: { input: '1', output: '8' },
-    needs: ['R3'],
     settings: 'reasoning: hidden, context: 200000, max_output: 16000',
   },
   {
     model: 'finisher',
     endpoint: 'svc_chat',
     keys: { input: '0.4', output: '1.6' },
-    needs: ['R3'],
     settings: 'on_disconnect: finish, context: 200000, max_output: 16000',
   },
   {
     model: 'claude-finisher',
     endpoint: 'svc_claude',
     keys: { input: '3', output: '15' },
-    needs: ['R3'],
     settings: 'on_disconnect: finish, context: 200000, max_output: 16000',
   },
   {
     model: 'seer',
     endpoint: 'svc_chat',
     keys: { input: '0.4', output: '1.6' },
-    needs: ['R5'],
     settings: `context: 200000, max_output: 16000, vision: true, ${ATTACHMENTS}`,
   },
   {
     model: 'claude-seer',
     endpoint: 'svc_claude',
     keys: { input: '3', output: '15' },
-    needs: ['R5'],
-    settings: `context: 200000, max_output: 16000, vision: true, ${ATTACHMENTS}`,
+    settings: `context: 200000, max_output: 16000, vision: true, ${CLAUDE_ATTACHMENTS}`,
   },
   {
     model: 'reasoner',
     endpoint: 'svc_chat',
     keys: { input: '0.5', output: '2', reasoning: '3' },
-    needs: ['R7'],
     settings: 'context: 200000, max_output: 16000',
   },
   {
@@ -117,7 +108,6 @@ const ALL: readonly RuledModel[] = [
     endpoint: 'svc_chat',
     keys: { input: '1.25', cached_input: '0.125', output: '10' },
     above: { tokens: 1_000, keys: { input: '2.5', cached_input: '0.25', output: '15' } },
-    needs: ['R7'],
     settings: 'context: 200000, max_output: 16000',
   },
   {
@@ -125,7 +115,6 @@ const ALL: readonly RuledModel[] = [
     endpoint: 'svc_chat',
     keys: { input: '0.4', output: '1.6' },
     request: '0.005',
-    needs: ['R7'],
     settings: 'context: 200000, max_output: 16000',
   },
   {
@@ -133,7 +122,6 @@ const ALL: readonly RuledModel[] = [
     endpoint: 'svc_chat',
     keys: { input: '0.4', output: '1.6' },
     serviceTiers: { priority: '2', flex: '0.5' },
-    needs: ['R7'],
     settings: 'context: 200000, max_output: 16000',
   },
   {
@@ -141,14 +129,12 @@ const ALL: readonly RuledModel[] = [
     endpoint: 'svc_claude',
     keys: { input: '3', output: '15' },
     webSearch: '0.01',
-    needs: ['R7'],
     settings: 'context: 200000, max_output: 16000, tools: true',
   },
   {
     model: 'sound',
     endpoint: 'svc_chat',
     keys: { input: '0.6', output: '2.4', audio_input: '10', audio_output: '20' },
-    needs: ['R7', 'R5'],
     settings: 'context: 128000, max_output: 16000, inputs: { audio: { tokens_per_second: 10 } }',
   },
   {
@@ -159,13 +145,24 @@ const ALL: readonly RuledModel[] = [
       '1024x1024': { low: '0.009', medium: '0.034', high: '0.133' },
       '1536x1024': { low: '0.013', medium: '0.05', high: '0.2' },
     },
-    needs: ['R7'],
     settings: 'sizes: [1024x1024, 1536x1024], image_format: default',
   },
   ...FRAGILE_PARTS.flatMap(fragileModels),
+  {
+    model: 'doubled',
+    endpoint: 'svc_double',
+    keys: { input: '0.4', output: '1.6' },
+    settings:
+      'context: 200000, max_output: 16000, cost: { first: { input: 0.4, output: 1.6 }, open: { input: 0.4, output: 1.6 } }',
+  },
+  {
+    model: 'claude-doubled',
+    endpoint: 'svc_claude_double',
+    keys: { input: '3', output: '15' },
+    settings:
+      'context: 200000, max_output: 16000, cost: { claude-first: { input: 3, output: 15 }, claude: { input: 3, output: 15 } }',
+  },
 ];
-
-export const MODELS: readonly ModelPrices[] = ALL.filter(isFollowed);
 
 const BY_NAME = new Map(MODELS.map((model) => [model.model, model]));
 
@@ -179,17 +176,21 @@ export function endpointOf(model: string): string {
   return pricesOf(model).endpoint;
 }
 
-/** The catalog that sells them. */
-export function catalogText(openAi: string, anthropic: string): string {
+/** The catalog that sells them. `first` is asked before `usual` where a model has two backends. */
+export function catalogText({ first, usual }: { readonly first: string; readonly usual: string }): string {
   return `
 upstreams:
-  open: { kind: openai, base_url: "${openAi}" }
-  claude: { kind: anthropic, base_url: "${anthropic}", api_key: "\${BILL_BACKEND_KEY}" }
+  open: { kind: openai, base_url: "${usual}" }
+  first: { kind: openai, base_url: "${first}" }
+  claude: { kind: anthropic, base_url: "${usual}", api_key: "\${BILL_BACKEND_KEY}" }
+  claude-first: { kind: anthropic, base_url: "${first}", api_key: "\${BILL_BACKEND_KEY}" }
 lists:
 ${[...new Set(MODELS.map(({ endpoint }) => endpoint))].map(listOf).join('\n')}
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [svc_chat], upstreams: [open] }
   svc_claude: { name: claude, type: chat_completion, lists: [svc_claude], upstreams: [claude] }
+  svc_double: { name: chat, type: chat_completion, lists: [svc_double], upstreams: [first, open] }
+  svc_claude_double: { name: claude, type: chat_completion, lists: [svc_claude_double], upstreams: [claude-first, claude] }
   svc_embed: { name: embeddings, type: embedding, lists: [svc_embed], upstreams: [open] }
   svc_paint: { name: images, type: image_generation, lists: [svc_paint], upstreams: [open] }
 `;

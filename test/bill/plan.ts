@@ -17,9 +17,10 @@ export interface Plan {
  * What is demanded of a class. `exact`: charge = invoice. `left`: the sums of charge and invoice are compared. `apart`: what
  * was charged and what was booked as the operator's own cost are together the invoice. `cost`: what was
  * booked as our cost is the invoice. `possible`: the answer never came, so what was booked is the most that it can cost, and
- * nothing is charged. `refused`: no backend is asked.
+ * nothing is charged. `failover`: the first backend failed and the second served: the charge is the second's invoice, and the first's is
+ * booked as possible. `refused`: no backend is asked.
  */
-export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'refused';
+export type Verdict = 'exact' | 'left' | 'apart' | 'cost' | 'possible' | 'failover' | 'refused';
 
 export const CHAT_DIALECTS = ['public', 'v1', 'messages', 'responses'] as const;
 export type ChatDialect = (typeof CHAT_DIALECTS)[number];
@@ -47,6 +48,8 @@ export interface Ask {
   /** Anthropic: ask for caching, for this long. */
   readonly cacheFor?: '5m' | '1h' | undefined;
   readonly idempotencyKey?: string | undefined;
+  /** The client reads nothing between the first event and the moment at which the backend has written everything. */
+  readonly stopsReading?: boolean | undefined;
   /** Embeddings: a list of tokens instead of text. */
   readonly tokenInput?: number | undefined;
   readonly images?: { readonly count: number; readonly size: string; readonly quality?: string | undefined };
@@ -88,8 +91,10 @@ export interface Answer {
 
 /** How the backend itself ends a request early. What it generated until then is billed. */
 export interface Failure {
-  readonly at: 'before headers' | 'in mid text' | 'after usage';
-  readonly how: 'reset' | 'close' | 'busy';
+  readonly at: 'before headers' | 'at headers' | 'in mid text' | 'after usage';
+  readonly how: 'reset' | 'close' | 'busy' | 'error';
+  /** The one that fails; absent, whichever is called first. */
+  readonly backend?: string | undefined;
 }
 
 /** Stands once in the middle of an answer, in one chunk. */

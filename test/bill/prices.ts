@@ -6,7 +6,13 @@ import type { InvoiceLine } from './invoice.ts';
  */
 export interface ModelPrices {
   readonly model: string;
-  readonly endpoint: 'svc_chat' | 'svc_claude' | 'svc_embed' | 'svc_paint';
+  readonly endpoint:
+    | 'svc_chat'
+    | 'svc_claude'
+    | 'svc_double'
+    | 'svc_claude_double'
+    | 'svc_embed'
+    | 'svc_paint';
   /** Dollars per million tokens, as decimals, and other keys of the catalog, as they stand there. */
   readonly keys: Readonly<Record<string, string>>;
   /** By size, and by size and quality, in dollars an image. */

@@ -43,9 +43,9 @@ const PLAN_TIMEOUT_MS = 60_000;
 /** Runs every plan against a gateway of its own on the given store, and reads both books. */
 export async function runPlans(plans: readonly Plan[], databaseUrl?: string): Promise<BillRun> {
   const plays = new Map(plans.map((plan) => [plan.id, { plan, cues: new Cues(plan) }]));
-  const backend = new BillingBackend('open', plays);
-  await backend.start();
-  const yaml = catalogText(backend.baseUrl, backend.baseUrl);
+  const backend = new BillingBackend('usual', plays);
+  const first = new BillingBackend('first', plays);
+  const yaml = catalogText({ first: await first.start(), usual: await backend.start() });
   const gateway = await Gateway.start({
     yaml,
     env: { BILL_BACKEND_KEY: 'sk-of-the-operator' },
@@ -60,17 +60,21 @@ export async function runPlans(plans: readonly Plan[], databaseUrl?: string): Pr
     });
     await accounts.settled();
     await untilIdle(backend);
+    await untilIdle(first);
     const receipts = await receiptsOf(gateway, await accounts.all());
     const { breaches } = await gateway.tollgate.services.ledger.ledger.verify({ full: true });
     return {
-      requests: plans.map((plan, index) => billed(plan, ends[index], backend.invoice, receipts)),
-      refusals: backend.refusals,
+      requests: plans.map((plan, index) =>
+        billed(plan, ends[index], [...first.invoice, ...backend.invoice], receipts),
+      ),
+      refusals: [...first.refusals, ...backend.refusals],
       breaches,
       openHolds: await accounts.openHolds(),
     };
   } finally {
     await gateway.stop();
     backend.stop();
+    first.stop();
   }
 }
 

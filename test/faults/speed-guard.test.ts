@@ -8,11 +8,12 @@ import { saturate, type LoadTools } from '../../bench/harness/measure.ts';
 import { shareOfOthers } from '../../bench/harness/usage.ts';
 
 /**
- * The target is 1.8, and the bench measures it. This only catches a change that makes every request more expensive by half
- * or more: a ratio of CPU times measured in the same seconds, so that a slow machine does not fail it.
+ * The target is 1.8, and the bench measures it. This only catches a change that makes every request far more expensive: a
+ * ratio of CPU times measured in the same seconds, so that a slow machine does not fail it. The same commit had ratios from
+ * 2.9 to 4.4 on machines of two kinds, so a lower limit would judge the machine.
  */
-const MOST_TIMES_BARE = 4;
-const ROUNDS = 4;
+const MOST_TIMES_BARE = 5;
+const ROUNDS = 6;
 const WARM_TURNS = 4;
 const TURN_SECONDS = 1;
 const LOOK_MS = 500;
@@ -50,21 +51,19 @@ test.skipIf(tooBusy)(
     const turn = (contender: Contender) => saturate(SMALL_CHAT, contender, TURN_SECONDS, tools);
     await turn(forwarder);
     for (let warm = 0; warm < WARM_TURNS; warm++) await turn(tollgate);
-    let bare = Number.POSITIVE_INFINITY;
-    let own = Number.POSITIVE_INFINITY;
+    const ratios: number[] = [];
     const meanwhile = await shareOfOthers(async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const [one, other] = [await turn(forwarder), await turn(tollgate)];
         expect({ bare: one.errors, own: other.errors }).toEqual({ bare: 0, own: 0 });
-        bare = Math.min(bare, one.cpuUsPerUnit);
-        own = Math.min(own, other.cpuUsPerUnit);
+        ratios.push(other.cpuUsPerUnit / one.cpuUsPerUnit);
       }
     });
-    console.log(
-      `${own.toFixed(0)} µs of CPU, a bare forwarder ${bare.toFixed(0)} µs: ${(own / bare).toFixed(2)} times`,
-    );
+    ratios.sort((a, b) => a - b);
+    console.log(`times a bare forwarder: ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`);
+    // A neighbour on the same machine makes single turns dearer, by chance ours more often; hardly all but one of them.
     if (meanwhile > MOST_FOR_OTHERS) console.log(`not judged: ${words(meanwhile)}`);
-    else expect(own / bare).toBeLessThanOrEqual(MOST_TIMES_BARE);
+    else expect(ratios[1]).toBeLessThanOrEqual(MOST_TIMES_BARE);
   },
 );
 

@@ -18,6 +18,8 @@ export interface NodeOptions {
   readonly yaml?: string;
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** The hard limit of its open files. */
+  readonly maxFiles?: number;
 }
 
 /** The secret of every node of these tests; a canary as well, since no log line may hold it. */
@@ -28,12 +30,14 @@ const ROOT = join(import.meta.dir, '../..');
 export class NodeProcess {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
+  readonly #maxFiles: number | undefined;
   #child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined;
   #url = '';
   #log = '';
 
   private constructor(options: NodeOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
+    this.#maxFiles = options.maxFiles;
     const config = join(this.folder, 'tollgate.yaml');
     if (options.yaml !== undefined) writeFileSync(config, options.yaml);
     mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
@@ -64,7 +68,7 @@ export class NodeProcess {
     const command = [
       'sh',
       '-c',
-      `trap '' XFSZ; exec "$@"`,
+      `trap '' XFSZ; ${this.#maxFiles === undefined ? '' : `ulimit -n ${this.#maxFiles}; `}exec "$@"`,
       'sh',
       process.execPath,
       join(ROOT, 'src/main/main.ts'),
@@ -149,6 +153,12 @@ export class NodeProcess {
   rssMegabytes(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  }
+
+  /** The most that it ever had. */
+  mostMegabytes(): number {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
   }
 
   openSockets(): number {

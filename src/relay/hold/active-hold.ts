@@ -188,12 +188,10 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const lossNanoUsd = lossOn(ending, settled);
     if (lossNanoUsd === 0) return;
     this.#parts.metrics.loss(lossNanoUsd);
-    const { requestId } = this;
-    const { upstream } = ending;
     this.#parts.log.error('margin_below_zero', {
-      requestId,
+      requestId: this.requestId,
       endpoint: this.#endpoint,
-      upstream,
+      upstream: ending.upstream,
       lossNanoUsd,
     });
   }
@@ -258,6 +256,7 @@ export interface ActiveRequestsOptions {
   readonly leaseMs: number;
   /** How long a request may live by its deadlines. */
   readonly longestMs: () => number;
+  readonly places?: { ended(requestId: RequestId): void } | undefined;
 }
 
 /** How much later than its deadlines allow a request is ended from here. */
@@ -280,11 +279,13 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
+  readonly #places: ActiveRequestsOptions['places'];
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs, longestMs }: ActiveRequestsOptions) {
+  constructor({ ledger, clock, log, leaseMs, longestMs, places }: ActiveRequestsOptions) {
     this.#longestMs = longestMs;
+    this.#places = places;
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -303,6 +304,7 @@ export class ActiveRequests implements ActiveRequestSet {
   remove(requestId: RequestId): void {
     this.#requests.delete(requestId);
     this.#finishing.delete(requestId);
+    this.#places?.ended(requestId);
     if (this.#requests.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
 
@@ -310,6 +312,10 @@ export class ActiveRequests implements ActiveRequestSet {
     if (this.#finishing.size >= MAX_FINISHING) return false;
     this.#finishing.add(requestId);
     return true;
+  }
+
+  has(requestId: RequestId): boolean {
+    return this.#requests.has(requestId);
   }
 
   get size(): number {

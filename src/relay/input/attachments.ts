@@ -4,16 +4,15 @@ import type { ChatRequest, ContentPart } from '../../wire/openai/chat.ts';
 import { isAbsent } from '../../wire/without-absent.ts';
 import { pictureSize } from './picture-size.ts';
 
-/** What the attachments of a request take: of its body, of its hold, and of a charge that nobody else counted. */
+/** What the attachments of a request take. */
 export interface AttachmentSizes {
   /** The part of the body that is no text. */
   readonly characters: number;
-  /** The most that the model may count. */
-  readonly held: number;
-  readonly charged: number;
+  /** The most that the model may count: held, and charged where nobody has counted. */
+  readonly tokens: number;
 }
 
-export const NO_ATTACHMENTS: AttachmentSizes = { characters: 0, held: 0, charged: 0 };
+export const NO_ATTACHMENTS: AttachmentSizes = { characters: 0, tokens: 0 };
 
 type Inputs = Pick<Model, 'id' | 'inputs' | 'vision'>;
 
@@ -24,11 +23,7 @@ export function attachmentSizes({ messages }: ChatRequest, model: Inputs): Attac
     if (!Array.isArray(content)) continue;
     for (const part of content) {
       const one = attachmentSize(part, model);
-      total = {
-        characters: total.characters + one.characters,
-        held: total.held + one.held,
-        charged: total.charged + one.charged,
-      };
+      total = { characters: total.characters + one.characters, tokens: total.tokens + one.tokens };
     }
   }
   return total;
@@ -59,23 +54,17 @@ const BOUNDED_DETAILS: ReadonlySet<string> = new Set(['auto', 'low', 'high']);
 
 /**
  * For a model with `vision: true` and no bound of its own: the most that a picture costs anywhere, which is eight tiles
- * of GPT-4o mini (https://developers.openai.com/api/docs/guides/images-vision). It is only held: what a charge needs, if
- * nobody counts, is what a picture usually costs.
+ * of GPT-4o mini (https://developers.openai.com/api/docs/guides/images-vision).
  */
 const MOST_IMAGE_TOKENS = 48_169;
-const USUAL_IMAGE_TOKENS = 800;
 
 function imageSize(url: string, model: Inputs): AttachmentSizes {
   const declared = model.inputs?.image?.maxTokens;
   if (declared === undefined && !model.vision) throw refused(`The model '${model.id}' takes no pictures.`);
   const data = inlineData(url);
   const share = data === undefined ? 1 : shareOf(data);
-  const held = Math.ceil((declared ?? MOST_IMAGE_TOKENS) * share);
-  return {
-    characters: data === undefined ? 0 : url.length,
-    held,
-    charged: declared === undefined ? USUAL_IMAGE_TOKENS : held,
-  };
+  const tokens = Math.ceil((declared ?? MOST_IMAGE_TOKENS) * share);
+  return { characters: data === undefined ? 0 : url.length, tokens };
 }
 
 /** Enough for the headers of ordinary files; one with more in front of its size counts as the largest. */
@@ -107,7 +96,7 @@ function audioSize(data: string, model: Inputs): AttachmentSizes {
   const bytes = data.length / BASE64_CHARACTERS_PER_BYTE;
   const perSecond = wavBytesPerSecond(data) ?? FEWEST_BYTES_PER_SECOND;
   const tokens = Math.ceil((bytes / perSecond) * declared.tokensPerSecond);
-  return { characters: data.length, held: tokens, charged: tokens };
+  return { characters: data.length, tokens };
 }
 
 const WAV_HEADER_CHARACTERS = 44;
@@ -126,7 +115,7 @@ function fileSize(data: unknown, model: Inputs): AttachmentSizes {
   const declared = model.inputs?.file?.maxTokens;
   if (declared === undefined) throw refused(`The model '${model.id}' takes no files.`);
   const characters = typeof data === 'string' && isInline(data) ? data.length : 0;
-  return { characters, held: declared, charged: declared };
+  return { characters, tokens: declared };
 }
 
 function isInline(data: string): boolean {

@@ -9,7 +9,7 @@ export interface ChatInputParts {
   /** The same request in the client's dialect, if it may be sent like that. */
   readonly native?: Readonly<Record<string, unknown>> | undefined;
   readonly counter: RequestCounter;
-  readonly attachments: Pick<AttachmentSizes, 'held' | 'charged'>;
+  readonly attachments: Pick<AttachmentSizes, 'tokens'>;
   /** The most that is put around the texts. */
   readonly overhead: number;
   /** What the count cannot exceed, by the bytes of the request. */
@@ -41,8 +41,8 @@ export class ChatInput implements MeterSource {
     const counted = await counter.forHold(this.#inputTexts());
     if (!counted) return undefined;
     this.#counted ??= this.#charged(chargedTokens(counted));
-    const most = counter.boundOf(counted) + overhead + attachments.held;
-    return { tokens: this.#counted, bound: Math.min(most, bound) };
+    const most = counter.boundOf(counted) + overhead + attachments.tokens;
+    return { textTokens: this.#counted - attachments.tokens, bound: Math.min(most, bound) };
   }
 
   async chargedInput(): Promise<number> {
@@ -67,7 +67,7 @@ export class ChatInput implements MeterSource {
   #charged(text: number): number {
     const { request, attachments } = this.#parts;
     const around = TOKENS_PER_MESSAGE * request.messages.length + TOKENS_BEFORE_ANSWER;
-    return text + around + attachments.charged;
+    return text + around + attachments.tokens;
   }
 
   #inputTexts(): readonly string[] {
@@ -78,8 +78,8 @@ export class ChatInput implements MeterSource {
 }
 
 export interface InputCount {
-  /** Our own count, as a charge would say it. */
-  readonly tokens: number;
+  /** Our own count, as a charge would say it, but for attachments: of them only the most that they can take is known. */
+  readonly textTokens: number;
   /** The most that the model may count. */
   readonly bound: number;
 }

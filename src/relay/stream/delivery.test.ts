@@ -239,9 +239,11 @@ test('the backend is read at the pace of the client', async () => {
   let pulled = 0;
   const source = new ReadableStream<Uint8Array>(
     {
-      pull(controller) {
+      // From the network nothing comes within a turn of the event loop.
+      async pull(controller) {
+        await new Promise((next) => setImmediate(next));
         pulled++;
-        controller.enqueue(utf8.encode(event(chunk({ content: 'x'.repeat(1_000) }))));
+        controller.enqueue(utf8.encode(event(chunk({ content: 'word '.repeat(200) }))));
       },
     },
     { highWaterMark: 0 },

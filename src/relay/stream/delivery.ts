@@ -49,8 +49,9 @@ const STALLED_READER_MS = 60_000;
 const CHECK_INTERVAL_MS = 1_000;
 const CHECKS_PER_DEADLINE = 4;
 /** After a client has left: what the backend has sent by now arrives without such a pause, and within this time. */
-const ARRIVED_PAUSE_MS = 1;
-const ARRIVED_WITHIN_MS = 100;
+const ARRIVED = { pauseMs: 1, withinMs: 100 };
+/** The same where the client did not read: megabytes may wait at the backend, and begin to flow a round trip later. */
+const PILED_UP = { pauseMs: 250, withinMs: 2_000 };
 
 /**
  * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
@@ -138,7 +139,8 @@ export class Delivery implements ActiveRequest, StreamListener {
 
   /** Stops the backend once everything was read that it had sent when the client left. */
   #stopAfterArrived(): void {
-    const timeout = setTimeout(() => stop(), ARRIVED_WITHIN_MS);
+    const { pauseMs, withinMs } = this.#client.hasLagged ? PILED_UP : ARRIVED;
+    const timeout = setTimeout(() => stop(), withinMs);
     const stop = (): void => {
       clearTimeout(timeout);
       void this.#end('client_left', undefined);
@@ -147,7 +149,7 @@ export class Delivery implements ActiveRequest, StreamListener {
       const bytesBefore = this.#events.bytesRead;
       // A timer may be late and fire before the socket was looked at; the second turn comes after that.
       const check = (): void => (this.#events.bytesRead === bytesBefore ? stop() : waitForPause());
-      if (!this.#ended) setTimeout(() => setImmediate(check), ARRIVED_PAUSE_MS);
+      if (!this.#ended) setTimeout(() => setImmediate(check), pauseMs);
     };
     waitForPause();
   }
@@ -327,6 +329,8 @@ class ClientStream {
   readonly #options: ClientStreamOptions;
   #controller: ReadableStreamDirectController | undefined;
   #waiting = false;
+  /** At some time it had not taken what was written. A connection that ends takes everything, so this does not change back. */
+  hasLagged = false;
   /** Set when the stream ended before its body was taken. */
   #finalEvents: string | undefined;
 
@@ -359,6 +363,7 @@ class ClientStream {
       if (data.length < SENT_AT_ONCE_BYTES) void this.#controller?.flush();
       if (typeof sent === 'number' || sent === undefined || this.#waiting) return;
       this.#waiting = true;
+      this.hasLagged = true;
       sent.then(this.#drained, this.#drained);
     } catch {
       // The client left between two writes, and `onLeft` follows.

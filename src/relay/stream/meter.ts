@@ -100,6 +100,10 @@ export class Meter implements TextMeter {
     return this.#measureCounted(reported);
   }
 
+  get hasReportedInput(): boolean {
+    return this.#reported !== undefined && this.#reported.input > 0;
+  }
+
   /** The usage so far, as far as it is known without counting. */
   delivered(): Usage {
     const reported = this.#reported ?? NO_USAGE;

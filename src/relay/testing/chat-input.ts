@@ -15,7 +15,7 @@ export function chatInput(fields: Partial<ChatRequest> = HI, attachmentTokens = 
       {},
       { kind: 'account', id: 'acc_test' as AccountId },
     ),
-    attachments: { held: attachmentTokens, charged: attachmentTokens },
+    attachments: { tokens: attachmentTokens },
     overhead: 0,
     bound: Number.POSITIVE_INFINITY,
   });

@@ -56,14 +56,14 @@ interface HistoryMessage {
 }
 
 /** What OpenAI accepts in a history: a tool may have returned nothing, and an assistant may have said no text. */
-function saysSomething({ role, content, ...other }: HistoryMessage): boolean {
+function saysSomething(message: HistoryMessage): boolean {
+  const { role, content } = message;
   if (typeof content === 'string' || (content?.length ?? 0) > 0) return true;
   if (role === 'tool') return content != null;
   if (role === 'function') return content === null;
   if (role !== 'assistant') return false;
-  return (
-    other.tool_calls != null || other.function_call != null || other.refusal != null || other.audio != null
-  );
+  const { tool_calls, function_call, refusal, audio } = message;
+  return (tool_calls ?? function_call ?? refusal ?? audio) != null;
 }
 
 const CLIENT_TOOLS = ['function', 'custom'];

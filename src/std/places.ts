@@ -1,0 +1,101 @@
+import type { EventLoop } from './event-loop.ts';
+import { Fault } from './fault.ts';
+
+export interface PlacesOptions {
+  /** Requests that may be under way at once. */
+  readonly max: number;
+  readonly eventLoop: Pick<EventLoop, 'isOverloaded'>;
+  readonly onShed: (reason: ShedReason) => void;
+}
+
+/** `places`: all are taken. `account`: one account has its share. `delay`: the event loop is late. */
+export type ShedReason = 'places' | 'account' | 'delay';
+
+/** Work that was refused at once, because there is too much of it. Nothing was admitted, held or charged. */
+export class ShedFault extends Fault {
+  constructor(message: string) {
+    super('service_unavailable', message, { retryAfterMs: RETRY_AFTER_MS });
+  }
+}
+
+const RETRY_AFTER_MS = 1_000;
+/** The part of the places that one account may take. */
+const ACCOUNT_SHARE = 0.5;
+
+interface Place {
+  readonly account: string;
+  isAnswered: boolean;
+}
+
+/**
+ * The requests that are under way, from before their body is read until their answer, or the end of their stream. Beyond
+ * the most, new ones are refused at once, so that those under way come to their end; no account takes all places.
+ */
+export class Places {
+  readonly #options: PlacesOptions;
+  readonly #maxOfAccount: number;
+  readonly #places = new Map<string, Place>();
+  readonly #byAccount = new Map<string, number>();
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+    this.#maxOfAccount = Math.max(1, Math.floor(options.max * ACCOUNT_SHARE));
+  }
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** A place until `leave`, or the fault that says why there is none. */
+  enter(requestId: string, account: string): void {
+    const own = this.#byAccount.get(account) ?? 0;
+    if (this.#places.size >= this.#options.max) throw this.#shed('places');
+    if (own >= this.#maxOfAccount) throw this.#shed('account');
+    if (this.#options.eventLoop.isOverloaded) throw this.#shed('delay');
+    this.#places.set(requestId, { account, isAnswered: false });
+    this.#byAccount.set(account, own + 1);
+  }
+
+  /** The request has its answer; one that is still under way streams it, and keeps its place until `ended`. */
+  answered(requestId: string, isUnderWay: boolean): void {
+    const place = this.#places.get(requestId);
+    if (!place) return;
+    if (isUnderWay) place.isAnswered = true;
+    else this.#leave(requestId, place);
+  }
+
+  /** The request was settled or released. */
+  ended(requestId: string): void {
+    const place = this.#places.get(requestId);
+    if (place?.isAnswered) this.#leave(requestId, place);
+  }
+
+  #leave(requestId: string, { account }: Place): void {
+    this.#places.delete(requestId);
+    const own = (this.#byAccount.get(account) ?? 0) - 1;
+    if (own > 0) this.#byAccount.set(account, own);
+    else this.#byAccount.delete(account);
+  }
+
+  #shed(reason: ShedReason): ShedFault {
+    this.#options.onShed(reason);
+    return new ShedFault(SHED_MESSAGES[reason]);
+  }
+}
+
+const SHED_MESSAGES: Readonly<Record<ShedReason, string>> = {
+  places: 'This server has as many requests under way as it can take. Retry soon.',
+  account: 'Your account has as many requests under way as this server can take from one. Retry soon.',
+  delay: 'This server is overloaded. Retry soon.',
+};
+
+/** A request takes a connection of its client and one to its backend; the rest is for the console, probes and the store. */
+const FILES_PER_REQUEST = 2;
+const OTHER_FILES = 96;
+const FEWEST = 8;
+
+/** How many requests may be under way with this setting, and with this many files. */
+export function placesWithin(setting: number, files: number | undefined): number {
+  if (files === undefined) return setting;
+  return Math.min(setting, Math.max(FEWEST, Math.floor((files - OTHER_FILES) / FILES_PER_REQUEST)));
+}
