@@ -27,7 +27,7 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
-import { startHttpThread } from './http-thread.ts';
+import { prepareFiles } from './files.ts';
 import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
@@ -70,8 +70,7 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
-  logOpenFiles(config, log);
-  await startHttpThread();
+  await prepareFiles(config, log);
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
@@ -99,16 +98,8 @@ export async function startTollgate(
     const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const server = await openServer({
-      services,
-      catalog,
-      settings,
-      relay,
-      links,
-      consoleServices,
-      state,
-      eventLoop,
-    });
+    const served = { services, catalog, settings, relay, links, consoleServices };
+    const server = await openServer({ ...served, state, eventLoop });
     opened.defer(() => server.stop());
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
@@ -132,14 +123,6 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
-}
-
-function logOpenFiles({ maxInFlight }: Config, log: Log): void {
-  const limit = openFileLimit();
-  log.info('open_files_limit', {
-    limit: limit ?? 'none',
-    requests_at_once: placesWithin(maxInFlight, limit),
-  });
 }
 
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
@@ -193,7 +176,7 @@ function makeRelay(
   const lifetime = new LongestLife(catalog);
   const places: Places = new Places({
     max: placesWithin(config.maxInFlight, openFileLimit()),
-    isOverloaded: () => eventLoop.isOverloaded,
+    eventLoop,
     onShed: (reason) => metrics.shed(reason),
   });
   const metrics = makeMetrics({
@@ -216,7 +199,7 @@ function makeRelay(
       log,
       leaseMs: config.leaseMs,
       longestMs: () => lifetime.longestMs(),
-      onEnded: (requestId) => places.ended(requestId),
+      places,
     }),
     metrics,
     places,

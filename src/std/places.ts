@@ -1,10 +1,10 @@
+import type { EventLoop } from './event-loop.ts';
 import { Fault } from './fault.ts';
 
 export interface PlacesOptions {
   /** Requests that may be under way at once. */
   readonly max: number;
-  /** Whether the event loop has been late for a while. */
-  readonly isOverloaded: () => boolean;
+  readonly eventLoop: Pick<EventLoop, 'isOverloaded'>;
   readonly onShed: (reason: ShedReason) => void;
 }
 
@@ -51,7 +51,7 @@ export class Places {
     const own = this.#byAccount.get(account) ?? 0;
     if (this.#places.size >= this.#options.max) throw this.#shed('places');
     if (own >= this.#maxOfAccount) throw this.#shed('account');
-    if (this.#options.isOverloaded()) throw this.#shed('delay');
+    if (this.#options.eventLoop.isOverloaded) throw this.#shed('delay');
     this.#places.set(requestId, { account, isAnswered: false });
     this.#byAccount.set(account, own + 1);
   }

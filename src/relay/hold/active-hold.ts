@@ -256,7 +256,7 @@ export interface ActiveRequestsOptions {
   readonly leaseMs: number;
   /** How long a request may live by its deadlines. */
   readonly longestMs: () => number;
-  readonly onEnded?: ((requestId: RequestId) => void) | undefined;
+  readonly places?: { ended(requestId: RequestId): void } | undefined;
 }
 
 /** How much later than its deadlines allow a request is ended from here. */
@@ -279,13 +279,13 @@ export class ActiveRequests implements ActiveRequestSet {
   readonly #longestMs: () => number;
   readonly #timer: Timer;
   readonly #renewMs: number;
-  readonly #onEnded: ActiveRequestsOptions['onEnded'];
+  readonly #places: ActiveRequestsOptions['places'];
   #renewedAt: number;
   #idle: (() => void)[] = [];
 
-  constructor({ ledger, clock, log, leaseMs, longestMs, onEnded }: ActiveRequestsOptions) {
+  constructor({ ledger, clock, log, leaseMs, longestMs, places }: ActiveRequestsOptions) {
     this.#longestMs = longestMs;
-    this.#onEnded = onEnded;
+    this.#places = places;
     this.#ledger = ledger;
     this.#clock = clock;
     this.#log = log;
@@ -304,7 +304,7 @@ export class ActiveRequests implements ActiveRequestSet {
   remove(requestId: RequestId): void {
     this.#requests.delete(requestId);
     this.#finishing.delete(requestId);
-    this.#onEnded?.(requestId);
+    this.#places?.ended(requestId);
     if (this.#requests.size === 0) for (const wake of this.#idle.splice(0)) wake();
   }
 
