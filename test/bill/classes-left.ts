@@ -1,13 +1,6 @@
 import { REASONING_NAMES } from './openai-wire.ts';
 import { pictureAndFile, soundOf } from './attached.ts';
-import {
-  argumentsText,
-  left,
-  OPENAI_DIALECTS,
-  plainOrClaude,
-  type BillClass,
-  unreadContent,
-} from './classes.ts';
+import { argumentsText, left, OPENAI_DIALECTS, plainOrClaude, type BillClass } from './classes.ts';
 import { STREAM_STAGES } from './plan.ts';
 
 /** The stages at which the backend has sent its first event. */
@@ -58,5 +51,4 @@ export const LEFT: readonly BillClass[] = [
   left('pictures and files', (random) => pictureAndFile(random, ['seer', 'claude-seer'])),
   left('pictures without a declared bound', (random) => pictureAndFile(random, ['plain', 'claude'])),
   left('audio heard and spoken', soundOf, { dialects: OPENAI_DIALECTS }),
-  left('client stops reading', unreadContent, { dialects: OPENAI_DIALECTS, stages: ['after usage'] }),
 ];
