@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
-import { json } from '../http/response.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
@@ -31,14 +31,14 @@ export const countMessageTokens: ApiOperation = {
   },
   answer: {
     description: 'The number of tokens',
-    headers: 'none',
+    headers: 'rate',
     body: {
       name: 'CountTokensAnswer',
       schema: z.object({ input_tokens: z.int() }),
       examples: { example: { input_tokens: 14 } },
     },
   },
-  errors: BODY_ERRORS,
+  errors: [...BODY_ERRORS, 'rate_limit_exceeded'],
   dialect: ANTHROPIC_ERRORS,
   handle: placed(count),
 };
@@ -46,20 +46,20 @@ export const countMessageTokens: ApiOperation = {
 /** Clients ask before they send, to know when a conversation grows too long. */
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const { accountId } = await callerAuth.account(caller);
+  const { account, rate } = await callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
-    account: accountId,
+    account: account.accountId,
     ...chargeLimits(size.characters),
   });
   if (!counted)
     throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
       retryAfterMs: RETRY_AFTER_MS,
     });
-  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId);
+  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId, rateHeaders(rate));
 }
 
 const RETRY_AFTER_MS = 5_000;
