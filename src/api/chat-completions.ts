@@ -3,7 +3,7 @@ import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall, RelayParts } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
-import { openAiEncoder } from '../wire/openai/answer.ts';
+import { openAiEncoder, withCost } from '../wire/openai/answer.ts';
 import { CHAT_FIELDS } from '../wire/openai/chat-fields.ts';
 import { chatRequestSchema, type ChatRequest } from '../wire/openai/chat.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
@@ -24,6 +24,7 @@ const usage = z.looseObject({
   prompt_tokens: z.int(),
   completion_tokens: z.int(),
   total_tokens: z.int(),
+  cost: z.number().optional().describe('What the request cost, in US dollars. Only under /v1.'),
 });
 
 const toolCall = z.looseObject({
@@ -39,7 +40,7 @@ const assistantMessage = z.looseObject({
   tool_calls: z.array(toolCall).optional(),
 });
 
-const finishReason = z.enum(['stop', 'length', 'tool_calls', 'content_filter']);
+const finishReason = z.enum(['stop', 'length', 'tool_calls', 'content_filter', 'function_call']);
 
 const chatAnswer = z.looseObject({
   id: z.string().describe('Also in x-request-id; GET /requests/{id} has the receipt.'),
@@ -162,7 +163,7 @@ export const v1ChatCompletions: ApiOperation = {
         ? readResponses(base, body, parts)
         : readV1Chat(base, body, parts),
     answer: (call, parts) =>
-      isResponsesCall(call) ? answerResponses(call, parts) : answerChat(call, parts.callerAuth.parts),
+      isResponsesCall(call) ? answerResponses(call, parts) : answerV1Chat(call, parts.callerAuth.parts),
   }),
 };
 
@@ -198,7 +199,7 @@ function readV1Chat(base: CallBase, value: Record<string, unknown>, parts: ApiPa
     request,
     knobs,
     cap: 'lowered',
-    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true),
+    encoder: (labels) => openAiEncoder(labels, request.stream_options?.include_usage === true, true),
   };
 }
 
@@ -207,4 +208,12 @@ export async function answerChat(call: ChatCall, parts: RelayParts): Promise<Res
   const reply = await relayChat(call, parts);
   if (reply.kind === 'stream') return streamResponse(reply);
   return paidAnswer(reply.shown.text, reply.summary, reply.charged);
+}
+
+/** The same with the request's cost in its usage, where OpenRouter's clients look for it. */
+async function answerV1Chat(call: ChatCall, parts: RelayParts): Promise<Response> {
+  const reply = await relayChat(call, parts);
+  if (reply.kind === 'stream') return streamResponse(reply);
+  const { summary, charged, shown } = reply;
+  return paidAnswer(withCost(shown.text, charged), summary, charged);
 }

@@ -135,8 +135,22 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
 
 export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, parts: ApiParts): ImageCall {
   const selector = routeSelector(parts, request.model, 'image_generation');
-  return { ...base, selector, label: request.model, request, knobs, cap: 'lowered' };
+  const format = request.response_format ?? (ALWAYS_BASE64.test(request.model) ? 'b64_json' : undefined);
+  return {
+    ...base,
+    selector,
+    label: request.model,
+    request: format === request.response_format ? request : { ...request, response_format: format },
+    knobs,
+    cap: 'lowered',
+  };
 }
+
+/**
+ * Clients that know these models by name expect base64 without asking for it: OpenAI's "always return base64-encoded
+ * images" (https://developers.openai.com/api/reference/resources/images/methods/generate, `response_format`).
+ */
+const ALWAYS_BASE64 = /^(?:chat)?gpt-image-/i;
 
 type ImageFields = Pick<ImageCall, 'request' | 'knobs'>;
 

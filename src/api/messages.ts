@@ -4,6 +4,7 @@ import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ChatCall } from '../relay/call.ts';
 import { relayChat } from '../relay/chat.ts';
+import type { Fault } from '../std/fault.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
 import { countableInput, type CountableInput } from '../wire/anthropic/count.ts';
@@ -153,11 +154,13 @@ function read(
   const asked = parseBody(messagesRequestSchema, body);
   const { headers } = incoming.request;
   const betas = selectBetas(headers.get('anthropic-beta'));
+  let untranslatable: Fault | undefined;
+  const request = messagesToChat(asked, (fault) => (untranslatable ??= fault));
   return {
     ...base,
     selector: routeSelector(parts, asked.model, 'chat_completion'),
     label: asked.model,
-    request: messagesToChat(asked),
+    request,
     cap: 'lowered',
     encoder: (labels) => messagesEncoder(labels, estimatedInput(countableInput(asked))),
     knobs: joinKnobs(knobs, { costly: costlyTools(asked), leftOut: betas.leftOut }),
@@ -166,6 +169,7 @@ function read(
       body,
       version: headers.get('anthropic-version') ?? undefined,
       beta: betas.passed,
+      untranslatable,
     },
   };
 }

@@ -37,7 +37,12 @@ const callFields = {
 };
 
 const outputItem = z.discriminatedUnion('type', [
-  z.object({ id: z.string(), type: z.literal('reasoning'), summary: z.array(summaryPart) }),
+  z.object({
+    id: z.string(),
+    type: z.literal('reasoning'),
+    summary: z.array(summaryPart),
+    encrypted_content: z.string().optional().describe('Where the backend gave it'),
+  }),
   z.object({
     id: z.string(),
     type: z.literal('message'),
@@ -108,6 +113,11 @@ const responsesEvent = z.discriminatedUnion('type', [
   event(['response.content_part.added', 'response.content_part.done'], { ...inContent, part: outputPart }),
   event(['response.output_text.delta'], { ...inContent, delta, logprobs }),
   event(['response.output_text.done'], { ...inContent, text: z.string(), logprobs }),
+  event(['response.output_text.annotation.added'], {
+    ...inContent,
+    annotation_index: z.int(),
+    annotation: z.unknown(),
+  }),
   event(['response.refusal.delta'], { ...inContent, delta }),
   event(['response.refusal.done'], { ...inContent, refusal: z.string() }),
   event(['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done'], {

@@ -5,6 +5,8 @@ import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
 import { silentLog } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
+import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
+import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
 import type { CliContext, CliCommand } from './command.ts';
@@ -71,15 +73,33 @@ async function checkStore(context: CliContext): Promise<boolean> {
     return await context.withServices(async ({ ledger, store }) => {
       const { checked, breaches } = await ledger.verify();
       const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
-      return printCheck(
+      const consistent = printCheck(
         context,
         breaches.length === 0,
         `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} violated ledger invariants`,
       );
+      if (store.backend.kind === 'sqlite') return consistent;
+      return (await checkConnections(context, store.backend)) && consistent;
     });
   } catch (thrown) {
     return printCheck(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
+}
+
+/** A process that finds no free connection at the start waits, and one that finds none later refuses requests. */
+async function checkConnections(context: CliContext, backend: PostgresBackend): Promise<boolean> {
+  const { rows } = await backend.pool.query<{ allowed: number; used: number }>(
+    `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS allowed,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')::int AS used`,
+  );
+  const { allowed = 0, used = 0 } = rows[0] ?? {};
+  const own = backend.connections ?? DEFAULT_CONNECTIONS;
+  const via = backend.pooled === true ? ' through a pooler' : '';
+  return printCheck(
+    context,
+    own <= allowed,
+    `database: up to ${own} connections a process${via} (TOLLGATE_DATABASE_CONNECTIONS); the server allows ${allowed}, ${used} are open: room for ${Math.floor(allowed / own)} processes in all`,
+  );
 }
 
 async function checkBackends(catalog: Catalog, context: CliContext): Promise<boolean> {

@@ -188,12 +188,34 @@ export function pause(): Promise<void> {
 export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const [issue] = result.error.issues;
+  const [first] = result.error.issues;
+  const issue = first && innermost(first);
   const param = issue?.path.map(String).join('.') ?? '';
-  if (issue?.code === 'invalid_type' && issue.input === undefined && at(value, issue.path) === undefined) {
+  const isOfType = issue?.code !== 'invalid_type' && issue?.code !== 'invalid_union';
+  if (issue && !isOfType && at(value, issue.path) === undefined) {
     throw new Fault('missing_field', `${param} is required.`, { param });
   }
   throw new Fault('invalid_field', `${param}: ${issue?.message ?? 'is not valid'}`, { param });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** Where the alternative fails that came furthest: content of parts is told which part is wrong, not that it is no text. */
+function innermost(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union') return issue;
+  const [first, ...others] = issue.errors.flatMap((branch) => branch.slice(0, 1));
+  if (!first) return issue;
+  const best = others.reduce((one, other) => (progress(other) > progress(one) ? other : one), first);
+  if (progress(best) > 0) return innermost({ ...best, path: [...issue.path, ...best.path] });
+  const expected = new Set(
+    [first, ...others].map((one) => (one.code === 'invalid_type' ? one.expected : '')),
+  );
+  return { ...issue, message: `expected ${[...expected].join(' or ')}` };
+}
+
+/** 0: the value is of another type than the alternative takes. */
+function progress({ code, path }: Issue): number {
+  return path.length + (code === 'invalid_type' ? 0 : 0.5);
 }
 
 /** `null` at the top level of a request means absent, and absent fields are not sent on. */

@@ -40,6 +40,21 @@ export class Router {
     return { kind: 'wrong_method', allowed: [...new Set(candidates.map(({ route }) => route.method))] };
   }
 
+  /** Where a request for a path that does not exist should probably have gone: its base URL has a `/v1` too many, or none. */
+  likelyPath(path: string): string | undefined {
+    const likely = path.includes('/v1/v1/') ? path.replace('/v1/v1/', '/v1/') : `/v1${path}`;
+    return this.#candidates(likely).length > 0 ? likely : undefined;
+  }
+
+  /** The shape of errors at a path, also below a route: clients read no other. */
+  faultsAt(path: string): FaultShape | undefined {
+    for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+      const [route] = this.#exact.get(at) ?? [];
+      if (route) return route.faults;
+    }
+    return undefined;
+  }
+
   #candidates(path: string): { route: HttpRoute; parameters: readonly string[] }[] {
     const exact = this.#exact.get(path);
     if (exact) return exact.map((route) => ({ route, parameters: [] }));

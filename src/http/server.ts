@@ -128,24 +128,24 @@ class HttpServer {
     const found = this.#options.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
     if (found.kind === 'wrong_method' && request.method === 'OPTIONS') return preflight(found.allowed);
-    return await this.#handle(
-      this.#fallbackRoute(found.kind === 'wrong_method' ? found.allowed : undefined),
-      [],
-      request,
-      server,
-    );
+    const route = this.#fallbackRoute(path, found.kind === 'wrong_method' ? found.allowed : undefined);
+    return await this.#handle(route, [], request, server);
   }
 
-  #fallbackRoute(allowed: readonly string[] | undefined): HttpRoute {
+  #fallbackRoute(path: string, allowed: readonly string[] | undefined): HttpRoute {
+    const { router, site } = this.#options;
+    const likely = router.likelyPath(path);
+    const faults = router.faultsAt(likely ?? path);
     return {
       method: 'GET',
       path: '**',
       handle: async (incoming) => {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
-        const answer = await this.#options.site(incoming);
+        const answer = await site(incoming);
         if (answer) return answer;
-        throw new Fault('not_found', 'There is nothing at this path.');
+        throw new Fault('not_found', nothingThere(likely, incoming.origin));
       },
+      ...(faults && { faults }),
     };
   }
 
@@ -187,6 +187,14 @@ class HttpServer {
     if (ALWAYS_SERVED.has(incoming.path)) return;
     this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
   }
+}
+
+function nothingThere(likely: string | undefined, origin: string): string {
+  if (likely === undefined) return 'There is nothing at this path.';
+  return (
+    `There is nothing at this path; ${likely} exists. The base URL is ${origin}/v1 for OpenAI's clients, ` +
+    `and ${origin} for Anthropic's.`
+  );
 }
 
 /** On an open connection the rest of a large body would be received, and kept, although nobody reads it. */

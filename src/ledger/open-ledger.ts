@@ -1,5 +1,6 @@
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
+import { writeHeartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
 import type { Ledger } from './port.ts';
 import { LEDGER_DEADLINE_MS } from './postgres/batch-queue.ts';
@@ -10,6 +11,8 @@ export interface OpenLedger {
   readonly ledger: Ledger;
   /** At the start of a server: closes what a process before it left behind. */
   recover(): Promise<number>;
+  /** Takes the way that requests take, and writes; throws when a request would fail. */
+  probe(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -28,10 +31,20 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
   const { backend } = store;
   if (backend.kind === 'sqlite') {
     const ledger = new SqliteLedger({ backend, ...options });
-    return { ledger, recover: () => ledger.recover(), close: () => ledger.close() };
+    return {
+      ledger,
+      recover: () => ledger.recover(),
+      probe: () => writeHeartbeat(store, options.clock),
+      close: () => ledger.close(),
+    };
   }
   const { deadlineMs = LEDGER_DEADLINE_MS, ...rest } = options;
   const ledger = openPostgresLedger(backend, { ...rest, deadlineFactor: deadlineMs / LEDGER_DEADLINE_MS });
   // Other nodes may be alive: only leases tell which holds are orphans, and the sweeper looks at those all the time.
-  return { ledger, recover: () => Promise.resolve(0), close: () => ledger.close() };
+  return {
+    ledger,
+    recover: () => Promise.resolve(0),
+    probe: () => ledger.probe(),
+    close: () => ledger.close(),
+  };
 }

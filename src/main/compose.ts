@@ -237,7 +237,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   catalog.onChange(() => callerAuth.trustProxies(settings.trustedProxies()));
   const largeBodies = new LargeBodies(callerAuth);
   const idempotency = new Idempotency(new IdempotencyStore(store, clock), callerAuth);
-  const heartbeat = new Heartbeat(store, clock);
+  const heartbeat = new Heartbeat(() => parts.services.ledger.probe());
   const router = new Router([
     ...apiRoutes({
       callerAuth,

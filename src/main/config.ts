@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { IMAGE_QUOTA_BYTES } from '../activity/image-store.ts';
 import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
 import { StartupError } from '../std/startup-error.ts';
+import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-address.ts';
 import { WORKER_VARIABLE } from './workers.ts';
 
 /** The settings in the environment, read once. Everything else is configured in the catalog file or the store. */
@@ -21,6 +22,10 @@ export interface Config {
   readonly leaseMs: number;
   /** How long a request waits for Postgres before it is refused. */
   readonly databaseDeadlineMs: number;
+  /** How long a Postgres that does not answer yet is waited for at the start. */
+  readonly databaseWaitMs: number;
+  /** How many connections to Postgres one process may open. */
+  readonly databaseConnections: number;
   /** What the generated images of one account may occupy. */
   readonly imageQuotaBytes: number;
   /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
@@ -54,6 +59,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     graceMs: readInteger(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
     leaseMs: readInteger(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
     databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),
+    databaseWaitMs: readInteger(env, 'TOLLGATE_DATABASE_WAIT_SECONDS', 60, [0, 3_600]) * 1000,
+    databaseConnections: readInteger(env, 'TOLLGATE_DATABASE_CONNECTIONS', DEFAULT_CONNECTIONS, [
+      LEAST_CONNECTIONS,
+      200,
+    ]),
     imageQuotaBytes:
       readInteger(env, 'TOLLGATE_IMAGE_QUOTA_MB', DEFAULT_QUOTA_MB, [64, 1_000_000]) * MEGABYTE,
     countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),

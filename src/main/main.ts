@@ -13,6 +13,8 @@ import { houseBackend } from '../house/backend.ts';
 
 /** `tollgate serve` runs the server; every other command runs and exits. */
 const argv = process.argv.slice(2);
+/** Somebody waits for the answer of a command; a server may wait longer for its database. */
+const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
 
 process.exitCode = argv[0] === 'serve' ? await serve(process.env, printError) : await runCommand();
@@ -31,7 +33,11 @@ async function runCommand(): Promise<number> {
         return checkTls(serverSettings(catalog, settingsFolder(catalogPath)).tls, host);
       },
       withServices: async (work) => {
-        const services = await openServices(readConfig(process.env), stderrLog, systemClock);
+        const services = await openServices(
+          { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS },
+          stderrLog,
+          systemClock,
+        );
         try {
           const { store, accounts, secret } = services;
           return await work({

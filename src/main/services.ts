@@ -28,8 +28,16 @@ export async function openServices(
   random: Random = systemRandom,
 ): Promise<Services> {
   const { dataDir, databaseUrl, databaseDeadlineMs } = config;
-  const ledgerSql = LEDGER_SQL;
-  const store = await openStore({ dataDir, databaseUrl, log, clock, ledgerSql, databaseDeadlineMs });
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    log,
+    clock,
+    ledgerSql: LEDGER_SQL,
+    databaseDeadlineMs,
+    databaseWaitMs: config.databaseWaitMs,
+    databaseConnections: config.databaseConnections,
+  });
   try {
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({

@@ -253,7 +253,8 @@ function faultOf(failure: UpstreamFailure | undefined, shortestWaitMs: number): 
   const options = { cause: failure, detail: failure.message };
   if (failure.kind === 'rejected') {
     const message = failure.publicMessage ?? 'The backend rejected the request.';
-    return new Fault(isTooLong(message) ? 'context_length_exceeded' : 'invalid_field', message, options);
+    const code = isTooLong(message) ? 'context_length_exceeded' : 'invalid_field';
+    return new Fault(code, message, { ...options, param: failure.param });
   }
   const retryAfterMs = failure.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
   if (failure.kind === 'overloaded') {

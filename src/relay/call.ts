@@ -56,6 +56,8 @@ export interface NativeRequest {
   readonly body: Readonly<Record<string, unknown>>;
   readonly version?: string | undefined;
   readonly beta?: string | undefined;
+  /** What no other dialect can say: a backend that does not speak this one refuses the request with it. */
+  readonly untranslatable?: Fault | undefined;
 }
 
 export type ImageCall = Call<ImageRequest>;

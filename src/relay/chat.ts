@@ -160,6 +160,7 @@ async function callUpstream(
   const { requestId, nativeRequest, knobs } = call;
   const target = { quote, upstream: upstream.name, parts };
   if (!nativeRequest || !upstream.messages) {
+    if (nativeRequest?.untranslatable) throw cannotTranslate(nativeRequest.untranslatable);
     const request = withCap(knobs ? knobsFor(call.request, knobs, target) : call.request, outputCap);
     const answer = await upstream.chat({ ...attempt, request, requestId });
     return await readFirstEvent(answer, { signal: attempt.signal, client: call.signal });
@@ -168,7 +169,12 @@ async function callUpstream(
   const body = knobs ? knobsFor(asked, knobs, target) : asked;
   return await readNativeAnswer(
     await upstream.messages({ ...attempt, body, version, beta, maxTokens: outputCap, requestId }),
+    call.label,
   );
+}
+
+function cannotTranslate({ message, param }: Fault): UpstreamFailure {
+  return new UpstreamFailure('rejected', message, { publicMessage: message, param });
 }
 
 /** Reads a backend's answer until it has proved to be one, while another backend could still be tried. */

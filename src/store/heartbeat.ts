@@ -6,18 +6,16 @@ const VALID_MS = 500;
 const KEY = 'heartbeat';
 
 /**
- * Whether the store accepts writes: one that is locked, full or a replica can still be read, but no request can be served.
- * Health checks need no token, so one write is shared by all checks within a short time.
+ * Whether a request could be served now. `probe` takes the way of a request and writes: a store that is locked, full or
+ * a replica can still be read. Health checks need no token, so one probe is shared by all checks within a short time.
  */
 export class Heartbeat {
-  readonly #store: Store;
-  readonly #clock: Clock;
+  readonly #probe: () => Promise<void>;
   #latest: Promise<boolean> | undefined;
   #startedAt = 0;
 
-  constructor(store: Store, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
+  constructor(probe: () => Promise<void>) {
+    this.#probe = probe;
   }
 
   acceptsWrites(): Promise<boolean> {
@@ -30,19 +28,19 @@ export class Heartbeat {
   }
 
   async #tryWrite(): Promise<boolean> {
-    const written = this.#write();
+    const written = this.#probe();
     // A failure after the timeout must not become an unhandled rejection.
     written.catch(() => undefined);
     const timedOut = Bun.sleep(TIMEOUT_MS).then(() => false);
     return await Promise.race([written.then(() => true), timedOut]).catch(() => false);
   }
+}
 
-  async #write(): Promise<void> {
-    const value = { value: '', updated_at: this.#clock.now() };
-    await this.#store.db
-      .insertInto('setting')
-      .values({ key: KEY, ...value })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet(value))
-      .execute();
-  }
+export async function writeHeartbeat({ db }: Store, clock: Clock): Promise<void> {
+  const value = { value: '', updated_at: clock.now() };
+  await db
+    .insertInto('setting')
+    .values({ key: KEY, ...value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(value))
+    .execute();
 }

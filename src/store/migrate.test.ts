@@ -45,7 +45,7 @@ function newSqlite(): Promise<TestDatabase> {
 
 async function newPostgres(): Promise<TestDatabase> {
   const databaseUrl = await (await testPostgres()).freshDatabase();
-  const pool = openPool(databaseUrl, silentLog);
+  const pool = openPool({ url: databaseUrl }, silentLog);
   cleanUps.push(() => pool.end());
   return {
     open: () => opened({ dataDir: '', databaseUrl }),

@@ -1,8 +1,7 @@
 import { Pool, types, type CustomTypesConfig } from 'pg';
 import type { Log } from '../std/log.ts';
-import { StartupError } from '../std/startup-error.ts';
+import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from './postgres-address.ts';
 
-const MAX_CONNECTIONS = 10;
 /** For tools. A server says how long its requests may wait. */
 const CONNECT_TIMEOUT_MS = 30_000;
 /** The server cancels a statement first, the client a little later in case the server is gone. */
@@ -11,17 +10,23 @@ const QUERY_TIMEOUT_MS = 12_000;
 const IDLE_MS = 30_000;
 
 /** Connections to Postgres, bounded in number and in time. */
-export function openPool(url: string, log: Log, connectTimeoutMs = CONNECT_TIMEOUT_MS): Pool {
-  if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw new StartupError('DATABASE_URL must look like postgres://user:password@host:5432/database');
-  }
+export function openPool(
+  { url, pooled, connections = DEFAULT_CONNECTIONS }: PostgresAddress,
+  log: Log,
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
+): Pool {
   const pool = new Pool({
     connectionString: url,
-    max: MAX_CONNECTIONS,
+    max: connectionShares(connections).store,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    // A pooler refuses them, or keeps them for the next client of the same connection.
+    ...(pooled
+      ? {}
+      : {
+          statement_timeout: STATEMENT_TIMEOUT_MS,
+          idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+        }),
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
     application_name: 'tollgate',
@@ -30,29 +35,6 @@ export function openPool(url: string, log: Log, connectTimeoutMs = CONNECT_TIMEO
   // A server that stops closes idle connections; without a listener that event would end the process.
   pool.on('error', (error) => log.warn('postgres_connection_lost', { error }));
   return pool;
-}
-
-const START_ATTEMPTS = 15;
-const START_PAUSE_MS = 250;
-/** Postgres's codes while it starts or has no free connection. */
-const RETRYABLE_CODES: ReadonlySet<unknown> = new Set(['57P03', '53300']);
-
-/** At startup no request is waiting yet, so a database that is slow, busy or still starting gets more time. */
-export async function waitForPostgres(pool: Pool): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      (await pool.connect()).release();
-      return;
-    } catch (error) {
-      if (attempt === START_ATTEMPTS || !isRetryable(error)) throw error;
-      await Bun.sleep(START_PAUSE_MS);
-    }
-  }
-}
-
-function isRetryable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return RETRYABLE_CODES.has('code' in error ? error.code : undefined) || /timeout/i.test(error.message);
 }
 
 const INT8 = 20;

@@ -11,7 +11,8 @@ import { postgresDialect, sqliteDialect, type Dialect } from './dialect.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { migratePostgres, migrateSqlite } from './migrate.ts';
 import { poolWithFaults } from './postgres-faults.ts';
-import { openPool, waitForPostgres } from './postgres-pool.ts';
+import { findPostgres, type PostgresAddress } from './postgres-address.ts';
+import { openPool } from './postgres-pool.ts';
 import type { Schema } from './schema.ts';
 import { keepAnnouncing, type LedgerSql } from './stored-functions.ts';
 import { BackgroundThread } from './background-thread.ts';
@@ -39,10 +40,9 @@ export interface SqliteBackend {
   claim(): boolean;
 }
 
-export interface PostgresBackend {
+export interface PostgresBackend extends PostgresAddress {
   readonly kind: 'postgres';
   readonly pool: Pool;
-  readonly url: string;
 }
 
 export interface StoreOptions {
@@ -53,7 +53,13 @@ export interface StoreOptions {
   readonly ledgerSql: LedgerSql;
   /** How long a query waits for a connection to Postgres. */
   readonly databaseDeadlineMs?: number | undefined;
+  /** How long a Postgres that does not answer yet is waited for. */
+  readonly databaseWaitMs?: number | undefined;
+  /** How many connections to Postgres this process may open. */
+  readonly databaseConnections?: number | undefined;
 }
+
+const DATABASE_WAIT_MS = 4_000;
 
 /** Opens the database and brings its schema up to date, or throws {@link StartupError} with what to do about it. */
 export function openStore(options: StoreOptions): Promise<Store> {
@@ -107,24 +113,22 @@ function openFile(dataDir: string, path: string): Database {
   }
 }
 
-async function openPostgresStore(
-  { log, clock, ledgerSql, databaseDeadlineMs }: StoreOptions,
-  url: string,
-): Promise<Store> {
-  const pool = openPool(url, log, databaseDeadlineMs);
+async function openPostgresStore(options: StoreOptions, url: string): Promise<Store> {
+  const { log, clock, ledgerSql, databaseDeadlineMs, databaseConnections: connections } = options;
+  const waitMs = options.databaseWaitMs ?? DATABASE_WAIT_MS;
+  const address = await findPostgres(url, { log, waitMs, connections }).catch(cannotUse);
+  const pool = openPool(address, log, databaseDeadlineMs);
   try {
-    await waitForPostgres(pool);
     await migratePostgres(pool, clock, ledgerSql);
   } catch (error) {
     await pool.end();
-    if (error instanceof StartupError) throw error;
-    throw new StartupError(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
+    return cannotUse(error);
   }
   const stopAnnouncing = keepAnnouncing(pool, ledgerSql, log);
   return {
     dialect: postgresDialect,
     db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool: poolWithFaults(pool) }) }),
-    backend: { kind: 'postgres', pool, url },
+    backend: { kind: 'postgres', pool, ...address },
     // A Postgres commit is durable when it is acknowledged.
     durable: () => Promise.resolve(),
     async close() {
@@ -132,6 +136,11 @@ async function openPostgresStore(
       await pool.end();
     },
   };
+}
+
+function cannotUse(error: unknown): never {
+  if (error instanceof StartupError) throw error;
+  throw new StartupError(`Cannot use the database of DATABASE_URL: ${reasonOf(error)}`, error);
 }
 
 function reasonOf(error: unknown): string {

@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { countPieces, type Vocabulary } from './count-pieces.ts';
 import type { CountedText, TokenEncoding } from './port.ts';
@@ -9,6 +11,11 @@ export interface CountOrder {
 }
 
 export type CountAnswer = CountedText | { readonly failure: string };
+
+/** As `nice` counts: the thread still gets a third of a processor that another one wants as well. */
+const LOWER_PRIORITY = 5;
+
+yieldToOthers();
 
 const vocabularies = new Map<TokenEncoding, Promise<Vocabulary>>();
 
@@ -61,5 +68,19 @@ function moduleOf(encoding: TokenEncoding) {
       return import('gpt-tokenizer/encoding/p50k_base');
     case 'r50k_base':
       return import('gpt-tokenizer/encoding/r50k_base');
+  }
+}
+
+/**
+ * A long text keeps this thread busy for seconds. Where there are not enough processors, everybody's requests, which the
+ * main thread serves, must not wait for it. Only Linux has priorities of single threads.
+ */
+function yieldToOthers(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1));
+    setPriority(thread, LOWER_PRIORITY);
+  } catch {
+    // Without /proc the thread has the usual priority, and everything else works.
   }
 }

@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { makeLog } from '../std/log.ts';
@@ -62,7 +64,25 @@ describe('the count of a text', () => {
     expect(counter.isStarted).toBe(false);
     expect(await counter.count(job(['x']))).toBeUndefined();
   });
+
+  test.if(process.platform === 'linux')(
+    'is made on a thread that yields to the one that serves requests, where processors are few',
+    async () => {
+      await counterWith().count(job(['x']));
+      const others = readdirSync('/proc/self/task').map(Number);
+      expect(Math.max(...others.map(priorityOf))).toBeGreaterThan(getPriority(process.pid));
+    },
+  );
 });
+
+/** As `nice` counts. A thread may end between the listing and the look. */
+function priorityOf(thread: number): number {
+  try {
+    return getPriority(thread);
+  } catch {
+    return -20;
+  }
+}
 
 describe('a counter that has much to do', () => {
   test('lets the accounts take turns: a short text does not wait for the end of another account’s long one', async () => {

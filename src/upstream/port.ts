@@ -152,6 +152,8 @@ export class UpstreamFailure extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly publicMessage: string | undefined;
+  /** The field of a `rejected` request that the backend names. */
+  readonly param: string | undefined;
   /** It says nothing about the backend's health: the call was cancelled, or only this request was refused. */
   readonly blameless: boolean;
 
@@ -162,6 +164,7 @@ export class UpstreamFailure extends Error {
       status?: number;
       retryAfterMs?: number;
       publicMessage?: string;
+      param?: string | undefined;
       blameless?: boolean;
       cause?: unknown;
     } = {},
@@ -172,6 +175,7 @@ export class UpstreamFailure extends Error {
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
     this.publicMessage = more.publicMessage;
+    this.param = more.param;
     this.blameless = more.blameless ?? CAUSED_BY_REQUEST.has(kind);
   }
 

@@ -33,12 +33,13 @@ const MAX_RETRY_AFTER_MS = 120_000;
 export async function failureOf(response: Response): Promise<UpstreamFailure> {
   const { status } = response;
   const kind = kindOf(status);
-  const message = redact(await errorMessage(response));
+  const told = await errorOf(response);
+  const message = redact(told.message);
   const retryAfterMs = retryAfter(response.headers);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(kind === 'rejected' ? { publicMessage: redactMessage(message) } : {}),
+    ...(kind === 'rejected' ? { publicMessage: redactMessage(message), param: told.param } : {}),
   });
 }
 
@@ -81,25 +82,41 @@ export function retryAfter(headers: Headers): number | undefined {
   return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : undefined;
 }
 
-async function errorMessage(response: Response): Promise<string> {
+interface ToldError {
+  readonly message: string;
+  readonly param?: string | undefined;
+}
+
+async function errorOf(response: Response): Promise<ToldError> {
   if (isEncoded(response)) {
     await response.body?.cancel();
-    return response.statusText;
+    return { message: response.statusText };
   }
   let text: string;
   try {
     text = new TextDecoder().decode(await readBounded(response, MAX_ERROR_BYTES, answerTooLarge));
   } catch {
     // An error page that is too large or cut off tells no more than its status.
-    return response.statusText;
+    return { message: response.statusText };
   }
   try {
-    const parsed = JSON.parse(text) as { error?: { message?: unknown } | string; message?: unknown };
-    const message =
-      typeof parsed.error === 'object' ? parsed.error.message : (parsed.error ?? parsed.message);
-    return typeof message === 'string' ? message : text.slice(0, 500);
+    const parsed = JSON.parse(text) as { error?: TextOrError; message?: unknown; param?: unknown };
+    const { message, param } =
+      typeof parsed.error === 'object'
+        ? parsed.error
+        : { message: parsed.error ?? parsed.message, param: parsed.param };
+    return { message: typeof message === 'string' ? message : text.slice(0, 500), param: paramOf(param) };
   } catch {
     // HTML or plain text: for the log only.
-    return text.slice(0, 500);
+    return { message: text.slice(0, 500) };
   }
+}
+
+type TextOrError = { message?: unknown; param?: unknown } | string;
+
+/** The name or path of a field, such as `messages[1].content[0].image_url`. */
+const FIELD_PATH = /^[\w.[\]-]{1,200}$/;
+
+export function paramOf(value: unknown): string | undefined {
+  return typeof value === 'string' && FIELD_PATH.test(value) ? value : undefined;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { hostileRequest, type HostileRequest } from '../support/hostile-requests.ts';
+import { hostileRequest, sendHostile } from '../support/hostile-requests.ts';
 import type { TestAccount } from '../support/gateway.ts';
 import { eventually, NODE_SECRET, NodeProcess } from '../support/node-process.ts';
 import { Operator } from '../support/operator.ts';
@@ -90,7 +90,9 @@ test(`${RUNS.batches * RUNS.together} malformed requests, on both stores: no 5xx
   await fc.assert(
     fc.asyncProperty(batch, fc.boolean(), async (requests, onPostgres) => {
       const { node, account } = nodes[onPostgres ? 1 : 0]!;
-      const answers = await Promise.all(requests.map((request) => send(node.url, account.token, request)));
+      const answers = await Promise.all(
+        requests.map((request) => sendHostile(node.url, account.token, request)),
+      );
       for (const { status, text } of answers) {
         seen[status] = (seen[status] ?? 0) + 1;
         if (status >= 500) throw new Error(`${status}: ${text.slice(0, 300)}`);
@@ -105,20 +107,6 @@ test(`${RUNS.batches * RUNS.together} malformed requests, on both stores: no 5xx
     expect({ status, often: (seen[status] ?? 0) > 20 }).toEqual({ status, often: true });
   for (const { node } of nodes) expect(await node.probe('/readyz')).toBe(200);
 }, 170_000);
-
-async function send(url: string, token: string, { method, path, headers, body, auth }: HostileRequest) {
-  const all = new Headers(headers.map(([name, value]): [string, string] => [name, value]));
-  if (auth === 'good') all.set('authorization', `Bearer ${token}`);
-  if (auth === 'bad') all.set('authorization', `Bearer ${token.slice(0, -1)}`);
-  const hasBody = method !== 'GET' && method !== 'HEAD';
-  const response = await fetch(`${url}${path}`, {
-    method,
-    headers: all,
-    redirect: 'manual',
-    ...(hasBody ? { body } : {}),
-  });
-  return { status: response.status, text: await response.text() };
-}
 
 describe('oversized structures', () => {
   test.each([100, 5_000, 1_000_000, 5_000_000])(

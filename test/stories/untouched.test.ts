@@ -40,7 +40,7 @@ const usage = {
   output_tokens: 7,
 };
 
-test('a whole answer is returned as the backend wrote it, and is charged by its own usage', async () => {
+test('a whole answer is returned as the backend wrote it but for the model’s name, and is charged by its own usage', async () => {
   const answer = {
     id: 'msg_backend',
     type: 'message',
@@ -63,7 +63,7 @@ test('a whole answer is returned as the backend wrote it, and is charged by its 
     },
   });
   expect(response.status).toBe(200);
-  expect(await response.json()).toEqual(answer);
+  expect(await response.json()).toEqual({ ...answer, model: body.model });
 
   const sent = backend.calls.at(-1)!;
   expect(sent.path).toEndWith('/messages');
@@ -127,7 +127,7 @@ const wire = events.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringif
 test('a stream is returned event for event, and is charged by its own usage', async () => {
   backend.script(() => eventStream(wire));
   const response = await gateway.post('/v1/messages', account.token, { ...body, stream: true });
-  expect(await response.text()).toBe(wire);
+  expect(await response.text()).toBe(wire.replace('"model":"claude-x"', `"model":"${body.model}"`));
   await gateway.settled(account);
   const receipt = await gateway.receipt(response.headers.get('x-request-id') ?? '');
   expect(receipt).toMatchObject({

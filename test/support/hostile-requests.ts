@@ -256,6 +256,24 @@ export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.record({
   auth: fc.constantFrom('good', 'good', 'good', 'good', 'bad', 'none'),
 });
 
+export async function sendHostile(
+  url: string,
+  token: string,
+  { method, path, headers, body, auth }: HostileRequest,
+): Promise<{ status: number; text: string }> {
+  const all = new Headers(headers.map(([name, value]): [string, string] => [name, value]));
+  if (auth === 'good') all.set('authorization', `Bearer ${token}`);
+  if (auth === 'bad') all.set('authorization', `Bearer ${token.slice(0, -1)}`);
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  const response = await fetch(`${url}${path}`, {
+    method,
+    headers: all,
+    redirect: 'manual',
+    ...(hasBody ? { body } : {}),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
 function bend(body: Record<string, unknown>, place: number, value: unknown): Record<string, unknown> {
   const copy = structuredClone(body);
   const places: { holder: Record<string, unknown> | unknown[]; key: string }[] = [];

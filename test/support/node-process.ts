@@ -160,6 +160,12 @@ export class NodeProcess {
     return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
   }
 
+  /** The most that it ever had. */
+  mostMegabytes(): number {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  }
+
   openSockets(): number {
     const folder = `/proc/${this.pid}/fd`;
     return readdirSync(folder).filter((name) => linkOf(join(folder, name)).startsWith('socket:')).length;

@@ -20,7 +20,7 @@ import { LEDGER_ADMIT } from './admission-sql.ts';
 import { holdPrices } from '../price.ts';
 import type { HoldPrices } from '../priced-parts.ts';
 import { numbersIn, plainArray, textArray } from './batch.ts';
-import type { Statement } from './pool.ts';
+import { CallFailed, type Statement } from './pool.ts';
 import { MAX_COUNT, priceToText } from '../price.ts';
 import type { Numbers } from './numbers.ts';
 
@@ -81,15 +81,23 @@ export class AdmissionBatch {
     ];
   }
 
-  /** What the database decided, in the order in which the requests came. */
-  admissions(row: AdmitRow): Admission[] {
-    const groupNumbers = numbersIn(row.group_results);
-    const numbers = numbersIn(row.request_results ?? '{}');
-    const accounts = row.accounts.split(',');
+  /**
+   * What the database decided, in the order in which the requests came. An answer that cannot be read says nothing about
+   * the holds, which may have been written.
+   */
+  admissions(row: AdmitRow | undefined): Admission[] {
+    const groupNumbers = numbersIn(row?.group_results ?? null);
+    const numbers = numbersIn(row?.request_results ?? null);
+    const accounts = row?.accounts?.split(',') ?? [];
+    if (!this.#isReadable(accounts, groupNumbers, numbers))
+      throw new CallFailed('unknown', 'the answer of the admission cannot be read');
     const admissions: Admission[] = [];
     let sent = 0;
     for (const [index, group] of this.#groups.entries()) {
-      const [verdict = -1, free = 0, limit = 1, backlogUs = 0] = groupNumbers.slice(index * 4, index * 4 + 4);
+      const [verdict = -1, free = 0, limit = 1, backlogUs = 0] = groupNumbers.slice(
+        index * NUMBERS_PER_GROUP,
+        (index + 1) * NUMBERS_PER_GROUP,
+      );
       // The database names accounts by their ids.
       const whole = new WholeGroup((accounts[index] ?? '') as AccountId, { free, limit, backlogUs });
       for (const member of group.members) {
@@ -106,16 +114,31 @@ export class AdmissionBatch {
     }
     return admissions;
   }
+
+  #isReadable(
+    accounts: readonly string[],
+    groupNumbers: readonly number[],
+    numbers: readonly number[],
+  ): boolean {
+    const groups = this.#groups.length;
+    if (accounts.length !== groups || groupNumbers.length !== groups * NUMBERS_PER_GROUP) return false;
+    const decidedOneByOne = groupNumbers.some(
+      (verdict, index) => index % NUMBERS_PER_GROUP === 0 && verdict === 0,
+    );
+    if (decidedOneByOne && numbers.length !== this.#members.length * NUMBERS_PER_REQUEST) return false;
+    return groupNumbers.every(Number.isSafeInteger) && numbers.every(Number.isSafeInteger);
+  }
 }
 
 export interface AdmitRow {
   /** One of each group, separated by commas. */
-  readonly accounts: string;
+  readonly accounts: string | null;
   readonly group_results: string;
   /** Absent when every group was admitted as a whole or belongs to nobody. */
   readonly request_results: string | null;
 }
 
+const NUMBERS_PER_GROUP = 4;
 const NUMBERS_PER_REQUEST = 6;
 const PARAMETERS = 31;
 
@@ -123,6 +146,14 @@ export const ADMIT: Statement = {
   name: LEDGER_ADMIT.name,
   text: `SELECT * FROM ${LEDGER_ADMIT.name}(${Array.from({ length: PARAMETERS }, (_, n) => `$${n + 1}`).join(', ')})`,
 };
+
+/** An admission that holds nothing, for a token that nobody has: a hash is longer. */
+export const PROBE_VALUES: readonly unknown[] = [
+  [0, 1_000, 0, MAX_BALANCE, OUTPUT_FLOOR, MAX_COUNT],
+  ['{"nobody"}', '{NULL}', '{false}', '{1}', '{1}', '{1}', '{0}', '{0}'],
+  ['{false}', '{0}', '{0}', '{0}', '{0}', '{0}', '{0}', '{""}'],
+  ['{"probe"}', '{1}', '{1}', '{0}', '{0}', '{0}', '{0}', '{0}', '{1}'],
+].flat();
 
 interface Member extends HoldRange {
   readonly request: AdmissionRequest;

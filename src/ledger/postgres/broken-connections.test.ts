@@ -102,7 +102,7 @@ test(
   async () => {
     const events: string[] = [];
     const log = makeLog((line) => events.push((JSON.parse(line) as { event: string }).event));
-    const pool = new LedgerPool(url.href, log, 1, 20);
+    const pool = new LedgerPool({ url: url.href }, log, 1, 20);
     const call = () => pool.call({ name: 'one', text: 'SELECT 1 AS n' }, []);
     const isUp = () =>
       call().then(

@@ -23,7 +23,7 @@ describe('the functions of the ledger', () => {
     account = await addAccount(harness);
     client = new Client({ connectionString: harness.backend.url });
     await client.connect();
-    pool = new LedgerPool(harness.backend.url, silentLog, 1, 20);
+    pool = new LedgerPool(harness.backend, silentLog, 1, 20);
     numbers = new Numbers(pool, 'test');
     await numbers.needForAdmissions([chatAdmission(account)]);
   });

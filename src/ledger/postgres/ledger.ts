@@ -1,7 +1,7 @@
 import type { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
-import type { PostgresBackend } from '../../store/store.ts';
+import { connectionShares, DEFAULT_CONNECTIONS, type PostgresAddress } from '../../store/postgres-address.ts';
 import type {
   AccountDay,
   Admission,
@@ -26,7 +26,8 @@ import { oldestHoldMs } from '../verify-checks.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
-import { ADMIT, AdmissionBatch, type AdmitRow } from './admission.ts';
+import { ADMIT, AdmissionBatch, PROBE_VALUES, type AdmitRow } from './admission.ts';
+import { NOW_MS } from './queries-sql.ts';
 import { callTogether, plainArray, textArray } from './batch.ts';
 import {
   CLOSE,
@@ -59,11 +60,8 @@ import { NO_USAGE } from '../price.ts';
 import { extraUsageText, isUsage } from '../price.ts';
 import type { Lease } from '../lease.ts';
 
-export function openPostgresLedger(
-  backend: Pick<PostgresBackend, 'url'>,
-  options: PostgresLedgerOptions,
-): PostgresLedger {
-  return new PostgresLedger(backend.url, options);
+export function openPostgresLedger(address: PostgresAddress, options: PostgresLedgerOptions): PostgresLedger {
+  return new PostgresLedger(address, options);
 }
 
 export interface PostgresLedgerOptions {
@@ -85,7 +83,7 @@ export class PostgresLedger implements Ledger {
   readonly #log: Log;
   readonly #lease: Lease;
   readonly #offsetMs: () => number;
-  /** For what requests wait for; each queue has two calls in flight at most, so it never runs out of connections. */
+  /** For what requests wait for; each queue has two calls in flight at most, so six connections are always enough. */
   readonly #ledgerPool: LedgerPool;
   /** For everything else; calls beyond its connections wait for each other. */
   readonly #controlPool: LedgerPool;
@@ -98,15 +96,16 @@ export class PostgresLedger implements Ledger {
   readonly #callers: BatchQueue<Caller, Identified>;
 
   constructor(
-    url: string,
+    address: PostgresAddress,
     { node, log, leaseMs = LEASE_MS, clockOffsetMs = () => 0, deadlineFactor = 1 }: PostgresLedgerOptions,
   ) {
     this.#log = log;
     this.#lease = { node, leaseMs };
     this.#offsetMs = clockOffsetMs;
-    this.#ledgerPool = new LedgerPool(url, log, LEDGER_CONNECTIONS, deadlineFactor);
-    this.#controlPool = new LedgerPool(url, log, CONTROL_CONNECTIONS, deadlineFactor);
-    this.#queries = new LedgerQueries(this.#ledgerPool, url, clockOffsetMs);
+    const { ledger, control } = connectionShares(address.connections ?? DEFAULT_CONNECTIONS);
+    this.#ledgerPool = new LedgerPool(address, log, ledger, deadlineFactor);
+    this.#controlPool = new LedgerPool(address, log, control, deadlineFactor);
+    this.#queries = new LedgerQueries(this.#ledgerPool, address, clockOffsetMs);
     this.#numbers = new Numbers(this.#ledgerPool, node);
     this.#uncertain = new UncertainAdmissions((ids) => this.#voidFound(ids));
     this.#admissions = this.#admissionQueue(deadlineFactor);
@@ -176,6 +175,13 @@ export class PostgresLedger implements Ledger {
     }
   }
 
+  /** Asks what every request asks, for a token that nobody has, and writes: who gets an answer can be served. */
+  async probe(): Promise<void> {
+    const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, PROBE_VALUES);
+    if (row?.group_results.startsWith('{-1,') !== true) throw new Error('the admission gave no answer');
+    await this.#ledgerPool.call(HEARTBEAT, []);
+  }
+
   async close(): Promise<void> {
     this.#uncertain.close();
     await Promise.all([this.#ledgerPool.close(), this.#controlPool.close(), this.#queries.close()]);
@@ -200,7 +206,7 @@ export class PostgresLedger implements Ledger {
     try {
       const values = batch.values(this.#numbers, this.#lease.leaseMs, this.#offsetUs());
       const [row] = await this.#ledgerPool.call<AdmitRow>(ADMIT, values);
-      const admissions = row ? batch.admissions(row) : [];
+      const admissions = batch.admissions(row);
       this.#remember(requests, admissions);
       return admissions;
     } catch (error) {
@@ -351,11 +357,15 @@ interface Identified {
 }
 
 const LEASE_MS = 120_000;
-const LEDGER_CONNECTIONS = 6;
-const CONTROL_CONNECTIONS = 2;
 const RENEW_TOGETHER = 500;
 const ARCHIVE_TOGETHER = 1_000;
 const EXPIRE_TOGETHER = 100;
+
+const HEARTBEAT: Statement = {
+  name: 'ledger_heartbeat',
+  text: `INSERT INTO setting (key, value, updated_at) VALUES ('heartbeat', '', ${NOW_MS})
+    ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at`,
+};
 
 const RENEW: Statement = {
   name: LEDGER_RENEW.name,

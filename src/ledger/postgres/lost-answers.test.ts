@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { startFaultProxy } from '../../../test/support/fault-proxy.ts';
 import { postgresHarness, type PostgresHarness } from '../../../test/support/postgres-ledger.ts';
 import { randomPart } from '../../std/ids.ts';
+import { LEDGER_ADMIT } from './admission-sql.ts';
 import { accountRow, addAccount, chatAdmission, requestRow } from '../testing/contract-harness.ts';
 
 /** What the ledger makes of a database that collides, refuses, or whose answer never arrives. */
@@ -140,6 +141,29 @@ test('a hold whose answer was lost is released when it turns up: the client was 
     await proxy.close();
   }
 });
+
+test.each([`'{}'`, `'{0,0,1}'`, `'{x,0,1,0}'`, 'NULL'])(
+  'an admission whose answer cannot be read (%s) leaves no hold that nobody knows of',
+  async (garbage) => {
+    const account = await addAccount(harness, 100_000);
+    await garbleAdmissions(garbage);
+    const admission = chatAdmission(account);
+    expect(await harness.ledger().admit(admission)).toMatchObject({ kind: 'admitted', held: 2_100 });
+    const ending = { outcome: 'shed', errorCode: 'x', attempts: [], durationMs: 0 } as const;
+    await harness.ledger().void(admission.requestId, ending);
+    expect(await accountRow(harness, account)).toMatchObject({ held: 0, open_holds: 0 });
+  },
+);
+
+/** The function decides and writes as before; what it says about it is garbage. */
+async function garbleAdmissions(results: string): Promise<void> {
+  const { name, text } = LEDGER_ADMIT;
+  const parameters = /\(([\s\S]*?),\s*OUT /.exec(text)?.[1] ?? '';
+  const names = parameters.split(',').map((parameter) => parameter.trim().split(' ')[0]);
+  await harness.corrupt(`ALTER FUNCTION ${name} RENAME TO as_it_was;
+    CREATE FUNCTION ${name}(${parameters}, OUT accounts text, OUT group_results text, OUT request_results text)
+    LANGUAGE sql AS $$ SELECT accounts, ${results}::text, request_results FROM as_it_was(${names.join(', ')}) $$`);
+}
 
 async function waitingForLock(): Promise<void> {
   for (;;) {

@@ -26,7 +26,7 @@ beforeEach(async () => {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const log = makeLog((line) => events.push((JSON.parse(line) as { event: string }).event));
-  pool = new LedgerPool(`postgres://nobody:x@127.0.0.1:${port}/none`, log, 4, 20);
+  pool = new LedgerPool({ url: `postgres://nobody:x@127.0.0.1:${port}/none` }, log, 4, 20);
   clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
 });
 afterEach(async () => {

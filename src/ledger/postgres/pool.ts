@@ -1,8 +1,9 @@
 import { DatabaseError, Pool, type PoolClient } from 'pg';
 import type { Log } from '../../std/log.ts';
+import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 
-/** One statement in one round trip, prepared under its name on each connection. */
+/** One statement in one round trip, prepared under its name on each connection, unless a pooler shares connections. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -17,12 +18,19 @@ export class LedgerPool {
   readonly #pool: Pool;
   readonly #log: Log;
   readonly #callTimeoutMs: number;
+  readonly #pooled: boolean;
   #restUntil = 0;
   #failing = false;
 
   /** `deadlineFactor` multiplies every timeout: 1 for a service, more where no client waits. */
-  constructor(url: string, log: Log, maxConnections: number, deadlineFactor = 1) {
+  constructor(
+    { url, pooled = false }: PostgresAddress,
+    log: Log,
+    maxConnections: number,
+    deadlineFactor = 1,
+  ) {
     this.#log = log;
+    this.#pooled = pooled;
     this.#callTimeoutMs = CALL_TIMEOUT_MS * deadlineFactor;
     const settings = connectionSettings(STATEMENT_TIMEOUT_MS * deadlineFactor);
     this.#pool = new Pool({
@@ -33,10 +41,18 @@ export class LedgerPool {
       keepAlive: true,
       application_name: 'tollgate ledger',
       types: INTEGERS_AS_NUMBERS,
-      // A connection whose settings were refused (by a pooler, say) would decide by other rules, so the pool drops it.
-      verify: (client, finish) => {
-        inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(() => finish(), finish);
-      },
+      // A connection whose settings were refused would decide by other rules, so the pool drops it. A pooler would give
+      // the settings to other clients; there the database's own rules were checked at the start.
+      ...(pooled
+        ? {}
+        : {
+            verify: (client: PoolClient, finish: (error?: Error) => void) => {
+              inTime(client.query(settings), CONNECT_TIMEOUT_MS * deadlineFactor).then(
+                () => finish(),
+                finish,
+              );
+            },
+          }),
     });
     // A lost connection fails the call that uses it; the events themselves would end the process if nobody listened.
     this.#pool.on('error', ignore);
@@ -66,7 +82,11 @@ export class LedgerPool {
     const client = await this.#connect();
     try {
       const rows = await inTime(
-        client.query<Row>({ ...statement, values: [...values] }),
+        client.query<Row>(
+          this.#pooled
+            ? { text: statement.text, values: [...values] }
+            : { ...statement, values: [...values] },
+        ),
         this.#callTimeoutMs,
       );
       client.release();

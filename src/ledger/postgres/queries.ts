@@ -1,6 +1,7 @@
-import { Pool } from 'pg';
+import { Pool, type QueryConfig } from 'pg';
 import { monthOf } from '../../std/calendar.ts';
 import { nanoUsd } from '../../std/money.ts';
+import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
 import type { AccountRow } from '../../store/schema.ts';
 import { availableOf, rateState, LedgerAccount } from '../decide.ts';
@@ -24,8 +25,10 @@ export class LedgerQueries {
   readonly #ledgerPool: LedgerPool;
   readonly #offsetMs: () => number;
   readonly #books: Pool;
+  readonly #pooled: boolean;
 
-  constructor(session: LedgerPool, url: string, offsetMs: () => number) {
+  constructor(session: LedgerPool, { url, pooled = false }: PostgresAddress, offsetMs: () => number) {
+    this.#pooled = pooled;
     this.#ledgerPool = session;
     this.#offsetMs = offsetMs;
     // Checking all the books takes its time and must neither wait for requests nor hold them up.
@@ -33,7 +36,7 @@ export class LedgerQueries {
       connectionString: url,
       max: 1,
       connectionTimeoutMillis: 2_000,
-      statement_timeout: VERIFY_TIMEOUT_MS,
+      ...(pooled ? {} : { statement_timeout: VERIFY_TIMEOUT_MS }),
       query_timeout: VERIFY_TIMEOUT_MS,
       idleTimeoutMillis: 10_000,
       application_name: 'tollgate verify',
@@ -72,17 +75,17 @@ export class LedgerQueries {
 
   async verify(full: boolean, oldestMs: number): Promise<Verification> {
     const offsetMs = Math.round(this.#offsetMs());
-    const { rows: newest } = await this.#books.query<NewestRow>({ ...NEWEST, values: [offsetMs] });
+    const { rows: newest } = await this.#books.query<NewestRow>(this.#bound(NEWEST, [offsetMs]));
     const { id = null, now_ms: now = 0 } = newest[0] ?? {};
     const { fromId, fromMs, fromDay } = full ? FROM_THE_FIRST : recentDays(id, now);
     // A full check names no day.
     const values = full ? [offsetMs, fromId, oldestMs] : [offsetMs, fromId, oldestMs, fromMs, fromDay];
-    const { rows: breaches } = await this.#books.query<Breach>({ ...(full ? FULL : QUICK), values });
+    const { rows: breaches } = await this.#books.query<Breach>(this.#bound(full ? FULL : QUICK, values));
     const extra = await extraChargeBreaches(
       async <R>(sql: string) => (await this.#books.query(sql)).rows as R[],
       fromId,
     );
-    const { rows: counts } = await this.#books.query<Verification['checked']>(COUNT_ALL);
+    const { rows: counts } = await this.#books.query<Verification['checked']>(this.#bound(COUNT_ALL, []));
     return {
       checked: counts[0] ?? { accounts: 0, entries: 0, requests: 0 },
       breaches: [...breaches, ...extra],
@@ -104,6 +107,11 @@ export class LedgerQueries {
 
   async close(): Promise<void> {
     await this.#books.end();
+  }
+
+  /** A prepared statement stays on its connection, which a pooler gives to others. */
+  #bound({ name, text }: Statement, values: readonly unknown[]): QueryConfig {
+    return this.#pooled ? { text, values: [...values] } : { name, text, values: [...values] };
   }
 
   #snapshot(row: CallerRow): AccountSnapshot | undefined {

@@ -53,7 +53,10 @@ function deliver(events: EventSource, onClientLeft?: DeliveryOptions['onClientLe
       limits: { idleMs: 60_000, totalMs: 600_000 },
       outputCap: 100_000,
       ...(onClientLeft && { onClientLeft }),
-      onEnd: async (end) => ended.resolve(end),
+      onEnd: async (end) => {
+        ended.resolve(end);
+        return undefined;
+      },
     },
   );
   return { delivery, ended: ended.promise };
@@ -90,7 +93,7 @@ async function nativeBackend() {
       failed: false,
     };
   };
-  const answer = await readNativeAnswer({ kind: 'stream', body: source.stream, reading });
+  const answer = await readNativeAnswer({ kind: 'stream', body: source.stream, reading }, 'ours');
   if (answer.kind !== 'stream') throw new Error('no stream');
   return { events: answer.events };
 }

@@ -55,7 +55,10 @@ async function begin(
       clock: { now: () => START_MS },
       limits,
       outputCap,
-      onEnd: async (end) => ended.resolve(end),
+      onEnd: async (end) => {
+        ended.resolve(end);
+        return undefined;
+      },
     },
   );
   const send = (text: string): void => backend?.enqueue(utf8.encode(text));

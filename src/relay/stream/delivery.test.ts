@@ -67,7 +67,10 @@ async function deliver(pieces: readonly Uint8Array[], way: 'template' | 'events'
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000,
-      onEnd: async (end) => ended.resolve(end),
+      onEnd: async (end) => {
+        ended.resolve(end);
+        return undefined;
+      },
     },
   );
   // Byte by byte: invalid UTF-8 must not look like its replacement character.
@@ -256,7 +259,10 @@ test('the backend is read at the pace of the client', async () => {
       clock: systemClock,
       limits: { idleMs: 60_000, totalMs: 60_000 },
       outputCap: 1_000_000,
-      onEnd: async (end) => left.resolve(end),
+      onEnd: async (end) => {
+        left.resolve(end);
+        return undefined;
+      },
     },
   );
   const reader = delivery.body().getReader();
@@ -286,7 +292,10 @@ test('everything that arrived from the backend is charged, read or not, includin
       clock: { now: () => 0 },
       limits: { idleMs: 1_000, totalMs: 1_000 },
       outputCap: 1_000_000,
-      onEnd: async (end) => left.resolve(end),
+      onEnd: async (end) => {
+        left.resolve(end);
+        return undefined;
+      },
     },
   );
   delivery.leave();

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../ledger/port.ts';
+import type { Outcome, Settled } from '../../ledger/port.ts';
 import type { Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
@@ -32,7 +32,7 @@ export interface DeliveryOptions {
    */
   onClientLeft?(): 'stop' | 'finish';
   /** Called exactly once. The final events wait for it: a stream that has ended has been settled. */
-  onEnd(end: StreamEnd): Promise<unknown>;
+  onEnd(end: StreamEnd): Promise<Pick<Settled, 'charged'> | undefined>;
 }
 
 interface StreamRoute {
@@ -255,8 +255,14 @@ export class Delivery implements ActiveRequest, StreamListener {
     const [outcome, fault] = this.#clientLeft ? (['client_left', undefined] as const) : [how, why];
     const measured = await this.#measured();
     try {
-      await this.#options.onEnd({ outcome, measured, fault });
-      this.#client.end(this.#finalEvents(outcome, measured, fault));
+      const settled = await this.#options.onEnd({ outcome, measured, fault });
+      this.#client.end(
+        outcome === 'completed'
+          ? this.#missingUsage(measured) + this.#route.encoder.done(settled?.charged)
+          : fault
+            ? this.#route.encoder.error(fault)
+            : '',
+      );
     } catch {
       // An encoder that fails leaves no way to say so in its dialect: the end without final events says that it is cut.
       this.#client.end('');
@@ -270,11 +276,6 @@ export class Delivery implements ActiveRequest, StreamListener {
     } catch {
       return { usage: this.#meter.delivered(), source: 'counted' };
     }
-  }
-
-  #finalEvents(outcome: Outcome, measured: MeteredUsage, fault: Fault | undefined): string {
-    if (outcome === 'completed') return this.#missingUsage(measured) + this.#route.encoder.done();
-    return fault ? this.#route.encoder.error(fault) : '';
   }
 
   /** A client that asked for usage gets it even if the backend reports none. */

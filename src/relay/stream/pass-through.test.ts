@@ -51,7 +51,7 @@ function streamed(...steps: Step[]) {
 
 async function open(...steps: Step[]) {
   const { answer, cancelled } = streamed(...steps);
-  const started = await readNativeAnswer(answer);
+  const started = await readNativeAnswer(answer, 'ours');
   if (started.kind !== 'stream') throw new Error('not a stream');
   return { started, events: started.events, cancelled };
 }
@@ -128,7 +128,7 @@ describe('a stream', () => {
   test.each(REASONS)('the stop reason %s is the finish reason %s', async (stopReason, finish) => {
     const { events } = await open({ bytes: 'a', reading: { stopReason } });
     expect(metered((await readToEnd(events)).events).finishReason).toBe(finish);
-    const whole = await readNativeAnswer(wholeAnswer({ stopReason }));
+    const whole = await readNativeAnswer(wholeAnswer({ stopReason }), 'ours');
     expect(whole.kind === 'whole' && whole.completion.choices[0]?.finish_reason).toBe(finish ?? null);
   });
 
@@ -175,7 +175,7 @@ describe('a stream', () => {
   });
 
   test('that ends before its first byte is no answer', async () => {
-    const thrown = await readNativeAnswer(streamed().answer).catch((error: unknown) => error);
+    const thrown = await readNativeAnswer(streamed().answer, 'ours').catch((error: unknown) => error);
     expect(thrown).toMatchObject({ kind: 'protocol', message: 'the stream ended before it began' });
   });
 
@@ -187,7 +187,7 @@ describe('a stream', () => {
         fail = () => controller.error(new Error('broken off'));
       },
     });
-    const started = await readNativeAnswer({ kind: 'stream', body, reading: () => NOTHING });
+    const started = await readNativeAnswer({ kind: 'stream', body, reading: () => NOTHING }, 'ours');
     if (started.kind !== 'stream') throw new Error('not a stream');
     await next(started.events);
     fail?.();
@@ -222,6 +222,7 @@ describe('a stream', () => {
 test('a whole answer is the backend’s text, measured by its own usage', async () => {
   const started = await readNativeAnswer(
     wholeAnswer({ text: 'Grüße', usage: USAGE, stopReason: 'end_turn' }),
+    'ours',
   );
   expect(started).toMatchObject({ kind: 'whole', text: '{"their":"Grüße"}', passThrough: true });
   if (started.kind !== 'whole') throw new Error('not whole');

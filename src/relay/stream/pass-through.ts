@@ -1,20 +1,23 @@
 import { UpstreamFailure, type NativeAnswer } from '../../upstream/port.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage, FinishReason } from '../../wire/openai/chat.ts';
-import type { ChatEncoder } from '../../wire/openai/answer.ts';
+import { withModel, type ChatEncoder } from '../../wire/openai/answer.ts';
 import type { DataEvent, EventSource, StartedAnswer, StreamListener } from './event-source.ts';
 import { cancelReader, drainToEnd } from './event-stream.ts';
 
-/** An answer that passes unchanged: the client gets the backend's bytes, the meter gets what was read from them. */
-export async function readNativeAnswer(answer: NativeAnswer): Promise<StartedAnswer> {
+/**
+ * An answer that passes unchanged, but for the name of the model, which is the one that the client asked for: the client
+ * gets the backend's bytes, the meter gets what was read from them.
+ */
+export async function readNativeAnswer(answer: NativeAnswer, model: string): Promise<StartedAnswer> {
   if (answer.kind === 'whole') {
     return {
       kind: 'whole',
-      text: new TextDecoder().decode(answer.body),
+      text: withModel(new TextDecoder().decode(answer.body), model),
       completion: completionOf(answer),
       passThrough: true,
     };
   }
-  return { kind: 'stream', events: await PassThroughStream.open(answer), encoder: passThroughEncoder };
+  return { kind: 'stream', events: await PassThroughStream.open(answer, model), encoder: passThroughEncoder };
 }
 
 /** Text goes out as it came; only an error that we report ourselves is encoded. */
@@ -29,15 +32,19 @@ class PassThroughStream implements EventSource {
   #first: DataEvent[] | undefined;
   #ended = false;
   #toldUsage = '';
+  readonly #model: string;
+  /** Text before the end of the first event, which names the model; `undefined` once that has passed. */
+  #beginning: string | undefined = '';
   bytesRead = 0;
 
-  private constructor(answer: NativeAnswer & { kind: 'stream' }) {
+  private constructor(answer: NativeAnswer & { kind: 'stream' }, model: string) {
     this.#answer = answer;
+    this.#model = model;
     this.#reader = answer.body.getReader();
   }
 
-  static async open(answer: NativeAnswer & { kind: 'stream' }): Promise<PassThroughStream> {
-    const stream = new PassThroughStream(answer);
+  static async open(answer: NativeAnswer & { kind: 'stream' }, model: string): Promise<PassThroughStream> {
+    const stream = new PassThroughStream(answer, model);
     stream.#first = await stream.#read();
     if (!stream.#first) throw new UpstreamFailure('protocol', 'the stream ended before it began');
     return stream;
@@ -63,11 +70,11 @@ class PassThroughStream implements EventSource {
   }
 
   async #read(): Promise<DataEvent[] | undefined> {
-    if (this.#ended) return undefined;
+    if (this.#ended) return this.#rest();
     const { done, value } = await this.#reader.read();
-    if (done) return undefined;
+    if (done) return this.#rest();
     this.bytesRead += value.byteLength;
-    const data = this.#decoder.decode(value, { stream: true });
+    const data = this.#named(this.#decoder.decode(value, { stream: true }));
     const { ended, failed, ...reading } = this.#answer.reading();
     this.#ended = ended;
     // The client gets our own error event instead of the backend's, as in any dialect.
@@ -80,6 +87,30 @@ class PassThroughStream implements EventSource {
     return [usageEvent(usage), written];
   }
 
+  /** What waited for the end of its event, which never came. */
+  #rest(): DataEvent[] | undefined {
+    const data = this.#beginning ?? '';
+    this.#beginning = undefined;
+    if (data === '') return undefined;
+    return [
+      {
+        data,
+        event: { kind: 'chunk', chunk: chunkOf({ text: '', usage: undefined, stopReason: undefined }) },
+      },
+    ];
+  }
+
+  #named(text: string): string {
+    if (this.#beginning === undefined) return text;
+    const all = this.#beginning + text;
+    const end = all.search(/\r?\n\r?\n/);
+    const isWhole = end !== -1 || all.length > MOST_BEGINNING || !EVENT_BEGINNING.test(all);
+    this.#beginning = isWhole ? undefined : all;
+    if (!isWhole) return '';
+    const event = end === -1 ? '' : all.slice(0, end);
+    return event.includes('"message_start"') ? withModelOfStart(event, this.#model) + all.slice(end) : all;
+  }
+
   /** Told again, a count from before the text would pass for one from after it. */
   #isNews(usage: ChatUsage): boolean {
     const text = JSON.stringify(usage);
@@ -87,6 +118,16 @@ class PassThroughStream implements EventSource {
     this.#toldUsage = text;
     return isNews;
   }
+}
+
+/** Of a line `event:` or `data:`, however little of it has arrived. */
+const EVENT_BEGINNING = /^(?:$|e$|d$|ev|da)/;
+/** The first event has a few hundred characters. */
+const MOST_BEGINNING = 65_536;
+
+/** Nothing before the name can look like it: quotes within strings are escaped, and the content is still empty. */
+function withModelOfStart(event: string, model: string): string {
+  return event.replace(/("model"\s*:\s*)"(?:[^"\\]|\\.)*"/, (_, key: string) => key + JSON.stringify(model));
 }
 
 function usageEvent(usage: ChatUsage): DataEvent {

@@ -11,6 +11,7 @@ export const anthropic: Provider = {
   imageUrls: true,
   lateSystem: 'as_user',
   logitBias: false,
+  jsonObject: false,
   problem: needsKey,
   async open(access) {
     const { createAnthropic } = await import('@ai-sdk/anthropic');

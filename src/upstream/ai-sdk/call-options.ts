@@ -91,6 +91,11 @@ function refuseUnsupported(request: ChatRequest, extras: Extras, provider: Provi
   if (extras.logprobs || extras.top_logprobs) throw rejected('This model does not give logprobs.');
   if (!provider.logitBias && Object.keys(extras.logit_bias ?? {}).length > 0)
     throw rejected('This model does not take logit_bias.');
+  if (provider.jsonObject === false && extras.response_format?.type === 'json_object')
+    throw rejected(
+      'This model has no JSON mode. Use response_format json_schema with a schema, or ask for JSON in a message.',
+      'response_format',
+    );
   if (extras.modalities?.includes('audio')) throw rejected('This model does not answer in audio.');
   if (extras.functions !== undefined && extras.functions !== null)
     throw rejected('functions is no longer supported; use tools.');

@@ -1,5 +1,5 @@
 import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
-import { kindOf, retryAfter } from '../response.ts';
+import { kindOf, paramOf, retryAfter } from '../response.ts';
 import { type FailureKind, UpstreamFailure } from '../port.ts';
 import { isObject, parseObject } from './json.ts';
 import { redactSecrets } from './redact.ts';
@@ -30,8 +30,8 @@ export function asError(reported: unknown): Error {
 }
 
 /** A request that this backend cannot serve, with a message for the client. */
-export function rejected(publicMessage: string): UpstreamFailure {
-  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage });
+export function rejected(publicMessage: string, param?: string): UpstreamFailure {
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param });
 }
 
 function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
@@ -42,7 +42,7 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     cause: error,
-    ...(kind === 'rejected' && { publicMessage: message }),
+    ...(kind === 'rejected' && { publicMessage: message, param: paramIn(error) }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
@@ -64,6 +64,12 @@ function kindOfError(status: number, message: string): FailureKind {
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   return typeof error.statusCode === 'number' ? error.statusCode : undefined;
+}
+
+function paramIn(error: Error): string | undefined {
+  if (!APICallError.isInstance(error) || error.responseBody === undefined) return undefined;
+  const body = parseObject(error.responseBody);
+  return paramOf(isObject(body?.error) ? body.error.param : body?.param);
 }
 
 function waitMs(error: Error): number | undefined {

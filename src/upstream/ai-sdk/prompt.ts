@@ -8,7 +8,7 @@ import type { Provider } from './provider.ts';
 
 /** The conversation in the AI SDK's format: one small function per role. */
 export function toPrompt(messages: readonly ChatMessage[], provider: Provider): LanguageModelV4Prompt {
-  const talk: PromptState = { provider, toolNames: new Map(), prompt: [] };
+  const talk: PromptState = { provider, toolNames: new Map(), functionCalls: 0, prompt: [] };
   for (const message of messages) ROLE_CONVERTERS[message.role](message, talk);
   return talk.prompt;
 }
@@ -17,6 +17,8 @@ interface PromptState {
   readonly provider: Provider;
   /** Tool results name only the call; backends also require the tool's name. */
   readonly toolNames: Map<string, string>;
+  /** Calls of `functions` have no ids; a result belongs to the last one. */
+  functionCalls: number;
   readonly prompt: LanguageModelV4Message[];
 }
 
@@ -26,7 +28,12 @@ const ROLE_CONVERTERS: Record<ChatMessage['role'], (message: ChatMessage, talk: 
   user,
   assistant,
   tool,
+  function: (message, talk) => tool({ ...message, tool_call_id: functionCallId(talk) }, talk),
 };
+
+function functionCallId({ functionCalls }: PromptState): string {
+  return `function_call_${functionCalls}`;
+}
 
 function system(message: ChatMessage, { provider, prompt }: PromptState): void {
   const late = prompt.some(({ role }) => role !== 'system');
@@ -68,11 +75,12 @@ function user(message: ChatMessage, { provider, prompt }: PromptState): void {
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
-function assistant(message: ChatMessage, { provider, prompt, toolNames }: PromptState): void {
+function assistant(message: ChatMessage, talk: PromptState): void {
+  const { provider, prompt, toolNames } = talk;
   const content: AssistantContent = [];
-  const text = contentText(message.content, '');
+  const text = contentText(message.content, '') || (message.refusal ?? '');
   if (text !== '') content.push({ type: 'text', text });
-  for (const call of message.tool_calls ?? []) {
+  for (const call of callsOf(message, talk)) {
     if (!call.function)
       throw rejected(`This model takes tool calls of type 'function' only, not '${call.type}'.`);
     toolNames.set(call.id, call.function.name);
@@ -86,6 +94,12 @@ function assistant(message: ChatMessage, { provider, prompt, toolNames }: Prompt
   // Backends refuse an empty turn, but clients keep empty answers in their history.
   if (content.length > 0)
     prompt.push({ role: 'assistant', content, ...cacheControlOptions(message, provider) });
+}
+
+function callsOf({ tool_calls, function_call }: ChatMessage, talk: PromptState) {
+  if (!function_call) return tool_calls ?? [];
+  talk.functionCalls++;
+  return [...(tool_calls ?? []), { id: functionCallId(talk), type: 'function', function: function_call }];
 }
 
 function toolInput(text: string): JSONObject {

@@ -76,7 +76,8 @@ async function streamAnswer(body: ReadableStream<Uint8Array>, signal: AbortSigna
     kind: 'stream',
     body: new ReadableStream<Uint8Array>({
       start(controller) {
-        for (const chunk of first) controller.enqueue(chunk);
+        // In one piece: what was read from it may be the whole answer, and no further piece is asked for then.
+        controller.enqueue(Buffer.concat(first));
       },
       async pull(controller) {
         try {

@@ -15,7 +15,7 @@ export function toHistory(request: ChatRequest): LlamaHistoryItem[] {
 }
 
 function itemOf(message: ChatMessage): LlamaHistoryItem {
-  const text = contentText(message.content, '\n');
+  const text = contentText(message.content ?? message.refusal, '\n');
   switch (message.role) {
     case 'system':
     case 'developer':
@@ -25,6 +25,7 @@ function itemOf(message: ChatMessage): LlamaHistoryItem {
     case 'assistant':
       return { type: 'model', response: [text] };
     case 'tool':
+    case 'function':
       break;
   }
   throw rejected('This local model does not take tools.');

@@ -13,8 +13,21 @@ import { isAbsent } from '../without-absent.ts';
 import type { UnknownVariant } from '../tagged-union.ts';
 
 /** The system prompt and the turns of a conversation as canonical messages. */
-export function messagesToChatMessages(request: Pick<MessagesRequest, 'system' | 'messages'>): ChatMessage[] {
-  return [...systemToChat(request.system), ...request.messages.flatMap(turnToChat)];
+export function messagesToChatMessages(
+  request: Pick<MessagesRequest, 'system' | 'messages'>,
+  untranslatable: Untranslatable = raise,
+): ChatMessage[] {
+  return [
+    ...systemToChat(request.system),
+    ...request.messages.flatMap((turn, index) => turnToChat(turn, index, untranslatable)),
+  ];
+}
+
+/** Told of what only a backend of this dialect understands. It may throw, where there is no such backend. */
+export type Untranslatable = (fault: Fault) => void;
+
+function raise(fault: Fault): void {
+  throw fault;
 }
 
 type Turn = MessagesRequest['messages'][number];
@@ -26,7 +39,7 @@ function systemToChat(system: MessagesRequest['system']): ChatMessage[] {
   return text === '' ? [] : [{ role: 'system', content: text }];
 }
 
-function turnToChat(turn: Turn, index: number): ChatMessage[] {
+function turnToChat(turn: Turn, index: number, untranslatable: Untranslatable): ChatMessage[] {
   if (typeof turn.content === 'string') return [{ role: turn.role, content: turn.content }];
   switch (turn.role) {
     case 'system':
@@ -34,7 +47,7 @@ function turnToChat(turn: Turn, index: number): ChatMessage[] {
     case 'assistant':
       return assistantToChat(turn.content);
     case 'user':
-      return userToChat(turn.content, `messages.${index}.content`);
+      return userToChat(turn.content, `messages.${index}.content`, untranslatable);
   }
 }
 
@@ -72,22 +85,27 @@ function callToChat(block: ToolUseBlock): ToolCall {
 }
 
 /** Tool results must directly follow their calls, so they come before the user's other content. */
-function userToChat(blocks: readonly (MessagesBlock | UnknownVariant)[], path: string): ChatMessage[] {
+function userToChat(
+  blocks: readonly (MessagesBlock | UnknownVariant)[],
+  path: string,
+  untranslatable: Untranslatable,
+): ChatMessage[] {
   const results: ChatMessage[] = [];
   const attachments: ContentPart[] = [];
   const said: ContentPart[] = [];
   for (const [index, block] of blocks.entries()) {
     const where = `${path}.${index}`;
     if (isKnownBlock(block) && block.type === 'tool_result') {
-      const result = resultToChat(block, where);
+      const result = resultToChat(block, where, untranslatable);
       results.push(result.message);
       attachments.push(...result.attachments);
     } else if (isInnerBlock(block)) {
-      said.push(...partsOf(block, where));
+      said.push(...partsOf(block, where, untranslatable));
     } else if (block.type !== 'thinking' && block.type !== 'redacted_thinking') {
-      throw new Fault('invalid_field', `A user message cannot hold a block of type '${block.type}' here.`, {
-        param: where,
-      });
+      const message = `A user message cannot hold a block of type '${block.type}' here.`;
+      untranslatable(new Fault('invalid_field', message, { param: where }));
+      // Its place is kept: a conversation must not become empty.
+      said.push({ type: 'text', text: '' });
     }
   }
   const parts = [...attachments, ...said];
@@ -104,6 +122,7 @@ function plainText(parts: readonly ContentPart[]): string | undefined {
 function resultToChat(
   block: ToolResultBlock,
   where: string,
+  untranslatable: Untranslatable,
 ): { message: ChatMessage; attachments: ContentPart[] } {
   const id = block.tool_use_id;
   const toolMessage = (content: string): ChatMessage => ({ role: 'tool', tool_call_id: id, content });
@@ -111,7 +130,7 @@ function resultToChat(
     return { message: toolMessage(block.content ?? ''), attachments: [] };
   }
   const parts = block.content.flatMap((inner, index) =>
-    isInnerBlock(inner) ? partsOf(inner, `${where}.content.${index}`) : [],
+    isInnerBlock(inner) ? partsOf(inner, `${where}.content.${index}`, untranslatable) : [],
   );
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
   const others = parts.filter((part) => part.type !== 'text');
@@ -122,14 +141,14 @@ function resultToChat(
   };
 }
 
-function partsOf(block: InnerBlock, where: string): ContentPart[] {
+function partsOf(block: InnerBlock, where: string, untranslatable: Untranslatable): ContentPart[] {
   switch (block.type) {
     case 'text':
       return [{ type: 'text', text: block.text }];
     case 'image':
       return [{ type: 'image_url', image_url: { url: imageUrl(block, where) } }];
     case 'document':
-      return documentParts(block, where);
+      return documentParts(block, where, untranslatable);
     case 'tool_reference':
       return [{ type: 'text', text: `The tool ${block.tool_name} is loaded and can be called now.` }];
     case 'search_result':
@@ -153,7 +172,11 @@ function imageUrl({ source }: InnerBlock & { type: 'image' }, where: string): st
   }
 }
 
-function documentParts(block: InnerBlock & { type: 'document' }, where: string): ContentPart[] {
+function documentParts(
+  block: InnerBlock & { type: 'document' },
+  where: string,
+  untranslatable: Untranslatable,
+): ContentPart[] {
   const { source, title, context } = block;
   const heading = [title, context].filter(Boolean).join('\n');
   const withHeading = (text: string): ContentPart => ({
@@ -167,7 +190,7 @@ function documentParts(block: InnerBlock & { type: 'document' }, where: string):
       if (typeof source.content === 'string') return [withHeading(source.content)];
       return [
         ...(heading ? [{ type: 'text' as const, text: heading }] : []),
-        ...source.content.flatMap((inner) => partsOf(inner, where)),
+        ...source.content.flatMap((inner) => partsOf(inner, where, untranslatable)),
       ];
     case 'base64': {
       const file = {
@@ -177,9 +200,12 @@ function documentParts(block: InnerBlock & { type: 'document' }, where: string):
       return [...(context ? [{ type: 'text' as const, text: context }] : []), { type: 'file', file }];
     }
     case 'url':
-      throw new Fault('invalid_field', 'A document by URL cannot be forwarded; send it as base64 or text.', {
-        param: where,
-      });
+      untranslatable(
+        new Fault('invalid_field', 'A document by URL cannot be forwarded; send it as base64 or text.', {
+          param: where,
+        }),
+      );
+      return [{ type: 'file', file: { filename: title || 'document.pdf', file_data: source.url } }];
     case 'file':
       throw notStored(where);
   }

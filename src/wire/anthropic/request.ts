@@ -130,8 +130,8 @@ export const messagesRequestSchema = z.looseObject({
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   top_k: z.number().nullish(),
-  /** Four is what the canonical form, and most backends, can be told. */
-  stop_sequences: z.array(z.string()).max(4).nullish(),
+  /** Backends that take fewer say so. */
+  stop_sequences: z.array(z.string()).max(1_000).nullish(),
   stream: z.boolean().nullish(),
   metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
 });

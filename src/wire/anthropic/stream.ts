@@ -169,6 +169,10 @@ function takePart(state: MessagesState, part: ChunkPart): void {
       return takeText(state, part.text);
     case 'reasoning':
       return takeReasoning(state, part.text);
+    case 'encrypted':
+    case 'annotations':
+      // This dialect has no place for another provider's.
+      return;
     case 'signature':
       return takeSignature(state, part.signature);
     case 'call':

@@ -242,7 +242,7 @@ describe('a Messages request in canonical form', () => {
       { max_tokens: 0 },
       { max_tokens: undefined },
       { messages: [] },
-      { stop_sequences: ['a', 'b', 'c', 'd', 'e'] },
+      { stop_sequences: Array.from({ length: 1_001 }, () => 'a') },
     ]) {
       expect(messagesRequestSchema.safeParse({ ...ask({}), ...broken }).success).toBe(false);
     }

@@ -1,6 +1,6 @@
 import { Fault } from '../../std/fault.ts';
 import { isInnerBlock, isKnownBlock, type MessagesRequest } from './request.ts';
-import { messagesToChatMessages } from './messages.ts';
+import { messagesToChatMessages, type Untranslatable } from './messages.ts';
 import type { ChatRequest, ChatTool } from '../openai/chat.ts';
 import { isAbsent, withoutAbsent } from '../without-absent.ts';
 
@@ -8,8 +8,8 @@ import { isAbsent, withoutAbsent } from '../without-absent.ts';
  * A Messages request in the canonical form. What the canonical form cannot express is dropped
  * (docs/clients/differences.md lists it); content whose absence would change the meaning is refused instead.
  */
-export function messagesToChat(request: MessagesRequest): ChatRequest {
-  const messages = messagesToChatMessages(request);
+export function messagesToChat(request: MessagesRequest, untranslatable?: Untranslatable): ChatRequest {
+  const messages = messagesToChatMessages(request, untranslatable);
   if (messages.length === 0) {
     throw new Fault('invalid_field', 'messages hold nothing that a model could read.', { param: 'messages' });
   }

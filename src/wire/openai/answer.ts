@@ -7,6 +7,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
 } from '../../std/json-text.ts';
+import { formatUsd, type NanoUsd } from '../../std/money.ts';
 import { faultBody } from '../fault-body.ts';
 import type { ChatChunk, ChatCompletion, ChatUsage } from './chat.ts';
 
@@ -18,7 +19,8 @@ export interface ChatEncoder {
   /** `data` is the event as the backend sent it, `chunk` the same parsed. */
   chunk(data: string, chunk: ChatChunk): string;
   error(fault: Fault): string;
-  done(): string;
+  /** `charged` is what the request cost, if that is settled. */
+  done(charged?: NanoUsd): string;
   /**
    * Chunks that differ in one string are encoded as texts that differ only in that string, so that one can be the
    * template for the others.
@@ -27,14 +29,66 @@ export interface ChatEncoder {
 }
 
 /** OpenAI's own dialect: the backend's text with id and model replaced, usage only if the client asked for it. */
-export function openAiEncoder(labels: { id: string; model: string }, includeUsage: boolean): ChatEncoder {
+export function openAiEncoder(
+  labels: { id: string; model: string },
+  includeUsage: boolean,
+  showsCost = false,
+): ChatEncoder {
   const rename = relabeller(labels);
+  /** The last usage, which waits for what the request cost. */
+  let waiting = '';
+  const sendWaiting = (charged?: NanoUsd): string => {
+    const text = waiting;
+    waiting = '';
+    return text === '' ? '' : `data: ${withCost(text, charged)}\n\n`;
+  };
   return {
-    chunk: (data, chunk) => (isUsageOnly(chunk) && !includeUsage ? '' : `data: ${rename(data, chunk)}\n\n`),
-    error: (fault) => `data: ${JSON.stringify(faultBody(fault))}\n\n`,
-    done: () => 'data: [DONE]\n\n',
+    chunk(data, chunk) {
+      if (isUsageOnly(chunk) && !includeUsage) return '';
+      const text = rename(data, chunk);
+      const before = sendWaiting();
+      if (!(showsCost && includeUsage && isLastUsage(chunk))) return `${before}data: ${text}\n\n`;
+      waiting = text;
+      return before;
+    },
+    error: (fault) => `${sendWaiting()}data: ${JSON.stringify(faultBody(fault))}\n\n`,
+    done: (charged) => `${sendWaiting(charged)}data: [DONE]\n\n`,
     isUniform: true,
   };
+}
+
+/** In a chunk of its own, or in the one that ends the answer. Usage that comes with text is not the last. */
+function isLastUsage({ usage, choices }: ChatChunk): boolean {
+  return usage != null && (choices ?? []).every((choice) => choice.finish_reason != null);
+}
+
+/** What the request cost, in the usage of an answer or a chunk: `cost`, a number of US dollars. */
+export function withCost(text: string, charged: NanoUsd | undefined): string {
+  if (charged === undefined) return text;
+  const member = `"cost":${formatUsd(charged)}`;
+  const start = text.lastIndexOf(USAGE_MEMBER);
+  if (start !== -1 && isLastOfOutermost(text, start)) {
+    const inside = start + USAGE_MEMBER.length;
+    const comma = text.charCodeAt(inside) === CLOSE_BRACE ? '' : ',';
+    return text.slice(0, inside) + member + comma + text.slice(inside);
+  }
+  const parsed = JSON.parse(text) as { usage?: object | null };
+  return JSON.stringify({ ...parsed, usage: { cost: Number(formatUsd(charged)), ...parsed.usage } });
+}
+
+const USAGE_MEMBER = '"usage":{';
+
+/** Whether an object member at this place belongs to the outermost object: what follows it closes nothing else. */
+function isLastOfOutermost(text: string, start: number): boolean {
+  let depth = 1;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    if (depth === 0) return text.slice(at + 1).trim() === '';
+  }
+  return false;
 }
 
 /** A usage chunk of our own, for backends that send none. */
@@ -122,6 +176,7 @@ class Shown implements ShownCompletion {
     if (this.passThrough) return completion;
     return {
       ...completion,
+      ...NO_PROVIDER,
       ...this.#labels,
       object: 'chat.completion',
       created: completion.created ?? Math.floor(this.#nowMs / 1000),
@@ -137,17 +192,40 @@ class Shown implements ShownCompletion {
 function relabeller(labels: { readonly id: string; readonly model: string }) {
   const idText = `"id":${JSON.stringify(labels.id)}`;
   const modelText = `"model":${JSON.stringify(labels.model)}`;
-  return (text: string, parsed: { id?: unknown; model?: unknown; usage?: unknown }): string => {
-    const { id, model, usage } = parsed;
+  return (text: string, parsed: Relabelled): string => {
+    const { id, model, usage, provider } = parsed;
     if (usage != null && namesCost(usage))
-      return JSON.stringify({ ...parsed, ...labels, usage: withoutCost(usage) });
+      return JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels, usage: withoutCost(usage) });
     if (typeof id === 'string' && typeof model === 'string') {
-      const half = replaced(text, `"id":"${id}"`, idText);
+      const ours =
+        provider === undefined ? text : replaced(text, `"provider":${JSON.stringify(provider)},`, '');
+      const half = ours === undefined ? undefined : replaced(ours, `"id":"${id}"`, idText);
       const whole = half === undefined ? undefined : replaced(half, `"model":"${model}"`, modelText);
       if (whole !== undefined) return whole;
     }
-    return JSON.stringify({ ...parsed, ...labels });
+    return JSON.stringify({ ...parsed, ...NO_PROVIDER, ...labels });
   };
+}
+
+interface Relabelled {
+  readonly id?: unknown;
+  readonly model?: unknown;
+  readonly usage?: unknown;
+  readonly provider?: unknown;
+}
+
+/** OpenRouter says which company served a request; that is the operator's business. JSON leaves `undefined` out. */
+const NO_PROVIDER = { provider: undefined };
+
+/** The same answer under the name that its client asked for. */
+export function withModel(text: string, model: string): string {
+  const start = topLevelIndex(text, '"model":"');
+  if (start === -1) {
+    const parsed = JSON.parse(text) as { model?: unknown };
+    return parsed.model === undefined ? text : JSON.stringify({ ...parsed, model });
+  }
+  const value = start + '"model":'.length;
+  return text.slice(0, value) + JSON.stringify(model) + text.slice(endOfString(text, value) + 1);
 }
 
 /** What a request costs the operator is no business of the customer's: `cost`, `cost_details`, `estimated_cost`, … */

@@ -31,19 +31,40 @@ const toolCallSchema = z.looseObject({
 
 export const messageSchema = z
   .looseObject({
-    role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
-    content: z.union([z.string(), z.array(contentPartSchema).min(1)]).nullish(),
+    role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+    content: z.union([z.string(), z.array(contentPartSchema)]).nullish(),
     name: z.string().nullish(),
     tool_calls: z.array(toolCallSchema).nullish(),
     tool_call_id: z.string().nullish(),
+    function_call: z.looseObject({ name: z.string(), arguments: z.string() }).nullish(),
+    refusal: z.string().nullish(),
+    audio: z.looseObject({ id: z.string() }).nullish(),
   })
-  .refine(
-    (message) => message.content != null || (message.role === 'assistant' && message.tool_calls != null),
-    {
-      error: 'content is required (null is allowed only for an assistant message with tool_calls)',
-      path: ['content'],
-    },
-  );
+  .refine(saysSomething, {
+    error:
+      'content is required (an assistant message may have tool_calls, refusal, audio or function_call instead)',
+    path: ['content'],
+  });
+
+interface HistoryMessage {
+  readonly role: string;
+  readonly content?: string | readonly unknown[] | null | undefined;
+  readonly tool_calls?: unknown;
+  readonly function_call?: unknown;
+  readonly refusal?: unknown;
+  readonly audio?: unknown;
+}
+
+/** What OpenAI accepts in a history: a tool may have returned nothing, and an assistant may have said no text. */
+function saysSomething(message: HistoryMessage): boolean {
+  const { role, content } = message;
+  if (typeof content === 'string' || (content?.length ?? 0) > 0) return true;
+  if (role === 'tool') return content != null;
+  if (role === 'function') return content === null;
+  if (role !== 'assistant') return false;
+  const { tool_calls, function_call, refusal, audio } = message;
+  return (tool_calls ?? function_call ?? refusal ?? audio) != null;
+}
 
 const CLIENT_TOOLS = ['function', 'custom'];
 

@@ -6,7 +6,9 @@ import { isAbsent } from '../without-absent.ts';
 export type ChunkPart =
   | { readonly kind: 'reasoning'; readonly text: string }
   | { readonly kind: 'signature'; readonly signature: string }
-  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'encrypted'; readonly data: string }
+  | { readonly kind: 'text'; readonly text: string; readonly logprobs?: readonly unknown[] | undefined }
+  | { readonly kind: 'annotations'; readonly annotations: readonly unknown[] }
   | { readonly kind: 'refusal'; readonly text: string }
   | CallPart
   | { readonly kind: 'finish'; readonly reason: FinishReason }
@@ -32,7 +34,7 @@ export class ChunkReader {
     for (const choice of chunk.choices ?? []) {
       if ((choice.index ?? 0) !== 0) continue;
       const delta = choice.delta ?? choice.message;
-      if (delta) this.#readDelta(delta, parts);
+      if (delta) this.#readDelta(delta, contentLogprobs(choice.logprobs), parts);
       if (!isAbsent(choice.finish_reason))
         parts.push({ kind: 'finish', reason: finishReason(choice.finish_reason) });
     }
@@ -40,13 +42,16 @@ export class ChunkReader {
     return parts;
   }
 
-  #readDelta(delta: Delta, parts: ChunkPart[]): void {
+  #readDelta(delta: Delta, logprobs: unknown[] | undefined, parts: ChunkPart[]): void {
     const reasoning = filled(delta.reasoning_content) ?? filled(delta.reasoning);
     if (reasoning) parts.push({ kind: 'reasoning', text: reasoning });
     const signature = filled(delta.reasoning_signature);
     if (signature) parts.push({ kind: 'signature', signature });
+    for (const data of encryptedThoughts(delta.reasoning_details)) parts.push({ kind: 'encrypted', data });
     const text = contentText(delta.content);
-    if (text) parts.push({ kind: 'text', text });
+    if (text) parts.push({ kind: 'text', text, logprobs });
+    if (Array.isArray(delta.annotations) && delta.annotations.length > 0)
+      parts.push({ kind: 'annotations', annotations: delta.annotations });
     const refusal = filled(delta.refusal);
     if (refusal) parts.push({ kind: 'refusal', text: refusal });
     for (const [place, call] of (delta.tool_calls ?? []).entries())
@@ -95,6 +100,7 @@ interface Choice {
   readonly delta?: Delta | undefined;
   readonly message?: Delta | undefined;
   readonly finish_reason?: unknown;
+  readonly logprobs?: unknown;
 }
 
 interface Delta {
@@ -102,6 +108,8 @@ interface Delta {
   readonly reasoning_content?: unknown;
   readonly reasoning?: unknown;
   readonly reasoning_signature?: unknown;
+  readonly reasoning_details?: unknown;
+  readonly annotations?: unknown;
   readonly refusal?: unknown;
   readonly tool_calls?: readonly CallDelta[] | null | undefined;
 }
@@ -168,6 +176,22 @@ export function isWholeObject(text: string): boolean {
     // A nested object ended, not the whole.
     return false;
   }
+}
+
+function contentLogprobs(logprobs: unknown): unknown[] | undefined {
+  if (typeof logprobs !== 'object' || logprobs === null || !('content' in logprobs)) return undefined;
+  return Array.isArray(logprobs.content) ? logprobs.content : undefined;
+}
+
+/**
+ * Thoughts that only their backend can read, in the form of OpenRouter
+ * (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens): `{ type: "reasoning.encrypted", data }`.
+ */
+function encryptedThoughts(details: unknown): string[] {
+  if (!Array.isArray(details)) return [];
+  return details.flatMap((detail: { type?: unknown; data?: unknown } | null) =>
+    detail?.type === 'reasoning.encrypted' && typeof detail.data === 'string' ? [detail.data] : [],
+  );
 }
 
 /** Text, or the text of parts, as some backends write a whole answer. */

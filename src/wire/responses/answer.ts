@@ -28,7 +28,7 @@ export interface ResponseObject {
 }
 
 export type OutputItem =
-  | { id: string; type: 'reasoning'; summary: readonly SummaryPart[] }
+  | { id: string; type: 'reasoning'; summary: readonly SummaryPart[]; encrypted_content?: string }
   | { id: string; type: 'message'; status: ItemStatus; role: 'assistant'; content: readonly OutputPart[] }
   | {
       id: string;
@@ -51,7 +51,7 @@ export type OutputItem =
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 export type OutputPart =
-  | { type: 'output_text'; text: string; annotations: readonly never[]; logprobs: readonly never[] }
+  | { type: 'output_text'; text: string; annotations: readonly unknown[]; logprobs: readonly unknown[] }
   | { type: 'refusal'; refusal: string };
 export interface SummaryPart {
   type: 'summary_text';

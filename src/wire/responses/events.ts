@@ -27,8 +27,13 @@ type InSummary = InItem & { summary_index: number };
 
 type TextEvent =
   | (InContent & { type: 'response.content_part.added' | 'response.content_part.done'; part: OutputPart })
-  | (InContent & { type: 'response.output_text.delta'; delta: string; logprobs: readonly never[] })
-  | (InContent & { type: 'response.output_text.done'; text: string; logprobs: readonly never[] })
+  | (InContent & { type: 'response.output_text.delta'; delta: string; logprobs: readonly unknown[] })
+  | (InContent & { type: 'response.output_text.done'; text: string; logprobs: readonly unknown[] })
+  | (InContent & {
+      type: 'response.output_text.annotation.added';
+      annotation_index: number;
+      annotation: unknown;
+    })
   | (InContent & { type: 'response.refusal.delta'; delta: string })
   | (InContent & { type: 'response.refusal.done'; refusal: string });
 

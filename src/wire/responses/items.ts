@@ -15,13 +15,25 @@ interface ItemBase {
 export interface OpenMessage extends ItemBase {
   readonly kind: 'message';
   readonly index: number;
-  readonly parts: { readonly type: 'output_text' | 'refusal'; text: string }[];
+  readonly parts: MessagePart[];
+}
+
+interface MessagePart {
+  readonly type: 'output_text' | 'refusal';
+  text: string;
+  readonly annotations: unknown[];
+  readonly logprobs: unknown[];
+}
+
+function newPart(type: MessagePart['type']): MessagePart {
+  return { type, text: '', annotations: [], logprobs: [] };
 }
 
 export interface OpenReasoning extends ItemBase {
   readonly kind: 'reasoning';
   readonly index: number;
   text: string;
+  encrypted: string | undefined;
 }
 
 export interface OpenCall extends ItemBase {
@@ -39,7 +51,7 @@ export function newMessage(id: string, index: number): OpenMessage {
 }
 
 export function newReasoning(id: string, index: number): OpenReasoning {
-  return { kind: 'reasoning', id, index, text: '', done: undefined };
+  return { kind: 'reasoning', id, index, text: '', encrypted: undefined, done: undefined };
 }
 
 export function newCall(): OpenCall {
@@ -69,18 +81,45 @@ export function openItem(item: OpenItem, emit: Emit): void {
 export function addToMessage(
   item: OpenMessage,
   type: 'output_text' | 'refusal',
-  text: string,
+  { text, logprobs = [] }: { readonly text: string; readonly logprobs?: readonly unknown[] | undefined },
   emit: Emit,
 ): void {
-  if (item.parts.at(-1)?.type !== type) {
-    closePart(item, emit);
-    item.parts.push({ type, text: '' });
-    emit({ type: 'response.content_part.added', ...inContent(item), part: outputPart({ type, text: '' }) });
-  }
-  const part = item.parts.at(-1);
-  if (part) part.text += text;
+  const part = partFor(item, type, emit);
+  part.text += text;
+  part.logprobs.push(...logprobs);
   if (type === 'refusal') emit({ type: 'response.refusal.delta', ...inContent(item), delta: text });
-  else emit({ type: 'response.output_text.delta', ...inContent(item), delta: text, logprobs: [] });
+  else emit({ type: 'response.output_text.delta', ...inContent(item), delta: text, logprobs });
+}
+
+/** Sources of the text, in the form of this dialect: `url_citation` has its members beside the type here. */
+export function annotateMessage(item: OpenMessage, annotations: readonly unknown[], emit: Emit): void {
+  const part = partFor(item, 'output_text', emit);
+  for (const given of annotations) {
+    const annotation = annotationOf(given);
+    emit({
+      type: 'response.output_text.annotation.added',
+      ...inContent(item),
+      annotation_index: part.annotations.length,
+      annotation,
+    });
+    part.annotations.push(annotation);
+  }
+}
+
+function annotationOf(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null) return given;
+  const { type, url_citation: citation, ...others } = given as { type?: unknown; url_citation?: unknown };
+  return typeof citation === 'object' && citation !== null ? { type, ...citation, ...others } : given;
+}
+
+function partFor(item: OpenMessage, type: MessagePart['type'], emit: Emit): MessagePart {
+  const last = item.parts.at(-1);
+  if (last?.type === type) return last;
+  closePart(item, emit);
+  const part = newPart(type);
+  item.parts.push(part);
+  emit({ type: 'response.content_part.added', ...inContent(item), part: outputPart(newPart(type)) });
+  return part;
 }
 
 export function addToReasoning(item: OpenReasoning, text: string, emit: Emit): void {
@@ -115,7 +154,8 @@ function closePart(item: OpenMessage, emit: Emit): void {
   if (!part) return;
   if (part.type === 'refusal')
     emit({ type: 'response.refusal.done', ...inContent(item), refusal: part.text });
-  else emit({ type: 'response.output_text.done', ...inContent(item), text: part.text, logprobs: [] });
+  else
+    emit({ type: 'response.output_text.done', ...inContent(item), text: part.text, logprobs: part.logprobs });
   emit({ type: 'response.content_part.done', ...inContent(item), part: outputPart(part) });
 }
 
@@ -152,7 +192,12 @@ function wholeItem(item: OpenItem, status: ItemStatus): OutputItem {
     case 'message':
       return { id: item.id, type: 'message', status, role: 'assistant', content: item.parts.map(outputPart) };
     case 'reasoning':
-      return { id: item.id, type: 'reasoning', summary: [{ type: 'summary_text', text: item.text }] };
+      return {
+        id: item.id,
+        type: 'reasoning',
+        summary: item.text === '' ? [] : [{ type: 'summary_text', text: item.text }],
+        ...(item.encrypted !== undefined && { encrypted_content: item.encrypted }),
+      };
     case 'call':
       return callItem(item, status);
   }
@@ -172,9 +217,8 @@ function callItem(item: OpenCall, status: ItemStatus): OutputItem {
   return { ...named, type: 'function_call', arguments: item.arguments };
 }
 
-function outputPart(part: { type: 'output_text' | 'refusal'; text: string }): OutputPart {
-  if (part.type === 'refusal') return { type: 'refusal', refusal: part.text };
-  return { type: 'output_text', text: part.text, annotations: [], logprobs: [] };
+function outputPart({ type, text, annotations, logprobs }: MessagePart): OutputPart {
+  return type === 'refusal' ? { type, refusal: text } : { type, text, annotations, logprobs };
 }
 
 function inItem(item: OpenItem): { item_id: string; output_index: number } {

@@ -117,6 +117,8 @@ export const responsesRequestSchema = z.looseObject({
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   stream: z.boolean().nullish(),
+  top_logprobs: z.number().int().min(0).max(20).nullish(),
+  include: z.array(z.string()).nullish(),
   previous_response_id: z.string().nullish(),
   conversation: z.unknown().optional(),
   prompt: z.unknown().optional(),

@@ -16,7 +16,7 @@ export const RESPONSES_FIELDS: FieldRules = fieldRules({
     'temperature top_p top_logprobs truncation',
     // Stored state, which the translation refuses with what to do instead.
     'previous_response_id conversation prompt background',
-    // What to keep and what to add to the answer: nothing is kept, and nothing hidden is added.
+    // What to keep and what to add to the answer: nothing is kept; logprobs are added, and what a backend gives anyway.
     'store include client_metadata',
     'prompt_cache_key prompt_cache_retention prompt_cache_options safety_identifier',
   ],

@@ -15,6 +15,7 @@ import {
   addToCall,
   addToMessage,
   addToReasoning,
+  annotateMessage,
   closeItem,
   newCall,
   newMessage,
@@ -135,11 +136,17 @@ function collect(state: ResponsesState, produce: (emit: Emit) => void): Response
 function takePart(state: ResponsesState, part: ChunkPart, emit: Emit): void {
   switch (part.kind) {
     case 'text':
-      return takeText(state, 'output_text', part.text, emit);
+      return takeText(state, 'output_text', part, emit);
+    case 'annotations':
+      return annotateMessage(currentMessage(state, emit), part.annotations, emit);
     case 'refusal':
-      return takeText(state, 'refusal', part.text, emit);
+      return takeText(state, 'refusal', part, emit);
     case 'reasoning':
       return takeReasoning(state, part.text, emit);
+    case 'encrypted':
+      buffer(state, part.data);
+      currentReasoning(state, emit).encrypted = part.data;
+      return;
     case 'signature':
       // This dialect has no place for it: its encrypted content is another provider's.
       return;
@@ -154,24 +161,34 @@ function takePart(state: ResponsesState, part: ChunkPart, emit: Emit): void {
   }
 }
 
-function takeText(state: ResponsesState, type: 'output_text' | 'refusal', text: string, emit: Emit): void {
-  buffer(state, text);
-  if (state.current?.kind !== 'message') {
-    beginItem(state, emit);
-    state.current = newMessage(`msg_${bareId(state.context)}_${state.items.length}`, state.items.length);
-    announce(state, state.current, emit);
-  }
-  addToMessage(state.current, type, text, emit);
+type TextPart = Extract<ChunkPart, { kind: 'text' | 'refusal' }>;
+
+function takeText(state: ResponsesState, type: 'output_text' | 'refusal', part: TextPart, emit: Emit): void {
+  buffer(state, part.text);
+  addToMessage(currentMessage(state, emit), type, part, emit);
+}
+
+function currentMessage(state: ResponsesState, emit: Emit): OpenMessage {
+  if (state.current?.kind === 'message') return state.current;
+  beginItem(state, emit);
+  const message = newMessage(`msg_${bareId(state.context)}_${state.items.length}`, state.items.length);
+  state.current = message;
+  announce(state, message, emit);
+  return message;
 }
 
 function takeReasoning(state: ResponsesState, text: string, emit: Emit): void {
   buffer(state, text);
-  if (state.current?.kind !== 'reasoning') {
-    beginItem(state, emit);
-    state.current = newReasoning(`rs_${bareId(state.context)}_${state.items.length}`, state.items.length);
-    announce(state, state.current, emit);
-  }
-  addToReasoning(state.current, text, emit);
+  addToReasoning(currentReasoning(state, emit), text, emit);
+}
+
+function currentReasoning(state: ResponsesState, emit: Emit): OpenReasoning {
+  if (state.current?.kind === 'reasoning') return state.current;
+  beginItem(state, emit);
+  const thoughts = newReasoning(`rs_${bareId(state.context)}_${state.items.length}`, state.items.length);
+  state.current = thoughts;
+  announce(state, thoughts, emit);
+  return thoughts;
 }
 
 function takeCall(state: ResponsesState, part: CallPart, emit: Emit): void {

@@ -27,10 +27,16 @@ export function responsesToChat(request: ResponsesRequest): ChatRequest {
       reasoning_effort: request.reasoning?.effort,
       verbosity: request.text?.verbosity,
       response_format: formatOf(request),
+      ...logprobsOf(request),
     }),
     ...toolFields(request),
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
+}
+
+function logprobsOf({ include, top_logprobs: top }: ResponsesRequest) {
+  const wanted = include?.includes('message.output_text.logprobs') || (top ?? 0) > 0;
+  return wanted ? { logprobs: true, top_logprobs: top ?? 0 } : {};
 }
 
 function refuseStoredState(request: ResponsesRequest): void {

@@ -133,7 +133,7 @@ function openAiOnly(dialect: Dialect): GoldenCase[] {
       steps: [{ send: post(path, dialect.ask()) }],
       replies: [
         jsonReply({
-          provider: { model: 'nested-model', id: 'nested-id' },
+          origin: { model: 'nested-model', id: 'nested-id' },
           id: 'chatcmpl-backend',
           object: 'chat.completion',
           created: 1_700_000_000,

@@ -1,0 +1,48 @@
+/**
+ * The backend of the attack run, in a process of its own: it answers `m` as a backend should, and the other models as the
+ * attacker needs it. Prints its port and ends with its standard input.
+ */
+import { completion, images, usage } from '../../support/scripted-backend.ts';
+
+/** Statuses that a request can draw by its own content. */
+const REFUSALS = [403, 404, 409, 415];
+const RANDOM_BYTES = 10_000;
+const PIECE_BYTES = 1_048_576;
+const BOMB_BYTES = 9_000_000;
+
+/** Nine megabytes that unpack to about nine hundred: gzip may be joined, and each piece is mostly zeros. */
+function bomb(): Uint8Array<ArrayBuffer> {
+  const piece = new Uint8Array(PIECE_BYTES);
+  crypto.getRandomValues(piece.subarray(0, RANDOM_BYTES));
+  const packed = Bun.gzipSync(piece);
+  const all = new Uint8Array(Math.ceil(BOMB_BYTES / packed.length) * packed.length);
+  for (let at = 0; at < all.length; at += packed.length) all.set(packed, at);
+  return all;
+}
+
+const BOMB = bomb();
+let refused = 0;
+
+function answer(model: string): Response {
+  if (model === 'limited')
+    return Response.json(
+      { error: { message: 'slow down' } },
+      { status: 429, headers: { 'retry-after': '120' } },
+    );
+  if (model === 'refused')
+    return Response.json({ error: { message: 'no' } }, { status: REFUSALS[refused++ % REFUSALS.length]! });
+  if (model === 'bomb')
+    return new Response(BOMB, {
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    });
+  return model === 'p' ? images(1) : completion('ok', usage(1, 1));
+}
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: async (request) => answer(((await request.json()) as { model: string }).model),
+});
+console.log(server.port);
+for await (const _ of Bun.stdin.stream());
+process.exit(0);

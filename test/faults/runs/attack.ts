@@ -1,0 +1,160 @@
+import { join } from 'node:path';
+import { eventually, NodeProcess } from '../../support/node-process.ts';
+import { Operator } from '../../support/operator.ts';
+import type { AttackPlan, AttackReport } from './attacker.ts';
+import type { VictimPlan, VictimReport } from './victim.ts';
+
+/**
+ * One attacker with fifty connections beside a victim with ten requests a second. Gateway, backend, attacker and victim
+ * are processes of their own, so that none of them can be late because of another.
+ */
+export interface AttackRun {
+  readonly alone: VictimReport;
+  readonly attacked: VictimReport;
+  readonly afterwards: VictimReport;
+  readonly attacks: AttackReport;
+  readonly mostMegabytes: number;
+  /** What did not hold; none if all is well. */
+  readonly faults: readonly string[];
+}
+
+export const ATTACK_SECONDS = 60;
+const ATTACK_CONNECTIONS = 50;
+const VICTIM_PER_SECOND = 10;
+const MOST_LATER_MS = 300;
+const MOST_MEGABYTES = 700;
+/** The server is as fast as before this long after the attack. */
+const RECOVERY_MS = 10_000;
+/** What two measurements of the same thing may differ by on a shared machine. */
+const SAME_SPEED = { factor: 1.5, ms: 10 };
+const WARM_UP_SECONDS = 3;
+
+export interface AttackOptions {
+  readonly seconds: number;
+  readonly databaseUrl?: string;
+  /** One attack alone, to see what it does. */
+  readonly only?: string;
+}
+
+export async function runAttack(options: AttackOptions): Promise<AttackRun> {
+  // The compressed answers come from another one: writing them keeps it busy, and that is not what is measured.
+  const [backend, other] = await Promise.all([
+    startChild('attack-backend.ts'),
+    startChild('attack-backend.ts'),
+  ]);
+  const node = await NodeProcess.start({
+    yaml: catalog(backend.line, other.line),
+    ...(options.databaseUrl === undefined ? {} : { databaseUrl: options.databaseUrl }),
+  });
+  const operator = await Operator.open(node.env);
+  try {
+    const [victim, attacker, penniless] = await Promise.all([
+      operator.account('100'),
+      operator.account('1', DEFAULT_LIMITS),
+      operator.account('0', DEFAULT_LIMITS),
+    ]);
+    const measure = (seconds: number): Promise<VictimReport> =>
+      runChild<VictimReport>('victim.ts', {
+        url: node.url,
+        token: victim.token,
+        seconds,
+        perSecond: VICTIM_PER_SECOND,
+      } satisfies VictimPlan);
+    await measure(WARM_UP_SECONDS);
+    const alone = await measure(Math.min(options.seconds, 30));
+    const attack: AttackPlan = {
+      url: node.url,
+      seconds: options.seconds,
+      connections: ATTACK_CONNECTIONS,
+      token: attacker.token,
+      penniless: penniless.token,
+      ...(options.only === undefined ? {} : { only: options.only }),
+    };
+    const [attacks, attacked] = await Promise.all([
+      runChild<AttackReport>('attacker.ts', attack),
+      measure(options.seconds),
+    ]);
+    await Bun.sleep(RECOVERY_MS);
+    const afterwards = await measure(Math.min(options.seconds, 30));
+    const mostMegabytes = node.mostMegabytes();
+    const run = { alone, attacked, afterwards, attacks, mostMegabytes };
+    return { ...run, faults: [...faultsOf(run), ...(await bookFaults(node, operator))] };
+  } finally {
+    await operator.close();
+    await node.stop();
+    backend.stop();
+    other.stop();
+  }
+}
+
+/** Those that a new account has. */
+const DEFAULT_LIMITS = { chat: 600, images: 60, concurrent: 50 };
+
+function faultsOf({ alone, attacked, afterwards, mostMegabytes }: Omit<AttackRun, 'faults'>): string[] {
+  const faults: string[] = [];
+  for (const [phase, { sent, succeeded, failures }] of Object.entries({ alone, attacked, afterwards }))
+    if (succeeded < sent)
+      faults.push(`${phase}: ${sent - succeeded} of ${sent} failed: ${JSON.stringify(failures)}`);
+  const later = attacked.p99Ms - alone.p99Ms;
+  if (later > MOST_LATER_MS) faults.push(`p99 is ${later} ms later than alone`);
+  if (mostMegabytes >= MOST_MEGABYTES) faults.push(`the gateway took ${mostMegabytes} MB`);
+  for (const key of ['p50Ms', 'p99Ms'] as const)
+    if (afterwards[key] > alone[key] * SAME_SPEED.factor + SAME_SPEED.ms)
+      faults.push(`${key} is ${afterwards[key]} afterwards, was ${alone[key]}`);
+  return faults;
+}
+
+async function bookFaults(node: NodeProcess, operator: Operator): Promise<string[]> {
+  if (!node.alive) return ['the gateway has ended'];
+  await eventually('nothing is held', async () => (await operator.pending()) === 0, 60_000);
+  const { code, output } = await node.cli('verify', '--full', '--json');
+  const told = operator.tokens.some((token) => node.log.includes(token));
+  return [...(code === 0 ? [] : [`verify: ${output}`]), ...(told ? ['a token is in the log'] : [])];
+}
+
+interface Child {
+  /** The first line that it printed. */
+  readonly line: string;
+  stop(): void;
+}
+
+async function startChild(file: string): Promise<Child> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, file)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const { value } = await child.stdout.getReader().read();
+  return { line: new TextDecoder().decode(value).trim(), stop: () => child.kill('SIGKILL') };
+}
+
+async function runChild<Report>(file: string, plan: object): Promise<Report> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, file)], {
+    stdin: new TextEncoder().encode(JSON.stringify(plan)),
+    stdout: 'pipe',
+    stderr: 'inherit',
+    env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '20000' },
+  });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`${file} ended badly: ${text}`);
+  return JSON.parse(text) as Report;
+}
+
+function catalog(port: string, otherPort: string): string {
+  const model = (name: string): string =>
+    `{ model: ${name}, input: 1, output: 2, context: 10000000, max_output: 1000 }`;
+  return `
+upstreams:
+  b: { kind: openai, base_url: "http://127.0.0.1:${port}/v1" }
+  other: { kind: openai, base_url: "http://127.0.0.1:${otherPort}/v1" }
+  house: { kind: house }
+lists:
+  models: [${['m', 'limited', 'refused'].map(model).join(', ')}]
+  bombs: [${model('bomb')}]
+  house_models: [{ model: house-echo, input: 0.05, output: 0.20 }]
+  images: [{ model: p, image: 0.001, sizes: [512x512] }]
+endpoints:
+  svc_chat: { name: chat, type: chat_completion, lists: [models], upstreams: [b] }
+  svc_bomb: { name: bombs, type: chat_completion, lists: [bombs], upstreams: [other] }
+  svc_house: { name: house, type: chat_completion, lists: [house_models], upstreams: [house] }
+  svc_image: { name: images, type: image_generation, lists: [images], upstreams: [b] }
+`;
+}
