@@ -24,6 +24,24 @@ interface OpenedKeys {
   readonly unreadable: readonly string[];
 }
 
+/** Seals all keys anew, for another secret. Those that the old one cannot open, and those without a host, are left out. */
+export async function resealKeys(
+  db: Kysely<Schema>,
+  { from, to, now }: { readonly from: Uint8Array; readonly to: Uint8Array; readonly now: number },
+): Promise<number> {
+  const rows = await db.selectFrom('provider_key').select(['name', 'sealed', 'updated_at']).execute();
+  let count = 0;
+  for (const { name, sealed, updated_at } of rows) {
+    const value = unseal(from, name, sealed);
+    const origin = sealedOrigin(sealed);
+    if (value === undefined || origin === undefined) continue;
+    const row = { sealed: seal(to, { name, origin }, value), updated_at: Math.max(now, updated_at + 1) };
+    await db.updateTable('provider_key').set(row).where('name', '=', name).execute();
+    count++;
+  }
+  return count;
+}
+
 /** Provider keys in the store, encrypted with a key that is not in it. */
 export class ProviderKeys {
   readonly #db: Kysely<Schema>;

@@ -31,12 +31,15 @@ async function run(...words: string[]): Promise<number> {
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: () => undefined,
+    dataDir: folder,
+    address: { host: '127.0.0.1', port: 0 },
+    withStore: <T>(work: (given: never) => Promise<T>): Promise<T> => work(store as never),
     withServices: <T>(work: (given: never) => Promise<T>): Promise<T> =>
       work({
         store,
         accounts,
         ledger: ledger.ledger,
-        codesKey: secret.key('codes'),
+        secret,
         receiptsDays: () => Promise.resolve(undefined),
       } as never),
   };
@@ -89,8 +92,8 @@ const READS = [
   'margin',
   'reconcile',
 ];
-/** Its record names nobody, because the account has nobody any more; src/console/removal.test.ts has the test. */
-const WRITES_ITS_OWN = ['account remove'];
+/** The record of a removal names nobody, that of a new secret is part of its transaction; each has its test elsewhere. */
+const WRITES_ITS_OWN = ['account remove', 'secret rotate', 'secret reset'];
 
 test('every command is known to change something, and then leaves a record, or to change nothing', () => {
   const known = [...CHANGES.map(([name]) => name), ...READS, ...WRITES_ITS_OWN].sort();

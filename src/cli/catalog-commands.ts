@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
 import type { CliCommand } from './command.ts';
 
@@ -8,10 +9,12 @@ export const catalogCommands: readonly CliCommand[] = [
     about: 'list what a catalog file sells, or its mistakes with their lines',
     flags: {},
     minArguments: 1,
-    run: async ({ arguments: [path = ''] }, { env, fileSettings, print }) => {
-      const { ok, lines } = checkCatalogFile(path, env, fileSettings);
-      for (const line of lines) print(line);
-      return ok ? 0 : 1;
+    run: async ({ arguments: [path = ''] }, context) => {
+      const { catalog, lines } = checkCatalogFile(path, context.env, context.fileSettings);
+      for (const line of lines) context.print(line);
+      const tls = catalog && context.checkTls(catalog, dirname(path));
+      if (tls && !tls.ok) context.print(tls.line);
+      return tls?.ok === true ? 0 : 1;
     },
   },
   {

@@ -11,8 +11,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('a valid file is summarised by endpoint and price', () => {
   const path = join(folder, 'good.yaml');
   writeFileSync(path, catalogExample());
-  const { ok, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
-  expect(ok).toBe(true);
+  const { catalog, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
+  expect(catalog !== undefined).toBe(true);
   expect(lines[0]).toBe(`${path} is valid: endpoints 2, upstreams 1, aliases 1`);
   expect(lines).toContain('svc_chat (chat_completion) via house');
   expect(lines).toContain('  house-guide  0.10 in, 0.10 cached, 0.40 out (USD per million tokens)');
@@ -24,8 +24,8 @@ test('every mistake in an invalid file is reported with file, line and key', () 
     path,
     catalogExample().replace('output: 0.40', 'output: -1').replace('kind: house', 'kind: hosue'),
   );
-  const { ok, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
-  expect(ok).toBe(false);
+  const { catalog, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
+  expect(catalog !== undefined).toBe(false);
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatch(/bad\.yaml:\d+:\d+ upstreams\.house\.kind: must be one of/);
   expect(lines[1]).toMatch(/bad\.yaml:\d+:\d+ lists\.house_models\[0\]\.output: must not be negative$/);
@@ -33,8 +33,8 @@ test('every mistake in an invalid file is reported with file, line and key', () 
 });
 
 test('a missing file is reported', () => {
-  const { ok, lines } = checkCatalogFile(join(folder, 'none.yaml'), {}, SERVER_SETTINGS);
-  expect(ok).toBe(false);
+  const { catalog, lines } = checkCatalogFile(join(folder, 'none.yaml'), {}, SERVER_SETTINGS);
+  expect(catalog !== undefined).toBe(false);
   expect(lines[0]).toMatch(/Cannot read .*none\.yaml/);
 });
 

@@ -9,7 +9,8 @@ import { priceLabel } from '../catalog/price-label.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {
-  readonly ok: boolean;
+  /** Absent when it has mistakes. */
+  readonly catalog: Catalog | undefined;
   /** The lines to print: what is sold, or what is wrong. */
   readonly lines: readonly string[];
 }
@@ -18,12 +19,12 @@ export interface CatalogCheck {
 export function checkCatalogFile(path: string, env: Environment, settings: FileSettings): CatalogCheck {
   try {
     const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env, settings });
-    return { ok: true, lines: summaryOf(path, catalog) };
+    return { catalog, lines: summaryOf(path, catalog) };
   } catch (error) {
     if (error instanceof CatalogError)
-      return { ok: false, lines: [...error.message.split('\n'), mistakeCount(error)] };
+      return { catalog: undefined, lines: [...error.message.split('\n'), mistakeCount(error)] };
     return {
-      ok: false,
+      catalog: undefined,
       lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
     };
   }

@@ -9,6 +9,7 @@ import { ledgerCommands } from './ledger.ts';
 import { marginCommands } from './margin.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
+import { secretCommands } from './secret.ts';
 import { doctorCommand } from './doctor.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
@@ -18,6 +19,7 @@ export const COMMANDS: readonly CliCommand[] = [
   ...marginCommands,
   archiveCommand,
   ...catalogCommands,
+  ...secretCommands,
   doctorCommand,
 ];
 

@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
+import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
@@ -11,11 +12,17 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly print: (line: string) => void;
+  readonly dataDir: string;
+  /** Where a server would listen. */
+  readonly address: { readonly host: string; readonly port: number };
   /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
   /** Keys of the catalog's file that are the server's. */
   readonly fileSettings: FileSettings;
-  checkTls(catalog: Catalog): { readonly ok: boolean; readonly line: string };
+  /** `folder`: where relative paths begin; absent, where the server would look. */
+  checkTls(catalog: Catalog, folder?: string): { readonly ok: boolean; readonly line: string };
+  /** The store alone, without its secret. */
+  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 
@@ -23,7 +30,7 @@ export interface CliServices {
   readonly store: Store;
   readonly ledger: Ledger;
   readonly accounts: Accounts;
-  readonly codesKey: Uint8Array;
+  readonly secret: Secret;
   /** The retention of receipts in days, as the catalog's file says. */
   receiptsDays(): Promise<number | undefined>;
   /** How long a request may live by the catalog's deadlines. */

@@ -3,6 +3,7 @@ import { builtinCatalog } from '../catalog/builtin.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { openCatalog } from '../catalog/source.ts';
+import { listenFailure } from '../std/listen-failure.ts';
 import { silentLog } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
@@ -28,10 +29,11 @@ async function doctor(context: CliContext): Promise<number> {
   const store = await checkStore(context);
   const tls = catalog ? context.checkTls(catalog) : undefined;
   if (tls) printCheck(context, tls.ok, tls.line);
+  const address = await checkAddress(context);
   const backends = catalog ? await checkBackends(catalog, context) : false;
   printOpenFiles(context);
   await printLocalServers(context);
-  return catalog && store && tls?.ok && backends ? 0 : 1;
+  return catalog && store && tls?.ok && address && backends ? 0 : 1;
 }
 
 function printCheck(context: CliContext, ok: boolean, line: string): boolean {
@@ -84,6 +86,39 @@ async function checkStore(context: CliContext): Promise<boolean> {
   } catch (thrown) {
     return printCheck(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
+}
+
+/** Whether a server could listen: free, or taken by a Tollgate that answers. */
+async function checkAddress(context: CliContext): Promise<boolean> {
+  const { host, port } = context.address;
+  try {
+    Bun.listen({ hostname: host, port, socket: { data: () => undefined } }).stop(true);
+    return printCheck(context, true, `address: ${host} port ${port} is free`);
+  } catch (error) {
+    if (await answersAsTollgate(host, port))
+      return printCheck(context, true, `address: a Tollgate answers on ${host} port ${port}`);
+    const failure = listenFailure(error, context.address);
+    return printCheck(
+      context,
+      false,
+      `address: ${failure instanceof Error ? failure.message : String(failure)}`,
+    );
+  }
+}
+
+/** Whichever scheme it speaks. */
+async function answersAsTollgate(host: string, port: number): Promise<boolean> {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const ask = async (scheme: string): Promise<boolean> => {
+    const response = await fetch(`${scheme}://${name}:${port}/healthz`, {
+      tls: { rejectUnauthorized: false },
+      signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
+      redirect: 'manual',
+    });
+    return response.status === 200 && (await response.text()) === 'ok\n';
+  };
+  const answers = await Promise.all(['http', 'https'].map((scheme) => ask(scheme).catch(() => false)));
+  return answers.includes(true);
 }
 
 /** A process that finds no free connection at the start waits, and one that finds none later refuses requests. */

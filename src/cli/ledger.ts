@@ -100,8 +100,8 @@ async function makeCodes(input: CommandInput, context: CliContext): Promise<numb
   if (amount === undefined) throw new UsageError(`'${input.arguments[0]}' is not an amount in dollars.`);
   if (days !== undefined && !(Number(days) > 0))
     throw new UsageError('--days takes a number greater than 0.');
-  return await context.withServices(async ({ store, ledger, codesKey }) => {
-    const codes = new RedeemCodes({ store, ledger, key: codesKey, clock: context.clock });
+  return await context.withServices(async ({ store, ledger, secret }) => {
+    const codes = new RedeemCodes({ store, ledger, key: secret.key('codes'), clock: context.clock });
     const batch = await codes.make({
       amount,
       count,

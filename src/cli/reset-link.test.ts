@@ -12,6 +12,9 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: () => expect.unreachable(),
+    dataDir: '',
+    address: { host: '127.0.0.1', port: 0 },
+    withStore: () => Promise.reject(new Error('not needed')),
     withServices: () => Promise.reject(new Error('the store was opened')),
   };
   const code = await runCli(['account', 'reset-link', ...words], context, (line) => errors.push(line));

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readTls } from './tls.ts';
@@ -32,4 +32,24 @@ test('it is made once and kept, its key readable only by us; the operator’s ow
   } as const;
   expect(await readTls(files, folder)).toEqual(first);
   await expect(readTls({ ...files, key: join(folder, 'none.pem') }, folder)).rejects.toThrow('none.pem');
+});
+
+test('files that do not belong together, or are none, are named in one sentence', async () => {
+  const other = join(folder, 'other');
+  mkdirSync(other);
+  await readTls({ kind: 'self-signed' }, folder);
+  await readTls({ kind: 'self-signed' }, other);
+  const cert = join(folder, 'tls-cert.pem');
+  const key = join(other, 'tls-key.pem');
+  const wrong = join(folder, 'wrong.pem');
+  writeFileSync(wrong, 'no PEM');
+  await expect(readTls({ kind: 'files', cert, key }, folder)).rejects.toThrow(
+    `The certificate ${cert} and the key ${key} do not belong together.`,
+  );
+  await expect(readTls({ kind: 'files', cert: wrong, key }, folder)).rejects.toThrow(
+    `${wrong} is no PEM certificate`,
+  );
+  await expect(readTls({ kind: 'files', cert, key: wrong }, folder)).rejects.toThrow(
+    `${wrong} is no PEM key`,
+  );
 });

@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartupError } from '../std/startup-error.ts';
@@ -15,13 +16,37 @@ export interface TlsPair {
 /** The operator's own certificate, or a self-signed one that is kept, so that clients need to trust it only once. */
 export async function readTls(config: TlsConfig | undefined, dataDir: string): Promise<TlsPair | undefined> {
   if (config === undefined) return undefined;
-  if (config.kind === 'files') return { cert: read(config.cert), key: read(config.key) };
+  if (config.kind === 'files') return readTlsFiles(config);
   const [certPath, keyPath] = [join(dataDir, 'tls-cert.pem'), join(dataDir, 'tls-key.pem')];
   if (existsSync(certPath) && existsSync(keyPath)) return { cert: read(certPath), key: read(keyPath) };
   const pair = await selfSigned(['localhost', '127.0.0.1', '::1']);
   writeFileSync(keyPath, pair.key, { mode: 0o600 });
-  writeFileSync(certPath, pair.cert);
+  writeFileSync(certPath, pair.cert, { mode: 0o600 });
   return pair;
+}
+
+/** Throws a sentence about what is wrong with the files. */
+export function readTlsFiles({ cert, key }: { readonly cert: string; readonly key: string }): TlsPair {
+  const pair = { cert: read(cert), key: read(key) };
+  const certificate = parsed(
+    () => new X509Certificate(pair.cert),
+    `The TLS file ${cert} is no PEM certificate.`,
+  );
+  const privateKey = parsed(
+    () => createPrivateKey(pair.key),
+    `The TLS file ${key} is no PEM key without a password.`,
+  );
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new StartupError(`The certificate ${cert} and the key ${key} do not belong together.`);
+  return pair;
+}
+
+function parsed<T>(parse: () => T, otherwise: string): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw new StartupError(otherwise, cause);
+  }
 }
 
 function read(path: string): string {

@@ -35,6 +35,7 @@ import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { systemRandom, type Random } from '../std/ids.ts';
+import { StartupError } from '../std/startup-error.ts';
 import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { Places, placesWithin } from '../std/places.ts';
@@ -75,6 +76,7 @@ export async function startTollgate(
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
   try {
+    await claimDataFolder(services);
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
@@ -125,6 +127,20 @@ export async function startTollgate(
   }
 }
 
+/** A server that is being replaced may take its whole grace; one that stays is a mistake. */
+async function claimDataFolder({ config, store: { backend }, log }: Services): Promise<void> {
+  if (backend.kind !== 'sqlite' || backend.claim()) return;
+  const waitMs = config.drainMs + config.graceMs + CUT_TIMEOUT_MS;
+  log.warn('waiting_for_other_server', { folder: config.dataDir, seconds: Math.ceil(waitMs / 1000) });
+  for (const until = performance.now() + waitMs; performance.now() < until; await Bun.sleep(CLAIM_PAUSE_MS))
+    if (backend.claim()) return;
+  throw new StartupError(
+    `Another server is running on the data folder ${config.dataDir}. Stop it, or set TOLLGATE_DATA to another folder.`,
+  );
+}
+
+const CLAIM_PAUSE_MS = 100;
+
 /** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
 export async function openAnyCatalog({
   config,
@@ -171,7 +187,7 @@ function makeRelay(
   catalog: CatalogSource,
   eventLoop: EventLoop,
 ): Relay {
-  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
+  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
   const places: Places = new Places({

@@ -1,11 +1,11 @@
 #!/usr/bin/env bun
 import './reflect-metadata.ts';
 import { runCli } from '../cli/cli.ts';
-import { readConfig } from './config.ts';
+import { readConfig, type Config } from './config.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
-import { closeServices, openServices, type Services } from './services.ts';
+import { closeServices, openConfiguredStore, openServices, type Services } from './services.ts';
 import { openAnyCatalog } from './compose.ts';
 import { systemClock } from '../std/clock.ts';
 import { stderrLog } from '../std/log.ts';
@@ -26,25 +26,36 @@ async function runCommand(): Promise<number> {
       env: process.env,
       clock: systemClock,
       print: (line) => console.log(line),
+      // Read when asked for: a mistake in the environment is reported like any other.
+      get dataDir() {
+        return readConfig(process.env).dataDir;
+      },
+      get address() {
+        return readConfig(process.env);
+      },
       builtIn: { house: houseBackend },
       fileSettings: SERVER_SETTINGS,
-      checkTls: (catalog) => {
+      checkTls: (catalog, folder) => {
         const { catalogPath, host } = readConfig(process.env);
-        return checkTls(serverSettings(catalog, settingsFolder(catalogPath)).tls, host);
+        return checkTls(serverSettings(catalog, folder ?? settingsFolder(catalogPath)).tls, host);
+      },
+      withStore: async (work) => {
+        const store = await openConfiguredStore(commandConfig(), stderrLog, systemClock);
+        try {
+          return await work(store);
+        } finally {
+          await store.close();
+        }
       },
       withServices: async (work) => {
-        const services = await openServices(
-          { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS },
-          stderrLog,
-          systemClock,
-        );
+        const services = await openServices(commandConfig(), stderrLog, systemClock);
         try {
           const { store, accounts, secret } = services;
           return await work({
             store,
             accounts,
             ledger: services.ledger.ledger,
-            codesKey: secret.key('codes'),
+            secret,
             receiptsDays: () => receiptsDays(services),
             longestRequestMs: () => longestMs(services),
           });
@@ -55,6 +66,10 @@ async function runCommand(): Promise<number> {
     },
     printError,
   );
+}
+
+function commandConfig(): Config {
+  return { ...readConfig(process.env), databaseWaitMs: COMMAND_WAIT_MS };
 }
 
 /** As the catalog says that a server would use now. */

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { strict } from '../catalog/strict.ts';
-import type { TlsConfig } from '../http/tls.ts';
+import { readTlsFiles, type TlsConfig } from '../http/tls.ts';
 import type { Log } from '../std/log.ts';
+import { StartupError } from '../std/startup-error.ts';
 
 /** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
 export interface ServerSettings {
@@ -111,9 +111,13 @@ export function checkTls(tls: TlsConfig | undefined, host: string): { ok: boolea
     return { ok: true, line };
   }
   if (tls.kind === 'self-signed') return { ok: true, line: 'tls: self-signed, made at first start' };
-  const missing = [tls.cert, tls.key].filter((file) => !existsSync(file));
-  const ok = missing.length === 0;
-  return { ok, line: ok ? `tls: ${tls.cert}` : `tls: cannot find ${missing.join(' and ')}` };
+  try {
+    readTlsFiles(tls);
+    return { ok: true, line: `tls: ${tls.cert}` };
+  } catch (thrown) {
+    if (!(thrown instanceof StartupError)) throw thrown;
+    return { ok: false, line: `tls: ${thrown.message}` };
+  }
 }
 
 function isAddressRange(range: string): boolean {

@@ -28,16 +28,7 @@ export async function openServices(
   random: Random = systemRandom,
 ): Promise<Services> {
   const { dataDir, databaseUrl, databaseDeadlineMs } = config;
-  const store = await openStore({
-    dataDir,
-    databaseUrl,
-    log,
-    clock,
-    ledgerSql: LEDGER_SQL,
-    databaseDeadlineMs,
-    databaseWaitMs: config.databaseWaitMs,
-    databaseConnections: config.databaseConnections,
-  });
+  const store = await openConfiguredStore(config, log, clock);
   try {
     const shared = databaseUrl !== undefined;
     const secret = await openSecret({
@@ -66,6 +57,19 @@ export async function openServices(
     await store.close();
     throw error;
   }
+}
+
+export async function openConfiguredStore(config: Config, log: Log, clock: Clock): Promise<Store> {
+  return await openStore({
+    dataDir: config.dataDir,
+    databaseUrl: config.databaseUrl,
+    log,
+    clock,
+    ledgerSql: LEDGER_SQL,
+    databaseDeadlineMs: config.databaseDeadlineMs,
+    databaseWaitMs: config.databaseWaitMs,
+    databaseConnections: config.databaseConnections,
+  });
 }
 
 export async function closeServices({ ledger, store }: Services): Promise<void> {

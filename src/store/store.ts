@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'bun:sqlite';
 import { Kysely, PostgresDialect } from 'kysely';
@@ -80,7 +80,8 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
   const background = new BackgroundThread(path);
   const wal = new Wal({ path: `${path}-wal`, connection, background, log });
   const db = new Kysely<Schema>({ dialect: new BunSqliteDialect(connection) });
-  const claim = new DataDirLock(join(dataDir, 'server.lock'));
+  const lockPath = join(dataDir, 'server.lock');
+  const claim = new DataDirLock(lockPath);
   return {
     dialect: sqliteDialect,
     db,
@@ -90,7 +91,10 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
       wal,
       background,
       open: () => openSqlite(path),
-      claim: () => claim.take(),
+      claim: () => {
+        keepPrivate(lockPath);
+        return claim.take();
+      },
     },
     durable: () => wal.sync(),
     async close() {
@@ -107,10 +111,21 @@ async function openSqliteStore({ dataDir, log, clock }: StoreOptions): Promise<S
 function openFile(dataDir: string, path: string): Database {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    keepPrivate(path);
     return openSqlite(path);
   } catch (error) {
     throw new StartupError(`Cannot open the database ${path}: ${reasonOf(error)}`, error);
   }
+}
+
+/**
+ * Only the owner may read a file of ours, whatever the folder allows. SQLite gives its other files the same mode. A file
+ * that is there is never opened here: closing it would drop the locks that SQLite has on it.
+ */
+function keepPrivate(path: string): void {
+  for (const file of [path, `${path}-wal`, `${path}-shm`])
+    if (existsSync(file) && (statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
 }
 
 async function openPostgresStore(options: StoreOptions, url: string): Promise<Store> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -48,6 +48,33 @@ describe('a server that cannot listen', () => {
   });
 });
 
+test('`doctor` finds a port that something else uses, and `catalog check` a certificate without its key', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-before-'));
+  const doctor = await command(folder, { TOLLGATE_PORT: String(taken.port) }, 'doctor');
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toContain(`✗ address: Port ${taken.port} on 127.0.0.1 is already in use.`);
+  const example = await command(folder, {}, 'catalog', 'example');
+  writeFileSync(join(folder, 'a.yaml'), `${example.stdout}\ntls: { cert: none.pem, key: none.pem }\n`);
+  const check = await command(folder, {}, 'catalog', 'check', 'a.yaml');
+  expect(check.code).toBe(1);
+  expect(check.stdout).toContain('none.pem cannot be read.');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function command(
+  folder: string,
+  env: Readonly<Record<string, string>>,
+  ...words: string[]
+): Promise<{ code: number; stdout: string }> {
+  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const stdout = await new Response(child.stdout).text();
+  return { code: await child.exited, stdout };
+}
+
 async function serve(
   env: Readonly<Record<string, string>>,
   prefix: readonly string[] = [],
@@ -59,7 +86,9 @@ async function serve(
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const stderr = await new Response(child.stderr).text();
+    const lines = (await new Response(child.stderr).text()).split('\n');
+    // Log lines are JSON; what is for the operator's eyes is not.
+    const stderr = lines.filter((line) => !line.startsWith('{')).join('\n');
     return { code: await child.exited, stderr };
   } finally {
     rmSync(folder, { recursive: true, force: true });

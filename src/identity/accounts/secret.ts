@@ -1,5 +1,5 @@
-import { createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { StartupError } from '../../std/startup-error.ts';
@@ -24,29 +24,74 @@ export interface SecretOptions {
 
 const MIN_CHARACTERS = 16;
 const FINGERPRINT = 'secret.fingerprint';
+/** Keys of an earlier secret that are still in use, sealed with the one in force. */
+const KEPT_KEYS = 'secret.kept_keys';
 
 /** Reads or creates the secret, and refuses one that this store was not created with: no token would be valid. */
 export async function openSecret(options: SecretOptions): Promise<Secret> {
-  const text = options.given ?? secretFromFile(options);
-  if (text.length < MIN_CHARACTERS) {
-    throw new StartupError(`TOLLGATE_SECRET must have at least ${MIN_CHARACTERS} characters.`);
-  }
+  const text = longEnough(options.given ?? (await secretFromFile(options)));
   await requireSameSecret(text, options);
-  return { key: (purpose) => new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, 32)) };
+  const kept = await keptKeys(text, options.db);
+  return { key: (purpose) => kept[purpose] ?? derivedKey(text, purpose) };
 }
 
-function secretFromFile({ dataDir, shared }: SecretOptions): string {
+/**
+ * Makes `next` the secret of the store. With the secret so far, tokens and codes stay valid: their keys are kept, sealed
+ * with the new one. Without it they are lost, and so are the tokens.
+ */
+export async function replaceSecret(
+  db: Kysely<Schema>,
+  next: string,
+  { before, now }: { readonly before: Secret | undefined; readonly now: number },
+): Promise<void> {
+  longEnough(next);
+  await saveSetting(db, { key: FINGERPRINT, value: fingerprintOf(next), updated_at: now });
+  if (before) await saveSetting(db, { key: KEPT_KEYS, value: sealKeys(next, before), updated_at: now });
+  else await db.deleteFrom('setting').where('key', '=', KEPT_KEYS).execute();
+}
+
+/** Where a store without `TOLLGATE_SECRET` has it, and where the next one waits until the store has changed over. */
+export function secretFiles(dataDir: string): { readonly current: string; readonly next: string } {
+  return { current: join(dataDir, 'secret'), next: join(dataDir, 'secret.next') };
+}
+
+/** A new secret in the file beside the one in force; the start that finds that the store uses it puts it in place. */
+export function makeNextSecret(dataDir: string): string {
+  const text = randomBytes(32).toString('hex');
+  writeFileSync(secretFiles(dataDir).next, `${text}\n`, { mode: 0o600 });
+  return text;
+}
+
+function longEnough(text: string): string {
+  if (text.length >= MIN_CHARACTERS) return text;
+  throw new StartupError(`TOLLGATE_SECRET must have at least ${MIN_CHARACTERS} characters.`);
+}
+
+function derivedKey(text: string, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', text, 'tollgate', purpose, 32));
+}
+
+async function secretFromFile({ dataDir, shared, db }: SecretOptions): Promise<string> {
   if (shared) {
     throw new StartupError('With DATABASE_URL set, TOLLGATE_SECRET must be given, the same on every node.');
   }
-  const path = join(dataDir, 'secret');
-  if (!existsSync(path)) makeSecretFile(dataDir, path);
-  return readFileSync(path, 'utf8').trim();
+  const { current, next } = secretFiles(dataDir);
+  const fingerprint = await readSetting(db, FINGERPRINT);
+  if (existsSync(next) && fingerprintOf(readFileSync(next, 'utf8').trim()) === fingerprint)
+    renameSync(next, current);
+  if (!existsSync(current)) {
+    if (fingerprint !== undefined)
+      throw new StartupError(
+        `The secret of this store is lost: neither TOLLGATE_SECRET nor ${current} is there. Put it back from a backup, or run 'tollgate secret reset' (every token and stored provider key is lost; accounts and balances stay).`,
+      );
+    makeSecretFile(dataDir, current);
+  }
+  return readFileSync(current, 'utf8').trim();
 }
 
 /** Written to a temporary file and linked: of two processes that start at once, one creates it and both read it. */
 function makeSecretFile(dataDir: string, path: string): void {
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const temporaryPath = `${path}.${process.pid}`;
   writeFileSync(temporaryPath, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
   try {
@@ -59,7 +104,7 @@ function makeSecretFile(dataDir: string, path: string): void {
 }
 
 async function requireSameSecret(text: string, { db, now }: SecretOptions): Promise<void> {
-  const value = createHash('sha256').update(`fingerprint:${text}`).digest('hex').slice(0, 32);
+  const value = fingerprintOf(text);
   await db
     .insertInto('setting')
     .values({ key: FINGERPRINT, value, updated_at: now })
@@ -75,4 +120,53 @@ async function requireSameSecret(text: string, { db, now }: SecretOptions): Prom
       'TOLLGATE_SECRET is not the one this store was made with. Every node needs the same one.',
     );
   }
+}
+
+function fingerprintOf(text: string): string {
+  return createHash('sha256').update(`fingerprint:${text}`).digest('hex').slice(0, 32);
+}
+
+type KeptKeys = Partial<Record<KeyPurpose, Uint8Array>>;
+
+/** What customers have in their hands: a token and a code are known here only by their keyed hash. */
+const KEPT_PURPOSES = ['token pepper', 'codes'] as const satisfies readonly KeyPurpose[];
+
+function sealKeys(text: string, before: Secret): string {
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', derivedKey(text, 'kept keys'), nonce);
+  const keys = Buffer.concat(KEPT_PURPOSES.map((purpose) => before.key(purpose)));
+  const parts = [nonce, cipher.update(keys), cipher.final(), cipher.getAuthTag()];
+  return Buffer.concat(parts).toString('base64url');
+}
+
+async function keptKeys(text: string, db: Kysely<Schema>): Promise<KeptKeys> {
+  const stored = await readSetting(db, KEPT_KEYS);
+  if (stored === undefined) return {};
+  const bytes = Buffer.from(stored, 'base64url');
+  const decipher = createDecipheriv('aes-256-gcm', derivedKey(text, 'kept keys'), bytes.subarray(0, 12), {
+    authTagLength: 16,
+  }).setAuthTag(bytes.subarray(-16));
+  const keys = Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]);
+  return Object.fromEntries(
+    KEPT_PURPOSES.map((purpose, index) => [
+      purpose,
+      new Uint8Array(keys.subarray(index * 32, index * 32 + 32)),
+    ]),
+  );
+}
+
+async function readSetting(db: Kysely<Schema>, key: string): Promise<string | undefined> {
+  const row = await db.selectFrom('setting').select('value').where('key', '=', key).executeTakeFirst();
+  return row?.value;
+}
+
+async function saveSetting(
+  db: Kysely<Schema>,
+  row: { readonly key: string; readonly value: string; readonly updated_at: number },
+): Promise<void> {
+  await db
+    .insertInto('setting')
+    .values(row)
+    .onConflict((conflict) => conflict.column('key').doUpdateSet(row))
+    .execute();
 }

@@ -1,4 +1,4 @@
-import { StartupError } from '../std/startup-error.ts';
+import { StartupError } from './startup-error.ts';
 
 /**
  * Explains to the operator why the server cannot listen; an error that is not about the address is returned unchanged.

@@ -1,0 +1,159 @@
+import { afterAll, beforeEach, expect, test } from 'bun:test';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ProviderKeys } from '../catalog/provider-keys.ts';
+import { tokenHasher } from '../identity/accounts/token.ts';
+import { readConfig } from '../main/config.ts';
+import { closeServices, openConfiguredStore, openServices, type Services } from '../main/services.ts';
+import { systemClock } from '../std/clock.ts';
+import { silentLog } from '../std/log.ts';
+import { parseUsd } from '../std/money.ts';
+import { runCli } from './cli.ts';
+import type { CliContext } from './command.ts';
+
+/** The secret of an installation can be replaced, and even its loss leaves the books. */
+
+const folders: string[] = [];
+let folder: string;
+let token: string;
+
+afterAll(() => {
+  for (const one of folders) rmSync(one, { recursive: true, force: true });
+});
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-secret-command-'));
+  folders.push(folder);
+  await withServices({}, async ({ accounts, store, secret }) => {
+    const balance = parseUsd('7');
+    if (balance === undefined) throw new Error('no amount');
+    ({ token } = await accounts.create('a@example.com', { balance, actor: 'test' }));
+    const keys = new ProviderKeys(store.db, secret.key('provider keys'), systemClock);
+    await keys.set('TEAM_API_KEY', 'key-of-the-team', 'https://llm.example.com');
+  });
+});
+
+type Env = Readonly<Record<string, string>>;
+
+async function withServices<T>(env: Env, work: (services: Services) => Promise<T>): Promise<T> {
+  const services = await openServices(readConfig({ TOLLGATE_DATA: folder, ...env }), silentLog, systemClock);
+  try {
+    return await work(services);
+  } finally {
+    await closeServices(services);
+  }
+}
+
+async function run(env: Env, ...words: string[]): Promise<{ code: number; printed: string }> {
+  const printed: string[] = [];
+  const context: CliContext = {
+    env,
+    builtIn: {},
+    fileSettings: {},
+    dataDir: folder,
+    address: { host: '127.0.0.1', port: 0 },
+    checkTls: () => ({ ok: true, line: '' }),
+    clock: systemClock,
+    print: (line) => printed.push(line),
+    withStore: async (work) => {
+      const config = readConfig({ TOLLGATE_DATA: folder, ...env });
+      const store = await openConfiguredStore(config, silentLog, systemClock);
+      try {
+        return await work(store);
+      } finally {
+        await store.close();
+      }
+    },
+    withServices: (work) =>
+      withServices(env, (services) =>
+        work({
+          ...services,
+          ledger: services.ledger.ledger,
+          receiptsDays: () => Promise.resolve(undefined),
+          longestRequestMs: () => Promise.resolve(undefined),
+        }),
+      ),
+  };
+  const code = await runCli(words, context, (line) => printed.push(line));
+  return { code, printed: printed.join('\n') };
+}
+
+/** What is left of the account, its token and the stored key. */
+async function left(env: Env = {}) {
+  return await withServices(env, async ({ store, secret, ledger }) => {
+    const row = await store.db
+      .selectFrom('account')
+      .selectAll()
+      .where('email', '=', 'a@example.com')
+      .executeTakeFirstOrThrow();
+    const { values } = await new ProviderKeys(store.db, secret.key('provider keys'), systemClock).open();
+    const { breaches } = await ledger.ledger.verify();
+    const audited = await store.db
+      .selectFrom('audit')
+      .select('action')
+      .orderBy('id', 'desc')
+      .executeTakeFirst();
+    return {
+      audited: audited?.action,
+      balance: row.balance,
+      tokenIsValid: row.token_hash === tokenHasher(secret.key('token pepper'))(token),
+      keys: values,
+      breaches,
+    };
+  });
+}
+
+const ALL = {
+  audited: 'secret.rotate',
+  balance: 7_000_000_000,
+  tokenIsValid: true,
+  keys: { TEAM_API_KEY: 'key-of-the-team' },
+  breaches: [],
+};
+const BOOKS = {
+  audited: 'secret.reset',
+  balance: 7_000_000_000,
+  tokenIsValid: false,
+  keys: {},
+  breaches: [],
+};
+const secretFile = (): string => join(folder, 'secret');
+
+test('rotate: another secret, in the same file; tokens, provider keys and books stay', async () => {
+  const before = readFileSync(secretFile(), 'utf8');
+  expect((await run({}, 'secret', 'rotate')).code).toBe(0);
+  expect(await left()).toEqual(ALL);
+  expect(readFileSync(secretFile(), 'utf8')).not.toBe(before);
+  expect(statSync(secretFile()).mode & 0o777).toBe(0o600);
+  expect((await run({}, 'secret', 'rotate')).code).toBe(0);
+  expect(await left()).toEqual(ALL);
+});
+
+test('rotate to a given secret: the old one opens nothing any more', async () => {
+  const env = { TOLLGATE_NEW_SECRET: 'a new secret of the operator' };
+  expect((await run(env, 'secret', 'rotate')).code).toBe(0);
+  expect(await left({ TOLLGATE_SECRET: env.TOLLGATE_NEW_SECRET })).toEqual(ALL);
+  await expect(left()).rejects.toThrow('TOLLGATE_SECRET is not the one this store was made with');
+});
+
+test('a lost secret is never made anew for a store that has one; reset gives it another, and the books live', async () => {
+  rmSync(secretFile());
+  await expect(left()).rejects.toThrow('The secret of this store is lost');
+  expect(existsSync(secretFile())).toBe(false);
+  const refused = await run({}, 'secret', 'reset');
+  expect([refused.code, refused.printed.split('\n')[0]]).toEqual([
+    2,
+    'Nothing was changed. Every token and stored provider key ends; add --yes to do it.',
+  ]);
+  expect((await run({}, 'secret', 'reset', '--yes')).code).toBe(0);
+  expect(await left()).toEqual(BOOKS);
+  expect(await left()).toEqual(BOOKS);
+});
+
+test('reset takes the secret that the operator has set now', async () => {
+  const env = { TOLLGATE_SECRET: 'the only secret that is left' };
+  await expect(left(env)).rejects.toThrow('TOLLGATE_SECRET is not the one this store was made with');
+  expect((await run(env, 'secret', 'reset', '--yes')).code).toBe(0);
+  expect(await left(env)).toEqual(BOOKS);
+});

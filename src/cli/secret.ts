@@ -1,0 +1,114 @@
+import { existsSync, rmSync } from 'node:fs';
+import { writeAudit } from '../activity/audit.ts';
+import { resealKeys } from '../catalog/provider-keys.ts';
+import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
+import type { Store } from '../store/store.ts';
+import {
+  JSON_FLAG,
+  printResult,
+  UsageError,
+  type CliCommand,
+  type CliContext,
+  type CommandInput,
+} from './command.ts';
+
+export const secretCommands: readonly CliCommand[] = [
+  {
+    name: 'secret rotate',
+    usage: '[--json]',
+    about:
+      'replace the secret while the server is stopped: by TOLLGATE_NEW_SECRET, or by a new one in the data folder. Tokens, codes and stored provider keys stay; everybody signs in again, links to images end',
+    flags: JSON_FLAG,
+    minArguments: 0,
+    run: rotate,
+  },
+  {
+    name: 'secret reset',
+    usage: '--yes [--json]',
+    about:
+      'for a secret that is lost: takes TOLLGATE_SECRET, or makes a new one. Accounts and balances stay; every token, code, session and stored provider key ends. Cannot be undone',
+    flags: { ...JSON_FLAG, yes: { type: 'boolean' } },
+    minArguments: 0,
+    run: reset,
+  },
+];
+
+async function rotate(input: CommandInput, context: CliContext): Promise<number> {
+  return await context.withServices(async ({ store, secret }) => {
+    requireStopped(store);
+    const next = nextSecret(context, context.env['TOLLGATE_NEW_SECRET'], 'TOLLGATE_NEW_SECRET');
+    const now = context.clock.now();
+    const keys = await store.db.transaction().execute(async (db) => {
+      const from = secret.key('provider keys');
+      await replaceSecret(db, next, { before: secret, now });
+      // The keys of the new secret, as the next start will derive them.
+      const after = await openSecret({ given: next, dataDir: '', shared: true, db, now });
+      const resealed = await resealKeys(db, { from, to: after.key('provider keys'), now });
+      await db.deleteFrom('auth_session').execute();
+      await writeAudit({ db }, { actor: 'cli', action: 'secret.rotate', target: '', detail: {} }, now);
+      return resealed;
+    });
+    await store.durable();
+    printResult(input, context, { provider_keys: keys }, [
+      `The secret was replaced; tokens stay valid and ${keys} provider keys were sealed again.`,
+      ...instructions(context, 'TOLLGATE_NEW_SECRET'),
+    ]);
+    return 0;
+  });
+}
+
+async function reset(input: CommandInput, context: CliContext): Promise<number> {
+  if (input.flags['yes'] !== true)
+    throw new UsageError(
+      'Nothing was changed. Every token and stored provider key ends; add --yes to do it.',
+    );
+  return await context.withStore(async (store) => {
+    requireStopped(store);
+    const { current } = secretFiles(context.dataDir);
+    const given = context.env['TOLLGATE_SECRET'];
+    const now = context.clock.now();
+    const next = nextSecret(context, given, 'TOLLGATE_SECRET');
+    const tokens = await store.db.transaction().execute(async (db) => {
+      await replaceSecret(db, next, { before: undefined, now });
+      const { numUpdatedRows } = await db
+        .updateTable('account')
+        .set({ token_hash: null, token_hint: null, token_used_at: null })
+        .where('token_hash', 'is not', null)
+        .executeTakeFirst();
+      for (const table of ['provider_key', 'auth_session'] as const) await db.deleteFrom(table).execute();
+      await writeAudit({ db }, { actor: 'cli', action: 'secret.reset', target: '', detail: {} }, now);
+      return Number(numUpdatedRows);
+    });
+    await store.durable();
+    // One that is not the store's any more must not be taken for it.
+    if (!isSet(given) && existsSync(current)) rmSync(current);
+    printResult(input, context, { tokens_ended: tokens }, [
+      `The store has a new secret; ${tokens} tokens ended. Give new ones with: tollgate account token EMAIL`,
+      ...instructions(context, 'TOLLGATE_SECRET'),
+    ]);
+    return 0;
+  });
+}
+
+/** A server keeps the keys of its start in memory: it would make tokens that nobody can check afterwards. */
+function requireStopped({ backend }: Store): void {
+  if (backend.kind === 'sqlite' && !backend.claim())
+    throw new UsageError('A server is running on this data folder. Stop it first.');
+}
+
+function nextSecret({ env, dataDir }: CliContext, given: string | undefined, variable: string): string {
+  if (isSet(given)) return given;
+  if (isSet(env['DATABASE_URL']) || isSet(env['TOLLGATE_SECRET']))
+    throw new UsageError(`Set ${variable} to the new secret, 16 characters at least.`);
+  return makeNextSecret(dataDir);
+}
+
+function instructions({ env }: CliContext, variable: string): string[] {
+  return isSet(env[variable])
+    ? ['Start every node with TOLLGATE_SECRET set to it; nodes that still run must be stopped.']
+    : ['It is in the data folder. Start the server again.'];
+}
+
+function isSet(value: string | undefined): value is string {
+  return value !== undefined && value.trim() !== '';
+}
