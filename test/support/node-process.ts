@@ -166,6 +166,13 @@ export class NodeProcess {
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
   }
 
+  /** How long its main thread has run, and how long it was ready to run and had no processor. */
+  mainThread(): { ranMs: number; waitedMs: number } {
+    const times = readFileSync(`/proc/${this.pid}/task/${this.pid}/schedstat`, 'utf8').split(' ');
+    const [ranMs = 0, waitedMs = 0] = times.map((nanoseconds) => Math.round(Number(nanoseconds) / 1e6));
+    return { ranMs, waitedMs };
+  }
+
   openSockets(): number {
     const folder = `/proc/${this.pid}/fd`;
     return readdirSync(folder).filter((name) => linkOf(join(folder, name)).startsWith('socket:')).length;
