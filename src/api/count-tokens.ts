@@ -7,6 +7,7 @@ import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableInput } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
+import { CountRate } from './count-rate.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
 import { largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -17,7 +18,8 @@ export const countMessageTokens: ApiOperation = {
   path: '/v1/messages/count_tokens',
   tag: 'Anthropic-compatible',
   summary: 'Count the input tokens of a conversation',
-  description: 'Free of charge, and an estimate: each provider counts in its own way.',
+  description:
+    'Free of charge, and an estimate: each provider counts in its own way. As often as chats are allowed, less the chats.',
   token: 'required',
   request: {
     name: 'CountTokensRequest',
@@ -46,13 +48,15 @@ export const countMessageTokens: ApiOperation = {
 /** Clients ask before they send, to know when a conversation grows too long. */
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const { accountId } = await callerAuth.account(caller);
+  const snapshot = await callerAuth.account(caller);
+  // Before the body is received: who is too fast is not read.
+  rate.take(snapshot, callerAuth.parts.catalog().limits.chatPerMinute);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
-    account: accountId,
+    account: snapshot.accountId,
     ...chargeLimits(size.characters),
   });
   if (!counted)
@@ -63,3 +67,5 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
 }
 
 const RETRY_AFTER_MS = 5_000;
+/** One for the whole process. */
+const rate = new CountRate();

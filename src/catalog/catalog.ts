@@ -141,6 +141,10 @@ export interface UpstreamConfig {
   readonly options: ReadonlyMap<string, string>;
   /** It gets Messages requests as their client wrote them. */
   readonly speaksMessages?: boolean | undefined;
+  /** Request fields that it refuses or ignores, by its preset: a request with one of them is refused here. */
+  readonly unsupportedFields?: readonly string[] | undefined;
+  /** False: it has no list of models, by its preset. */
+  readonly listsModels?: boolean | undefined;
   /** Further request fields that it gets as the client wrote them. */
   readonly passFields?: ReadonlySet<string> | undefined;
   /** It rests for the day once it has cost this much, in nano-USD. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
+import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
 import { costPrices, dailyLimit, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
 import { strict } from './strict.ts';
@@ -107,6 +108,12 @@ const upstream = strict({
     error: (issue) =>
       `${issue.input === undefined ? 'is missing; it' : ''} must be one of ${UPSTREAM_KIND_NAMES.join(', ')}`.trim(),
   }),
+  preset: z
+    .enum(PRESET_NAMES, { error: `must be one of ${PRESET_NAMES.join(', ')}` })
+    .optional()
+    .describe(
+      'A known provider: its address, the variable of its key, and how its requests are written. For kind openai; what is written here goes first.',
+    ),
   base_url: z.string().optional().describe('Address of the server, or a whole ${ENV_NAME}.'),
   api_key: secretReference.optional().describe('${ENV_NAME}: the environment variable that holds the key.'),
   api_keys: z

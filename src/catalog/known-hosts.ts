@@ -1,16 +1,10 @@
 import { defaultAddress } from './address.ts';
 import { PARTNERS } from './builtin-partners.ts';
+import { PRESETS, type Preset } from './presets.ts';
 
 const OTHERS: Readonly<Record<string, string>> = {
-  CEREBRAS_API_KEY: 'https://api.cerebras.ai',
   COHERE_API_KEY: 'https://api.cohere.com',
-  DEEPSEEK_API_KEY: 'https://api.deepseek.com',
-  FIREWORKS_API_KEY: 'https://api.fireworks.ai',
   GOOGLE_API_KEY: 'https://generativelanguage.googleapis.com',
-  GROQ_API_KEY: 'https://api.groq.com',
-  PERPLEXITY_API_KEY: 'https://api.perplexity.ai',
-  TOGETHER_API_KEY: 'https://api.together.xyz',
-  XAI_API_KEY: 'https://api.x.ai',
 };
 
 /** The server that a key is for, by the provider's own name of the environment variable. */
@@ -21,5 +15,8 @@ export const KNOWN_HOSTS: ReadonlyMap<string, string> = new Map([
       ? []
       : variables.map((name): [string, string] => [name, new URL(address).origin]);
   }),
+  ...Object.values<Preset>(PRESETS).flatMap(({ variable, baseUrl }): [string, string][] =>
+    variable === undefined ? [] : [[variable, new URL(baseUrl).origin]],
+  ),
   ...Object.entries(OTHERS),
 ]);

@@ -4,11 +4,16 @@ import type { UpstreamConfig } from './catalog.ts';
 import type { UpstreamEntry } from './file-schema.ts';
 import { UPSTREAM_KINDS, type UpstreamKind } from './kinds.ts';
 import type { Path } from './mistakes.ts';
+import { PRESETS, type Preset } from './presets.ts';
 import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
 
 /** One upstream with its references resolved; errors are collected with those of the references. */
-export function buildUpstream(name: string, entry: UpstreamEntry, references: References): UpstreamConfig {
+export function buildUpstream(name: string, given: UpstreamEntry, references: References): UpstreamConfig {
   const path = ['upstreams', name];
+  const preset: Preset | undefined = given.preset && PRESETS[given.preset];
+  if (preset && given.kind !== 'openai')
+    references.mistakes.push({ path: [...path, 'preset'], message: 'is only for kind openai' });
+  const entry = preset ? withPreset(given, preset) : given;
   checkKind(path, entry, references);
   checkPassFields(path, entry, references);
   const withheldBefore = references.withheld.length;
@@ -52,9 +57,28 @@ export function buildUpstream(name: string, entry: UpstreamEntry, references: Re
     options,
     speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
     dailyCostLimit: entry.daily_cost_limit_usd,
+    unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
+    listsModels: preset?.listsModels,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };
+}
+
+/** What the operator wrote, with the preset's values where nothing was written. */
+function withPreset(entry: UpstreamEntry, preset: Preset): UpstreamEntry {
+  const { variable, capField, imageFormat, streamUsage } = preset;
+  const hasKey = entry.api_key !== undefined || entry.api_keys !== undefined;
+  return {
+    ...entry,
+    base_url: entry.base_url ?? preset.baseUrl,
+    ...(hasKey || variable === undefined ? {} : { api_key: `\${${variable}}` }),
+    options: {
+      ...(capField && { cap_field: capField }),
+      ...(imageFormat && { image_format: imageFormat }),
+      ...(streamUsage === false && { stream_usage: 'false' }),
+      ...entry.options,
+    },
+  };
 }
 
 function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): void {

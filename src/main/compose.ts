@@ -187,7 +187,7 @@ function makeRelay(
   catalog: CatalogSource,
   eventLoop: EventLoop,
 ): Relay {
-  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend });
+  const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
   const places: Places = new Places({

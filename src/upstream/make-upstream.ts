@@ -3,7 +3,7 @@ import type { Clock } from '../std/clock.ts';
 import { makeBlocked } from './blocked-upstream.ts';
 import { makeGguf } from './gguf/gguf.ts';
 import { makeOpenAi } from './openai.ts';
-import type { Upstream } from './port.ts';
+import type { LearnedField, Upstream } from './port.ts';
 import { makeProvider } from './ai-sdk/provider-upstream.ts';
 
 export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clock }) => Upstream;
@@ -12,9 +12,14 @@ export type MakeUpstream = (config: UpstreamConfig, parts: { readonly clock: Clo
 export type BuiltInKinds = Readonly<Record<string, MakeUpstream>>;
 
 /** Makes a backend from its configuration. The catalog has checked that the kind exists. */
-export function makeUpstream(config: UpstreamConfig, clock: Clock, builtIn: BuiltInKinds): Upstream {
+export function makeUpstream(
+  config: UpstreamConfig,
+  clock: Clock,
+  builtIn: BuiltInKinds,
+  onLearned?: (learned: LearnedField) => void,
+): Upstream {
   if (config.problem !== undefined) return makeBlocked(config.name, config.problem);
-  if (config.kind === 'openai') return makeOpenAi(config);
+  if (config.kind === 'openai') return makeOpenAi(config, onLearned);
   if (config.kind === 'gguf') return makeGguf(config, { clock });
   const upstream = builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock });
   if (upstream) return upstream;

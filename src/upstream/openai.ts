@@ -13,12 +13,20 @@ import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
 import {
+  formWithout,
+  learnedFields,
+  supported,
+  type AddedFields,
+  type LearnedForm,
+} from './unknown-field.ts';
+import {
   connectionFailure,
   UpstreamFailure,
   type ChatAnswer,
   type UpstreamChatCall,
   type UpstreamEmbeddingCall,
   type ImageAnswer,
+  type LearnedField,
   type UpstreamImageCall,
   type Upstream,
   type UpstreamHealth,
@@ -28,8 +36,8 @@ import {
  * Any server that speaks OpenAI's API. Its answers are passed on as bytes: tools, audio, logprobs, reasoning and future
  * fields arrive because nothing here interprets them.
  */
-export function makeOpenAi(config: UpstreamConfig): Upstream {
-  return new OpenAiUpstream(config);
+export function makeOpenAi(config: UpstreamConfig, onLearned?: (learned: LearnedField) => void): Upstream {
+  return new OpenAiUpstream(config, onLearned);
 }
 
 /** Larger than any chat answer; it is this large because of images in base64. */
@@ -43,9 +51,15 @@ class OpenAiUpstream implements Upstream {
   readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
   readonly #imageLinks: ImageLinkRules;
+  readonly #unsupported: readonly string[];
+  readonly #listsModels: boolean;
+  readonly #onLearned: ((learned: LearnedField) => void) | undefined;
 
-  constructor(config: UpstreamConfig) {
+  constructor(config: UpstreamConfig, onLearned?: (learned: LearnedField) => void) {
     this.name = config.name;
+    this.#onLearned = onLearned;
+    this.#unsupported = config.unsupportedFields ?? [];
+    this.#listsModels = config.listsModels !== false;
     this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
     this.#headers = new Headers({
       'content-type': 'application/json',
@@ -62,8 +76,21 @@ class OpenAiUpstream implements Upstream {
     this.#asksForUsage = config.options.get('stream_usage') !== 'false';
   }
 
-  async chat(call: UpstreamChatCall): Promise<ChatAnswer> {
-    const response = await this.#post('/chat/completions', this.#chatBody(call), call.signal);
+  async chat(asked: UpstreamChatCall): Promise<ChatAnswer> {
+    const call =
+      this.#unsupported.length === 0
+        ? asked
+        : { ...asked, request: supported(asked.request, this.#unsupported) };
+    const form = this.#forms.of(call);
+    let response: Response;
+    try {
+      response = await this.#post('/chat/completions', this.#chatBody(call, form), call.signal);
+    } catch (thrown) {
+      const again = formWithout(thrown, this.#addedToChat(call, form));
+      response = await this.#askAgain(call, again, thrown, (other) =>
+        this.#post('/chat/completions', this.#chatBody(call, other), call.signal),
+      );
+    }
     if (call.request.stream !== true) return { kind: 'whole', body: await readAnswer(response) };
     if (!response.headers.get('content-type')?.includes('text/event-stream') || !response.body) {
       await response.body?.cancel();
@@ -75,9 +102,16 @@ class OpenAiUpstream implements Upstream {
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
-    const response = call.request.image
-      ? await this.#postForm('/images/edits', this.#editForm(call), call.signal)
-      : await this.#post('/images/generations', this.#imageBody(call), call.signal);
+    const form = this.#forms.of(call);
+    const usual = call.request.image ? 'default' : 'b64_json';
+    const send = (asked: SentForm): Promise<Response> =>
+      call.request.image
+        ? this.#postForm('/images/edits', this.#editForm(call, asked), call.signal)
+        : this.#post('/images/generations', this.#imageBody(call, asked), call.signal);
+    const response = await send(form).catch((thrown: unknown) => {
+      const isAdded = (form.imageFormat ?? usual) === 'b64_json';
+      return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
+    });
     const text = new TextDecoder().decode(await readAnswer(response));
     return await collectImages(text, this.#imageLinks, call.signal);
   }
@@ -89,50 +123,88 @@ class OpenAiUpstream implements Upstream {
 
   async check(signal: AbortSignal): Promise<UpstreamHealth> {
     const startedAt = performance.now();
-    const response = await this.#send('/models', { method: 'GET', signal });
-    await response.body?.cancel();
+    const detail = this.#listsModels
+      ? 'reachable, key accepted'
+      : 'reachable; only a request can check the key';
+    try {
+      const response = await this.#send('/models', { method: 'GET', signal });
+      await response.body?.cancel();
+    } catch (thrown) {
+      const isMissing = thrown instanceof UpstreamFailure && thrown.kind === 'not_found';
+      if (this.#listsModels || !isMissing) throw thrown;
+    }
     return {
       ok: true,
-      detail: 'reachable, key accepted',
+      detail,
       latencyMs: Math.round(performance.now() - startedAt),
     };
   }
 
-  #chatBody(call: UpstreamChatCall): string {
-    const { model, request } = call;
+  learned(): LearnedField[] {
+    return this.#forms.learned();
+  }
+
+  /** Once more, as the refusal says; it is remembered if the backend then takes the request. */
+  async #askAgain(
+    call: { readonly model: string; readonly form?: RequestForm | undefined },
+    learned: LearnedForm | undefined,
+    refusal: unknown,
+    send: (form: SentForm) => Promise<Response>,
+  ): Promise<Response> {
+    if (!learned) throw refusal;
+    const form = mergeForms(learned, this.#forms.of(call));
+    const response = await send(form).catch((thrown: unknown) => {
+      throw thrown instanceof UpstreamFailure && thrown.kind === 'rejected' ? refusal : thrown;
+    });
+    this.#forms.learn(call.model, learned);
+    for (const one of learnedFields(call.model, learned)) this.#onLearned?.(one);
+    return response;
+  }
+
+  #addedToChat({ request }: UpstreamChatCall, form: SentForm): AddedFields {
+    const asked = request.max_completion_tokens === undefined ? 'max_tokens' : 'max_completion_tokens';
+    return {
+      cap: form.capField ?? asked,
+      streamUsage: request.stream === true && this.#asksForUsage && form.streamUsage !== false,
+    };
+  }
+
+  #chatBody({ model, request }: UpstreamChatCall, { capField, streamUsage }: SentForm): string {
     const body: Record<string, unknown> = { ...request, model };
-    const { capField } = this.#forms.of(call);
     if (capField !== undefined) {
       // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.
       body['max_tokens'] = undefined;
       body['max_completion_tokens'] = undefined;
       body[capField] = request.max_completion_tokens ?? request.max_tokens;
     }
-    if (request.stream === true && this.#asksForUsage) {
-      body['stream_options'] = { ...request.stream_options, include_usage: true };
+    if (request.stream === true) {
+      body['stream_options'] =
+        this.#asksForUsage && streamUsage !== false
+          ? { ...request.stream_options, include_usage: true }
+          : withoutUsage(request.stream_options);
     }
     return JSON.stringify(body);
   }
 
-  #imageBody(call: UpstreamImageCall): string {
+  #imageBody(call: UpstreamImageCall, form: SentForm): string {
     const { image: _, mask: __, ...rest } = call.request;
-    return JSON.stringify({ ...rest, ...this.#imageFields(call, 'b64_json') });
+    return JSON.stringify({ ...rest, ...this.#imageFields(call, form, 'b64_json') });
   }
 
   /**
    * The client gets its images in the format it wants either way, so the backend is asked for the one without a link.
    */
-  #imageFields(call: UpstreamImageCall, usual: ImageFormat) {
-    const { imageFormat = usual } = this.#forms.of(call);
+  #imageFields(call: UpstreamImageCall, form: SentForm, usual: ImageFormat) {
+    const { imageFormat = usual } = form;
     const response_format = imageFormat === 'default' ? undefined : imageFormat;
     return { model: call.model, size: call.size, response_format, ...NOT_STREAMED };
   }
 
-  #editForm(call: UpstreamImageCall): FormData {
+  #editForm(call: UpstreamImageCall, sent: SentForm): FormData {
     const form = new FormData();
     const { image, mask, ...fields } = call.request;
     // Most models that edit do not accept the field.
-    for (const [key, value] of Object.entries({ ...fields, ...this.#imageFields(call, 'default') })) {
+    for (const [key, value] of Object.entries({ ...fields, ...this.#imageFields(call, sent, 'default') })) {
       if (value !== undefined) form.set(key, String(value));
     }
     for (const one of image ?? [])
@@ -170,6 +242,13 @@ class OpenAiUpstream implements Upstream {
     if (response.headers.has('content-encoding')) await refuseEncoded(response);
     return response;
   }
+}
+
+/** The client gets its usage from us then; other options are its own. */
+function withoutUsage(options: UpstreamChatCall['request']['stream_options']): object | undefined {
+  if (!options) return undefined;
+  const { include_usage: _, ...others } = options;
+  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 /** Images are read whole: an answer in events would look like a backend that fails. */
@@ -221,6 +300,8 @@ const MAX_CACHED = 10_000;
  * How requests to one upstream are written: by the model's entry, then the upstream's options, then the model's name.
  */
 export class RequestForms {
+  /** By the backend's own names of models. */
+  readonly #learned = new Map<string, LearnedForm>();
   readonly #usual: (model: string) => RequestForm;
 
   constructor(options: ReadonlyMap<string, string>) {
@@ -231,16 +312,31 @@ export class RequestForms {
     this.#usual = remembered((model) => mergeForms(ofUpstream, formOfName(model)), MAX_CACHED);
   }
 
-  of({ model, form }: { readonly model: string; readonly form?: RequestForm | undefined }): RequestForm {
+  of({ model, form }: { readonly model: string; readonly form?: RequestForm | undefined }): SentForm {
     const usual = this.#usual(model);
-    return form ? mergeForms(form, usual) : usual;
+    const configured = form ? mergeForms(form, usual) : usual;
+    const learned = this.#learned.size === 0 ? undefined : this.#learned.get(model);
+    return learned ? mergeForms(learned, configured) : configured;
+  }
+
+  learn(model: string, form: LearnedForm): void {
+    const known = this.#learned.get(model);
+    if (known || this.#learned.size < MAX_CACHED) this.#learned.set(model, mergeForms(form, known ?? {}));
+  }
+
+  learned(): LearnedField[] {
+    return [...this.#learned].flatMap(([model, form]) => learnedFields(model, form));
   }
 }
 
-function mergeForms(first: RequestForm, then: RequestForm): RequestForm {
+type SentForm = RequestForm & Pick<LearnedForm, 'streamUsage'>;
+
+function mergeForms<First extends SentForm, Then extends SentForm>(first: First, then: Then): First & Then;
+function mergeForms(first: SentForm, then: SentForm): SentForm {
   return {
     capField: first.capField ?? then.capField,
     imageFormat: first.imageFormat ?? then.imageFormat,
+    streamUsage: first.streamUsage ?? then.streamUsage,
   };
 }
 

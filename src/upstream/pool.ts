@@ -1,9 +1,11 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
 import { FIRST_OPEN_MS, MAX_COOLDOWN_MS } from './breaker.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
 import type {
   AttemptResult,
+  LearnedField,
   UpstreamTarget,
   Upstream,
   UpstreamHealth,
@@ -24,6 +26,8 @@ export interface UpstreamStatus {
   /** Smoothed over the latest requests. */
   readonly firstByteMs: number | undefined;
   readonly resting: readonly RestingModel[];
+  /** Fields of ours that it refused and does not get any more. */
+  readonly learned: readonly LearnedField[];
 }
 
 /** A model that is not called for now. */
@@ -65,9 +69,11 @@ export class Pool implements UpstreamPool {
   readonly #clock: Clock;
   readonly #builtIn: BuiltInKinds;
   readonly #budget = new RetryBudget();
+  readonly #log: Log | undefined;
   #members = new Map<string, PoolMember>();
 
-  constructor(catalog: Catalog, clock: Clock, builtIn: BuiltInKinds) {
+  constructor(catalog: Catalog, clock: Clock, builtIn: BuiltInKinds, log?: Log) {
+    this.#log = log;
     this.#clock = clock;
     this.#builtIn = builtIn;
     this.use(catalog);
@@ -119,6 +125,7 @@ export class Pool implements UpstreamPool {
       lastFailure: member.lastFailure,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
       resting: restingModels(member, now),
+      learned: learnedBy(member),
     }));
   }
 
@@ -171,7 +178,9 @@ export class Pool implements UpstreamPool {
     return {
       config,
       keys: keys.map((apiKey) => ({
-        upstream: makeUpstream({ ...config, apiKey }, this.#clock, this.#builtIn),
+        upstream: makeUpstream({ ...config, apiKey }, this.#clock, this.#builtIn, (learned) =>
+          this.#log?.warn('backend_refuses_field', { backend: config.name, ...learned }),
+        ),
         models: new Map(),
       })),
       usedModels: new Set(),
@@ -241,6 +250,12 @@ function restingModels({ keys }: PoolMember, now: number): RestingModel[] {
       health.rests(now).map((rest) => ({ model, key: keys.length === 1 ? undefined : index + 1, ...rest })),
     ),
   );
+}
+
+/** Each key has learned for itself. */
+function learnedBy({ keys }: PoolMember): LearnedField[] {
+  const all = keys.flatMap(({ upstream }) => upstream.learned?.() ?? []);
+  return [...new Map(all.map((one) => [`${one.model} ${one.field}`, one])).values()];
 }
 
 function sameConfig(a: UpstreamConfig, b: UpstreamConfig): boolean {

@@ -22,6 +22,15 @@ export interface Upstream extends Partial<AnthropicNative> {
   embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
   check(signal: AbortSignal): Promise<UpstreamHealth>;
+  /** Fields of ours that it refused and does not get any more, since it was made. */
+  learned?(): readonly LearnedField[];
+}
+
+/** For the operator: a field that the backend refuses, and the one that it gets instead. */
+export interface LearnedField {
+  readonly model: string;
+  readonly field: string;
+  readonly instead: string | undefined;
 }
 
 export interface UpstreamChatCall {

@@ -47,13 +47,19 @@ describe('chat', () => {
     ['', ''],
     [', cap_field: max_tokens', ', options: { cap_field: max_completion_tokens }'],
   ])(
-    'a name that tells nothing, with entry "%s" and upstream "%s", is asked as these say',
+    'a name that tells nothing, with entry "%s" and upstream "%s", is asked as these say, and under the other name once that is refused',
     async (entry, upstream) => {
       await withGateway(catalog({ chat: `model: our-thinker${entry}`, upstream }), async (gateway) => {
         const { token } = await gateway.account('10');
-        const response = await gateway.chat(token, { model: 'our-thinker' });
-        expect(response.status).toBe(400);
-        expect(await response.text()).toContain("'max_tokens' is not supported with this model");
+        const calls = provider.received.length;
+        for (const cap of [{ max_tokens: 70 }, {}]) {
+          const response = await gateway.chat(token, { model: 'our-thinker', ...cap });
+          expect(response.status).toBe(200);
+        }
+        const [first, ...others] = provider.received.slice(calls);
+        expect(first?.refusal?.message).toContain("'max_tokens' is not supported with this model");
+        expect(others.map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
+        expect(others[0]?.body).toMatchObject({ max_completion_tokens: 70 });
       });
     },
   );
@@ -63,7 +69,7 @@ describe('chat', () => {
     await withGateway(catalog({ chat: 'model: gpt-5-mini', upstream }), async (gateway) => {
       const { token } = await gateway.account('10');
       await gateway.chat(token, { model: 'gpt-5-mini', max_completion_tokens: 70 });
-      expect(provider.received.at(-1)?.body).toMatchObject({ max_tokens: 70 });
+      expect(provider.received.at(-2)?.body).toMatchObject({ max_tokens: 70 });
     });
   });
 });
@@ -100,11 +106,12 @@ describe('images', () => {
     },
   );
 
-  test('a model with an unknown name is asked for base64, which most servers accept', async () => {
+  test('a model with an unknown name is asked for base64, which most servers accept, and without it once refused', async () => {
     await withGateway(catalog({ image: 'model: our-painter' }), async (gateway) => {
       const { token } = await gateway.account('10');
-      expect((await gateway.image(token, { model: 'our-painter' })).status).toBe(400);
-      expect(provider.received.at(-1)?.refusal?.param).toBe('response_format');
+      expect((await gateway.image(token, { model: 'our-painter' })).status).toBe(200);
+      expect(provider.received.at(-2)?.refusal?.param).toBe('response_format');
+      expect(provider.received.at(-1)?.refusal).toBeUndefined();
     });
   });
 

@@ -39,3 +39,21 @@ test('counting 18 MB does not stop the event loop: everything else goes on', asy
   expect(answer.status).toBe(200);
   expect(longestGap).toBeLessThan((performance.now() - startedAt) / 2);
 });
+
+test('counting has the rate limit of chats: who is too fast is told when to come back', async () => {
+  const { token } = await gateway.account('0', { chat: 3 });
+  const other = await gateway.account('0', { chat: 3 });
+  for (let count = 0; count < 3; count++) expect((await ask(token, 'hi')).status).toBe(200);
+  const refused = await ask(token, 'hi');
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await refused.json()).toMatchObject({ type: 'error', error: { type: 'rate_limit_error' } });
+  expect((await ask(other.token, 'hi')).status).toBe(200);
+});
+
+test('chats leave less to count', async () => {
+  const { token } = await gateway.account('1', { chat: 3 });
+  // Nobody answers, and the request has still been made.
+  for (let chat = 0; chat < 3; chat++) await (await gateway.chat(token, { max_tokens: 5 })).text();
+  expect((await ask(token, 'hi')).status).toBe(429);
+});

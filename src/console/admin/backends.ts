@@ -57,6 +57,9 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBack
       account: account ?? null,
       until,
     })),
+    learned: status.learned
+      .slice(0, MAX_SHOWN)
+      .map(({ model, field, instead }) => ({ model, field, instead: instead ?? null })),
     requests: status.requests,
     failures: status.failures,
     errorRate: status.requests === 0 ? null : status.failures / status.requests,

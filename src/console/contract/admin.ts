@@ -199,6 +199,8 @@ export interface AdminBackend {
   problem: string | null;
   /** Models that are not asked for now, and when they will be again. */
   resting: AdminRestingModel[];
+  /** Fields of Tollgate's own that it refused, and what it gets instead since then; null: nothing. */
+  learned: { model: string; field: string; instead: string | null }[];
   /** On this node since it started. */
   requests: number;
   failures: number;

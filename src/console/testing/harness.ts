@@ -344,6 +344,7 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
     lastFailure: undefined,
     firstByteMs: undefined,
     resting: [],
+    learned: [],
   } as const;
   return {
     list: () =>

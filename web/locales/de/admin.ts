@@ -216,6 +216,8 @@ export const admin: typeof english = {
     restsForAccount: 'nur für das Konto',
     key: 'Schlüssel {{key}}',
     endpoints: 'Endpunkte',
+    refuses: 'lehnt ab:',
+    getsInstead: 'und erhält stattdessen',
     lastError: 'Letzter Fehler',
     test: 'Testaufruf',
     testOk: 'Antwort nach {{time}}',

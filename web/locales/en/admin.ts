@@ -213,6 +213,8 @@ export const admin = {
     restsForAccount: 'only for the account',
     key: 'key {{key}}',
     endpoints: 'Endpoints',
+    refuses: 'refuses',
+    getsInstead: 'and gets instead',
     lastError: 'Last error',
     test: 'Test call',
     testOk: 'Answered in {{time}}',

@@ -92,6 +92,7 @@ function Backend({ backend }: { backend: AdminBackend }) {
           )}
         </p>
       ))}
+      <RefusedFields learned={backend.learned} />
       {backend.lastError ? (
         <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
           {t('backends.lastError')}, <Time at={backend.lastError.at} style="relative" />:{' '}
@@ -100,6 +101,20 @@ function Backend({ backend }: { backend: AdminBackend }) {
       ) : null}
     </Card>
   );
+}
+
+function RefusedFields({ learned }: Pick<AdminBackend, 'learned'>) {
+  const { t } = useTranslation();
+  return learned.map(({ model, field, instead }) => (
+    <p key={`${model} ${field}`} className="mt-3 text-sm text-ink-3">
+      <Badge mono>{model}</Badge> {t('backends.refuses')} <Badge mono>{field}</Badge>
+      {instead === null ? null : (
+        <>
+          , {t('backends.getsInstead')} <Badge mono>{instead}</Badge>
+        </>
+      )}
+    </p>
+  ));
 }
 
 function Fact({ label, value }: { label: string; value: ReactNode }) {

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { parseCatalog } from '../../src/catalog/parse.ts';
+import { PRESETS, type Preset } from '../../src/catalog/presets.ts';
+import { systemClock } from '../../src/std/clock.ts';
+import type { AccountId } from '../../src/std/ids.ts';
+import { Pool } from '../../src/upstream/pool.ts';
+import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { STRICT_PROVIDERS } from './strict-providers.ts';
+import { STRICT_TEXT, StrictServer, type StrictProvider } from './strict-server.ts';
+
+/** Every preset that has a strict stand-in serves every dialect, and no dialect sends what the provider refuses. */
+
+const servers = STRICT_PROVIDERS.map((provider) => ({ provider, server: new StrictServer(provider) }));
+/** The same providers named by nothing but their address: what they refuse has to be learned. */
+const unnamed = STRICT_PROVIDERS.map((provider) => ({ provider, server: new StrictServer(provider) }));
+let gateway: Gateway;
+let account: TestAccount;
+
+beforeAll(async () => {
+  const upstream = ({ provider, server }: (typeof servers)[number]): string =>
+    `  ${provider.preset}: { kind: openai, preset: ${provider.preset}, base_url: "${server.baseUrl}", api_key: "\${KEY}" }`;
+  const bare = ({ provider, server }: (typeof servers)[number]): string =>
+    `  bare_${provider.preset}: { kind: openai, base_url: "${server.baseUrl}", api_key: "\${KEY}" }`;
+  const endpoint = (name: string): string =>
+    `  ${name}: { name: ${name}, type: chat_completion, lists: [models], upstreams: [${name}] }`;
+  const names = STRICT_PROVIDERS.map(({ preset }) => preset);
+  const yaml = [
+    'upstreams:',
+    ...servers.map(upstream),
+    ...unnamed.map(bare),
+    'lists: { models: [{ model: m, input: 1, output: 2, context: 200000, max_output: 4000, tools: true }] }',
+    'endpoints:',
+    ...names.flatMap((name) => [endpoint(name), endpoint(`bare_${name}`)]),
+  ].join('\n');
+  gateway = await Gateway.start({ yaml, env: { KEY: 'sk-of-the-operator' } });
+  account = await gateway.account('100');
+});
+afterAll(async () => {
+  expect((await gateway.verify()).breaches).toEqual([]);
+  await gateway.stop();
+  for (const { server } of [...servers, ...unnamed]) await server.stop();
+});
+
+const said = [{ role: 'user', content: 'hi' }];
+const DIALECTS = [
+  { path: '/v1/chat/completions', body: { messages: said }, cap: 'max_tokens' },
+  { path: '/v1/chat/completions', body: { messages: said }, cap: 'max_completion_tokens' },
+  { path: '/v1/messages', body: { messages: said, max_tokens: 100 }, cap: 'max_tokens' },
+  { path: '/v1/responses', body: { input: 'hi' }, cap: 'max_output_tokens' },
+] as const;
+
+const SITUATIONS = DIALECTS.flatMap((dialect) =>
+  [false, true].flatMap((stream) => [false, true].map((capped) => ({ ...dialect, stream, capped }))),
+);
+
+describe.each(servers)('$provider.preset', ({ provider, server }) => {
+  test('serves each dialect, whole and streamed, capped and not, and is charged as it bills', async () => {
+    await serveAll(provider, server, provider.preset);
+    expect(server.received.length).toBe(server.invoice.length);
+  });
+
+  test('refuses what the provider does not take, and leaves out what asks for nothing', async () => {
+    const preset: Preset = PRESETS[provider.preset as keyof typeof PRESETS];
+    for (const field of preset.unsupported ?? []) {
+      if (!(field in MEANT)) continue;
+      const model = `${provider.preset}/m`;
+      const calls = server.received.length;
+      const refused = await send('/v1/chat/completions', { model, messages: said, ...MEANT[field]?.refused });
+      expect({ field, status: refused.status }).toEqual({ field, status: 400 });
+      expect(await refused.json()).toMatchObject({ error: { param: field } });
+      expect(server.received.length).toBe(calls);
+      const taken = await send('/v1/chat/completions', { model, messages: said, ...MEANT[field]?.taken });
+      expect({ field, status: taken.status }).toEqual({ field, status: 200 });
+    }
+  });
+});
+
+/** A value that asks for something, and one that does not. */
+const MEANT: Readonly<Record<string, { readonly refused: object; readonly taken: object }>> = {
+  logprobs: { refused: { logprobs: true }, taken: { logprobs: false } },
+  top_logprobs: { refused: { top_logprobs: 2 }, taken: { top_logprobs: 0 } },
+  logit_bias: { refused: { logit_bias: { 1: 5 } }, taken: { logit_bias: {} } },
+  frequency_penalty: { refused: { frequency_penalty: 1 }, taken: { frequency_penalty: 0 } },
+  presence_penalty: { refused: { presence_penalty: 1 }, taken: { presence_penalty: 0 } },
+  n: { refused: { n: 2 }, taken: { n: 1 } },
+};
+
+/** How many fields of ours each of them refuses; the others know both names of the cap, or get it under the right one. */
+const LEARNED: Readonly<Record<string, number>> = {
+  mistral: 2,
+  cerebras: 1,
+  deepseek: 1,
+  openrouter: 1,
+  ollama: 1,
+};
+
+describe.each(unnamed)('a server like $provider.preset without a preset', ({ provider, server }) => {
+  const name = `bare_${provider.preset}`;
+
+  test('is served after at most one refusal for each field of ours', async () => {
+    await serveAll(provider, server, name);
+    const told = gateway.log.filter(
+      (line) => line.includes('backend_refuses_field') && line.includes(`"${name}"`),
+    );
+    expect(server.received.length - server.invoice.length).toBe(told.length);
+    expect(told.length).toBe(LEARNED[provider.preset] ?? 0);
+  });
+});
+
+test('a field that the client sent is not taken out, and the output cap never is', async () => {
+  const { server } = unnamed.find(({ provider }) => provider.preset === 'deepseek')!;
+  const calls = server.received.length;
+  const body = { model: 'bare_deepseek/m', messages: said, top_k: 5 };
+  const response = await send('/v1/chat/completions', body);
+  expect(response.status).toBe(400);
+  expect(server.received.length).toBe(calls + 1);
+  for (const one of [...servers, ...unnamed].flatMap((each) => each.server.received)) {
+    expect(one['max_tokens'] ?? one['max_completion_tokens']).toBeGreaterThan(0);
+  }
+});
+
+test('what was learned is part of the backend’s state', async () => {
+  const { server } = unnamed.find(({ provider }) => provider.preset === 'cerebras')!;
+  const yaml = `upstreams: { b: { kind: openai, base_url: "${server.baseUrl}", api_key: "\${KEY}" } }\nlists: {}\nendpoints: {}\n`;
+  const pool = new Pool(parseCatalog(yaml, { fileName: 't', env: { KEY: server.key } }), systemClock, {});
+  const permit = pool.admit({ upstream: 'b', model: 'm', account: 'acc_1' as AccountId });
+  if (permit.kind !== 'permit') throw new Error('no permit');
+  const request = { model: 'm', messages: [{ role: 'user' as const, content: 'hi' }], max_tokens: 5 };
+  const call = { model: 'm', request, signal: new AbortController().signal, requestId: 'req_1' };
+  expect((await permit.upstream.chat(call)).kind).toBe('whole');
+  expect(pool.list()[0]?.learned).toEqual([
+    { model: 'm', field: 'max_tokens', instead: 'max_completion_tokens' },
+  ]);
+});
+
+test('an upstream that names a preset reads its key and its address from it', () => {
+  const yaml = 'upstreams: { fast: { kind: openai, preset: groq } }\nlists: {}\nendpoints: {}\n';
+  const { upstreams } = parseCatalog(yaml, { fileName: 't', env: { GROQ_API_KEY: 'k' } });
+  const { baseUrl, apiKey, options } = upstreams.get('fast')!;
+  expect([baseUrl, apiKey, options.get('cap_field')]).toEqual([
+    'https://api.groq.com/openai/v1',
+    'k',
+    'max_completion_tokens',
+  ]);
+  expect(() => parseCatalog(yaml, { fileName: 't', env: {} })).toThrow('GROQ_API_KEY');
+  expect(() =>
+    parseCatalog(yaml.replace('kind: openai', 'kind: anthropic'), { fileName: 't', env: {} }),
+  ).toThrow('only for kind openai');
+});
+
+async function serveAll(provider: StrictProvider, server: StrictServer, endpoint: string): Promise<void> {
+  for (const { path, body, cap, stream, capped } of SITUATIONS) {
+    const billed = server.invoice.length;
+    const response = await send(path, {
+      model: `${endpoint}/m`,
+      ...body,
+      ...(stream ? { stream } : {}),
+      ...(capped ? { [cap]: 3 } : {}),
+    });
+    const text = await response.text();
+    const situation = { path, cap, stream, capped };
+    expect({ ...situation, status: response.status, text: response.ok || text }).toEqual({
+      ...situation,
+      status: 200,
+      text: true,
+    });
+    expect(server.invoice.length).toBe(billed + 1);
+    const bill = server.invoice.at(-1)!;
+    const receipt = await gateway.receipt(response.headers.get('x-request-id') ?? '');
+    // 1 and 2 dollars per million tokens, in nano-dollars per token.
+    expect({ ...situation, charged: receipt.charged }).toEqual({
+      ...situation,
+      charged: bill.input * 1_000 + bill.output * 2_000,
+    });
+    if (!stream && !capped) expect(text).toContain(JSON.stringify(STRICT_TEXT).slice(1, -1));
+    for (const secret of ['DeepInfra', 'cost_details', 'served-model', 'gen-1'])
+      expect(text).not.toContain(secret);
+  }
+}
+
+function send(path: string, body: unknown): Promise<Response> {
+  return gateway.post(path, account.token, body);
+}
