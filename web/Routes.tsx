@@ -41,6 +41,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
+  ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
   ['/admin/audit', page(adminPages, 'AuditPage')],
   ['/admin/settings', page(adminPages, 'AdminSettingsPage')],

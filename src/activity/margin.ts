@@ -55,14 +55,13 @@ export async function marginRows(
 }
 
 /** Requests on which the operator lost money, the latest first. */
-export async function losses(db: Kysely<Schema>, most: number) {
-  return await db
+export function losses(db: Kysely<Schema>, most: number) {
+  return db
     .selectFrom('closed_request')
     .select(['id', 'model', 'upstream', 'charged', 'cost', 'possible_cost'])
     .where(sql<boolean>`coalesce(cost, 0) + possible_cost > charged`)
     .orderBy('id', 'desc')
-    .limit(most)
-    .execute();
+    .limit(most);
 }
 
 /** What each backend has cost on a day, in nano-USD, with what failed attempts may cost. */

@@ -188,6 +188,8 @@ describe('books beside an export', () => {
       ['a', 197],
       ['b', -900],
     ]);
-    expect(await losses(harness.store.db, 5)).toMatchObject([{ model: 'n', cost: 3, possible_cost: 900 }]);
+    expect(await losses(harness.store.db, 5).execute()).toMatchObject([
+      { model: 'n', cost: 3, possible_cost: 900 },
+    ]);
   });
 });

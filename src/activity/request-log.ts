@@ -37,7 +37,7 @@ export interface LoggedRequestPage {
 const COLUMNS = [
   'id', 'account_id', 'state', 'held', 'charged', 'overrun', 'node', 'kind', 'endpoint', 'model', 'stream', 'client',
   'created_at', 'first_byte_ms', 'duration_ms', 'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens',
-  'images', 'outcome', 'error_code', 'upstream',
+  'images', 'extra', 'outcome', 'error_code', 'upstream', 'cost', 'possible_cost',
 ] as const; // prettier-ignore
 
 type Columns = (typeof COLUMNS)[number];

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
-import { json } from '../http/response.ts';
+import { json, rateHeaders } from '../http/response.ts';
 import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableInput } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
-import { CountRate } from './count-rate.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
 import { largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -18,8 +17,7 @@ export const countMessageTokens: ApiOperation = {
   path: '/v1/messages/count_tokens',
   tag: 'Anthropic-compatible',
   summary: 'Count the input tokens of a conversation',
-  description:
-    'Free of charge, and an estimate: each provider counts in its own way. As often as chats are allowed, less the chats.',
+  description: 'Free of charge, and an estimate: each provider counts in its own way.',
   token: 'required',
   request: {
     name: 'CountTokensRequest',
@@ -33,14 +31,14 @@ export const countMessageTokens: ApiOperation = {
   },
   answer: {
     description: 'The number of tokens',
-    headers: 'none',
+    headers: 'rate',
     body: {
       name: 'CountTokensAnswer',
       schema: z.object({ input_tokens: z.int() }),
       examples: { example: { input_tokens: 14 } },
     },
   },
-  errors: BODY_ERRORS,
+  errors: [...BODY_ERRORS, 'rate_limit_exceeded'],
   dialect: ANTHROPIC_ERRORS,
   handle: placed(count),
 };
@@ -48,24 +46,20 @@ export const countMessageTokens: ApiOperation = {
 /** Clients ask before they send, to know when a conversation grows too long. */
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const snapshot = await callerAuth.account(caller);
-  // Before the body is received: who is too fast is not read.
-  rate.take(snapshot, callerAuth.parts.catalog().limits.chatPerMinute);
+  const { account, rate } = await callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
-    account: snapshot.accountId,
+    account: account.accountId,
     ...chargeLimits(size.characters),
   });
   if (!counted)
     throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
       retryAfterMs: RETRY_AFTER_MS,
     });
-  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId);
+  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId, rateHeaders(rate));
 }
 
 const RETRY_AFTER_MS = 5_000;
-/** One for the whole process. */
-const rate = new CountRate();

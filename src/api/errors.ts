@@ -82,7 +82,6 @@ export const BODY_ERRORS = [
   'request_too_large',
 ] as const satisfies readonly FaultCode[];
 
-/** Errors of operations that are relayed to a backend and charged. */
 /** A request that is priced and not sent. */
 export const QUOTE_ERRORS = [
   ...BODY_ERRORS,
@@ -91,11 +90,12 @@ export const QUOTE_ERRORS = [
   'unsupported_model',
   'context_length_exceeded',
   'payment_required',
+  'rate_limit_exceeded',
 ] as const satisfies readonly FaultCode[];
 
+/** Errors of operations that are relayed to a backend and charged. */
 export const INFERENCE_ERRORS = [
   ...QUOTE_ERRORS,
-  'rate_limit_exceeded',
   'concurrency_limit_exceeded',
   'upstream_error',
   'upstream_timeout',

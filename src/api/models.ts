@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { Catalog } from '../catalog/catalog.ts';
+import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { modelsList, oneModel, type ModelEntry } from '../wire/openai/models-list.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -28,8 +30,29 @@ const modelBody = z.object({
     output_modalities: z.array(z.string()),
   }),
   pricing: z
-    .object({ prompt: usd, completion: usd, input_cache_read: usd, request: usd, image: usd })
-    .describe('Of one token, one request, one image'),
+    .object({
+      prompt: usd,
+      completion: usd,
+      input_cache_read: usd,
+      input_cache_write: usd,
+      internal_reasoning: usd,
+      web_search: usd,
+      request: usd,
+      image: usd,
+    })
+    .describe('Of one token, one search, one request, one image'),
+  prices: z
+    .array(
+      z.object({
+        dimension: z.string().describe('What is priced, as a receipt names it; of an image its size'),
+        usd,
+        per: z.int().describe('How many of it the price is for'),
+        above_input_tokens: z.int().nullable().describe('Only where the input has more tokens than this'),
+        quality: z.string().nullable(),
+      }),
+    )
+    .describe('Every price of the model'),
+  service_tiers: z.record(z.string(), z.number()).describe('Factors of the token prices'),
   supported_parameters: z.array(z.string()),
 });
 
@@ -41,6 +64,12 @@ const EXAMPLE = oneModel({
   contextTokens: 32_768,
   maxOutput: 8_192,
   price: { kind: 'tokens', input: 100_000_000, cachedInput: 100_000_000, output: 400_000_000 },
+  prices: [
+    { dimension: 'input', amount: 100_000_000, per: 1_000_000 },
+    { dimension: 'cached_input', amount: 100_000_000, per: 1_000_000 },
+    { dimension: 'output', amount: 400_000_000, per: 1_000_000 },
+  ],
+  serviceTiers: {},
   vision: false,
   tools: true,
   reasoning: false,
@@ -142,6 +171,10 @@ function modelEntries(catalog: Catalog): ModelEntry[] {
       model.price.kind === 'tokens'
         ? model.price
         : { kind: 'images', image: model.price.otherwise ?? [...model.price.bySize.values()][0] ?? 0 },
+    prices: priceRows(model).map(({ item, ...row }) => ({ dimension: item, ...row })),
+    serviceTiers: Object.fromEntries(
+      serviceTiers(model).map(([tier, factor]) => [tier, factor / FACTOR_ONE]),
+    ),
     vision: model.vision,
     tools: model.tools,
     reasoning: model.reasoning,

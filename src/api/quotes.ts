@@ -6,7 +6,7 @@ import { holdFor } from '../ledger/decide.ts';
 import type { Caller, Ceiling } from '../ledger/port.ts';
 import { holdPrices } from '../ledger/price.ts';
 import { exactUsd } from '../ledger/receipt.ts';
-import { preferTokenError, rateOf } from '../relay/admission.ts';
+import { preferTokenError } from '../relay/admission.ts';
 import type { Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
@@ -87,12 +87,11 @@ export const quotes: ApiOperation = {
 
 async function answerQuote(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { callerAuth } = parts;
-  const snapshot = await callerAuth.account(caller);
+  const { rate } = await callerAuth.freeCaller(caller);
   const quoted = await preferTokenError({ caller, rate: 'chat' }, callerAuth.parts, async () => {
     const body = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
     return await quoteBody(callOf(incoming, caller, body), body.value, callerAuth.parts);
   });
-  const rate = rateOf(snapshot, quoted.ceiling.kind === 'images' ? 'images' : 'chat', callerAuth.parts);
   return json(quoteView(quoted), incoming.requestId, rateHeaders(rate));
 }
 

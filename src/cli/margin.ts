@@ -53,7 +53,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
       { from: dayOf(now - (days - 1) * DAY_MS), to: dayOf(now) },
       group,
     );
-    const lost = await losses(store.db, SHOWN_LOSSES);
+    const lost = await losses(store.db, SHOWN_LOSSES).execute();
     const value = {
       by: group,
       days,

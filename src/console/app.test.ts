@@ -105,6 +105,19 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(lines[1]).toContain("'=cmd|test");
       const daily = await (await cat.raw('GET', '/api/console/usage.csv')).text();
       expect(daily).toContain('svc_chat,house-echo,3,0,300,120,150,0,0,0.00054');
+      const header = lines[0]!.split(',');
+      await site.charge(id, {
+        usage: { extra: { cacheWrite: 10, webSearches: 2, audioInput: 5, serviceTier: 'priority' } },
+      });
+      const rows = (await (await cat.raw('GET', '/api/console/requests.csv')).text()).trim().split('\r\n');
+      const latest = rows[1]!.split(',');
+      const cell = (name: string): string | undefined => latest[header.indexOf(name)];
+      expect([cell('cache_write_tokens'), cell('web_searches'), cell('audio_input_tokens')]).toEqual([
+        '10',
+        '2',
+        '5',
+      ]);
+      expect([cell('service_tier'), cell('image_output_tokens')]).toEqual(['priority', '0']);
     });
 
     test('chats in the playground with only the session and sees what it cost', async () => {

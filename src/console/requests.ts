@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { extraUsageOf } from '../ledger/price.ts';
 import { usd } from './amounts.ts';
 import type { ReceiptDetail, RequestPage } from './contract.ts';
 import { limitOf, pagingFields } from './paging.ts';
@@ -37,8 +38,9 @@ export const requestRoutes = [
     who: 'user',
     query: querySchema,
     async handle(parts, { user, query }): Promise<RequestPage> {
-      const page = await findRequests(parts, filterOf(query, user.accountId), query);
-      return { ...page, items: page.rows.map(requestItem) };
+      // The rows themselves are not for customers: they name backends and costs.
+      const { rows, ...page } = await findRequests(parts, filterOf(query, user.accountId), query);
+      return { ...page, items: rows.map(requestItem) };
     },
   }),
   /** One line per request, streamed; takes the filters of the list, not its cursor. */
@@ -97,6 +99,21 @@ export const CSV_OWN: CsvColumns = [
   ['output_tokens', (row) => row.output_tokens],
   ['reasoning_tokens', (row) => row.reasoning_tokens],
   ['images', (row) => row.images],
+  ...(
+    [
+      ['cache_write_tokens', 'cacheWrite'],
+      ['cache_write_1h_tokens', 'cacheWrite1h'],
+      ['audio_input_tokens', 'audioInput'],
+      ['image_input_tokens', 'imageInput'],
+      ['audio_output_tokens', 'audioOutput'],
+      ['image_output_tokens', 'imageOutput'],
+      ['web_searches', 'webSearches'],
+    ] as const
+  ).map(
+    ([name, kind]) => [name, (row: LoggedRequest) => extraUsageOf(row.extra).extra?.[kind] ?? 0] as const,
+  ),
+  ['service_tier', (row) => extraUsageOf(row.extra).extra?.serviceTier ?? null],
+  ['image_quality', (row) => extraUsageOf(row.extra).extra?.quality ?? null],
   ['charged_usd', (row) => usd(row.charged)],
   ['first_byte_ms', (row) => row.first_byte_ms],
   ['duration_ms', (row) => row.duration_ms],

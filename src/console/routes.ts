@@ -3,6 +3,7 @@ import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
+import { marginRoutes } from './admin/margin.ts';
 import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
@@ -41,6 +42,7 @@ export const ROUTES = [
   ...adminAccountRoutes,
   ...accountActRoutes,
   ...moneyRoutes,
+  ...marginRoutes,
   ...adminRequestRoutes,
   ...codeRoutes,
   ...catalogRoutes,

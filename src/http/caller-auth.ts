@@ -1,9 +1,10 @@
-import type { Caller, AccountSnapshot } from '../ledger/port.ts';
+import type { Caller, AccountSnapshot, RateState } from '../ledger/port.ts';
 import { invalidToken } from '../relay/admission.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { addressMatcher, isLoopback } from '../std/addresses.ts';
 import { Fault } from '../std/fault.ts';
 import type { TokenHash } from '../std/ids.ts';
+import { FreeCallRate } from './free-call-rate.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 
 /** Turns a token into the hash that is stored; `undefined` if it cannot be one of our tokens. */
@@ -20,6 +21,7 @@ export interface CallerAuthOptions {
 export class CallerAuth {
   readonly parts: RelayParts;
   readonly #options: CallerAuthOptions;
+  #freeCalls: FreeCallRate | undefined;
   #isTrusted: (address: string) => boolean;
   #trustsProxies: boolean;
 
@@ -55,6 +57,14 @@ export class CallerAuth {
     const snapshot = await this.parts.ledger.identify(caller);
     if (!snapshot) throw invalidToken();
     return snapshot;
+  }
+
+  /** The account behind a caller of a free operation, which counts against its rate: 401, or 429. */
+  async freeCaller(caller: Caller): Promise<{ readonly account: AccountSnapshot; readonly rate: RateState }> {
+    const account = await this.account(caller);
+    const limit = account.limits.chatPerMinute ?? this.parts.catalog().limits.chatPerMinute;
+    this.#freeCalls ??= new FreeCallRate();
+    return { account, rate: this.#freeCalls.count(account, limit) };
   }
 
   /** The client behind trusted proxies: the last forwarded address that is not a trusted proxy. */

@@ -4,6 +4,7 @@ import {
   type ExtraImagePrices,
   type ExtraTokenPrices,
   type LongInputPrices,
+  type PricedItem,
   type RareTokenPrices,
 } from '../std/price-dimensions.ts';
 
@@ -78,22 +79,6 @@ export interface PricedPart {
   /** In millionths: of the service tier. */
   readonly factor: number;
 }
-
-export type PricedItem =
-  | 'input'
-  | 'cached_input'
-  | 'cache_write'
-  | 'cache_write_1h'
-  | 'audio_input'
-  | 'image_input'
-  | 'output'
-  | 'reasoning'
-  | 'audio_output'
-  | 'image_output'
-  | 'image'
-  | 'megapixel'
-  | 'web_search'
-  | 'request';
 
 /** Every part of the bill that is not nothing; `input` and `output`, or `image`, are always there. */
 export function pricedParts(price: TokenPrice | ImagePrice, usage: CountedUsage): PricedPart[] {

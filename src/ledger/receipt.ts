@@ -1,9 +1,9 @@
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
-import { FACTOR_ONE } from '../std/price-dimensions.ts';
+import { FACTOR_ONE, type PricedItem } from '../std/price-dimensions.ts';
 import type { RequestRow } from '../store/schema.ts';
 import { RETRY_OF, type Attempt } from './port.ts';
 import { costOf } from './price.ts';
-import { pricedParts, type PricedItem, type PricedPart } from './priced-parts.ts';
+import { pricedParts, type PricedPart } from './priced-parts.ts';
 import { ATTEMPT_RESULTS, COST_BASES, type StoredAttempt } from './decide.ts';
 import type { Price, Usage } from './price.ts';
 import { extraUsageOf } from './price.ts';

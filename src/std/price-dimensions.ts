@@ -39,3 +39,20 @@ export interface ExtraImagePrices {
 
 /** A factor of 1. */
 export const FACTOR_ONE = 1_000_000;
+
+/** The lines of a bill, and the keys of a price. */
+export type PricedItem =
+  | 'input'
+  | 'cached_input'
+  | 'cache_write'
+  | 'cache_write_1h'
+  | 'audio_input'
+  | 'image_input'
+  | 'output'
+  | 'reasoning'
+  | 'audio_output'
+  | 'image_output'
+  | 'image'
+  | 'megapixel'
+  | 'web_search'
+  | 'request';

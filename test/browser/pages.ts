@@ -37,6 +37,8 @@ export const PAGES = {
     '/admin/catalog?view=history',
     '/admin/catalog?view=keys',
     '/admin/backends',
+    '/admin/margin',
+    '/admin/margin?by=backend&days=7',
     '/admin/ledger',
     '/admin/audit',
     '/admin/settings',

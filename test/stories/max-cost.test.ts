@@ -159,6 +159,31 @@ test('an edit takes it as a field of the form', async () => {
 describe('a quote', () => {
   const QUOTES = '/api/public/v1/quotes';
 
+  test.each([
+    ['a quote', QUOTES, { endpoint: 'svc_chat', model: 'm', messages: ASKED }],
+    ['a count of tokens', '/v1/messages/count_tokens', { model: 'svc_chat/m', messages: ASKED }],
+  ])('%s takes part in the rate limit, though it is free', async (_, path, body) => {
+    const busy = await gateway.account('0', { chat: 2 });
+    const ask = () => gateway.post(path, busy.token, body);
+    const [first, second, third] = [await ask(), await ask(), await ask()];
+    expect([first.status, second.status, third.status]).toEqual([200, 200, 429]);
+    expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('1');
+    expect(Number(third.headers.get('retry-after'))).toBeGreaterThan(0);
+    const { error } = (await third.json()) as { error: { code?: string; type?: string } };
+    expect([error.code, error.type]).toContain(path === QUOTES ? 'rate_limit_exceeded' : 'rate_limit_error');
+  });
+
+  test('is refused while chats are at their limit', async () => {
+    const busy = await gateway.account('1000', { chat: 1 });
+    expect((await gateway.chat(busy.token, { max_tokens: 10 })).status).toBe(200);
+    const quoted = await gateway.post(QUOTES, busy.token, {
+      endpoint: 'svc_chat',
+      model: 'm',
+      messages: ASKED,
+    });
+    expect(quoted.status).toBe(429);
+  });
+
   test('is the most that the same request can cost, and its parts; nobody is called and nothing is held', async () => {
     const body = { endpoint: 'svc_chat', model: 'm', messages: ASKED, max_tokens: 300, n: 2 };
     const before = await gateway.money(account);

@@ -15,6 +15,7 @@ import ServerCog from 'lucide-react/icons/server-cog';
 import Settings from 'lucide-react/icons/settings';
 import SquareTerminal from 'lucide-react/icons/square-terminal';
 import Ticket from 'lucide-react/icons/ticket';
+import TrendingUp from 'lucide-react/icons/trending-up';
 import Users from 'lucide-react/icons/users';
 import type { Strings } from '../locales/en/index.ts';
 
@@ -80,6 +81,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
   {
     label: 'books',
     items: [
+      { href: '/admin/margin', label: 'adminMargin', icon: TrendingUp },
       { href: '/admin/ledger', label: 'adminLedger', icon: Scale },
       { href: '/admin/audit', label: 'adminAudit', icon: FileClock },
       { href: '/admin/settings', label: 'adminSettings', icon: Settings },

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { attemptsOf } from '../../ledger/receipt.ts';
+import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { AdminReceipt, AdminRequestPage } from '../contract.ts';
 import { receiptDetail } from '../receipt.ts';
@@ -42,11 +44,31 @@ export const adminRequestRoutes = [
       if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
       return {
         ...receiptDetail(row),
+        ...costsOf(row),
         ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
       };
     },
   }),
 ];
+
+/** What each attempt cost us, as far as it is known. */
+function costsOf(
+  row: RequestRow,
+): Pick<AdminReceipt, 'attempts' | 'costUsd' | 'possibleCostUsd' | 'marginUsd'> {
+  const { cost, possible_cost: possible } = row;
+  return {
+    attempts: attemptsOf(row).map(({ upstream, result, reason, durationMs, cost: booked }) => ({
+      upstream,
+      result,
+      reason: reason ?? null,
+      durationMs,
+      cost: booked ? { usd: usd(booked.amount), basis: booked.basis } : null,
+    })),
+    costUsd: cost === null ? null : usd(cost),
+    possibleCostUsd: usd(possible),
+    marginUsd: cost === null && possible === 0 ? null : usd(row.charged - (cost ?? 0) - possible),
+  };
+}
 
 function operatorView(row: LoggedRequest, emails: ReadonlyMap<string, string>) {
   return {
@@ -63,4 +85,6 @@ const CSV_ALL: typeof CSV_OWN = [
   ['account', (row) => row.account_id],
   ['upstream', (row) => row.upstream],
   ['overrun_usd', (row) => usd(row.overrun)],
+  ['cost_usd', (row) => (row.cost === null ? null : usd(row.cost))],
+  ['possible_cost_usd', (row) => usd(row.possible_cost)],
 ];

@@ -1,3 +1,4 @@
+import type { PricedItem } from '../../std/price-dimensions.ts';
 import type { Day, EndpointKind, Millis, Page, RequestOutcome, RequestState, Usd } from './shared.ts';
 
 export interface Overview {
@@ -181,21 +182,7 @@ export interface ReceiptDetail extends RequestItem {
 }
 
 export interface ReceiptDetailLine {
-  item:
-    | 'input'
-    | 'cached_input'
-    | 'cache_write'
-    | 'cache_write_1h'
-    | 'audio_input'
-    | 'image_input'
-    | 'output'
-    | 'reasoning'
-    | 'audio_output'
-    | 'image_output'
-    | 'image'
-    | 'megapixel'
-    | 'web_search'
-    | 'request';
+  item: PricedItem;
   quantity: number;
   /** Dollars per `per` units. */
   unitUsd: Usd;

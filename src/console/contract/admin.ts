@@ -1,4 +1,11 @@
-import type { Entry, ReceiptDetail, RequestPage, RequestItem, UsageCounts } from './account.ts';
+import type {
+  Entry,
+  ReceiptAttempt,
+  ReceiptDetail,
+  RequestPage,
+  RequestItem,
+  UsageCounts,
+} from './account.ts';
 import type { DisplayCurrency } from './session.ts';
 import type { Day, Millis, Role, SignUpMode, Usd } from './shared.ts';
 
@@ -73,12 +80,65 @@ export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
   items: AdminRequestRow[];
 }
 
-export interface AdminReceipt extends ReceiptDetail {
+export interface AdminReceipt extends Omit<ReceiptDetail, 'attempts'> {
+  attempts: AdminAttempt[];
+  /** What it cost the operator; null where that is not known. */
+  costUsd: Usd | null;
+  /** What failed attempts may cost beside it. */
+  possibleCostUsd: Usd;
+  /** What was charged, less both; null where nothing is known of either. */
+  marginUsd: Usd | null;
   accountId: string;
   email: string;
   upstream: string | null;
   overrunUsd: Usd;
   node: string;
+}
+
+export interface AdminAttempt extends ReceiptAttempt {
+  /** As the provider reports it, by the catalog's prices, or the most that a failed attempt may cost. Null: not known. */
+  cost: { usd: Usd; basis: 'reported' | 'priced' | 'possible' } | null;
+}
+
+export type MarginGrouping = 'day' | 'model' | 'backend';
+
+/** What requests brought, beside what they cost the operator. */
+export interface AdminMargin {
+  by: MarginGrouping;
+  days: number;
+  total: AdminMarginSums;
+  rows: AdminMarginRow[];
+  /** Days, models and backends whose margin is below zero, whatever the rows are grouped by. */
+  belowZero: { by: MarginGrouping; key: string }[];
+  /** The latest requests of these days that cost more than they brought. */
+  losses: AdminLoss[];
+}
+
+export interface AdminMarginSums {
+  requests: number;
+  chargedUsd: Usd;
+  /** Of that, what was charged for requests whose cost is not known. */
+  unknownUsd: Usd;
+  /** Null: not known of any of them. */
+  costUsd: Usd | null;
+  possibleCostUsd: Usd;
+  /** Of the requests whose cost is known, if all that is possible is billed; null: of none. */
+  marginUsd: Usd | null;
+  isLoss: boolean;
+}
+
+export interface AdminMarginRow extends AdminMarginSums {
+  /** The day, model or backend; empty where no backend was asked. */
+  key: string;
+}
+
+export interface AdminLoss {
+  id: string;
+  model: string;
+  upstream: string | null;
+  chargedUsd: Usd;
+  costUsd: Usd;
+  possibleCostUsd: Usd;
 }
 
 export interface AdminEntry extends Entry {

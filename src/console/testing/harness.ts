@@ -11,7 +11,7 @@ import { makePasswords } from '../../identity/sign-in/password.ts';
 import { createSetup, type Setup } from '../../identity/sign-in/setup.ts';
 import { RedeemCodes } from '../../ledger/codes.ts';
 import { openLedger } from '../../ledger/open-ledger.ts';
-import type { Ledger } from '../../ledger/port.ts';
+import type { Attempt, Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
@@ -40,11 +40,16 @@ export interface TestConsole {
   user(email: string): Promise<Browser>;
   credit(accountId: string, usd: number): Promise<void>;
   /** One settled chat, as the relay would leave it in the books. */
-  charge(
-    accountId: string,
-    more?: { model?: string; endpoint?: string; usage?: Partial<Usage>; failed?: boolean },
-  ): Promise<RequestId>;
+  charge(accountId: string, more?: ChargeOptions): Promise<RequestId>;
   close(): Promise<void>;
+}
+
+interface ChargeOptions {
+  readonly model?: string;
+  readonly endpoint?: string;
+  readonly usage?: Partial<Usage>;
+  readonly failed?: boolean;
+  readonly attempts?: readonly Attempt[];
 }
 
 export const PASSWORD = 'a perfectly fine phrase';
@@ -250,7 +255,7 @@ async function charge(
   ledger: Ledger,
   clock: Clock,
   accountId: AccountId,
-  more: { model?: string; endpoint?: string; usage?: Partial<Usage>; failed?: boolean } = {},
+  more: ChargeOptions = {},
 ): Promise<RequestId> {
   const requestId = newRequestId(clock.now());
   const admission = await ledger.admit({
@@ -266,10 +271,10 @@ async function charge(
     limits: { chatPerMinute: 100_000, imagesPerMinute: 100_000, concurrent: 1_000 },
   });
   if (admission.kind !== 'admitted') throw new Error(admission.reason);
-  const attempts = [
+  const attempts = more.attempts ?? [
     { upstream: 'house', result: more.failed ? ('failed' as const) : ('served' as const), durationMs: 5 },
   ];
-  const ending = { attempts, upstream: 'house', durationMs: 12, firstByteMs: 7 };
+  const ending = { attempts, upstream: attempts.at(-1)?.upstream, durationMs: 12, firstByteMs: 7 };
   if (more.failed)
     await ledger.void(requestId, { ...ending, outcome: 'upstream_failed', errorCode: 'upstream_error' });
   else {

@@ -10,6 +10,8 @@ const tiny: ModelEntry = {
   contextTokens: 2_048,
   maxOutput: 1_024,
   price: { kind: 'tokens', input: 150_000_000, cachedInput: 0, output: 600_000_000 },
+  prices: [],
+  serviceTiers: {},
   vision: false,
   tools: true,
   reasoning: false,
@@ -59,6 +61,36 @@ describe('the list of models', () => {
       expect(context_length).toBeNumber();
       expect(name).not.toBeEmpty();
     }
+  });
+
+  test('has every price, and those that OpenRouter’s clients know under their names', () => {
+    const { pricing, prices, service_tiers } = oneModel({
+      ...tiny,
+      prices: [
+        { dimension: 'cache_write_1h', amount: 300_000_000, per: 1_000_000 },
+        { dimension: 'reasoning', amount: 900_000_000, per: 1_000_000 },
+        { dimension: 'web_search', amount: 10_000_000, per: 1 },
+        { dimension: 'request', amount: 1_000_000, per: 1 },
+        { dimension: 'reasoning', amount: 1_800_000_000, per: 1_000_000, above: 200_000 },
+      ],
+      serviceTiers: { priority: 2 },
+    });
+    expect(pricing).toMatchObject({
+      // A quarter more than the input, as it is charged where the catalog has no price.
+      input_cache_write: '0.0000001875',
+      internal_reasoning: '0.0000009',
+      web_search: '0.01',
+      request: '0.001',
+    });
+    expect(prices[0]).toEqual({
+      dimension: 'cache_write_1h',
+      usd: '0.3',
+      per: 1_000_000,
+      above_input_tokens: null,
+      quality: null,
+    });
+    expect(prices.at(-1)).toMatchObject({ usd: '1.8', above_input_tokens: 200_000 });
+    expect(service_tiers).toEqual({ priority: 2 });
   });
 
   test('lists tools and reasoning only for models that have them', () => {

@@ -15,6 +15,9 @@ export interface ModelEntry {
         readonly output: number;
       }
     | { readonly kind: 'images'; readonly image: number };
+  /** Every price that the catalog names, in the order of a bill. */
+  readonly prices: readonly ModelPriceLine[];
+  readonly serviceTiers: Readonly<Record<string, number>>;
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
@@ -53,7 +56,15 @@ export function oneModel(model: ModelEntry): ModelBody {
       input_modalities: model.vision ? ['text', 'image'] : ['text'],
       output_modalities: [OUTPUTS[model.kind]],
     },
-    pricing: pricing(model.price),
+    pricing: pricing(model),
+    prices: model.prices.map(({ dimension, amount, per, above, quality }) => ({
+      dimension,
+      usd: decimal(amount, 9),
+      per,
+      above_input_tokens: above ?? null,
+      quality: quality ?? null,
+    })),
+    service_tiers: model.serviceTiers,
     supported_parameters: parameters(model),
   };
 }
@@ -81,14 +92,38 @@ export interface ModelBody {
   max_tokens: number;
   architecture: { input_modalities: string[]; output_modalities: string[] };
   pricing: Pricing;
+  prices: PriceBody[];
+  service_tiers: Readonly<Record<string, number>>;
   supported_parameters: string[];
 }
 
-/** USD as decimal text: per token, per request, per image. */
+/** One price, in nano-USD. */
+export interface ModelPriceLine {
+  /** The key in the catalog; of an image its size. */
+  readonly dimension: string;
+  readonly amount: number;
+  /** How many of it the amount is for. */
+  readonly per: number;
+  readonly above?: number | undefined;
+  readonly quality?: string | undefined;
+}
+
+interface PriceBody {
+  dimension: string;
+  usd: string;
+  per: number;
+  above_input_tokens: number | null;
+  quality: string | null;
+}
+
+/** USD as decimal text: per token, per request, per image, per search. The names are OpenRouter's. */
 interface Pricing {
   prompt: string;
   completion: string;
   input_cache_read: string;
+  input_cache_write: string;
+  internal_reasoning: string;
+  web_search: string;
   request: string;
   image: string;
 }
@@ -99,14 +134,22 @@ const CREATED_AT = '2023-11-14T22:13:20Z';
 
 const OUTPUTS = { chat_completion: 'text', image_generation: 'image', embedding: 'embeddings' };
 
-function pricing(price: ModelEntry['price']): Pricing {
+function pricing({ price, prices }: ModelEntry): Pricing {
+  const named = (dimension: string): number | undefined =>
+    prices.find((one) => one.dimension === dimension && one.above === undefined)?.amount;
+  const once = {
+    web_search: decimal(named('web_search') ?? 0, 9),
+    request: decimal(named('request') ?? 0, 9),
+  };
   switch (price.kind) {
     case 'tokens':
       return {
         prompt: perToken(price.input),
         completion: perToken(price.output),
         input_cache_read: perToken(price.cachedInput),
-        request: '0',
+        input_cache_write: perToken(named('cache_write') ?? price.input + Math.ceil(price.input / 4)),
+        internal_reasoning: perToken(named('reasoning') ?? price.output),
+        ...once,
         image: '0',
       };
     case 'images':
@@ -114,7 +157,9 @@ function pricing(price: ModelEntry['price']): Pricing {
         prompt: '0',
         completion: '0',
         input_cache_read: '0',
-        request: '0',
+        input_cache_write: '0',
+        internal_reasoning: '0',
+        ...once,
         image: decimal(price.image, 9),
       };
   }

@@ -60,6 +60,7 @@ export const frame: typeof english = {
     adminRequests: 'Alle Anfragen',
     adminAccounts: 'Konten',
     adminCodes: 'Codes und Einladungen',
+    adminMargin: 'Marge',
     adminLedger: 'Hauptbuch',
     adminAudit: 'Protokoll',
     adminSettings: 'Servereinstellungen',

@@ -58,6 +58,7 @@ export const frame = {
     adminRequests: 'All requests',
     adminAccounts: 'Accounts',
     adminCodes: 'Codes and invites',
+    adminMargin: 'Margin',
     adminLedger: 'Ledger',
     adminAudit: 'Audit log',
     adminSettings: 'Site settings',

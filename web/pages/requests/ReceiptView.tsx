@@ -7,13 +7,13 @@ import { CopyButton, CopyText } from '../../ui/Copy.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { Attempts } from './Attempts.tsx';
+import { Attempts, type ShownAttempt } from './Attempts.tsx';
 import { asCurl } from './curl.ts';
 import { ReceiptFacts } from './ReceiptFacts.tsx';
 import { RequestStatus } from './RequestStatus.tsx';
 
 interface ReceiptViewProps {
-  readonly receipt: ReceiptDetail;
+  readonly receipt: ReceiptDetail & { attempts: ShownAttempt[] };
   /** More facts, for admins. */
   readonly more?: readonly { readonly label: string; readonly value: ReactNode }[];
 }
@@ -43,7 +43,7 @@ export function ReceiptView({ receipt, more = NOTHING_MORE }: ReceiptViewProps) 
   );
 }
 
-function Bill({ receipt }: { receipt: ReceiptDetail }) {
+function Bill({ receipt }: Pick<ReceiptViewProps, 'receipt'>) {
   const { t } = useTranslation();
   return (
     <div>
@@ -98,7 +98,7 @@ function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number 
   );
 }
 
-function Note({ receipt }: { receipt: ReceiptDetail }) {
+function Note({ receipt }: Pick<ReceiptViewProps, 'receipt'>) {
   const { t } = useTranslation();
   return (
     <p className="mt-3 text-sm text-ink-3">

@@ -148,6 +148,16 @@ function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => 
               { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },
               { label: t('receipt.node'), value: <code className="text-xs">{data.node}</code> },
               { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain /> },
+              {
+                label: t('receipt.cost'),
+                value: data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain />,
+              },
+              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain /> },
+              {
+                label: t('receipt.margin'),
+                value:
+                  data.marginUsd === null ? t('receipt.costUnknown') : <Money usd={data.marginUsd} plain />,
+              },
             ]}
           />
         )}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import {
+  losses,
+  MARGIN_GROUPS,
+  marginRows,
+  type MarginGroup,
+  type MarginRow,
+} from '../../activity/margin.ts';
+import { DAY_MS } from '../../activity/usage.ts';
+import { dayOf } from '../../std/calendar.ts';
+import { requestIdAt } from '../../std/ids.ts';
+import { dayText, usd } from '../amounts.ts';
+import type { AdminLoss, AdminMargin, AdminMarginRow, AdminMarginSums } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
+import { route } from '../route.ts';
+
+const DEFAULT_DAYS = 30;
+const MAX_DAYS = 366;
+const SHOWN_LOSSES = 20;
+
+const querySchema = z.strictObject({
+  by: z.enum(MARGIN_GROUPS).optional(),
+  days: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, { error: 'days is a whole number' })
+    .optional(),
+});
+
+/** What requests brought, beside what they cost. Only administrators may know it. */
+export const marginRoutes = [
+  route('GET /api/console/admin/margin', {
+    who: 'admin',
+    query: querySchema,
+    async handle(parts, { query }): Promise<AdminMargin> {
+      const by = query.by ?? 'day';
+      const days = Math.min(Number(query.days ?? DEFAULT_DAYS), MAX_DAYS);
+      const now = parts.clock.now();
+      const from = now - (days - 1) * DAY_MS;
+      const range = { from: dayOf(from), to: dayOf(now) };
+      const groups = await Promise.all(
+        MARGIN_GROUPS.map(async (group) => ({ group, rows: await marginRows(parts.store.db, range, group) })),
+      );
+      const rows = groups.find(({ group }) => group === by)?.rows ?? [];
+      const shown = rows.map((row): AdminMarginRow => ({ key: keyText(by, row.key), ...sumsOf(row) }));
+      if (by === 'day') shown.sort((a, b) => b.key.localeCompare(a.key));
+      const belowZero = groups.flatMap(({ group, rows: all }) =>
+        all.filter(({ margin }) => margin < 0).map(({ key }) => ({ by: group, key: keyText(group, key) })),
+      );
+      const losses = await lossesSince(parts, from);
+      return { by, days, total: sumsOf(totalOf(rows)), rows: shown, belowZero, losses };
+    },
+  }),
+];
+
+function keyText(by: MarginGroup, key: string): string {
+  return by === 'day' ? dayText(Number(key)) : key;
+}
+
+async function lossesSince({ store, reader }: RouteParts, from: number): Promise<AdminLoss[]> {
+  const lost = await reader.all(losses(store.db, SHOWN_LOSSES).where('id', '>=', requestIdAt(from)));
+  return lost.map(({ id, model, upstream, charged, cost, possible_cost }) => ({
+    id,
+    model,
+    upstream,
+    chargedUsd: usd(charged),
+    costUsd: usd(cost ?? 0),
+    possibleCostUsd: usd(possible_cost),
+  }));
+}
+
+type Sums = Omit<MarginRow, 'key'>;
+
+function sumsOf({ requests, charged, costed, cost, possibleCost, margin }: Sums): AdminMarginSums {
+  const isKnown = costed > 0 || cost > 0;
+  return {
+    requests,
+    chargedUsd: usd(charged),
+    unknownUsd: usd(charged - costed),
+    costUsd: isKnown ? usd(cost) : null,
+    possibleCostUsd: usd(possibleCost),
+    marginUsd: isKnown || possibleCost > 0 ? usd(margin) : null,
+    isLoss: margin < 0,
+  };
+}
+
+function totalOf(rows: readonly MarginRow[]): Sums {
+  const sum = (of: (row: MarginRow) => number): number => rows.reduce((total, row) => total + of(row), 0);
+  return {
+    requests: sum((row) => row.requests),
+    charged: sum((row) => row.charged),
+    costed: sum((row) => row.costed),
+    cost: sum((row) => row.cost),
+    possibleCost: sum((row) => row.possibleCost),
+    margin: sum((row) => row.margin),
+  };
+}

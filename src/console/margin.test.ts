@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { nanoUsd } from '../std/money.ts';
+import { testPostgres } from '../../test/support/postgres.ts';
+import type { AdminMargin, AdminReceipt } from './contract.ts';
+import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+/** Each chat brings 0.00018 dollars: 60 tokens of input at 1, 40 at 0.5, 50 of output at 2 dollars a million. */
+describe.each(['SQLite', 'Postgres'])('the margin on %s', (store) => {
+  let site: TestConsole;
+  let admin: Browser;
+  let customer: Browser;
+  let lossId: string;
+
+  const served = (upstream: string, amount: number) =>
+    ({
+      upstream,
+      result: 'served',
+      durationMs: 5,
+      cost: { amount: nanoUsd(amount), basis: 'priced' },
+    }) as const;
+
+  beforeAll(async () => {
+    site = await testConsole(
+      store === 'Postgres' ? { databaseUrl: await (await testPostgres()).freshDatabase() } : {},
+    );
+    admin = await site.admin();
+    customer = await site.user('customer@example.com');
+    const id = await customer.accountId();
+    await site.credit(id, 10);
+    await site.charge(id, { model: 'dear', attempts: [served('hosted', 100_000)] });
+    await site.charge(id, { model: 'untold' });
+    lossId = await site.charge(id, {
+      model: 'dear',
+      attempts: [
+        {
+          upstream: 'first',
+          result: 'failed',
+          reason: 'connection_lost',
+          durationMs: 3,
+          cost: { amount: nanoUsd(70_000), basis: 'possible' },
+        },
+        served('hosted', 150_000),
+      ],
+    });
+  });
+  afterAll(() => site.close());
+
+  const margin = (by: string): Promise<AdminMargin> =>
+    admin.must<AdminMargin>('GET', `/api/console/admin/margin?by=${by}&days=7`);
+
+  test('is what requests of known cost brought less what they cost, and what is not known says so', async () => {
+    const { rows, total } = await margin('model');
+    expect(rows.find(({ key }) => key === 'dear')).toEqual({
+      key: 'dear',
+      requests: 2,
+      chargedUsd: '0.00036',
+      unknownUsd: '0.00',
+      costUsd: '0.00025',
+      possibleCostUsd: '0.00007',
+      marginUsd: '0.00004',
+      isLoss: false,
+    });
+    expect(rows.find(({ key }) => key === 'untold')).toMatchObject({
+      chargedUsd: '0.00018',
+      unknownUsd: '0.00018',
+      costUsd: null,
+      marginUsd: null,
+      isLoss: false,
+    });
+    expect(total).toMatchObject({ requests: 3, chargedUsd: '0.00054', marginUsd: '0.00004' });
+  });
+
+  test('is known by backend and day, and below zero is marked', async () => {
+    const byBackend = await margin('backend');
+    expect(byBackend.rows.find(({ key }) => key === 'first')).toMatchObject({
+      possibleCostUsd: '0.00007',
+      marginUsd: '-0.00007',
+      isLoss: true,
+    });
+    const { rows, days, belowZero } = await margin('day');
+    expect(belowZero).toEqual([{ by: 'backend', key: 'first' }]);
+    expect(days).toBe(7);
+    expect(rows).toHaveLength(1);
+    expect(rows[0]!.key).toMatch(/^\d{4}-\d\d-\d\d$/);
+  });
+
+  test('names the latest requests that cost more than they brought', async () => {
+    expect((await margin('day')).losses).toEqual([
+      {
+        id: lossId,
+        model: 'dear',
+        upstream: 'hosted',
+        chargedUsd: '0.00018',
+        costUsd: '0.00015',
+        possibleCostUsd: '0.00007',
+      },
+    ]);
+  });
+
+  test('stands in the receipt of the administrator, attempt by attempt, and never in that of the customer', async () => {
+    const shown = await admin.must<AdminReceipt>('GET', `/api/console/admin/requests/${lossId}`);
+    expect(shown).toMatchObject({
+      costUsd: '0.00015',
+      possibleCostUsd: '0.00007',
+      marginUsd: '-0.00004',
+      attempts: [
+        { upstream: 'first', cost: { usd: '0.00007', basis: 'possible' } },
+        { upstream: 'hosted', cost: { usd: '0.00015', basis: 'priced' } },
+      ],
+    });
+    const own = await (await customer.raw('GET', `/api/console/requests/${lossId}`)).text();
+    const list = await (await customer.raw('GET', '/api/console/requests')).text();
+    const file = await (await customer.raw('GET', '/api/console/requests.csv')).text();
+    for (const text of [own, list, file]) expect(text).not.toMatch(/cost|possible|margin/i);
+    expect(await (await admin.raw('GET', '/api/console/admin/requests.csv')).text()).toContain(
+      '0.00015,0.00007',
+    );
+    expect((await customer.call('GET', '/api/console/admin/margin')).status).toBe(403);
+  });
+});

@@ -1,0 +1,151 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import TriangleAlert from 'lucide-react/icons/triangle-alert';
+import type { AdminMargin, AdminMarginSums } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
+import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { Card, Page } from '../../../ui/Card.tsx';
+import { Money } from '../../../ui/Money.tsx';
+import { Segments } from '../../../ui/Segments.tsx';
+import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
+import { Table } from '../../../ui/Table.tsx';
+import { MarginAmount, UnknownAmount } from './amounts.tsx';
+import { lossColumns, marginColumns } from './columns.tsx';
+
+const GROUPINGS = ['day', 'model', 'backend'] as const;
+const RANGES = ['7', '30', '90'] as const;
+const REFRESH_MS = 30_000;
+
+/** What requests brought, beside what they cost the operator. */
+export default function MarginPage() {
+  const { t } = useTranslation();
+  const [state, change] = useSearchState();
+  const by = oneOf(state['by'], GROUPINGS);
+  const days = oneOf(state['days'] ?? '30', RANGES);
+  const margin = useApi(
+    'GET /api/console/admin/margin',
+    { query: { by, days } },
+    { refetchInterval: REFRESH_MS },
+  );
+  return (
+    <Page
+      wide
+      title={t('margin.title')}
+      lead={t('margin.lead')}
+      actions={
+        <Segments
+          label={t('margin.range')}
+          value={days}
+          onChange={(next) => change({ days: next })}
+          options={RANGES.map((value) => ({ value, label: t('margin.days', { count: Number(value) }) }))}
+        />
+      }
+    >
+      <Loaded query={margin} skeleton={<Skeleton className="h-[32rem] w-full rounded-lg" />}>
+        {(data) => (
+          <>
+            <Alarm data={data} />
+            <Figures total={data.total} />
+            <Card
+              flush
+              title={t(`margin.by.${data.by}`)}
+              actions={
+                <Segments
+                  label={t('margin.group')}
+                  value={by}
+                  onChange={(next) => change({ by: next })}
+                  options={GROUPINGS.map((value) => ({ value, label: t(`margin.${value}`) }))}
+                />
+              }
+            >
+              {data.rows.length === 0 ? (
+                <Empty title={t('margin.empty')}>{t('margin.emptyLead')}</Empty>
+              ) : (
+                <Table
+                  label={t(`margin.by.${data.by}`)}
+                  columns={marginColumns(t, data.by)}
+                  rows={data.rows}
+                  rowKey={(row) => row.key}
+                />
+              )}
+            </Card>
+            <Losses losses={data.losses} />
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** Says first what needs to be acted on. */
+function Alarm({ data }: { data: AdminMargin }) {
+  const { t } = useTranslation();
+  const names = data.belowZero.map(({ by, key }) => `${t(`margin.${by}`)} ${key || t('margin.none')}`);
+  if (names.length === 0) return null;
+  const shown = names.slice(0, 5).join(', ');
+  return (
+    <p
+      role="alert"
+      className="flex items-start gap-3 rounded-md border border-bad-line bg-bad-soft px-4 py-3 text-bad"
+    >
+      <TriangleAlert size={20} aria-hidden className="mt-0.5 shrink-0" />
+      <span className="min-w-0 break-words">
+        {t('margin.alarm', { names: names.length > 5 ? `${shown}, …` : shown })}
+      </span>
+    </p>
+  );
+}
+
+function Figures({ total }: { total: AdminMarginSums }) {
+  const { t } = useTranslation();
+  return (
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line lg:grid-cols-4">
+      <Figure label={t('margin.revenue')} value={<Money usd={total.chargedUsd} digits={4} />} />
+      <Figure
+        label={t('margin.cost')}
+        value={
+          total.costUsd === null ? (
+            <UnknownAmount label={t('margin.unknown')} />
+          ) : (
+            <Money usd={total.costUsd} digits={4} />
+          )
+        }
+        note={
+          <>
+            {t('margin.possible')}: <Money usd={total.possibleCostUsd} digits={4} />
+          </>
+        }
+      />
+      <Figure
+        label={t('margin.margin')}
+        value={<MarginAmount sums={total} label={t('margin.unknown')} digits={4} />}
+        note={t('margin.marginNote')}
+      />
+      <Figure
+        label={t('margin.unknownRevenue')}
+        value={<Money usd={total.unknownUsd} digits={4} />}
+        note={t('margin.unknownNote')}
+      />
+    </dl>
+  );
+}
+
+function Figure({ label, value, note }: { label: string; value: ReactNode; note?: ReactNode }) {
+  return (
+    <div className="min-w-0 bg-surface p-4 sm:p-5">
+      <dt className="text-sm text-ink-3">{label}</dt>
+      <dd className="mt-1 text-xl font-semibold">{value}</dd>
+      {note === undefined ? null : <dd className="mt-1 text-sm text-ink-3">{note}</dd>}
+    </div>
+  );
+}
+
+function Losses({ losses }: { losses: AdminMargin['losses'] }) {
+  const { t } = useTranslation();
+  if (losses.length === 0) return null;
+  return (
+    <Card flush title={t('margin.losses')}>
+      <Table label={t('margin.losses')} columns={lossColumns(t)} rows={losses} rowKey={(row) => row.id} />
+    </Card>
+  );
+}

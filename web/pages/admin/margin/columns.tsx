@@ -1,0 +1,103 @@
+import type { TFunction } from 'i18next';
+import { Link } from 'wouter';
+import type { AdminLoss, AdminMarginRow, MarginGrouping } from '../../../../src/console/contract.ts';
+import { Money } from '../../../ui/Money.tsx';
+import { Count, Nothing } from '../../../ui/Numbers.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { MarginAmount, UnknownAmount } from './amounts.tsx';
+
+export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMarginRow>[] {
+  return [
+    {
+      id: 'key',
+      header: t(`margin.${by}`),
+      card: 'title',
+      cell: ({ key }) => (
+        <span className={by === 'day' ? 'tabular-nums' : 'font-mono text-xs break-all'}>
+          {key === '' ? t('margin.none') : key}
+        </span>
+      ),
+    },
+    {
+      id: 'requests',
+      header: t('margin.requests'),
+      align: 'right',
+      cell: ({ requests }) => <Count value={requests} />,
+    },
+    {
+      id: 'revenue',
+      header: t('margin.revenue'),
+      align: 'right',
+      cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
+    },
+    {
+      id: 'cost',
+      header: t('margin.cost'),
+      align: 'right',
+      cell: ({ costUsd }) =>
+        costUsd === null ? <UnknownAmount label={t('margin.unknown')} /> : <Money usd={costUsd} />,
+    },
+    {
+      id: 'possible',
+      header: t('margin.possible'),
+      align: 'right',
+      cell: ({ possibleCostUsd }) =>
+        possibleCostUsd === '0.00' ? <Nothing /> : <Money usd={possibleCostUsd} />,
+    },
+    {
+      id: 'unknown',
+      header: t('margin.unknownRevenue'),
+      align: 'right',
+      cell: ({ unknownUsd }) => (unknownUsd === '0.00' ? <Nothing /> : <Money usd={unknownUsd} />),
+    },
+    {
+      id: 'margin',
+      header: t('margin.margin'),
+      align: 'right',
+      card: 'aside',
+      cell: (row) => <MarginAmount sums={row} label={t('margin.unknown')} />,
+    },
+  ];
+}
+
+export function lossColumns(t: TFunction): Column<AdminLoss>[] {
+  return [
+    {
+      id: 'request',
+      header: t('margin.request'),
+      card: 'title',
+      cell: ({ id }) => (
+        <Link
+          href={`/admin/requests?id=${id}`}
+          className="font-mono text-xs break-all text-accent hover:underline"
+        >
+          {id}
+        </Link>
+      ),
+    },
+    { id: 'model', header: t('margin.model'), cell: ({ model }) => <code className="text-xs">{model}</code> },
+    {
+      id: 'backend',
+      header: t('margin.backend'),
+      cell: ({ upstream }) => (upstream === null ? <Nothing /> : <code className="text-xs">{upstream}</code>),
+    },
+    {
+      id: 'charged',
+      header: t('margin.revenue'),
+      align: 'right',
+      cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
+    },
+    {
+      id: 'cost',
+      header: t('margin.cost'),
+      align: 'right',
+      cell: ({ costUsd }) => <Money usd={costUsd} />,
+    },
+    {
+      id: 'possible',
+      header: t('margin.possible'),
+      align: 'right',
+      cell: ({ possibleCostUsd }) => <Money usd={possibleCostUsd} />,
+    },
+  ];
+}
