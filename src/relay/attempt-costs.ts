@@ -6,12 +6,22 @@ import type { FailureKind } from '../upstream/port.ts';
 import type { Quote } from './call.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 
-/** A backend that failed after it may have begun to work may send a bill: at most for all that the request allowed. */
-export function withPossibleCost(record: Attempt, failure: FailureKind, quote: Quote): Attempt {
+/**
+ * A backend that failed after it may have begun to work may send a bill: at most for its input, which is counted, and for
+ * all output that the request allowed.
+ */
+export async function withPossibleCost(
+  record: Attempt,
+  failure: FailureKind,
+  quote: Quote,
+  outputCap: number | undefined,
+): Promise<Attempt> {
   const price = costPriceFor(quote.route.model, record.upstream, quote.image);
   if (!price || !POSSIBLY_BILLED.has(failure)) return record;
-  const { ceiling } = quote;
-  return { ...record, cost: { amount: worstCase(price, ceiling, ceiling.output ?? 0), basis: 'possible' } };
+  // A count that fails leaves the bound by the bytes, which is higher.
+  const ceiling = (await quote.countInput?.().catch(() => undefined)) ?? quote.ceiling;
+  const output = outputCap ?? ceiling.output ?? 0;
+  return { ...record, cost: { amount: worstCase(price, ceiling, output), basis: 'possible' } };
 }
 
 /** With the other failures a backend refuses a request, or never saw it. */

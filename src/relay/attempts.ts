@@ -66,7 +66,7 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
  * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  { route, account, quote }: RoutedCall,
+  { route, account, quote, outputCap }: RoutedCall,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -98,7 +98,9 @@ export async function firstAnswer<Answer>(
     const { form, hidesReasoning } = route.model;
     const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts });
     const isCosted = result.kind === 'failed' && quote !== undefined;
-    attempts.push(isCosted ? withPossibleCost(result.record, result.failure.kind, quote) : result.record);
+    attempts.push(
+      isCosted ? await withPossibleCost(result.record, result.failure.kind, quote, outputCap) : result.record,
+    );
     if (result.kind === 'served') {
       return {
         answer: result.answer,
@@ -125,6 +127,8 @@ function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
 export interface RoutedCall {
   /** For what attempts may cost. */
   readonly quote?: Quote | undefined;
+  /** The output tokens of each choice that the backend is told to stay within. */
+  readonly outputCap?: number | undefined;
   readonly route: Route;
   readonly account: AccountId;
 }

@@ -23,7 +23,8 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const hold = await ActiveHold.begin(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
     const admitted = { call, quote, outputCap: admission.output, parts };
-    const routed = { route: quote.route, account: admission.accountId, quote };
+    const { accountId: account, output: outputCap } = admission;
+    const routed = { route: quote.route, account, quote, outputCap };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );

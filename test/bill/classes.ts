@@ -93,7 +93,7 @@ export function unreadContent(random: Random): Content {
   return {
     model: 'plain',
     ask: { stopsReading: true, maxTokens: 16_000, more: { logprobs: true, top_logprobs: 20 } },
-    answer: { logprobs: true, text: answerText(random, 1_000) },
+    answer: { logprobs: true, text: answerText(random, 700) },
   };
 }
 

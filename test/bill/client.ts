@@ -65,7 +65,9 @@ function hasSeen(plan: Plan, text: string): boolean {
       return isOpenAi ? FINISH.test(text) : text.includes(LAST);
     case 'after usage':
       if (!isOpenAi) return text.includes(LAST);
-      return plan.answer.usage === 'none' ? FINISH.test(text) : text.includes('"prompt_tokens"');
+      // Under /v1 the usage has the charge in it, which is known when the backend's stream has ended.
+      if (plan.answer.usage === 'none' || plan.dialect === 'v1') return FINISH.test(text);
+      return text.includes('"prompt_tokens"');
     case 'before headers':
     case 'at headers':
     case 'in mid body':

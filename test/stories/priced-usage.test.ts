@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { createServer, type Server } from 'node:net';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { attemptsOf, receiptOf } from '../../src/ledger/receipt.ts';
 import { nanoUsd } from '../../src/std/money.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
@@ -159,6 +160,16 @@ test('a first attempt that may be billed is booked apart, on its own backend', a
   expect([second?.upstream, second?.cost?.basis]).toEqual(['good', 'priced']);
   expect(row.possible_cost).toBeGreaterThan(50 * 8_000);
   expect(row.cost).toBe(152_000);
+});
+
+test('what it may cost at most is its input, counted, and the output that the backend was told to stay within', async () => {
+  backend.script(() => whole({}));
+  const { row } = await ask('two');
+  const counted = countTokens('Hello there, how are you today? '.repeat(20));
+  const output = row.output_cap * 8_000;
+  // The bytes are four times as many. What is put around the text is held too, and the tokenizer is not known to be the model's.
+  const most = Math.ceil(1.15 * counted + 40);
+  expect(row.possible_cost).toBeWithin(counted * 800 + output, most * 800 + output + 1);
 });
 
 test('an upstream that has cost its limit of the day is not asked again until tomorrow', async () => {

@@ -51,7 +51,7 @@ const CHECKS_PER_DEADLINE = 4;
 /** After a client has left: what the backend has sent by now arrives without such a pause, and within this time. */
 const ARRIVED = { pauseMs: 1, withinMs: 100 };
 /** The same where the client did not read: megabytes may wait at the backend, and begin to flow a round trip later. */
-const PILED_UP = { pauseMs: 250, withinMs: 2_000 };
+const PILED_UP = { pauseMs: 500, withinMs: 4_000 };
 
 /**
  * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
