@@ -2,7 +2,13 @@ import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
+import {
+  nextTurn,
+  readJson,
+  SMALL_BODY_BYTES,
+  type AdmitLargeBody,
+  type JsonBody,
+} from '../http/json-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
@@ -47,6 +53,7 @@ async function serve<C extends CallBase>(
         return { call: steps.read(callOf(incoming, caller, body), body.value, parts, incoming), body };
       },
     );
+    if (body.size.bytes > SMALL_BODY_BYTES) await nextTurn();
     return await idempotency.run(incoming, { caller, text: body.text }, (keyed) =>
       // A call with a key continues when its client leaves.
       steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),

@@ -4,7 +4,8 @@ import type { CapField, ImageFormat } from './catalog.ts';
  * A provider that speaks OpenAI's API, as data: what an operator would otherwise have to write, or find out by its
  * refusals. An upstream names it with `preset`; whatever the upstream says itself goes first.
  *
- * Each is taken from the page in `source`, or, where that is a file of LiteLLM's, from what its users found out.
+ * `source` is where to look it up. The pages of Groq and Cerebras and the files of LiteLLM's were read for this; the entries
+ * of OpenAI, OpenRouter, DeepSeek and the servers on one's own machine are from general knowledge, and unverified.
  */
 export interface Preset {
   readonly title: string;

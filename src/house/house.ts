@@ -9,6 +9,7 @@ import {
   type Upstream,
 } from '../upstream/port.ts';
 import { produceAnswer } from './answer.ts';
+import { promptText } from './conversation.ts';
 import { echo } from './echo.ts';
 import { guide } from './guide.ts';
 import { abortFailure } from './pacing.ts';
@@ -33,11 +34,18 @@ export function makeHouse(
 /** One pool per process: a reloaded catalog makes new upstreams, which must not multiply the threads. */
 const sharedPool = new PaintPool();
 
+/** The house models work on the thread that serves requests; this much takes them about 20 ms. */
+export const MAX_PROMPT_CHARACTERS = 1_000_000;
+
 /** House-guide's pace: fast, but visibly streamed. */
 const GUIDE_PAUSE_MS = 5;
 
 async function chat(call: UpstreamChatCall, context: { nowS: number; idleMs: number }): Promise<ChatAnswer> {
   if (call.signal.aborted) throw abortFailure(call.signal);
+  if (promptText(call.request).length > MAX_PROMPT_CHARACTERS)
+    throw rejected(
+      `The prompt is too long for ${call.model}, which reads ${MAX_PROMPT_CHARACTERS} characters.`,
+    );
   const common = { call, createdS: context.nowS, idleMs: context.idleMs };
   switch (call.model) {
     case 'house-guide': {

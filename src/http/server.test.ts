@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { systemClock } from '../std/clock.ts';
 import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
@@ -7,6 +10,7 @@ import { healthRoutes } from './health.ts';
 import { json } from './response.ts';
 import { Router } from './router.ts';
 import { startServer, type RunningServer } from './server.ts';
+import { readTls } from './tls.ts';
 
 /** A server on all addresses, behind a trusted proxy on loopback. */
 let server: RunningServer;
@@ -108,4 +112,31 @@ test('before the listener closes, every answer asks for its connection to be clo
     const answer = await at('127.0.0.1', path, secure);
     expect([path, answer.headers.get('connection')]).toEqual([path, 'close']);
   }
+});
+
+test('over our own TLS every answer, a refusal too, tells browsers to come by https for a year', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-hsts-'));
+  const tls = await readTls({ kind: 'self-signed' }, folder);
+  const secure = startServer({
+    host: '127.0.0.1',
+    port: 0,
+    shared: false,
+    tls,
+    router: routed(
+      healthRoutes({ storeAnswers: async () => true, draining: () => false, metrics: async () => '' }),
+    ),
+    site: async () => undefined,
+    callerAuth,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    eventLoop: { began: () => undefined },
+  });
+  for (const path of ['/healthz', '/nowhere']) {
+    const answer = await fetch(`${secure.url}${path}`, { tls: { ca: tls?.cert } });
+    expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000');
+  }
+  await secure.stop();
+  rmSync(folder, { recursive: true, force: true });
+  expect((await at('127.0.0.1', '/healthz')).headers.has('strict-transport-security')).toBe(false);
 });

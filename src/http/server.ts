@@ -47,6 +47,8 @@ const IDLE_SECONDS = 30;
  * stall. Without it, such a connection would stay open as long as its client likes.
  */
 const ANSWER_IDLE_SECONDS = 90;
+/** Of our own TLS; a proxy that ends TLS says it itself. */
+const ONE_YEAR = 'max-age=31536000';
 const LAST_BYTES_MS = 1_000;
 /** An answer counts as finished a moment before its last bytes have been handed to the system. */
 const WRITTEN_MS = 50;
@@ -101,11 +103,13 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
 class HttpServer {
   readonly #options: ServerOptions;
   readonly #isPublic: boolean;
+  readonly #isSecure: boolean;
   #closing = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#isPublic = !isLoopback(options.host);
+    this.#isSecure = options.tls !== undefined;
   }
 
   closeAfterAnswers(): void {
@@ -130,7 +134,7 @@ class HttpServer {
     const path = pathOf(request.url);
     const found = this.#options.router.find(request.method, path);
     if (found.kind === 'route') return await this.#handle(found.route, found.parameters, request, server);
-    if (found.kind === 'wrong_method' && request.method === 'OPTIONS') return preflight(found.allowed);
+    if (found.kind === 'wrong_method' && request.method === 'OPTIONS') return this.#preflight(found.allowed);
     const route = this.#fallbackRoute(path, found.kind === 'wrong_method' ? found.allowed : undefined);
     return await this.#handle(route, [], request, server);
   }
@@ -173,16 +177,28 @@ class HttpServer {
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       const response = await route.handle(incoming);
-      if (this.#closing) response.headers.set('connection', 'close');
+      if (this.#isSecure || this.#closing) this.#mark(response);
       return response;
     } catch (thrown) {
       const response = faultResponse(thrown, requestId, this.#options.log, route.faults);
-      if (this.#closing || hasUnreadBody(request)) response.headers.set('connection', 'close');
+      if (this.#isSecure || this.#closing) this.#mark(response);
+      if (hasUnreadBody(request)) response.headers.set('connection', 'close');
       return response;
     } finally {
       incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }
+  }
+
+  #preflight(allowed: readonly string[]): Response {
+    const response = preflight(allowed);
+    if (this.#isSecure || this.#closing) this.#mark(response);
+    return response;
+  }
+
+  #mark({ headers }: Response): void {
+    if (this.#isSecure) headers.set('strict-transport-security', ONE_YEAR);
+    if (this.#closing) headers.set('connection', 'close');
   }
 
   /** Probes carry no token and are always answered. */

@@ -5,7 +5,7 @@ import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { strict } from '../catalog/strict.ts';
 import { readTlsFiles, type TlsConfig } from '../http/tls.ts';
-import type { Log } from '../std/log.ts';
+import { LOG_LEVELS, setLogLevel, type Log, type LogLevel } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 
 /** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
@@ -16,6 +16,8 @@ export interface ServerSettings {
   readonly trustedProxies: readonly string[];
   /** For so many days each receipt is kept. Absent: for ever. */
   readonly receiptsDays: number | undefined;
+  /** The least important lines that are logged. */
+  readonly logLevel: LogLevel;
 }
 
 const path = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
@@ -47,10 +49,17 @@ const retentionSchema = strict({
   .optional()
   .describe('What is deleted after some time.');
 
+const logSchema = strict({
+  level: z.enum(LOG_LEVELS).default('info').describe('The least important lines that are logged.'),
+})
+  .optional()
+  .describe('What is logged on standard error.');
+
 export const SERVER_SETTINGS = {
   tls: { label: 'tls (from the next start on)', schema: tlsSchema },
   trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
   retention: { label: 'retention', schema: retentionSchema },
+  log: { label: 'log', schema: logSchema },
 } satisfies FileSettings;
 
 /** Paths in the file are relative to the file; without one, to where the program was started. */
@@ -65,6 +74,7 @@ export function serverSettings({ settings }: Catalog, folder: string): ServerSet
     tls: tls === undefined ? undefined : tlsConfig(tls, folder),
     trustedProxies: proxiesSchema.parse(settings?.get('trusted_proxies')?.value),
     receiptsDays: retentionSchema.parse(settings?.get('retention')?.value)?.receipts_days,
+    logLevel: logSchema.parse(settings?.get('log')?.value)?.level ?? 'info',
   };
 }
 
@@ -81,7 +91,9 @@ export class LiveServerSettings {
   constructor(catalog: Pick<CatalogSource, 'current' | 'onChange'>, folder: string, log: Log) {
     this.#newest = () => serverSettings(catalog.current(), folder);
     this.atStart = this.#newest();
+    setLogLevel(this.atStart.logLevel);
     catalog.onChange(() => {
+      setLogLevel(this.#newest().logLevel);
       const settings = this.restartNeeded();
       if (settings.length > 0) log.warn('restart_needed', { settings });
     });

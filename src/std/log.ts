@@ -10,8 +10,18 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-export function makeLog(write: (line: string) => void, now: () => number = Date.now): Log {
-  const emit = (level: string, event: string, fields: LogFields = {}): void => {
+/** From the least important to the most. */
+export const LOG_LEVELS = ['info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** `isWritten` is asked for each line, so that the level can change while the log is in use. */
+export function makeLog(
+  write: (line: string) => void,
+  now: () => number = Date.now,
+  isWritten: (level: LogLevel) => boolean = () => true,
+): Log {
+  const emit = (level: LogLevel, event: string, fields: LogFields = {}): void => {
+    if (!isWritten(level)) return;
     const entry = { time: new Date(now()).toISOString(), level, event, ...withErrorFields(fields) };
     write(redact(JSON.stringify(entry)));
   };
@@ -22,7 +32,18 @@ export function makeLog(write: (line: string) => void, now: () => number = Date.
   };
 }
 
-export const stderrLog: Log = makeLog((line) => process.stderr.write(`${line}\n`));
+let leastLevel = 0;
+
+/** From now on standard error gets lines of this level and above. */
+export function setLogLevel(level: LogLevel): void {
+  leastLevel = LOG_LEVELS.indexOf(level);
+}
+
+export const stderrLog: Log = makeLog(
+  (line) => process.stderr.write(`${line}\n`),
+  Date.now,
+  (level) => LOG_LEVELS.indexOf(level) >= leastLevel,
+);
 export const silentLog: Log = makeLog(() => undefined);
 
 /** Our tokens, other providers' keys, bearer headers and `?token=` values all become ‹redacted›. */

@@ -51,6 +51,17 @@ describe('SIGHUP', () => {
     expect(await models()).toEqual(['house-guide']);
   });
 
+  test('takes up the log level of the file', async () => {
+    const file = await startBehindLink(`${catalogWith('house-echo')}log: { level: error }\n`);
+    writeFileSync(file, `${catalogWith('house-guide')}log: { level: error }\n`);
+    node.signal('SIGHUP');
+    await eventually('the file was read', async () => (await models())[0] === 'house-guide');
+    writeFileSync(file, `${catalogWith('house-echo')}log: { level: info }\n`);
+    // Reloads run one after another: a line of the first one would be there too.
+    expect(await hangup('catalog_reloaded')).toHaveLength(1);
+    expect(await models()).toEqual(['house-echo']);
+  });
+
   test('does not stop the server: it still drains and exits with 0 on SIGTERM', async () => {
     node = await NodeProcess.start({ yaml: catalogWith('house-echo') });
     for (let times = 0; times < 20; times++) node.signal('SIGHUP');

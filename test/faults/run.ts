@@ -88,13 +88,14 @@ async function attack(seconds: number): Promise<RunResult> {
   const told: string[] = [];
   for (const store of STORES) {
     progress(`attack on ${store}, ${seconds} s`);
-    const { alone, attacked, afterwards, mostMegabytes, ...found } = await runAttack({
+    const { alone, attacked, afterwards, mostMegabytes, ranMs, waitedMs, ...found } = await runAttack({
       seconds,
       ...(await databaseOf(store)),
     });
     faults.push(...found.faults.map((fault) => `${store}: ${fault}`));
     const speeds = [alone, attacked, afterwards].map(({ p99Ms }) => p99Ms).join(' / ');
     told.push(`${store}: p99 alone / attacked / afterwards ${speeds} ms, ${mostMegabytes} MB`);
+    progress(`${told.at(-1)}; its thread ran ${ranMs} ms and waited ${waitedMs} ms for a processor`);
   }
   const shortened = seconds < ATTACK_SECONDS ? `only ${seconds} s` : undefined;
   return { faults, told: told.join(', '), shortened };

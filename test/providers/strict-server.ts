@@ -25,6 +25,9 @@ export interface ProviderBill {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** A status, or an error within a stream that began with 200. */
+export type ProviderFailure = 401 | 429 | 500 | 'first_event' | 'late_event';
+
 const WORDS = ['Seven', ' words', ' that', ' this', ' provider', ' always', ' says.'];
 export const STRICT_TEXT = WORDS.join('');
 const THOUGHT = 'Hm.';
@@ -35,6 +38,8 @@ export class StrictServer {
   readonly key = 'sk-of-the-operator';
   readonly received: Fields[] = [];
   readonly invoice: ProviderBill[] = [];
+  /** How every answer fails from now on. */
+  failure: ProviderFailure | undefined;
   readonly #provider: StrictProvider;
   readonly #known: ReadonlySet<string>;
   readonly #server: ReturnType<typeof Bun.serve>;
@@ -70,6 +75,7 @@ export class StrictServer {
       const { status, body: refusal } = this.#provider.refusal(unknown);
       return Response.json(refusal, { status });
     }
+    if (typeof this.failure === 'number') return failed(this.failure);
     const cap = Number(body['max_completion_tokens'] ?? body['max_tokens'] ?? Infinity);
     const words = WORDS.slice(0, cap);
     const bill = { input: INPUT_TOKENS, output: words.length };
@@ -115,6 +121,8 @@ export class StrictServer {
       ...(usage === 'if_asked' && options?.include_usage ? [{ choices: [], usage: this.#usage(bill) }] : []),
     ];
     const events = chunks.map((one) => `data: ${JSON.stringify(this.#chunk(one))}`);
+    if (this.failure === 'first_event') events.splice(0, events.length, ERROR_EVENT);
+    if (this.failure === 'late_event') events.splice(-2, 2, ERROR_EVENT);
     const lines = [...events.flatMap((event) => (comment ? [comment, event] : [event])), 'data: [DONE]'];
     const text = lines.map((line) => line + lineEnd + lineEnd).join('');
     return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
@@ -129,6 +137,16 @@ export class StrictServer {
     };
     return { ...labels, ...this.#provider.more, ...one };
   }
+}
+
+const OVERLOADED = {
+  message: `Overloaded, see https://status.example/?key=sk-internal`,
+  type: 'server_error',
+};
+const ERROR_EVENT = `data: ${JSON.stringify({ error: OVERLOADED })}`;
+
+function failed(status: number): Response {
+  return Response.json({ error: OVERLOADED }, { status, headers: { 'retry-after': '1' } });
 }
 
 function choice(delta: Fields, finish_reason: string | null = null): Fields {

@@ -18,6 +18,8 @@ export interface NodeOptions {
   readonly yaml?: string;
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Flags of Bun, before the program. */
+  readonly bunFlags?: readonly string[];
   /** The hard limit of its open files. */
   readonly maxFiles?: number;
 }
@@ -31,6 +33,7 @@ export class NodeProcess {
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
   readonly #maxFiles: number | undefined;
+  readonly #bunFlags: readonly string[];
   #child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined;
   #url = '';
   #log = '';
@@ -38,6 +41,7 @@ export class NodeProcess {
   private constructor(options: NodeOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
     this.#maxFiles = options.maxFiles;
+    this.#bunFlags = options.bunFlags ?? [];
     const config = join(this.folder, 'tollgate.yaml');
     if (options.yaml !== undefined) writeFileSync(config, options.yaml);
     mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
@@ -71,6 +75,7 @@ export class NodeProcess {
       `trap '' XFSZ; ${this.#maxFiles === undefined ? '' : `ulimit -n ${this.#maxFiles}; `}exec "$@"`,
       'sh',
       process.execPath,
+      ...this.#bunFlags,
       join(ROOT, 'src/main/main.ts'),
       'serve',
     ];
@@ -159,6 +164,13 @@ export class NodeProcess {
   mostMegabytes(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
+  }
+
+  /** How long its main thread has run, and how long it was ready to run and had no processor. */
+  mainThread(): { ranMs: number; waitedMs: number } {
+    const times = readFileSync(`/proc/${this.pid}/task/${this.pid}/schedstat`, 'utf8').split(' ');
+    const [ranMs = 0, waitedMs = 0] = times.map((nanoseconds) => Math.round(Number(nanoseconds) / 1e6));
+    return { ranMs, waitedMs };
   }
 
   openSockets(): number {

@@ -14,6 +14,12 @@ export interface AttackRun {
   readonly afterwards: VictimReport;
   readonly attacks: AttackReport;
   readonly mostMegabytes: number;
+  /**
+   * During the attack, of the gateway's main thread. One that has waited longer than it has run says that the machine was
+   * busy with something else, not that the gateway was late.
+   */
+  readonly ranMs: number;
+  readonly waitedMs: number;
   /** What did not hold; none if all is well. */
   readonly faults: readonly string[];
 }
@@ -70,14 +76,17 @@ export async function runAttack(options: AttackOptions): Promise<AttackRun> {
       penniless: penniless.token,
       ...(options.only === undefined ? {} : { only: options.only }),
     };
+    const before = node.mainThread();
     const [attacks, attacked] = await Promise.all([
       runChild<AttackReport>('attacker.ts', attack),
       measure(options.seconds),
     ]);
+    const after = node.mainThread();
     await Bun.sleep(RECOVERY_MS);
     const afterwards = await measure(Math.min(options.seconds, 30));
     const mostMegabytes = node.mostMegabytes();
-    const run = { alone, attacked, afterwards, attacks, mostMegabytes };
+    const thread = { ranMs: after.ranMs - before.ranMs, waitedMs: after.waitedMs - before.waitedMs };
+    const run = { alone, attacked, afterwards, attacks, mostMegabytes, ...thread };
     return { ...run, faults: [...faultsOf(run), ...(await bookFaults(node, operator))] };
   } finally {
     await operator.close();
