@@ -27,7 +27,7 @@ import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
-import { prepareFiles } from './files.ts';
+import { logFileLimit, startHttpThread } from './files.ts';
 import { LongestLife } from './longest-life.ts';
 import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
@@ -71,7 +71,7 @@ export async function startTollgate(
   clock: Clock = systemClock,
   random: Random = systemRandom,
 ): Promise<Tollgate> {
-  await prepareFiles(config, log);
+  await startHttpThread();
   const services = await openServices(config, log, clock, random);
   const opened = new AsyncDisposableStack();
   opened.defer(() => closeServices(services));
@@ -103,6 +103,8 @@ export async function startTollgate(
     const served = { services, catalog, settings, relay, links, consoleServices };
     const server = await openServer({ ...served, state, eventLoop });
     opened.defer(() => server.stop());
+    // A server that cannot start says why in one line, so this comes after.
+    logFileLimit(config, log);
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
     return {

@@ -3,14 +3,13 @@ import type { Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { placesWithin } from '../std/places.ts';
 
-/** Before anybody can connect: tells how many files this process may open, and starts what must find one. */
-export async function prepareFiles({ maxInFlight }: Config, log: Log): Promise<void> {
+/** Tells how many files this process may open. */
+export function logFileLimit({ maxInFlight }: Config, log: Log): void {
   const limit = openFileLimit();
   log.info('open_files_limit', {
     limit: limit ?? 'none',
     requests_at_once: placesWithin(maxInFlight, limit),
   });
-  await startHttpThread();
 }
 
 const START_MS = 2_000;
@@ -19,7 +18,7 @@ const START_MS = 2_000;
  * Starts Bun's thread for outgoing requests. Otherwise it starts with the first call to a backend, when clients may have
  * taken every file descriptor, and Bun ends the process if that thread finds none left.
  */
-async function startHttpThread(): Promise<void> {
+export async function startHttpThread(): Promise<void> {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('') });
   try {
     await fetch(server.url, { keepalive: false, signal: AbortSignal.timeout(START_MS) });

@@ -86,9 +86,7 @@ async function serve(
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    const lines = (await new Response(child.stderr).text()).split('\n');
-    // Log lines are JSON; what is for the operator's eyes is not.
-    const stderr = lines.filter((line) => !line.startsWith('{')).join('\n');
+    const stderr = await new Response(child.stderr).text();
     return { code: await child.exited, stderr };
   } finally {
     rmSync(folder, { recursive: true, force: true });

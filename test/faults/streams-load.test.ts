@@ -89,7 +89,8 @@ test(`${ABORTED} clients that come and go: no socket, no hold and no memory stay
   await quiet();
   const after = [node.rssMegabytes(), node.openSockets()];
   console.log(`${ABORTED} aborts: ${memory} MB → ${after[0]} MB, ${sockets} → ${after[1]} sockets`);
-  expect(node.openSockets()).toBeLessThanOrEqual(sockets + 2);
+  // The last clients have left, but their connections end a moment later.
+  await eventually('no socket stays behind', () => node.openSockets() <= sockets + 2);
   await eventually('memory is back', () => node.rssMegabytes() <= memory * 1.1 + 10);
   const rows = await operator.requests(account);
   expect(
