@@ -4,7 +4,8 @@ import { addAccount, type LedgerHarness, type MakeHarness } from './contract-har
 import { modelCommands } from './model-commands.ts';
 import { Reference } from './model-reference.ts';
 
-const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 500);
+/** Each run of the tests has another seed, so that many runs see many histories. */
+const RUNS = Number(process.env['TOLLGATE_MODEL_RUNS'] ?? 300);
 const LONGEST_HISTORY = 25;
 const TIMEOUT_MS = 300_000;
 const OVERRUN_ACCOUNT = 'acc_overrun';
