@@ -50,8 +50,8 @@ const CHECK_INTERVAL_MS = 1_000;
 const CHECKS_PER_DEADLINE = 4;
 /** After a client has left: what the backend has sent by now arrives without such a pause, and within this time. */
 const ARRIVED = { pauseMs: 1, withinMs: 100 };
-/** The same where the client did not read: megabytes may wait at the backend, and begin to flow a round trip later. */
-const PILED_UP = { pauseMs: 500, withinMs: 4_000 };
+/** The same where the client lagged. No longer, because a write to a connection that has just ended looks the same. */
+const PILED_UP = { pauseMs: 25, withinMs: 250 };
 
 /**
  * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
