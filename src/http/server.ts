@@ -49,7 +49,8 @@ const IDLE_SECONDS = 30;
 const ANSWER_IDLE_SECONDS = 90;
 /** Of our own TLS; a proxy that ends TLS says it itself. */
 const ONE_YEAR = 'max-age=31536000';
-const LAST_BYTES_MS = 1_000;
+/** For clients that still read what they were told last. */
+const LAST_BYTES_MS = 5_000;
 /** An answer counts as finished a moment before its last bytes have been handed to the system. */
 const WRITTEN_MS = 50;
 /** Above our own limit, so that our own error says that a body is too large. */
