@@ -20,7 +20,9 @@ export class Operator {
   }
 
   static async open(env: Readonly<Record<string, string>>): Promise<Operator> {
-    return new Operator(await openServices(readConfig(env), silentLog, systemClock));
+    // Nobody waits for it: a busy machine, or the short deadline of a node, is no reason to give up.
+    const patient = { ...env, TOLLGATE_DATABASE_DEADLINE_MS: '30000' };
+    return new Operator(await openServices(readConfig(patient), silentLog, systemClock));
   }
 
   async close(): Promise<void> {
