@@ -1,6 +1,7 @@
 import { losses, MARGIN_GROUPS, marginRows, type MarginRow } from '../activity/margin.ts';
 import { ExportError, readProviderExport, type ProviderExport } from '../activity/provider-export.ts';
 import { reconcile, type Reconciled } from '../activity/reconcile.ts';
+import { DAY_MS } from '../activity/usage.ts';
 import { dayOf } from '../std/calendar.ts';
 import {
   JSON_FLAG,
@@ -12,7 +13,6 @@ import {
   type CommandInput,
 } from './command.ts';
 
-const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 3_660;
 const SHOWN_LOSSES = 20;

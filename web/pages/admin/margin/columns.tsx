@@ -24,12 +24,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       align: 'right',
       cell: ({ requests }) => <Count value={requests} />,
     },
-    {
-      id: 'revenue',
-      header: t('margin.revenue'),
-      align: 'right',
-      cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
-    },
+    revenueColumn(t),
     {
       id: 'cost',
       header: t('margin.cost'),
@@ -81,12 +76,7 @@ export function lossColumns(t: TFunction): Column<AdminLoss>[] {
       header: t('margin.backend'),
       cell: ({ upstream }) => (upstream === null ? <Nothing /> : <code className="text-xs">{upstream}</code>),
     },
-    {
-      id: 'charged',
-      header: t('margin.revenue'),
-      align: 'right',
-      cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
-    },
+    revenueColumn(t),
     {
       id: 'cost',
       header: t('margin.cost'),
@@ -100,4 +90,13 @@ export function lossColumns(t: TFunction): Column<AdminLoss>[] {
       cell: ({ possibleCostUsd }) => <Money usd={possibleCostUsd} />,
     },
   ];
+}
+
+function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction): Column<Row> {
+  return {
+    id: 'revenue',
+    header: t('margin.revenue'),
+    align: 'right',
+    cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
+  };
 }
