@@ -34,6 +34,7 @@ async function run(...words: string[]): Promise<number> {
     dataDir: folder,
     address: { host: '127.0.0.1', port: 0 },
     withCatalog: () => Promise.reject(new Error('not needed')),
+    liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: <T>(work: (given: never) => Promise<T>): Promise<T> => work(store as never),
     withServices: <T>(work: (given: never) => Promise<T>): Promise<T> =>
       work({

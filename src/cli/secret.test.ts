@@ -57,6 +57,7 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     clock: systemClock,
     print: (line) => printed.push(line),
     withCatalog: () => Promise.reject(new Error('not needed here')),
+    liveCheck: () => Promise.reject(new Error('not needed here')),
     withStore: async (work) => {
       const config = readConfig({ TOLLGATE_DATA: folder, ...env });
       const store = await openConfiguredStore(config, silentLog, systemClock);

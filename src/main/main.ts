@@ -50,6 +50,10 @@ async function runCommand(): Promise<number> {
         }
       },
       withCatalog,
+      liveCheck: async (request) => {
+        const { liveCheck } = await import('./live/live-check.ts');
+        return await liveCheck(request, { clock: systemClock, builtIn: { house: houseBackend } });
+      },
       confirm: process.stdin.isTTY && process.stdout.isTTY ? confirmed : undefined,
       withServices: async (work) => {
         const services = await openServices(commandConfig(), stderrLog, systemClock);

@@ -2,6 +2,7 @@ import { fileCatalog, storeCatalog } from '../../src/cli/command-catalog.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import type { CliContext } from '../../src/cli/command.ts';
 import { houseBackend } from '../../src/house/backend.ts';
+import { liveCheck } from '../../src/main/live/live-check.ts';
 import { openStored } from '../../src/main/open-catalog.ts';
 import { SERVER_SETTINGS } from '../../src/main/server-settings.ts';
 import type { Services } from '../../src/main/services.ts';
@@ -41,6 +42,7 @@ export async function runCommand(
     checkTls: () => ({ ok: true, line: '' }),
     withStore: () => Promise.reject(new Error('not needed here')),
     withServices: () => Promise.reject(new Error('not needed here')),
+    liveCheck: (request) => liveCheck(request, { clock: systemClock, builtIn }),
     withCatalog: async (work) => {
       if (path !== undefined) return await work(fileCatalog(path, { env, settings: SERVER_SETTINGS }));
       if (!services) throw new Error('neither a file nor a store');
