@@ -95,7 +95,7 @@ const READS = [
   'reconcile',
 ];
 /** The record of a removal names nobody, that of a new secret is part of its transaction; each has its test elsewhere. */
-const WRITES_ITS_OWN = ['account remove', 'secret rotate', 'secret reset'];
+const WRITES_ITS_OWN = ['account remove', 'catalog import', 'secret rotate', 'secret reset'];
 
 test('every command is known to change something, and then leaves a record, or to change nothing', () => {
   const known = [...CHANGES.map(([name]) => name), ...READS, ...WRITES_ITS_OWN].sort();

@@ -1,6 +1,6 @@
 import { formatUsd, nanoUsd } from '../../std/money.ts';
 import type { Catalog, Endpoint, EndpointType } from '../catalog.ts';
-import { Amount, type CatalogEdit, type Entry } from './edit-yaml.ts';
+import { Amount, type CatalogEdit, type YamlEntry } from './edit-yaml.ts';
 import type { AddedModel, ChangedModel, ImportPlan } from './plan.ts';
 import type { LongInputAmounts, TokenAmounts } from './price-list.ts';
 
@@ -11,14 +11,14 @@ export function editOf(
   upstream: { readonly name: string; readonly title: string },
 ): CatalogEdit | undefined {
   if (added.length + changed.length === 0) return undefined;
-  const models: Record<string, Entry[]> = {};
-  const endpoints: Record<string, Entry> = {};
+  const models: Record<string, YamlEntry[]> = {};
+  const endpoints: Record<string, YamlEntry> = {};
   for (const type of ['chat_completion', 'embedding'] as const) {
     const ofType = added.filter((model) => model.type === type);
     if (ofType.length === 0) continue;
     const home = ownList(catalog, upstream.name, type);
     const list = home ?? freeName(listsOf(catalog), `${upstream.name}_${SUFFIX[type].list}`);
-    models[list] = ofType.map((model) => newEntry(model, upstream.name));
+    models[list] = ofType.map((model) => entryOf(model, upstream.name));
     if (home !== undefined) continue;
     const code = freeName(new Set(catalog.endpoints.keys()), `${upstream.name}${SUFFIX[type].code}`);
     const name = `${upstream.title}${type === 'embedding' ? ' embeddings' : ''}`;
@@ -65,7 +65,10 @@ function freeName(taken: ReadonlySet<string>, wanted: string): string {
   }
 }
 
-function newEntry({ id, name, cost, price, contextTokens, abilities }: AddedModel, upstream: string): Entry {
+function entryOf(
+  { id, name, cost, price, contextTokens, abilities }: AddedModel,
+  upstream: string,
+): YamlEntry {
   const { vision, tools, reasoning, maxOutput, tokenizer } = abilities;
   const { reasoning: thinking, ...plain } = priceEntry(price);
   return {
@@ -84,19 +87,19 @@ function newEntry({ id, name, cost, price, contextTokens, abilities }: AddedMode
   };
 }
 
-function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): Entry {
+function changedKeys({ price, cost, hadCost }: ChangedModel, upstream: string): YamlEntry {
   return { ...priceEntry(price), cost: hadCost ? { [upstream]: priceEntry(cost) } : undefined };
 }
 
-function priceEntry({ above, ...plain }: TokenAmounts): Entry {
+function priceEntry({ above, ...plain }: TokenAmounts): YamlEntry {
   return { ...amounts(plain), above: above && Object.fromEntries(Object.entries(above).map(tierEntry)) };
 }
 
-function tierEntry([tokens, tier]: [string, LongInputAmounts]): [string, Entry] {
+function tierEntry([tokens, tier]: [string, LongInputAmounts]): [string, YamlEntry] {
   return [tokens, amounts(tier)];
 }
 
-function amounts(given: object): Entry {
+function amounts(given: object): YamlEntry {
   const entries = Object.entries(given as Record<string, number | undefined>);
   return Object.fromEntries(
     entries.map(([key, nano]) => [

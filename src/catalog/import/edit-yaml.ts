@@ -3,9 +3,16 @@ import { maskReferences, unmaskReferences } from '../yaml-source.ts';
 import { ImportError } from './import-error.ts';
 
 /** Values of new entries: texts are quoted where YAML would read something else. */
-export type EntryValue = string | number | boolean | Amount | Reference | Entry | readonly EntryValue[];
-export interface Entry {
-  readonly [key: string]: EntryValue | undefined;
+export type YamlValue =
+  | string
+  | number
+  | boolean
+  | Amount
+  | VariableReference
+  | YamlEntry
+  | readonly YamlValue[];
+export interface YamlEntry {
+  readonly [key: string]: YamlValue | undefined;
 }
 
 /** A decimal as text: a float would not be what was written. */
@@ -18,7 +25,7 @@ export class Amount {
 }
 
 /** `${NAME}` */
-export class Reference {
+export class VariableReference {
   readonly name: string;
 
   constructor(name: string) {
@@ -27,17 +34,17 @@ export class Reference {
 }
 
 export interface CatalogEdit {
-  readonly upstreams: Readonly<Record<string, Entry>>;
+  readonly upstreams: Readonly<Record<string, YamlEntry>>;
   /** Appended to lists, which are made where they are missing. */
-  readonly models: Readonly<Record<string, readonly Entry[]>>;
-  readonly endpoints: Readonly<Record<string, Entry>>;
+  readonly models: Readonly<Record<string, readonly YamlEntry[]>>;
+  readonly endpoints: Readonly<Record<string, YamlEntry>>;
   readonly updates: readonly ModelUpdate[];
 }
 
 export interface ModelUpdate {
   readonly list: string;
   readonly model: string;
-  readonly set: Entry;
+  readonly set: YamlEntry;
 }
 
 /**
@@ -83,7 +90,7 @@ function updateModel(document: Document, { list, model, set }: ModelUpdate): voi
   merge(entry, set);
 }
 
-function merge(map: YAMLMap, set: Entry): void {
+function merge(map: YAMLMap, set: YamlEntry): void {
   for (const [key, value] of Object.entries(set)) {
     if (value === undefined) continue;
     const known = map.get(key, true) as Node | undefined;
@@ -92,12 +99,12 @@ function merge(map: YAMLMap, set: Entry): void {
   }
 }
 
-function isEntry(value: EntryValue): value is Entry {
+function isEntry(value: YamlValue): value is YamlEntry {
   return (
     typeof value === 'object' &&
     !Array.isArray(value) &&
     !(value instanceof Amount) &&
-    !(value instanceof Reference)
+    !(value instanceof VariableReference)
   );
 }
 
@@ -130,20 +137,20 @@ function scalarText(node: unknown): string | undefined {
   return isScalar(node) && typeof node.value === 'string' ? unmaskReferences(node.value) : undefined;
 }
 
-function nodeOf(value: EntryValue): Node {
+function nodeOf(value: YamlValue): Node {
   if (typeof value === 'string') return textNode(value);
   if (value instanceof Amount) return plainNode(value.text);
-  if (value instanceof Reference) return plainNode(maskReferences(`\${${value.name}}`));
+  if (value instanceof VariableReference) return plainNode(maskReferences(`\${${value.name}}`));
   if (typeof value === 'number' || typeof value === 'boolean') return plainNode(String(value));
   if (Array.isArray(value)) {
     const seq = new YAMLSeq();
     seq.flow = true;
-    for (const item of value as readonly EntryValue[]) seq.add(nodeOf(item));
+    for (const item of value as readonly YamlValue[]) seq.add(nodeOf(item));
     return seq;
   }
   const map = new YAMLMap();
   map.flow = true;
-  for (const [key, item] of Object.entries(value as Entry))
+  for (const [key, item] of Object.entries(value as YamlEntry))
     if (item !== undefined) map.set(textNode(key), nodeOf(item));
   return map;
 }

@@ -3,9 +3,9 @@ import { editOf } from '../../catalog/import/catalog-edit.ts';
 import {
   editCatalog,
   pasteText,
-  Reference,
+  VariableReference,
   type CatalogEdit,
-  type Entry,
+  type YamlEntry,
 } from '../../catalog/import/edit-yaml.ts';
 import { ImportError } from '../../catalog/import/import-error.ts';
 import { planImport, type ImportPlan } from '../../catalog/import/plan.ts';
@@ -77,7 +77,7 @@ interface ImportStart {
   readonly catalog: Catalog;
   readonly upstream: UpstreamConfig;
   /** What had to be added to the catalog to ask the provider. */
-  readonly added: Readonly<Record<string, Entry>>;
+  readonly added: Readonly<Record<string, YamlEntry>>;
 }
 
 function withUpstream(text: string, parse: ImportTarget['parse'], name: string): ImportStart {
@@ -105,10 +105,10 @@ const OWN_KINDS: Readonly<Record<string, string>> = {
   cohere: 'COHERE_API_KEY',
 };
 
-function newUpstream(name: string): Entry | undefined {
+function newUpstream(name: string): YamlEntry | undefined {
   if (Object.hasOwn(PRESETS, name)) return { kind: 'openai', preset: name };
   const variable = Object.hasOwn(OWN_KINDS, name) ? OWN_KINDS[name] : undefined;
-  return variable === undefined ? undefined : { kind: name, api_key: new Reference(variable) };
+  return variable === undefined ? undefined : { kind: name, api_key: new VariableReference(variable) };
 }
 
 function titleOf({ name, preset }: UpstreamConfig): string {
