@@ -116,7 +116,7 @@ async function bookWith(page: Page, cause: string): Promise<void> {
   await sheet.getByLabel('Amount in USD').fill('1');
   await sheet.getByLabel('Reason').fill(cause);
   await sheet.getByRole('button', { name: 'Credit', exact: true }).last().click();
-  await confirmIfAsked(page, page.getByText(/^Booked\. New balance/));
+  await confirmIfAsked(page, page.getByText(/^Done\. New balance/));
 }
 
 /** Anything that runs calls this; the attacks of the corpus all try to. */
