@@ -54,6 +54,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/quotes',
       '/api/public/v1/requests/{id}',
       '/v1/chat/completions',
+      '/v1/completions',
       '/v1/embeddings',
       '/v1/images/edits',
       '/v1/images/generations',
@@ -190,6 +191,7 @@ describe('the OpenAPI document', () => {
     expect(streamed.map(({ path }) => path).sort()).toEqual([
       '/api/public/v1/chat/completions',
       '/v1/chat/completions',
+      '/v1/completions',
       '/v1/messages',
       '/v1/responses',
     ]);

@@ -14,6 +14,7 @@ import type { ApiOperation, ApiParts } from './operation.ts';
 import { quotes } from './quotes.ts';
 import { requestReceipt } from './requests.ts';
 import { responses } from './responses.ts';
+import { textCompletions } from './text-completions.ts';
 
 /** Every public operation, in the order of the document. The router and the document are made from this list. */
 export const OPERATIONS: readonly ApiOperation[] = [
@@ -28,6 +29,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   documentOperation,
   v1ChatCompletions,
   responses,
+  textCompletions,
   v1ImageGenerations,
   imageEdits,
   embeddings,

@@ -178,7 +178,7 @@ export function isWholeObject(text: string): boolean {
   }
 }
 
-function contentLogprobs(logprobs: unknown): unknown[] | undefined {
+export function contentLogprobs(logprobs: unknown): unknown[] | undefined {
   if (typeof logprobs !== 'object' || logprobs === null || !('content' in logprobs)) return undefined;
   return Array.isArray(logprobs.content) ? logprobs.content : undefined;
 }
@@ -192,6 +192,13 @@ function encryptedThoughts(details: unknown): string[] {
   return details.flatMap((detail: { type?: unknown; data?: unknown } | null) =>
     detail?.type === 'reasoning.encrypted' && typeof detail.data === 'string' ? [detail.data] : [],
   );
+}
+
+/** What a delta or a message says to its reader: its text, or why there is none. */
+export function visibleText(said: unknown): string {
+  if (typeof said !== 'object' || said === null) return '';
+  const { content, refusal }: Delta = said;
+  return contentText(content) + (filled(refusal) ?? '');
 }
 
 /** Text, or the text of parts, as some backends write a whole answer. */

@@ -4,6 +4,7 @@ import { chatCases } from './chat.ts';
 import { failureCases } from './failures.ts';
 import { otherCases } from './other.ts';
 import { refusalCases } from './refusals.ts';
+import { textCompletionCases } from './text-completions.ts';
 
 export const CASES: readonly GoldenCase[] = [
   ...chatCases(),
@@ -11,4 +12,5 @@ export const CASES: readonly GoldenCase[] = [
   ...refusalCases(),
   ...otherCases(),
   ...failureCases(),
+  ...textCompletionCases(),
 ];
