@@ -5,6 +5,8 @@ import { countMessageTokens } from './count-tokens.ts';
 import { documentOperation } from './document.ts';
 import { embeddings } from './embeddings.ts';
 import { endpointList, endpointModels } from './endpoints.ts';
+import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models.ts';
+import { generateContent, streamGenerateContent } from './generate-content.ts';
 import { hello } from './hello.ts';
 import { imageEdits } from './image-edits.ts';
 import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
@@ -37,6 +39,11 @@ export const OPERATIONS: readonly ApiOperation[] = [
   oneModelById,
   messages,
   countMessageTokens,
+  generateContent,
+  streamGenerateContent,
+  countGeminiTokens,
+  geminiModels,
+  oneGeminiModel,
   hello,
 ];
 

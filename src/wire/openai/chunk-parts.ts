@@ -163,6 +163,18 @@ function argumentsText(value: unknown): string {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : (filled(value) ?? '');
 }
 
+/** Arguments that are not a JSON object are passed to the tool, which then rejects them itself. */
+export function argumentsObject(text: string): Record<string, unknown> {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Models do write broken JSON; it is handled below.
+  }
+  return { invalid_arguments: text };
+}
+
 /**
  * Only white space can follow a whole JSON object, so a call with such arguments is complete, even though the canonical
  * form has no event for it.

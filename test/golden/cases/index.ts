@@ -2,6 +2,7 @@ import type { GoldenCase } from '../case.ts';
 import { backendCases } from './backends.ts';
 import { chatCases } from './chat.ts';
 import { failureCases } from './failures.ts';
+import { geminiCases } from './gemini.ts';
 import { otherCases } from './other.ts';
 import { refusalCases } from './refusals.ts';
 import { textCompletionCases } from './text-completions.ts';
@@ -13,4 +14,5 @@ export const CASES: readonly GoldenCase[] = [
   ...otherCases(),
   ...failureCases(),
   ...textCompletionCases(),
+  ...geminiCases(),
 ];
