@@ -36,7 +36,7 @@ test('a model that answers with every attack of the corpus runs none of them', a
     await page.getByLabel('Message').fill(part.join('\n\n'));
     await page.keyboard.press('Enter');
     await page
-      .getByText(/first byte/)
+      .getByText(/first token/)
       .last()
       .waitFor();
     await page.getByRole('button', { name: 'New chat' }).click();
