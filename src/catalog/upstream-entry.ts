@@ -58,6 +58,7 @@ export function buildUpstream(name: string, given: UpstreamEntry, references: Re
     speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
     dailyCostLimit: entry.daily_cost_limit_usd,
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
+    wholeCap: preset?.wholeCap,
     listsModels: preset?.listsModels,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };

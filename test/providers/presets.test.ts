@@ -143,6 +143,17 @@ test('what was learned is part of the backend’s state', async () => {
   ]);
 });
 
+test('a cap that the provider takes of streams alone is lowered for whole answers', async () => {
+  const { server } = servers.find(({ provider }) => provider.preset === 'fireworks')!;
+  for (const stream of [false, true]) {
+    const body = { model: 'fireworks/long', messages: said, stream };
+    const response = await send('/v1/chat/completions', body);
+    expect({ stream, status: response.status }).toEqual({ stream, status: 200 });
+    await response.text();
+    expect(server.received.at(-1)?.body['max_tokens']).toBe(stream ? 16_384 : 4_096);
+  }
+});
+
 test('an upstream that names a preset reads its key and its address from it', () => {
   const yaml = 'upstreams: { fast: { kind: openai, preset: groq } }\nlists: {}\nendpoints: {}\n';
   const { upstreams } = parseCatalog(yaml, { fileName: 't', env: { GROQ_API_KEY: 'k' } });
