@@ -154,6 +154,15 @@ test('a cap that the provider takes of streams alone is lowered for whole answer
   }
 });
 
+test('a list of what is wrong with a request is told as a sentence, with the first field as param', async () => {
+  const body = { model: 'mistral/m', messages: said, reasoning_effort: 'low' };
+  const response = await send('/v1/chat/completions', body);
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    error: { message: 'reasoning_effort: Extra inputs are not permitted', param: 'reasoning_effort' },
+  });
+});
+
 test('an upstream that names a preset reads its key and its address from it', () => {
   const yaml = 'upstreams: { fast: { kind: openai, preset: groq } }\nlists: {}\nendpoints: {}\n';
   const { upstreams } = parseCatalog(yaml, { fileName: 't', env: { GROQ_API_KEY: 'k' } });
