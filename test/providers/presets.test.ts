@@ -178,6 +178,30 @@ test('an upstream that names a preset reads its key and its address from it', ()
   ).toThrow('only for kind openai');
 });
 
+test('the name of a preset as kind is short for kind openai with that preset', () => {
+  const yaml = (upstream: string) => `upstreams: { fast: ${upstream} }\nlists: {}\nendpoints: {}\n`;
+  const read = (upstream: string, env: Record<string, string>) =>
+    parseCatalog(yaml(upstream), { fileName: 't', env }).upstreams.get('fast');
+  for (const [name, { variable }] of Object.entries<Preset>(PRESETS)) {
+    const env = variable === undefined ? {} : { [variable]: 'k' };
+    // The kind of this name is the one without a preset, and needs an address.
+    if (name === 'openai') continue;
+    const short =
+      name === 'mistral' ? `{ kind: mistral, api_key: "\${MISTRAL_API_KEY}" }` : `{ kind: ${name} }`;
+    const whole = read(`{ kind: openai, preset: ${name} }`, env);
+    if (name === 'mistral') expect(read(short, env)?.kind).toBe('mistral');
+    else expect(read(short, env)).toEqual(whole);
+  }
+  const own = read('{ kind: groq, preset: groq, base_url: "https://proxy.example/v1", api_key: "${MINE}" }', {
+    MINE: 'k',
+  });
+  expect([own?.kind, own?.baseUrl, own?.options.get('cap_field')]).toEqual([
+    'openai',
+    'https://proxy.example/v1',
+    'max_completion_tokens',
+  ]);
+});
+
 async function serveAll(provider: StrictProvider, server: StrictServer, endpoint: string): Promise<void> {
   for (const { path, body, cap, stream, capped } of SITUATIONS) {
     const billed = server.invoice.length;
