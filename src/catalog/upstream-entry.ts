@@ -65,6 +65,8 @@ export function buildUpstream(
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
     wholeCap: preset?.wholeCap,
     listsModels: preset?.listsModels,
+    preset: given.preset,
+    markup: entry.markup,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };
