@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { IMAGE_QUOTA_BYTES } from '../activity/image-store.ts';
 import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
+import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
 import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-address.ts';
 import { WORKER_VARIABLE } from './workers.ts';
@@ -34,11 +35,24 @@ export interface Config {
   readonly maxInFlight: number;
   /** New requests are refused while the event loop is later than this, several times in a row. */
   readonly maxDelayMs: number;
+  /** The least important lines that are logged, unless the catalog file says so. */
+  readonly logLevel: LogLevel;
+  /** The share of requests that leave a line in the access log, unless the catalog file says so. */
+  readonly accessShare: number;
+  /** Lets others than this machine read `/metrics`. */
+  readonly metricsToken: string | undefined;
+  /** Where the metrics are served to everybody who can reach it. */
+  readonly metricsAddress: ListenAddress | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 const DEFAULT_FILE = 'tollgate.yaml';
@@ -69,6 +83,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
     maxInFlight: readInteger(env, 'TOLLGATE_MAX_IN_FLIGHT', 20_000, [1, 1_000_000]),
     maxDelayMs: readInteger(env, 'TOLLGATE_MAX_DELAY_MS', 1_000, [10, 60_000]),
+    logLevel: readLogLevel(env),
+    accessShare: readAccessShare(env),
+    metricsToken: readMetricsToken(env),
+    metricsAddress: readMetricsAddress(env),
     workers: readWorkers(env),
     worker:
       nonEmpty(env[WORKER_VARIABLE]) === undefined
@@ -76,6 +94,44 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
         : readInteger(env, WORKER_VARIABLE, 0, [0, MAX_WORKERS]),
     env,
   };
+}
+
+function readLogLevel(env: Config['env']): LogLevel {
+  const text = nonEmpty(env['TOLLGATE_LOG_LEVEL']) ?? 'info';
+  const level = LOG_LEVELS.find((one) => one === text);
+  if (level !== undefined) return level;
+  throw new StartupError(`TOLLGATE_LOG_LEVEL must be ${LOG_LEVELS.join(', ')}, not '${text}'.`);
+}
+
+function readAccessShare(env: Config['env']): number {
+  const text = nonEmpty(env['TOLLGATE_ACCESS_LOG']) ?? 'off';
+  if (text === 'off') return 0;
+  if (text === 'json') return 1;
+  const share = Number(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new StartupError(`TOLLGATE_ACCESS_LOG must be off, json, or a share from 0 to 1, not '${text}'.`);
+}
+
+const LEAST_TOKEN = 16;
+
+function readMetricsToken(env: Config['env']): string | undefined {
+  const token = nonEmpty(env['TOLLGATE_METRICS_TOKEN']);
+  if (token === undefined || (token.length >= LEAST_TOKEN && /^[!-~]+$/.test(token))) return token;
+  throw new StartupError(
+    `TOLLGATE_METRICS_TOKEN must have at least ${LEAST_TOKEN} characters and no white space.`,
+  );
+}
+
+function readMetricsAddress(env: Config['env']): ListenAddress | undefined {
+  const text = nonEmpty(env['TOLLGATE_METRICS_ADDRESS']);
+  if (text === undefined) return undefined;
+  const [, host = '', digits] =
+    /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)?.filter((part) => part !== undefined) ?? [];
+  const port = Number(digits);
+  if (host !== '' && port <= 65_535) return { host, port };
+  throw new StartupError(
+    `TOLLGATE_METRICS_ADDRESS must be an address and a port, such as 10.0.0.11:9700, not '${text}'.`,
+  );
 }
 
 const MAX_WORKERS = 256;
