@@ -13,6 +13,7 @@ import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References } from './secrets.ts';
+import { meantHint } from './strict.ts';
 import { buildUpstream } from './upstream-entry.ts';
 
 export interface Built {
@@ -250,5 +251,5 @@ function splitId(text: string): { endpoint: string; model: string } {
 function unknown(what: string, name: string, known: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(known);
   const shown = names.slice(0, 12).join(', ') + (names.length > 12 ? ', …' : '');
-  return `there is no ${what} '${name}'; known: ${shown === '' ? 'none' : shown}`;
+  return `there is no ${what} '${name}'; known: ${shown === '' ? 'none' : shown}${meantHint(name, names)}`;
 }

@@ -5,7 +5,7 @@ import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
 import { costPrices, dailyLimit, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
-import { strict } from './strict.ts';
+import { choice, strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -104,12 +104,8 @@ const secretReference = z
   .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here');
 
 const upstream = strict({
-  kind: z.enum(UPSTREAM_KIND_NAMES, {
-    error: (issue) =>
-      `${issue.input === undefined ? 'is missing; it' : ''} must be one of ${UPSTREAM_KIND_NAMES.join(', ')}`.trim(),
-  }),
-  preset: z
-    .enum(PRESET_NAMES, { error: `must be one of ${PRESET_NAMES.join(', ')}` })
+  kind: choice(UPSTREAM_KIND_NAMES),
+  preset: choice(PRESET_NAMES)
     .optional()
     .describe(
       'A known provider: its address, the variable of its key, and how its requests are written. For kind openai; what is written here goes first.',
@@ -161,7 +157,7 @@ const weighted = strict({ name, weight: whole(1, 1000) });
 
 const endpoint = strict({
   name: text,
-  type: z.enum(['chat_completion', 'image_generation', 'embedding']),
+  type: choice(['chat_completion', 'image_generation', 'embedding']),
   lists: z.array(name).default([]).describe('Lists whose models it offers.'),
   upstreams: z
     .array(z.union([name, weighted], { error: 'must be the name of an upstream, or { name, weight }' }))
@@ -207,10 +203,6 @@ export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type UpstreamEntry = z.output<typeof upstream>;
-
-function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
-  return z.enum(values, { error: `must be one of ${values.join(', ')}` });
-}
 
 function whole(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;
