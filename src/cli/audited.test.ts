@@ -7,6 +7,7 @@ import { closeServices, openServices, type Services } from '../main/services.ts'
 import { systemClock } from '../std/clock.ts';
 import { silentLog } from '../std/log.ts';
 import { COMMANDS, runCli } from './cli.ts';
+import { NO_PASSWORD } from './testing/password-input.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-audit-'));
 let services: Services;
@@ -31,8 +32,11 @@ async function run(...words: string[]): Promise<number> {
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: () => undefined,
+    warn: () => undefined,
+    passwordInput: NO_PASSWORD,
     dataDir: folder,
     address: { host: '127.0.0.1', port: 0 },
+    configuration: () => Promise.resolve({ settings: [], unknown: [] }),
     withStore: <T>(work: (given: never) => Promise<T>): Promise<T> => work(store as never),
     withServices: <T>(work: (given: never) => Promise<T>): Promise<T> =>
       work({
@@ -88,7 +92,9 @@ const READS = [
   'catalog check',
   'catalog example',
   'catalog schema',
+  'config',
   'doctor',
+  'health',
   'margin',
   'reconcile',
 ];
@@ -116,7 +122,7 @@ test('what was asked for is in the record, and so is a refusal', async () => {
   );
   expect(JSON.parse(entries[0]!.detail)).toEqual({ images: '9' });
   const refused = await entriesAfter(() => run('account', 'create', 'a@example.com'));
-  expect(refused.code).toBe(2);
+  expect(refused.code).toBe(4);
   expect(refused.entries.map((entry) => entry.action)).toEqual(['account.create', 'account.create.refused']);
 });
 

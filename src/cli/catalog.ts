@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
-import { CatalogError } from '../catalog/mistakes.ts';
+import { CatalogError, type Mistake } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceLabel } from '../catalog/price-label.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
@@ -13,20 +13,23 @@ export interface CatalogCheck {
   readonly catalog: Catalog | undefined;
   /** The lines to print: what is sold, or what is wrong. */
   readonly lines: readonly string[];
+  readonly mistakes: readonly Mistake[];
 }
 
 /** `tollgate catalog check FILE` */
 export function checkCatalogFile(path: string, env: Environment, settings: FileSettings): CatalogCheck {
   try {
     const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env, settings });
-    return { catalog, lines: summaryOf(path, catalog) };
+    return { catalog, lines: summaryOf(path, catalog), mistakes: [] };
   } catch (error) {
     if (error instanceof CatalogError)
-      return { catalog: undefined, lines: [...error.message.split('\n'), mistakeCount(error)] };
-    return {
-      catalog: undefined,
-      lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
-    };
+      return {
+        catalog: undefined,
+        lines: [...error.message.split('\n'), mistakeCount(error)],
+        mistakes: error.mistakes,
+      };
+    const message = `Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`;
+    return { catalog: undefined, lines: [message], mistakes: [{ line: 0, column: 0, path: '', message }] };
   }
 }
 
@@ -38,6 +41,20 @@ export function catalogSchema(settings: FileSettings): string {
 /** `tollgate catalog example` */
 export function catalogExample(): string {
   return example;
+}
+
+/** What a valid file sells, for programs. */
+export function catalogView({ endpoints, upstreams, aliases }: Catalog) {
+  return {
+    upstreams: [...upstreams.values()].map(({ name, kind }) => ({ name, kind })),
+    endpoints: [...endpoints.values()].map(({ code, type, unavailable, models }) => ({
+      code,
+      type,
+      unavailable,
+      models: models.map(({ id }) => id),
+    })),
+    aliases: [...aliases.keys()],
+  };
 }
 
 function mistakeCount({ mistakes }: CatalogError): string {

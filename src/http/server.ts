@@ -15,6 +15,8 @@ import { pathOf, type HttpRoute, type Router } from './router.ts';
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
+  /** Where clients reach this server; absent, the address that each has used. */
+  readonly publicUrl?: string | undefined;
   /** Other processes listen on the same port. */
   readonly shared: boolean;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -141,7 +143,7 @@ class HttpServer {
   }
 
   #fallbackRoute(path: string, allowed: readonly string[] | undefined): HttpRoute {
-    const { router, site } = this.#options;
+    const { router, site, publicUrl } = this.#options;
     const likely = router.likelyPath(path);
     const faults = router.faultsAt(likely ?? path);
     return {
@@ -151,7 +153,7 @@ class HttpServer {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
         const answer = await site(incoming);
         if (answer) return answer;
-        throw new Fault('not_found', nothingThere(likely, incoming.origin));
+        throw new Fault('not_found', nothingThere(likely, publicUrl ?? incoming.origin));
       },
       ...(faults && { faults }),
     };

@@ -50,6 +50,7 @@ export function composeConsole(
     backends: pool,
     playground,
     imageQuotaBytes: config.imageQuotaBytes,
+    publicUrl: config.publicUrl,
     clock,
     log,
     version,
