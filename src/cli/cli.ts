@@ -4,6 +4,7 @@ import { accountCommands } from './account.ts';
 import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommands } from './margin.ts';
+import { backupCommands } from './backup.ts';
 import { catalogCommands } from './catalog-commands.ts';
 import { configCommand } from './config.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
@@ -20,6 +21,7 @@ export const COMMANDS: readonly CliCommand[] = [
   ...marginCommands,
   archiveCommand,
   ...catalogCommands,
+  ...backupCommands,
   ...secretCommands,
   configCommand,
   doctorCommand,
