@@ -1,26 +1,35 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { catalogExample, catalogSchema, catalogView, checkCatalogFile } from './catalog.ts';
-import { JSON_FLAG, NotFoundError, printResult, type CliCommand } from './command.ts';
+import { priceDifferences } from '../catalog/import/price-check.ts';
+import { catalogImportCommand } from './catalog-import.ts';
+import {
+  catalogExample,
+  catalogSchema,
+  catalogView,
+  checkCatalogFile,
+  checkedCatalog,
+  type CatalogCheck,
+} from './catalog.ts';
+import {
+  JSON_FLAG,
+  NotFoundError,
+  printResult,
+  type CliCommand,
+  type CliContext,
+  type CommandInput,
+} from './command.ts';
 
 export const catalogCommands: readonly CliCommand[] = [
+  catalogImportCommand,
   {
     name: 'catalog check',
-    usage: 'FILE [--json]',
-    about: 'list what a catalog file sells, or its mistakes with their lines',
+    usage: '[FILE] [--json]',
+    about:
+      'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines',
     flags: JSON_FLAG,
-    minArguments: 1,
-    run: async (input, context) => {
-      const [path = ''] = input.arguments;
-      if (!existsSync(path)) throw new NotFoundError(`There is no file '${path}'.`);
-      const { catalog, lines, mistakes } = checkCatalogFile(path, context.env, context.fileSettings);
-      const tls = catalog && context.checkTls(catalog, dirname(path));
-      const tlsLines = tls && !tls.ok ? [tls.line] : [];
-      const ok = tls?.ok === true;
-      const value = { ok, mistakes, problems: tlsLines, catalog: catalog ? catalogView(catalog) : null };
-      printResult(input, context, value, [...lines, ...tlsLines]);
-      return ok ? 0 : 1;
-    },
+    minArguments: 0,
+    maxArguments: 1,
+    run: checkCatalog,
   },
   {
     name: 'catalog example',
@@ -47,3 +56,22 @@ export const catalogCommands: readonly CliCommand[] = [
     },
   },
 ];
+
+async function checkCatalog(input: CommandInput, context: CliContext): Promise<number> {
+  const [path] = input.arguments;
+  const { catalog, lines, mistakes } = await checkedAt(path, context);
+  const differences = catalog ? await priceDifferences(catalog) : [];
+  const tls = catalog && context.checkTls(catalog, path === undefined ? undefined : dirname(path));
+  const problems = tls && !tls.ok ? [tls.line] : [];
+  const ok = tls?.ok === true;
+  const sold = catalog ? catalogView(catalog) : null;
+  const value = { ok, mistakes, problems, price_differences: differences, catalog: sold };
+  printResult(input, context, value, [...lines, ...differences, ...problems]);
+  return ok ? 0 : 1;
+}
+
+async function checkedAt(path: string | undefined, context: CliContext): Promise<CatalogCheck> {
+  if (path === undefined) return await context.withCatalog(async (current) => checkedCatalog(current));
+  if (!existsSync(path)) throw new NotFoundError(`There is no file '${path}'.`);
+  return checkCatalogFile(path, context.env, context.fileSettings);
+}

@@ -10,17 +10,28 @@ import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
 import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
-import { JSON_FLAG, type CliContext, type CliCommand } from './command.ts';
+import { JSON_FLAG, UsageError, type CliContext, type CliCommand } from './command.ts';
+import { doctorLive } from './doctor-live.ts';
 import { serverAnswer } from './health.ts';
 
 export const doctorCommand: CliCommand = {
   name: 'doctor',
-  usage: '[--json]',
-  about: 'check configuration, store, TLS and each backend; look for model servers on this machine',
-  flags: JSON_FLAG,
+  usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID]] [--json]',
+  about:
+    'check configuration, store, TLS and each backend; look for model servers on this machine. --live sends real requests',
+  flags: {
+    ...JSON_FLAG,
+    live: { type: 'boolean' },
+    'max-usd': { type: 'string' },
+    model: { type: 'string' },
+  },
   minArguments: 0,
-  run: async (input, context) =>
-    input.flags['json'] === true ? await jsonDoctor(context) : await doctor(context),
+  maxArguments: 1,
+  run: async (input, context) => {
+    if (input.flags['live'] === true) return await doctorLive(input, context);
+    if (input.arguments.length > 0) throw new UsageError('A backend is named only with --live.');
+    return input.flags['json'] === true ? await jsonDoctor(context) : await doctor(context);
+  },
 };
 
 const RESULTS: Readonly<Record<string, string>> = { '✓': 'ok', '✗': 'failed', '•': 'note' };

@@ -18,6 +18,8 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     dataDir: '',
     address: { host: '127.0.0.1', port: 0 },
     configuration: () => Promise.reject(new Error('not needed')),
+    withCatalog: () => Promise.reject(new Error('not needed')),
+    liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: () => Promise.reject(new Error('not needed')),
     withServices: () => Promise.reject(new Error('the store was opened')),
   };

@@ -60,6 +60,8 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     warn: (line) => printed.push(line),
     passwordInput: NO_PASSWORD,
     configuration: () => Promise.reject(new Error('not needed')),
+    withCatalog: () => Promise.reject(new Error('not needed here')),
+    liveCheck: () => Promise.reject(new Error('not needed here')),
     withStore: async (work) => {
       const config = readConfig({ TOLLGATE_DATA: folder, ...env });
       const store = await openConfiguredStore(config, silentLog, systemClock);

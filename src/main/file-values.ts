@@ -5,7 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { openCatalog } from '../catalog/source.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
-import { openAnyCatalog } from './compose.ts';
+import { openAnyCatalog } from './open-catalog.ts';
 import type { Config } from './config.ts';
 import type { FileValues } from './configuration.ts';
 import { SERVER_SETTINGS } from './server-settings.ts';
