@@ -9,30 +9,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
-interface Group {
-  readonly name: string;
-  readonly paths: readonly string[];
-  /** What its lines begin with; the group's name unless told otherwise. */
-  readonly linesBegin?: string;
-}
-
-const SIDE_BY_SIDE: readonly (readonly Group[])[] = [
-  [
-    { name: 'units', paths: ['src', 'web', 'scripts'] },
-    { name: 'golden', paths: ['test/golden'] },
-    { name: 'clients', paths: ['test/clients'] },
-  ],
-  [
-    { name: 'browser', paths: ['test/browser'] },
-    { name: 'stories', paths: ['test/stories', 'test/providers', 'test/architecture'] },
-    { name: 'bill', paths: ['test/bill'] },
-  ],
-];
-const ALONE: readonly Group[] = [
-  { name: 'binary', paths: ['test/binary'] },
-  { name: 'faults', paths: ['test/faults'] },
-];
+import { ALONE, SIDE_BY_SIDE, type TestGroup } from './test-groups.ts';
 
 /** A test that hangs is a failure; none needs a tenth of this. */
 const TEST_TIMEOUT_MS = 180_000;
@@ -65,8 +42,8 @@ const failures: string[] = [];
 if (only.length > 0) {
   await runInTurn([{ name: 'chosen', paths: only, linesBegin: '' }]);
 } else {
-  const isLeftOut = hasBrowser() ? () => false : ({ name }: Group) => name === 'browser';
-  const rest = (groups: readonly Group[]): Group[] => groups.filter((group) => !isLeftOut(group));
+  const isLeftOut = hasBrowser() ? () => false : ({ name }: TestGroup) => name === 'browser';
+  const rest = (groups: readonly TestGroup[]): TestGroup[] => groups.filter((group) => !isLeftOut(group));
   await Promise.all(SIDE_BY_SIDE.map((groups) => runInTurn(rest(groups))));
   await runInTurn(ALONE);
 }
@@ -95,7 +72,7 @@ function hasBrowser(): boolean {
   return false;
 }
 
-async function runInTurn(groups: readonly Group[]): Promise<void> {
+async function runInTurn(groups: readonly TestGroup[]): Promise<void> {
   for (const group of groups) {
     const startedAt = performance.now();
     const { name } = group;
@@ -110,7 +87,7 @@ async function runInTurn(groups: readonly Group[]): Promise<void> {
   }
 }
 
-async function runTests({ name, paths, linesBegin = `${name} | ` }: Group): Promise<Count> {
+async function runTests({ name, paths, linesBegin = `${name} | ` }: TestGroup): Promise<Count> {
   const report = join(folder, `${name}.xml`);
   const child = Bun.spawn(
     [

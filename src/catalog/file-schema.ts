@@ -5,7 +5,7 @@ import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
 import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
-import { choice, strict } from './strict.ts';
+import { choice, mustBeOneOf, strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -103,8 +103,15 @@ const secretReference = z
   .string()
   .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here');
 
+/** The name of a preset is short for kind openai with that preset, unless it is a kind itself. */
+const KINDS = [...new Set([...UPSTREAM_KIND_NAMES, ...PRESET_NAMES])] as const;
+
+const LISTED_KINDS = `${UPSTREAM_KIND_NAMES.join(', ')}, or the name of a preset such as groq`;
+
 const upstream = strict({
-  kind: choice(UPSTREAM_KIND_NAMES),
+  kind: z
+    .enum(KINDS, { error: ({ input }) => mustBeOneOf(KINDS, input, LISTED_KINDS) })
+    .describe('The API that it speaks, or a preset: groq is short for kind openai with preset groq.'),
   preset: choice(PRESET_NAMES)
     .optional()
     .describe(
@@ -170,6 +177,23 @@ const endpoint = strict({
     .describe(
       'Tried in order. { name, weight } entries that follow each other form one place and share its load by weight.',
     ),
+  sort: choice(['order', 'price'])
+    .optional()
+    .describe(
+      'price: for each model the upstream that takes the least goes first, by the cost of the model. Those that take the same share the load by weight; those without a cost come last.',
+    ),
+  sticky: choice(['account'])
+    .optional()
+    .describe(
+      'account: within a place an account always gets the same upstream, as long as it can serve, so that its prompts are found in the cache there. Weights then share the accounts.',
+    ),
+  selectable: z
+    .array(name)
+    .min(1, 'must hold at least one upstream')
+    .optional()
+    .describe(
+      'Upstreams that clients may choose by these names in `provider` of a chat: { order, only, allow_fallbacks }. When absent, they cannot choose.',
+    ),
   unavailable: text.optional().describe('Why it cannot serve now; requests are refused with these words.'),
 });
 
@@ -207,7 +231,7 @@ export function catalogFile(settings: FileSettings) {
 export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
-export type UpstreamEntry = z.output<typeof upstream>;
+export type WrittenUpstream = z.output<typeof upstream>;
 
 function whole(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;

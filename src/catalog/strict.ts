@@ -18,10 +18,11 @@ export function choice<const Values extends readonly [string, ...string[]]>(valu
   return z.enum(values, { error: ({ input }) => mustBeOneOf(values, input) });
 }
 
-export function mustBeOneOf(values: readonly string[], given: unknown): string {
-  const missing = given === undefined ? 'is missing; it ' : '';
-  const hint = typeof given === 'string' ? meantHint(given, values) : '';
-  return `${missing}must be one of ${values.join(', ')}${hint}`;
+/** Never repeats what was given, which may be a secret in the wrong place. */
+export function mustBeOneOf(values: readonly string[], given: unknown, listed = values.join(', ')): string {
+  if (given === undefined) return `is missing; it must be one of ${listed}`;
+  const meant = typeof given === 'string' ? closestWord(given, values) : undefined;
+  return `${meant === undefined ? '' : `did you mean ${meant}? It `}must be one of ${listed}`;
 }
 
 /** The end of a message about a word that is not known. */
