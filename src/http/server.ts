@@ -6,6 +6,7 @@ import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import type { CallerAuth } from './caller-auth.ts';
+import { closeIdleConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from '../std/listen-failure.ts';
@@ -64,12 +65,17 @@ export function startServer(options: ServerOptions): RunningServer {
   // A second call of the runtime's `stop` resolves at once, whatever still runs.
   let finished: Promise<void> | undefined;
   const finish = (): Promise<void> => (finished ??= server.stop());
+  const idle = closeIdleConnections({
+    serverPort: server.port ?? options.port,
+    portsInUse: () => http.portsInUse(server),
+  });
   return {
     url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${server.port}`,
     port: server.port ?? options.port,
     closeAfterAnswers: () => http.closeAfterAnswers(),
     closeListener: () => void finish(),
     stop: async () => {
+      idle.stop();
       const isFinished = await Promise.race([finish().then(() => true), Bun.sleep(LAST_BYTES_MS)]);
       // Ending a connection by force resets it, and its client loses the last bytes that it has not read yet.
       if (isFinished === true) await Bun.sleep(WRITTEN_MS);
@@ -106,6 +112,8 @@ class HttpServer {
   readonly #isPublic: boolean;
   readonly #isSecure: boolean;
   #closing = false;
+  /** Requests whose answer has not begun. */
+  readonly #open = new Set<Request>();
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -115,6 +123,12 @@ class HttpServer {
 
   closeAfterAnswers(): void {
     this.#closing = true;
+  }
+
+  /** The clients' ports of requests whose answer has not begun. */
+  portsInUse(server: Server<unknown>): Set<number> {
+    const ports = [...this.#open].map((request) => server.requestIP(request)?.port);
+    return new Set(ports.filter((port) => port !== undefined));
   }
 
   exactRoutes(): Record<
@@ -177,6 +191,7 @@ class HttpServer {
       if (this.#isPublic || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
+      this.#open.add(request);
       const response = await route.handle(incoming);
       if (this.#isSecure || this.#closing) this.#mark(response);
       return response;
@@ -186,6 +201,7 @@ class HttpServer {
       if (hasUnreadBody(request)) response.headers.set('connection', 'close');
       return response;
     } finally {
+      this.#open.delete(request);
       incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }

@@ -7,6 +7,7 @@ import {
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
 import { readBounded } from '../std/bounded-body.ts';
+import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
@@ -214,7 +215,8 @@ class OpenAiUpstream implements Upstream {
   }
 
   async #post(path: string, body: string, signal: AbortSignal): Promise<Response> {
-    return await this.#send(path, { method: 'POST', body, signal });
+    const sent = body.length > LONG_TEXT ? await encodeInSteps(body) : body;
+    return await this.#send(path, { method: 'POST', body: sent, signal });
   }
 
   async #postForm(path: string, body: FormData, signal: AbortSignal): Promise<Response> {
