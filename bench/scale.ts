@@ -1,7 +1,7 @@
 /**
  * Whether a request costs the same however large everything around it is. Writes a plot for each into bench/plots/.
  *
- *   --only NAME           streams, accounts, requests, catalog or memory (repeatable)
+ *   --only NAME           streams, accounts, requests, verify, catalog or memory (repeatable)
  *   --most-streams N      5,000 unless told otherwise
  *   --most-accounts N     1,000,000
  *   --most-requests N     10,000,000; that many take five minutes and 7 GB of disk
@@ -19,6 +19,7 @@ import { publishCurve, type ScaleContext } from './scale/curve.ts';
 import { memoryOver } from './scale/memory.ts';
 import { accountsCurve, catalogCurve, requestsCurve } from './scale/stored.ts';
 import { streamsCurve } from './scale/streams.ts';
+import { verifyTimes } from './scale/verify.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -42,6 +43,7 @@ const PARTS = {
     publishCurve(await accountsCurve(ground, most('most-accounts', 1_000_000, 10_000))),
   requests: async (ground: ScaleContext) =>
     publishCurve(await requestsCurve(ground, most('most-requests', 10_000_000, 50_000))),
+  verify: (ground: ScaleContext) => verifyTimes(ground, most('most-requests', 10_000_000, 50_000)),
   catalog: async (ground: ScaleContext) =>
     publishCurve(await catalogCurve(ground, most('most-models', 5_000, 500))),
   memory: (ground: ScaleContext) => memoryOver(ground, most('memory-requests', 1_000_000, 30_000)),
@@ -50,7 +52,7 @@ const PARTS = {
 const field = await openBenchEnvironment();
 const { wrk } = findTools();
 const forwarder = await startBunForwarder(field);
-const NAMES = ['streams', 'accounts', 'requests', 'catalog', 'memory'] as const;
+const NAMES = ['streams', 'accounts', 'requests', 'verify', 'catalog', 'memory'] as const;
 const TITLE = `## Scale
 
 ${new Date().toISOString().slice(0, 10)} · ${machineLine()}. Best of three turns, each beside the bare forwarder.`;

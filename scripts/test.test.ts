@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Glob } from 'bun';
+import { ALONE, SIDE_BY_SIDE } from './test-groups.ts';
 
 /** What the test runner guarantees to a program that reads its last line. */
 
@@ -114,5 +115,16 @@ test('no property pins a seed of its own', async () => {
     const text = await Bun.file(join(ROOT, file)).text();
     if (!text.includes(`from 'fast-check'`)) continue;
     expect({ file, pinned: /\bseed: *-?\d+/.exec(text)?.[0] }).toEqual({ file, pinned: undefined });
+  }
+});
+
+test('every test file is in one group', async () => {
+  const paths = [...SIDE_BY_SIDE.flat(), ...ALONE].flatMap((group) => group.paths);
+  for await (const file of new Glob('**/*.test.{ts,tsx}').scan(ROOT)) {
+    if (file.startsWith('node_modules/')) continue;
+    expect({ file, groups: paths.filter((path) => file.startsWith(`${path}/`)).length }).toEqual({
+      file,
+      groups: 1,
+    });
   }
 });

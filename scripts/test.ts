@@ -1,6 +1,7 @@
 /**
  * Runs every test in groups, each in a process of its own, so that a database or a browser of one group cannot disturb
- * another; then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test that
+ * another. Most tests wait more than they compute, so two rows of groups run side by side, and each of their lines begins
+ * with its group; what measures or loads the whole machine runs alone afterwards. Then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test that
  * fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group.
  *
  * Property tests use a new seed in each run, the one in `FAST_CHECK_SEED` if it is set; see `test/support/property-seed.ts`.
@@ -8,22 +9,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
-interface Group {
-  readonly name: string;
-  readonly paths: readonly string[];
-}
-
-const GROUPS: readonly Group[] = [
-  { name: 'units', paths: ['src', 'web', 'scripts'] },
-  { name: 'stories', paths: ['test/stories', 'test/providers', 'test/architecture'] },
-  { name: 'golden', paths: ['test/golden'] },
-  { name: 'bill', paths: ['test/bill'] },
-  { name: 'faults', paths: ['test/faults'] },
-  { name: 'clients', paths: ['test/clients'] },
-  { name: 'binary', paths: ['test/binary'] },
-  { name: 'browser', paths: ['test/browser'] },
-];
+import { ALONE, SIDE_BY_SIDE, type TestGroup } from './test-groups.ts';
 
 /** A test that hangs is a failure; none needs a tenth of this. */
 const TEST_TIMEOUT_MS = 180_000;
@@ -51,18 +37,15 @@ interface Count {
 const seed = process.env['FAST_CHECK_SEED'] || String(crypto.getRandomValues(new Int32Array(1))[0]);
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
 const only = process.argv.slice(2);
-const groups: readonly Group[] = only.length > 0 ? [{ name: 'chosen', paths: only }] : GROUPS;
 const total = { passed: 0, failed: 0, skipped: 0 };
 const failures: string[] = [];
-for (const group of groups) {
-  const paths = group.paths.filter((path) => existsSync(path));
-  if (paths.length === 0) continue;
-  if (group.name === 'browser' && !hasBrowser()) continue;
-  const count = await runGroup({ ...group, paths });
-  total.passed += count.passed;
-  total.failed += count.failed;
-  total.skipped += count.skipped;
-  failures.push(...count.failures);
+if (only.length > 0) {
+  await runInTurn([{ name: 'chosen', paths: only, linesBegin: '' }]);
+} else {
+  const isLeftOut = hasBrowser() ? () => false : ({ name }: TestGroup) => name === 'browser';
+  const rest = (groups: readonly TestGroup[]): TestGroup[] => groups.filter((group) => !isLeftOut(group));
+  await Promise.all(SIDE_BY_SIDE.map((groups) => runInTurn(rest(groups))));
+  await runInTurn(ALONE);
 }
 rmSync(folder, { recursive: true, force: true });
 // Once more at the end: whoever keeps only the last part of a long log still learns what failed.
@@ -89,16 +72,22 @@ function hasBrowser(): boolean {
   return false;
 }
 
-async function runGroup({ name, paths }: Group): Promise<Count> {
-  const startedAt = performance.now();
-  console.log(`${name}: FAST_CHECK_SEED=${seed}`);
-  const count = await runTests(name, paths);
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
-  console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
-  return count;
+async function runInTurn(groups: readonly TestGroup[]): Promise<void> {
+  for (const group of groups) {
+    const startedAt = performance.now();
+    const { name } = group;
+    console.log(`${name}: FAST_CHECK_SEED=${seed}`);
+    const count = await runTests(group);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+    console.log(`${name}: ${count.passed} passed, ${count.failed} failed in ${seconds} s`);
+    total.passed += count.passed;
+    total.failed += count.failed;
+    total.skipped += count.skipped;
+    failures.push(...count.failures);
+  }
 }
 
-async function runTests(name: string, paths: readonly string[]): Promise<Count> {
+async function runTests({ name, paths, linesBegin = `${name} | ` }: TestGroup): Promise<Count> {
   const report = join(folder, `${name}.xml`);
   const child = Bun.spawn(
     [
@@ -110,12 +99,23 @@ async function runTests(name: string, paths: readonly string[]): Promise<Count> 
       ...paths.map((path) => `./${path}`),
     ],
     {
-      stdio: ['ignore', 'inherit', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
       timeout: GROUP_TIMEOUT_MS,
       env: { ...process.env, NODE_ENV: 'test', FAST_CHECK_SEED: seed, TOLLGATE_TEST_GROUP: name },
     },
   );
-  const outside = await errorsOutsideTests(child.stderr);
+  const outside: string[] = [];
+  let linesLeft = 0;
+  await Promise.all([
+    forEachLine(child.stdout, (line) => console.log(linesBegin + line)),
+    forEachLine(child.stderr, (line) => {
+      console.error(linesBegin + line);
+      // What is thrown while no test is running is in no report.
+      if (line.startsWith('# Unhandled error')) linesLeft = MAX_ERROR_LINES;
+      if (linesLeft-- > 0 && outside.length < MAX_FAILURES_TOLD * MAX_ERROR_LINES)
+        outside.push(line.slice(0, 200));
+    }),
+  ]);
   await child.exited;
   const result = readReport(report);
   // A process that died, or failed outside a test, must not pass for a quiet success.
@@ -124,23 +124,18 @@ async function runTests(name: string, paths: readonly string[]): Promise<Count> 
   return { ...result, failed: 1, failures: [[ended, ...outside].join('\n')] };
 }
 
-/** Passes the test process's messages on, and keeps what was thrown while no test was running: no report has it. */
-async function errorsOutsideTests(messages: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string[]> {
-  const errors: string[] = [];
-  let linesLeft = 0;
+async function forEachLine(
+  bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
+  tell: (line: string) => void,
+): Promise<void> {
   let unfinished = '';
   const decoder = new TextDecoder();
-  for await (const bytes of messages) {
-    process.stderr.write(bytes);
-    const lines = (unfinished + decoder.decode(bytes, { stream: true })).split('\n');
+  for await (const piece of bytes) {
+    const lines = (unfinished + decoder.decode(piece, { stream: true })).split('\n');
     unfinished = lines.pop() ?? '';
-    for (const line of lines) {
-      if (line.startsWith('# Unhandled error')) linesLeft = MAX_ERROR_LINES;
-      if (linesLeft-- > 0 && errors.length < MAX_FAILURES_TOLD * MAX_ERROR_LINES)
-        errors.push(line.slice(0, 200));
-    }
+    for (const line of lines) tell(line);
   }
-  return errors;
+  if (unfinished !== '') tell(unfinished);
 }
 
 function readReport(path: string): Count {

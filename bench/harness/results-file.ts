@@ -8,6 +8,7 @@ const SECTIONS = [
   'scale-streams',
   'scale-accounts',
   'scale-requests',
+  'scale-verify',
   'scale-catalog',
   'scale-memory',
   'soak',

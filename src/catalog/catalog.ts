@@ -145,6 +145,9 @@ export interface UpstreamConfig {
   readonly unsupportedFields?: readonly string[] | undefined;
   /** False: it has no list of models, by its preset. */
   readonly listsModels?: boolean | undefined;
+  readonly preset?: string | undefined;
+  /** For imports of its models: the factor of the list prices, in millionths. */
+  readonly markup?: number | undefined;
   /** Further request fields that it gets as the client wrote them. */
   readonly passFields?: ReadonlySet<string> | undefined;
   /** It rests for the day once it has cost this much, in nano-USD. */

@@ -1,5 +1,6 @@
 import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
 import { formatUsd } from '../std/money.ts';
+import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
@@ -126,6 +127,7 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
     'daily cost limit': upstream.dailyCostLimit === undefined ? 'none' : formatUsd(upstream.dailyCostLimit),
+    'markup of imports': upstream.markup === undefined ? 'none' : String(upstream.markup / FACTOR_ONE),
     'passed fields': listText([...(upstream.passFields ?? [])]),
     options: listText([...upstream.options].map(([option, value]) => `${option}: ${hintOf(value)}`)),
   };

@@ -4,7 +4,7 @@ import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
-import { costPrices, dailyLimit, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
+import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
 import { strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
@@ -142,6 +142,11 @@ const upstream = strict({
   daily_cost_limit_usd: dailyLimit
     .optional()
     .describe('It is not asked for the rest of a UTC day on which it has cost so much.'),
+  markup: markupFactor
+    .optional()
+    .describe(
+      'What `tollgate catalog import` multiplies the list prices of its models by, such as 1.2; prices change only when an import is confirmed.',
+    ),
   pass_fields: z
     .array(z.string().regex(/^[\w.-]{1,64}$/, 'must be the name of a request field'))
     .max(64)

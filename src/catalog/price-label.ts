@@ -4,7 +4,7 @@ import type { Model } from './catalog.ts';
 import { priceRows, serviceTiers, type PriceRow } from './price-rows.ts';
 
 /** A model's price in plain language, for previews and summaries. */
-export function priceLabel(model: Model): string {
+export function priceLabel(model: Pick<Model, 'price' | 'free' | 'sizes'>): string {
   const { price, free } = model;
   if (free) return 'free';
   const rows = priceRows(model);
@@ -26,7 +26,7 @@ function rowLabel({ item, amount, per, above }: PriceRow): string {
 }
 
 /** One price for all sizes is told once. */
-function imageLabels({ price }: Model, rows: readonly PriceRow[]): string[] {
+function imageLabels({ price }: Pick<Model, 'price'>, rows: readonly PriceRow[]): string[] {
   if (price.kind !== 'images') return [];
   const named = rows.filter(({ item, quality }) => price.bySize.has(item) || quality !== undefined);
   const sizes = named.map(({ item, quality, amount }) =>

@@ -84,6 +84,9 @@ export const PRICE_KEYS = {
     .describe('USD per call of a tool that the provider runs.'),
 };
 
+/** In millionths. */
+export const markupFactor = factor();
+
 export const dailyLimit = price(1_000_000_000_000_000, '1,000,000 USD a day');
 
 /** What a provider takes. */

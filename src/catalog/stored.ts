@@ -101,17 +101,16 @@ export class StoredCatalog implements CatalogSource {
     return { version: this.#newest.version, yaml: this.#newest.yaml };
   }
 
+  /** The catalog that a text would be, with the keys that this node has; throws a {@link CatalogError}. */
+  parse(yaml: string): Catalog {
+    const { env, rules } = this.#newest;
+    return parseCatalog(yaml, { fileName: 'catalog', env, rules, settings: this.#options.settings });
+  }
+
   /** Checks a text and returns what it would change; stores nothing. */
   propose(yaml: string): Proposal {
-    const { env, rules } = this.#newest;
     try {
-      const catalog = parseCatalog(yaml, {
-        fileName: 'catalog',
-        env,
-        rules,
-        settings: this.#options.settings,
-      });
-      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), catalog) };
+      return { ok: true, mistakes: [], changes: catalogChanges(this.current(), this.parse(yaml)) };
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
       return { ok: false, mistakes: error.mistakes, changes: [] };

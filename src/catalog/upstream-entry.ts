@@ -59,6 +59,8 @@ export function buildUpstream(name: string, given: UpstreamEntry, references: Re
     dailyCostLimit: entry.daily_cost_limit_usd,
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
     listsModels: preset?.listsModels,
+    preset: given.preset,
+    markup: entry.markup,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };

@@ -57,11 +57,11 @@ function unreadable(text: string): string | undefined {
  * `{ api_key: ${NAME} }` should work without quotes, but braces end a plain scalar inside a flow map. They are replaced
  * one for one by two characters that do not, so that every position stays true.
  */
-function maskReferences(text: string): string {
+export function maskReferences(text: string): string {
   return text.replace(/\$\{([^{}\r\n]*)\}/g, `$$${OPEN}$1${CLOSE}`);
 }
 
-function unmaskReferences(text: string): string {
+export function unmaskReferences(text: string): string {
   return text.replaceAll(OPEN, '{').replaceAll(CLOSE, '}');
 }
 

@@ -1,20 +1,29 @@
 import { dirname } from 'node:path';
-import { catalogExample, catalogSchema, checkCatalogFile } from './catalog.ts';
+import { priceDifferences } from '../catalog/import/price-check.ts';
+import { catalogImportCommand } from './catalog-import.ts';
+import { catalogExample, catalogSchema, checkCatalogFile, checkedCatalog } from './catalog.ts';
 import type { CliCommand } from './command.ts';
 
 export const catalogCommands: readonly CliCommand[] = [
+  catalogImportCommand,
   {
     name: 'catalog check',
-    usage: 'FILE',
-    about: 'list what a catalog file sells, or its mistakes with their lines',
+    usage: '[FILE]',
+    about:
+      'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines',
     flags: {},
-    minArguments: 1,
-    run: async ({ arguments: [path = ''] }, context) => {
-      const { catalog, lines } = checkCatalogFile(path, context.env, context.fileSettings);
+    minArguments: 0,
+    run: async ({ arguments: [path] }, context) => {
+      const { catalog, lines } =
+        path === undefined
+          ? await context.withCatalog(async (current) => checkedCatalog(current))
+          : checkCatalogFile(path, context.env, context.fileSettings);
       for (const line of lines) context.print(line);
-      const tls = catalog && context.checkTls(catalog, dirname(path));
-      if (tls && !tls.ok) context.print(tls.line);
-      return tls?.ok === true ? 0 : 1;
+      if (!catalog) return 1;
+      for (const line of await priceDifferences(catalog)) context.print(line);
+      const tls = context.checkTls(catalog, path === undefined ? undefined : dirname(path));
+      if (!tls.ok) context.print(tls.line);
+      return tls.ok ? 0 : 1;
     },
   },
   {

@@ -6,6 +6,7 @@ import { catalogJsonSchema } from '../catalog/json-schema.ts';
 import { CatalogError } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceLabel } from '../catalog/price-label.ts';
+import type { CommandCatalog } from './command-catalog.ts';
 import example from '../../tollgate.example.yaml' with { type: 'text' };
 
 export interface CatalogCheck {
@@ -17,16 +18,29 @@ export interface CatalogCheck {
 
 /** `tollgate catalog check FILE` */
 export function checkCatalogFile(path: string, env: Environment, settings: FileSettings): CatalogCheck {
+  const parse = (text: string): Catalog => parseCatalog(text, { fileName: path, env, settings });
   try {
-    const catalog = parseCatalog(readFileSync(path, 'utf8'), { fileName: path, env, settings });
-    return { catalog, lines: summaryOf(path, catalog) };
+    return checkedCatalog({ place: path, text: readFileSync(path, 'utf8'), parse });
   } catch (error) {
-    if (error instanceof CatalogError)
-      return { catalog: undefined, lines: [...error.message.split('\n'), mistakeCount(error)] };
     return {
       catalog: undefined,
       lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
     };
+  }
+}
+
+/** `tollgate catalog check`: the catalog that a server would use. */
+export function checkedCatalog({
+  place,
+  text,
+  parse,
+}: Pick<CommandCatalog, 'place' | 'text' | 'parse'>): CatalogCheck {
+  try {
+    const catalog = parse(text);
+    return { catalog, lines: summaryOf(place, catalog) };
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    return { catalog: undefined, lines: [...error.message.split('\n'), mistakeCount(error)] };
   }
 }
 

@@ -5,6 +5,8 @@ import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
+import type { CommandCatalog } from './command-catalog.ts';
+import type { LiveCheck } from './live-check.ts';
 import type { BuiltInKinds } from '../upstream/make-upstream.ts';
 
 /** What a command may use. Only commands that need the store open it; it is closed when they are done. */
@@ -23,6 +25,12 @@ export interface CliContext {
   checkTls(catalog: Catalog, folder?: string): { readonly ok: boolean; readonly line: string };
   /** The store alone, without its secret. */
   withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
+  /** The catalog that a server would use: the operator's file, or the one in the store. */
+  withCatalog<T>(work: (catalog: CommandCatalog) => Promise<T>): Promise<T>;
+  /** Sends real requests to a backend. */
+  readonly liveCheck: LiveCheck;
+  /** Asks for a yes; absent where nobody sits at a terminal. */
+  readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
 }
 

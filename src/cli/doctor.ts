@@ -10,15 +10,23 @@ import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
 import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
-import type { CliContext, CliCommand } from './command.ts';
+import { JSON_FLAG, type CliContext, type CliCommand } from './command.ts';
+import { doctorLive } from './doctor-live.ts';
 
 export const doctorCommand: CliCommand = {
   name: 'doctor',
-  usage: '',
-  about: 'check configuration, store, TLS and each backend; look for model servers on this machine',
-  flags: {},
+  usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID] [--json]]',
+  about:
+    'check configuration, store, TLS and each backend; look for model servers on this machine. --live sends real requests',
+  flags: {
+    ...JSON_FLAG,
+    live: { type: 'boolean' },
+    'max-usd': { type: 'string' },
+    model: { type: 'string' },
+  },
   minArguments: 0,
-  run: async (_, context) => await doctor(context),
+  run: async (input, context) =>
+    input.flags['live'] === true ? await doctorLive(input, context) : await doctor(context),
 };
 
 const CHECK_TIMEOUT_MS = 10_000;

@@ -14,6 +14,8 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     print: () => expect.unreachable(),
     dataDir: '',
     address: { host: '127.0.0.1', port: 0 },
+    withCatalog: () => Promise.reject(new Error('not needed')),
+    liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: () => Promise.reject(new Error('not needed')),
     withServices: () => Promise.reject(new Error('the store was opened')),
   };

@@ -56,6 +56,8 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: (line) => printed.push(line),
+    withCatalog: () => Promise.reject(new Error('not needed here')),
+    liveCheck: () => Promise.reject(new Error('not needed here')),
     withStore: async (work) => {
       const config = readConfig({ TOLLGATE_DATA: folder, ...env });
       const store = await openConfiguredStore(config, silentLog, systemClock);

@@ -8,6 +8,7 @@ import type { Ledger } from '../ledger/port.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
+import type { ImportTarget } from '../upstream/offered/import-preview.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { UpstreamHealth } from '../upstream/port.ts';
 import type { Codes } from './codes.ts';
@@ -26,6 +27,8 @@ export interface ConsoleParts {
   restartNeeded(): readonly string[];
   /** Absent when the operator's file is the catalog: then it is shown and not edited. */
   readonly catalogEditor: CatalogEditor | undefined;
+  /** What an import of models begins with. */
+  importTarget(): Promise<CatalogImportTarget>;
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
   readonly imageQuotaBytes: number;
@@ -38,6 +41,11 @@ export type CatalogEditor = Pick<
   StoredCatalog,
   'text' | 'propose' | 'save' | 'history' | 'at' | 'listProviderKeys' | 'setProviderKey' | 'removeProviderKey'
 >;
+
+export interface CatalogImportTarget extends ImportTarget {
+  /** Of a stored catalog; `undefined`: it is the operator's file. */
+  readonly revision: number | undefined;
+}
 
 export interface BackendHealth {
   list(): readonly UpstreamStatus[];

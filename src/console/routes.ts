@@ -1,6 +1,7 @@
 import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
+import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
@@ -46,6 +47,7 @@ export const ROUTES = [
   ...adminRequestRoutes,
   ...codeRoutes,
   ...catalogRoutes,
+  ...catalogImportRoutes,
   ...backendRoutes,
   ...siteRoutes,
 ];

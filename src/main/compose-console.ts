@@ -1,11 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import type { CatalogSource } from '../catalog/catalog.ts';
+import { parseCatalog } from '../catalog/parse.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { makeConsole, type Console } from '../console/app.ts';
+import type { CatalogImportTarget } from '../console/parts.ts';
 import type { PlaygroundRelay } from '../console/playground-relay.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
-import type { LiveServerSettings } from './server-settings.ts';
+import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { Pool } from '../upstream/pool.ts';
 import { version } from '../../package.json' with { type: 'json' };
@@ -47,6 +50,7 @@ export function composeConsole(
     catalog,
     restartNeeded: () => settings.restartNeeded(),
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
+    importTarget: async () => await importTarget(catalog, config.env),
     backends: pool,
     playground,
     imageQuotaBytes: config.imageQuotaBytes,
@@ -55,6 +59,23 @@ export function composeConsole(
     version,
   });
   return { console, auth, setup };
+}
+
+/** The text is read anew each time: a file may have changed, and a stored catalog may have been saved. */
+async function importTarget(
+  catalog: CatalogSource,
+  env: Services['config']['env'],
+): Promise<CatalogImportTarget> {
+  if (catalog instanceof StoredCatalog) {
+    const { version: revision, yaml } = catalog.text();
+    return { text: yaml, revision, parse: (text) => catalog.parse(text) };
+  }
+  const { path = '' } = catalog.status();
+  return {
+    text: await readFile(path, 'utf8'),
+    revision: undefined,
+    parse: (text) => parseCatalog(text, { fileName: path, env, settings: SERVER_SETTINGS }),
+  };
 }
 
 function socialLogin(

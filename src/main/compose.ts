@@ -1,9 +1,6 @@
 import { makeImageStore } from '../activity/image-store.ts';
 import { makeMetrics, type Metrics } from '../activity/metrics.ts';
-import { builtinCatalog } from '../catalog/builtin.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
-import { openCatalog } from '../catalog/source.ts';
-import { openStoredCatalog, type StoredCatalog } from '../catalog/stored.ts';
 import { composeConsole, type ConsoleServices } from './compose-console.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -29,7 +26,8 @@ import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
 import { LongestLife } from './longest-life.ts';
-import { LiveServerSettings, SERVER_SETTINGS, settingsFolder } from './server-settings.ts';
+import { openAnyCatalog } from './open-catalog.ts';
+import { LiveServerSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
@@ -142,24 +140,6 @@ async function claimDataFolder({ config, store: { backend }, log }: Services): P
 }
 
 const CLAIM_PAUSE_MS = 100;
-
-/** The operator's file, if there is one; otherwise the catalog in the store, which the console edits. */
-export async function openAnyCatalog({
-  config,
-  store,
-  secret,
-  log,
-  clock,
-}: Services): Promise<CatalogSource | StoredCatalog> {
-  const shared = { builtin: builtinCatalog, env: config.env, settings: SERVER_SETTINGS, log, clock };
-  if (config.catalogPath !== undefined) return openCatalog({ path: config.catalogPath, ...shared });
-  return await openStoredCatalog({
-    db: store.db,
-    durable: () => store.durable(),
-    sealingKey: secret.key('provider keys'),
-    ...shared,
-  });
-}
 
 /** The operator who asked for a reload expects a log line, even if nothing changed or the same error was logged before. */
 async function reloadCatalog(catalog: CatalogSource, { config: { worker }, log }: Services): Promise<void> {

@@ -1,12 +1,14 @@
 #!/usr/bin/env bun
 import './reflect-metadata.ts';
+import { createInterface } from 'node:readline/promises';
 import { runCli } from '../cli/cli.ts';
+import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
 import { readConfig, type Config } from './config.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openConfiguredStore, openServices, type Services } from './services.ts';
-import { openAnyCatalog } from './compose.ts';
+import { openAnyCatalog, openStored } from './open-catalog.ts';
 import { systemClock } from '../std/clock.ts';
 import { stderrLog } from '../std/log.ts';
 import { houseBackend } from '../house/backend.ts';
@@ -47,6 +49,12 @@ async function runCommand(): Promise<number> {
           await store.close();
         }
       },
+      withCatalog,
+      liveCheck: async (request) => {
+        const { liveCheck } = await import('./live/live-check.ts');
+        return await liveCheck(request, { clock: systemClock, builtIn: { house: houseBackend } });
+      },
+      confirm: process.stdin.isTTY && process.stdout.isTTY ? confirmed : undefined,
       withServices: async (work) => {
         const services = await openServices(commandConfig(), stderrLog, systemClock);
         try {
@@ -66,6 +74,32 @@ async function runCommand(): Promise<number> {
     },
     printError,
   );
+}
+
+async function withCatalog<T>(work: (catalog: CommandCatalog) => Promise<T>): Promise<T> {
+  const config = commandConfig();
+  if (config.catalogPath !== undefined)
+    return await work(fileCatalog(config.catalogPath, { env: config.env, settings: SERVER_SETTINGS }));
+  const services = await openServices(config, stderrLog, systemClock);
+  try {
+    const catalog = await openStored(services);
+    try {
+      return await work(storeCatalog(catalog, services));
+    } finally {
+      catalog.close();
+    }
+  } finally {
+    await closeServices(services);
+  }
+}
+
+async function confirmed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
 }
 
 function commandConfig(): Config {

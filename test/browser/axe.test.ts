@@ -66,7 +66,7 @@ test('sheets, dialogs and the palette have no serious accessibility error', asyn
     .getByRole('button', { name: /^Receipt of/ })
     .first()
     .click();
-  await page.getByText('Sum, rounded up once').waitFor();
+  await page.getByText('Total', { exact: true }).waitFor();
   await look('receipt');
   await page.goto('/admin/accounts');
   await page.getByRole('button', { name: `Account ${EMAIL}` }).click();
@@ -75,7 +75,7 @@ test('sheets, dialogs and the palette have no serious accessibility error', asyn
   await page.getByRole('button', { name: 'New account' }).click();
   await look('new account');
   await page.keyboard.press('Control+k');
-  await page.getByPlaceholder('Page, model or request id…').waitFor();
+  await page.getByPlaceholder('Page, model or request ID…').waitFor();
   await look('palette');
   await page.goto('/app/settings');
   await page.getByRole('button', { name: 'Add a passkey' }).click();

@@ -47,7 +47,7 @@ test('a dialog keeps the focus, returns it, and closes with Escape', async () =>
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog', { name: 'New account' });
   await dialog.waitFor();
-  expect(await dialog.getByLabel('E-mail').evaluate((input) => input === document.activeElement)).toBe(true);
+  expect(await dialog.getByLabel('Email').evaluate((input) => input === document.activeElement)).toBe(true);
   for (let press = 0; press < 12; press++) await page.keyboard.press('Tab');
   expect(
     await page.evaluate(
@@ -73,7 +73,7 @@ test('an action that needs a fresh confirmation asks for the password and then c
   });
   await follow(page, '/app/key');
   await page.getByRole('button', { name: 'Create token' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
+  const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await dialog.getByLabel('Password').fill('not the password');
   await dialog.getByRole('button', { name: 'Confirm' }).click();
   await dialog.getByRole('alert').waitFor();
@@ -98,7 +98,7 @@ test('the second factor is set up with an app, required at sign-in, and a backup
   const backup = ((await enrol.locator('li').first().textContent()) ?? '').trim();
   await enrol.getByRole('textbox', { name: 'Code' }).fill(totp(secret));
   await enrol.getByRole('button', { name: 'Verify' }).click();
-  await page.getByText('Second factor is on').first().waitFor();
+  await page.getByText('Two-factor authentication is on').first().waitFor();
 
   const elsewhere = await environment.newSession();
   await signInAgain(elsewhere);
@@ -134,7 +134,7 @@ test('the catalog is edited with messages, a preview and a history', async () =>
   await page.getByLabel('Note for the history').fill('our own name');
   await leaveAdminSessionOpen();
   await page.getByRole('button', { name: 'Publish' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
+  const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await dialog.getByLabel('Password').fill(PASSWORD);
   await dialog.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText(/^Published\./).waitFor();
@@ -222,10 +222,10 @@ test('no page has reported an error', () => {
 
 async function signInAgain({ page }: BrowserSession): Promise<void> {
   await page.goto('/sign-in');
-  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Second factor' }).waitFor();
+  await page.getByRole('heading', { name: 'Two-factor authentication' }).waitFor();
 }
 
 /** What a camera reads from the code as it is on the screen. */

@@ -86,7 +86,7 @@ test('the playground suggests what the guide can answer, and a click asks it', a
   await post(1_000_000_000);
   const { page } = customer;
   await page.goto('/app/playground');
-  const suggestions = page.getByRole('list', { name: 'Questions to begin with' });
+  const suggestions = page.getByRole('list', { name: 'Suggested questions' });
   await suggestions.waitFor();
   expect(await suggestions.getByRole('button').count()).toBe(10);
   await suggestions.getByRole('button', { name: 'What are the rate limits?' }).click();

@@ -22,7 +22,7 @@ test('before there is an administrator, registration is closed and the pages say
   const early = await environment.newSession();
   for (const path of ['/sign-up', '/sign-in', '/']) {
     await early.page.goto(path);
-    await early.page.getByRole('heading', { name: 'This installation is being set up' }).waitFor();
+    await early.page.getByRole('heading', { name: 'This server is being set up' }).waitFor();
     await early.page.getByText(/open the one-time setup link/).waitFor();
     expect(await early.page.getByRole('textbox').count()).toBe(0);
   }
@@ -64,7 +64,7 @@ test('the operator makes a link in the console', async () => {
   const { page } = admin;
   await page.goto('/admin/accounts');
   await page.getByRole('button', { name: `Account ${EMAIL}` }).click();
-  await page.getByRole('button', { name: 'Make a reset link' }).click();
+  await page.getByRole('button', { name: 'Create a reset link' }).click();
   const dialog = page.getByRole('dialog', { name: 'Password reset link' });
   await confirmIfAsked(page, dialog);
   link = (await dialog.locator('code').textContent()) ?? '';
@@ -85,10 +85,10 @@ test('the link leads to a new password, and no request or log line holds its tok
   await page.reload();
   await page.getByLabel('New password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Set new password' }).click();
-  await page.getByRole('heading', { name: 'Your new password is set' }).waitFor();
+  await page.getByRole('heading', { name: 'Password changed' }).waitFor();
   expect(page.url()).toBe(`${environment.url}/reset-password`);
   await page.getByRole('main').getByRole('link', { name: 'Sign in' }).click();
-  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByText('The e-mail address or the password is wrong.').waitFor();
@@ -108,7 +108,7 @@ test('earlier sessions have ended', async () => {
 
 test('a second use is refused, in either language', async () => {
   for (const [locale, words] of [
-    ['en-US', 'This reset link is not valid any more'],
+    ['en-US', 'This reset link is no longer valid'],
     ['de-DE', 'Dieser Link gilt nicht mehr'],
   ] as const) {
     const { page } = await environment.newSession({ locale });
@@ -122,7 +122,7 @@ test('a second use is refused, in either language', async () => {
 
 test('two tabs with one link: the later one is told', async () => {
   const { page } = admin;
-  await page.getByRole('button', { name: 'Make a reset link' }).click();
+  await page.getByRole('button', { name: 'Create a reset link' }).click();
   const dialog = page.getByRole('dialog', { name: 'Password reset link' });
   await confirmIfAsked(page, dialog);
   const next = (await dialog.locator('code').textContent()) ?? '';
@@ -131,7 +131,7 @@ test('two tabs with one link: the later one is told', async () => {
     await tab.page.goto(next);
     await tab.page.getByLabel('New password').fill(NEW_PASSWORD);
   }
-  for (const [n, words] of ['Your new password is set', 'This reset link is not valid any more'].entries()) {
+  for (const [n, words] of ['Password changed', 'This reset link is no longer valid'].entries()) {
     const tab = tabs[n];
     await tab?.page.getByRole('button', { name: 'Set new password' }).click();
     await tab?.page.getByRole('heading', { name: words }).waitFor();

@@ -58,7 +58,7 @@ test('attacks in names, causes, user agents, prompts and batches run on no page'
     .getByRole('button', { name: /^Receipt of/ })
     .first()
     .click();
-  await admin.page.getByText('Sum, rounded up once').waitFor();
+  await admin.page.getByText('Total', { exact: true }).waitFor();
   await follow(user.page, '/app/images');
   await user.page
     .getByRole('button', { name: /^Open:/ })
@@ -101,11 +101,11 @@ async function writeEverywhere(): Promise<void> {
   await page.getByText('Saved').waitFor();
   await bookWith(admin.page, attack);
   await follow(admin.page, '/admin/codes');
-  await admin.page.getByRole('button', { name: 'Make codes' }).click();
-  const dialog = admin.page.getByRole('dialog', { name: 'Make redeem codes' });
-  await dialog.getByLabel('Amount each, USD').fill('1');
-  await dialog.getByLabel('Name of the batch (optional)').fill(attack.slice(0, 60));
-  await dialog.getByRole('button', { name: 'Make codes' }).click();
+  await admin.page.getByRole('button', { name: 'Create codes' }).click();
+  const dialog = admin.page.getByRole('dialog', { name: 'Create redeem codes' });
+  await dialog.getByLabel('Amount per code (USD)').fill('1');
+  await dialog.getByLabel('Batch name (optional)').fill(attack.slice(0, 60));
+  await dialog.getByRole('button', { name: 'Create codes' }).click();
   await confirmIfAsked(admin.page, admin.page.getByTestId('codes'));
 }
 
@@ -114,7 +114,7 @@ async function bookWith(page: Page, cause: string): Promise<void> {
   await page.getByRole('button', { name: `Account ${EMAIL}` }).click();
   const sheet = page.getByRole('dialog');
   await sheet.getByLabel('Amount in USD').fill('1');
-  await sheet.getByLabel('Cause').fill(cause);
+  await sheet.getByLabel('Reason').fill(cause);
   await sheet.getByRole('button', { name: 'Credit', exact: true }).last().click();
   await confirmIfAsked(page, page.getByText(/^Booked\. New balance/));
 }

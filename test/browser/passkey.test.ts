@@ -23,7 +23,7 @@ test('a passkey is added with a name and listed', async () => {
   await withAuthenticator(page);
   await follow(page, '/app/settings');
   await page.getByRole('button', { name: 'Add a passkey' }).click();
-  await page.getByLabel('Name of the passkey').fill('Work laptop');
+  await page.getByLabel('Passkey name').fill('Work laptop');
   await page.getByRole('button', { name: 'Create passkey' }).click();
   await page.getByText('Passkey added').waitFor();
   await page.getByText('Work laptop').waitFor();
@@ -33,16 +33,16 @@ test('a passkey is added with a name and listed', async () => {
 test('the same device is not added twice', async () => {
   const { page } = user;
   await page.getByRole('button', { name: 'Add a passkey' }).click();
-  await page.getByLabel('Name of the passkey').fill('Again');
+  await page.getByLabel('Passkey name').fill('Again');
   await page.getByRole('button', { name: 'Create passkey' }).click();
-  await page.getByText('This device has a passkey for your account already.').waitFor();
+  await page.getByText('This device already has a passkey for your account.').waitFor();
   await page.keyboard.press('Escape');
 });
 
 test('it is renamed', async () => {
   const { page } = user;
   await page.getByRole('button', { name: 'Rename Work laptop' }).click();
-  await page.getByLabel('Name of the passkey').fill('Old laptop');
+  await page.getByLabel('Passkey name').fill('Old laptop');
   await page.getByRole('button', { name: 'Save' }).last().click();
   await page.getByText('Old laptop').waitFor();
 });
@@ -89,7 +89,7 @@ test('removed, it is refused', async () => {
   await touch(true);
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await page.getByText('This passkey opens nothing here.').waitFor();
-  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/app');
@@ -100,7 +100,7 @@ test('on an IP address instead of a host name, the console says why there are no
   await page.goto('/sign-in');
   await settled(page);
   expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0);
-  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/app');

@@ -93,7 +93,7 @@ async function signIn(from: Browser, email: string) {
   const context = await from.newContext({ baseURL: tollgate.url, locale: 'en-US' });
   const page = await context.newPage();
   await page.goto('/sign-in');
-  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.keyboard.press('Enter');
   await page.waitForURL('**/app');

@@ -14,7 +14,7 @@ export async function setUpAdmin(
   const link = environment.gateway.tollgate.setupLink;
   if (!link) throw new Error('this server was set up already');
   await page.goto(new URL(link).pathname);
-  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create administrator' }).click();
   await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
@@ -25,7 +25,7 @@ export async function signUp(environment: BrowserEnvironment, email: string): Pr
   const session = await environment.newSession();
   const { page } = session;
   await page.goto('/sign-up');
-  await page.getByLabel('E-mail').fill(email);
+  await page.getByLabel('Email').fill(email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Create account' }).click();
   await page.waitForURL('**/app');
@@ -35,18 +35,18 @@ export async function signUp(environment: BrowserEnvironment, email: string): Pr
 /** Puts dollars on an account the way an admin does it: search, open, credit, in the slide-over. */
 export async function creditAs(admin: Page, email: string, dollars: string): Promise<void> {
   await admin.goto('/admin/accounts');
-  await admin.getByLabel('E-mail or account id').fill(email);
+  await admin.getByLabel('Email or account ID').fill(email);
   await admin.getByRole('button', { name: `Account ${email}` }).click();
   const sheet = admin.getByRole('dialog');
   await sheet.getByLabel('Amount in USD').fill(dollars);
-  await sheet.getByLabel('Cause').fill('paid in cash');
+  await sheet.getByLabel('Reason').fill('paid in cash');
   await sheet.getByRole('button', { name: 'Credit', exact: true }).last().click();
   await confirmIfAsked(admin, admin.getByText(/^Booked\. New balance/));
 }
 
 /** Sensitive actions may ask for the password first; after signing in a moment ago they do not. */
 export async function confirmIfAsked(page: Page, outcome: Locator): Promise<void> {
-  const dialog = page.getByRole('dialog', { name: 'Confirm it is you' });
+  const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await dialog.or(outcome).first().waitFor();
   if (!(await dialog.isVisible())) return;
   await dialog.getByLabel('Password').fill(PASSWORD);

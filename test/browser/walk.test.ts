@@ -32,7 +32,7 @@ test('the first run makes the administrator, shows the endpoints, and its first 
   await expectRendered(page.getByRole('article'));
   await expectToAddUp(receipt);
   await page.getByRole('button', { name: 'Next' }).click();
-  await page.getByRole('heading', { name: 'The gate is open' }).waitFor();
+  await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
   await page.getByRole('link', { name: /Create your API token/ }).click();
   await page.waitForURL('**/app/quickstart');
 });
@@ -40,7 +40,7 @@ test('the first run makes the administrator, shows the endpoints, and its first 
 test('the setup link is gone afterwards', async () => {
   const late = await environment.newSession();
   await late.page.goto(environment.gateway.tollgate.setupLink ?? '/setup/none');
-  await late.page.getByText('This link is no longer good').waitFor();
+  await late.page.getByText('This link is no longer valid').waitFor();
   await late.context.close();
 });
 
@@ -77,7 +77,7 @@ test('the quickstart turns green at the first request', async () => {
   });
   expect(answer.status).toBe(200);
   await page.getByText('Your first request arrived').waitFor();
-  await page.getByRole('link', { name: 'See its receipt' }).click();
+  await page.getByRole('link', { name: 'View receipt' }).click();
   await page.getByRole('dialog', { name: 'Receipt' }).getByText('house-echo').first().waitFor();
 });
 
@@ -144,7 +144,7 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
     .first()
     .click();
   const receipt = page.getByRole('dialog', { name: 'Receipt' });
-  await receipt.getByText('Sum, rounded up once').waitFor();
+  await receipt.getByText('Total', { exact: true }).waitFor();
   const { lines, sum, charged, held } = await readBill(receipt);
   expect(lines.map(({ item }) => item)).toEqual(['input tokens', 'output tokens']);
   for (const { quantity, price, amount } of lines) expect(amount).toBe((quantity * price) / MILLION);
@@ -188,7 +188,7 @@ async function readBill(receipt: Locator) {
   };
   return {
     lines,
-    sum: labelled('Sum, rounded up once'),
+    sum: labelled('Total'),
     held: labelled('Held before the call'),
     charged: labelled('Charged'),
   };
@@ -196,10 +196,10 @@ async function readBill(receipt: Locator) {
 
 test('a redeem code made by the admin adds its amount once', async () => {
   await follow(admin.page, '/admin/codes');
-  await admin.page.getByRole('button', { name: 'Make codes' }).click();
-  const dialog = admin.page.getByRole('dialog', { name: 'Make redeem codes' });
-  await dialog.getByLabel('Amount each, USD').fill('2,50');
-  await dialog.getByRole('button', { name: 'Make codes' }).click();
+  await admin.page.getByRole('button', { name: 'Create codes' }).click();
+  const dialog = admin.page.getByRole('dialog', { name: 'Create redeem codes' });
+  await dialog.getByLabel('Amount per code (USD)').fill('2,50');
+  await dialog.getByRole('button', { name: 'Create codes' }).click();
   const code = ((await admin.page.getByTestId('codes').textContent()) ?? '').trim();
   const { page } = user;
   await follow(page, '/app/billing');
@@ -245,7 +245,7 @@ test('signing out leaves nothing behind, and the last page is remembered', async
   await page.goto('/app/usage?days=7');
   await page.waitForURL(/\/sign-in\?next=/);
   await page.goto('/sign-in?next=//evil.example');
-  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill('a quiet gate at dawn');
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(`${environment.url}/app`);

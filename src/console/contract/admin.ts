@@ -222,6 +222,49 @@ export interface AdminCatalogProposal {
   }[];
 }
 
+/** What a backend offers beside what is sold; amounts are dollars by the keys of the catalog's file. */
+export interface AdminCatalogImport {
+  upstream: string;
+  /** The bundled price list and its version. */
+  list: string;
+  /** `1.2`; null: none, so that new models are sold at cost and the prices of others stay. */
+  markup: string | null;
+  new: AdminImportedModel[];
+  changed: AdminImportChange[];
+  /** Another price than the list's, which stays: no markup says what it should be. */
+  differing: AdminImportChange[];
+  gone: string[];
+  skipped: { model: string; reason: string }[];
+  same: number;
+  /** The draft, to be saved with `revision`; null: nothing would change, or the catalog is a file. */
+  yaml: string | null;
+  revision: number | null;
+  /** The changes alone, to paste into a file. */
+  paste: string;
+}
+
+export interface AdminImportedModel {
+  model: string;
+  name: string;
+  type: string;
+  price: AdminImportPrice;
+  cost: AdminImportPrice;
+  context: number | null;
+  max_output: number | null;
+  abilities: string[];
+}
+
+export interface AdminImportChange {
+  model: string;
+  list: string;
+  before: AdminImportPrice;
+  after: AdminImportPrice;
+}
+
+export interface AdminImportPrice {
+  [key: string]: string | { [tokens: string]: AdminImportPrice };
+}
+
 export interface AdminCatalogVersion {
   revision: number;
   at: Millis;

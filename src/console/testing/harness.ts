@@ -130,6 +130,10 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     catalog,
     restartNeeded: () => [],
     catalogEditor: catalog,
+    importTarget: () => {
+      const { version, yaml } = catalog.text();
+      return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
+    },
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),
     imageQuotaBytes: 1_073_741_824,

@@ -155,9 +155,10 @@ const VERIFY_TIMEOUT_MS = 600_000;
 
 /** One statement, so that all checks see the books at the same moment; prepared, since planning it takes a while. */
 function together(name: string, checks: readonly InvariantCheck[]): Statement {
-  const each = checks.map(
-    ({ invariant, sql }) => `SELECT '${invariant}' AS invariant, subject, detail FROM (${sql}) AS found`,
-  );
+  const each = checks.map(({ invariant, sql }) => {
+    const named = invariant === undefined ? 'invariant' : `'${invariant}' AS invariant`;
+    return `SELECT ${named}, subject, detail FROM (${sql}) AS found`;
+  });
   const text = each
     .join(' UNION ALL ')
     .replaceAll(':now', `(${NOW_MS} + $1::bigint)`)

@@ -10,7 +10,7 @@ export const docs: typeof english = {
     errors: 'Fehler',
     page: 'Seite',
     english: 'Die Anleitungen sind auf Englisch geschrieben.',
-    missing: 'Diese Seite gibt es nicht',
+    missing: 'Seite nicht gefunden',
     noGuides: 'Diesem Build liegen keine Anleitungen bei.',
     apiLead:
       'Alles unter {{base}}, danach die Pfade für OpenAI- und Anthropic-Clients unter /v1. Die Codes stehen unter Fehler.',
@@ -21,7 +21,7 @@ export const docs: typeof english = {
     answers: 'Antworten',
     required: 'nötig',
     example: 'Beispiel',
-    noToken: 'Geht ohne Token',
+    noToken: 'Ohne Token nutzbar',
     try: 'Ausprobieren',
     tryLead:
       'Sendet eine echte Anfrage von dieser Seite; sie wird berechnet wie jede andere. Das Token bleibt im Speicher dieser Seite.',

@@ -1,0 +1,79 @@
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { writeAudit } from '../activity/audit.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { FileSettings } from '../catalog/file-schema.ts';
+import { ImportError } from '../catalog/import/import-error.ts';
+import type { Environment } from '../catalog/key-rules.ts';
+import { parseCatalog } from '../catalog/parse.ts';
+import type { StoredCatalog } from '../catalog/stored.ts';
+import type { Clock } from '../std/clock.ts';
+import { StartupError } from '../std/startup-error.ts';
+import type { Store } from '../store/store.ts';
+
+/** The catalog that a server would use, for commands that show or change it. */
+export interface CommandCatalog {
+  readonly kind: 'file' | 'store';
+  /** Where it is, for people. */
+  readonly place: string;
+  readonly text: string;
+  readonly parse: (text: string) => Catalog;
+  /** Throws an {@link ImportError} if it was changed meanwhile. */
+  save(yaml: string, note: string): Promise<void>;
+}
+
+export function fileCatalog(
+  path: string,
+  { env, settings }: { readonly env: Environment; readonly settings: FileSettings },
+): CommandCatalog {
+  const text = readText(path);
+  return {
+    kind: 'file',
+    place: path,
+    text,
+    parse: (changed) => parseCatalog(changed, { fileName: path, env, settings }),
+    async save(yaml) {
+      if (readText(path) !== text) throw new ImportError(`${path} was changed meanwhile; look at it again.`);
+      // A link stays a link, and a server that watches the file never sees half of it.
+      const file = realpathSync(path);
+      const draft = `${file}.${process.pid}.new`;
+      try {
+        writeFileSync(draft, yaml, { mode: statSync(file).mode, flag: 'wx' });
+        renameSync(draft, file);
+      } finally {
+        rmSync(draft, { force: true });
+      }
+    },
+  };
+}
+
+export function storeCatalog(
+  catalog: StoredCatalog,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+): CommandCatalog {
+  const { version, yaml: text } = catalog.text();
+  return {
+    kind: 'store',
+    place: 'the catalog in the store',
+    text,
+    parse: (changed) => catalog.parse(changed),
+    async save(yaml, note) {
+      const entry = { actor: 'cli', action: 'catalog.import', target: '', detail: { note } };
+      await writeAudit(store, entry, clock.now());
+      const result = await catalog.save(yaml, 'cli', note, version);
+      if (result.kind === 'saved') return;
+      throw new ImportError(
+        result.kind === 'conflict'
+          ? `Somebody saved version ${result.version} of the catalog meanwhile; look at it again.`
+          : `The catalog would not be valid: ${result.mistakes[0]?.message ?? 'it has a mistake'}.`,
+      );
+    },
+  };
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new StartupError(`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

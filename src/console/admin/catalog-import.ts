@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { ImportError } from '../../catalog/import/import-error.ts';
+import { CatalogError } from '../../catalog/mistakes.ts';
+import { markupFactor } from '../../catalog/price-schema.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { previewImport } from '../../upstream/offered/import-preview.ts';
+import { shownImport } from '../../upstream/offered/import-view.ts';
+import type { AdminCatalogImport } from '../contract.ts';
+import { route } from '../route.ts';
+
+const LIST_TIMEOUT_MS = 30_000;
+
+/**
+ * Models of a backend as a draft of the catalog. It is saved like any other draft, with the revision that is returned;
+ * where the catalog is the operator's file, `paste` is what to write there.
+ */
+export const catalogImportRoutes = [
+  route('POST /api/console/admin/catalog/import', {
+    who: 'admin',
+    // It stores nothing, but it calls a backend with its key.
+    audit: 'catalog.import-preview',
+    body: z.strictObject({
+      provider: z.string().trim().min(1).max(64),
+      /** A factor of the list prices such as `1.2`; goes before the upstream's. */
+      markup: markupFactor.optional(),
+      /** Names of models, `*` for any text. */
+      models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
+    }),
+    async handle(parts, { body, request }): Promise<AdminCatalogImport> {
+      const target = await parts.importTarget();
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
+      const preview = await previewImport(target, body, signal).catch(refused);
+      return {
+        ...shownImport(preview),
+        yaml: target.revision === undefined ? null : (preview.yaml ?? null),
+        revision: target.revision ?? null,
+        paste: preview.paste,
+      };
+    },
+  }),
+];
+
+function refused(error: unknown): never {
+  if (error instanceof ImportError)
+    throw new AuthRefusal('invalid_field', error.message, { param: 'provider' });
+  if (!(error instanceof CatalogError)) throw error;
+  const [first] = error.mistakes;
+  throw new AuthRefusal('invalid_field', `${first?.path ?? ''}: ${first?.message ?? 'not a catalog'}`, {
+    param: 'provider',
+  });
+}

@@ -1,0 +1,137 @@
+import type { Catalog, UpstreamConfig } from '../../catalog/catalog.ts';
+import { editOf } from '../../catalog/import/catalog-edit.ts';
+import {
+  editCatalog,
+  pasteText,
+  VariableReference,
+  type CatalogEdit,
+  type YamlEntry,
+} from '../../catalog/import/edit-yaml.ts';
+import { ImportError } from '../../catalog/import/import-error.ts';
+import { planImport, type ImportPlan } from '../../catalog/import/plan.ts';
+import { listedProvider, openPriceList, type PriceList } from '../../catalog/import/price-list.ts';
+import { PRESETS, type Preset } from '../../catalog/presets.ts';
+import { offeredModels } from './offered-models.ts';
+
+export interface ImportRequest {
+  /** An upstream of the catalog; or a preset, or a kind with an address of its own, which then becomes one. */
+  readonly provider: string;
+  /** In millionths; goes before that of the upstream. */
+  readonly markup?: number | undefined;
+  /** Names of models, `*` for any text; all when absent. */
+  readonly models?: readonly string[] | undefined;
+}
+
+export interface ImportPreview {
+  readonly upstream: string;
+  /** In millionths. */
+  readonly markup: number | undefined;
+  readonly listVersion: string;
+  readonly plan: ImportPlan;
+  /** The whole catalog with the changes; `undefined`: there are none. */
+  readonly yaml: string | undefined;
+  /** The changes alone, for people who edit their file themselves. */
+  readonly paste: string;
+}
+
+/** A catalog's text, and how it is read where it is. */
+export interface ImportTarget {
+  readonly text: string;
+  readonly parse: (text: string) => Catalog;
+}
+
+/** Asks the backend, joins the list and writes a draft. Nothing is stored. */
+export async function previewImport(
+  { text, parse }: ImportTarget,
+  request: ImportRequest,
+  signal: AbortSignal,
+): Promise<ImportPreview> {
+  const start = withUpstream(text, parse, request.provider);
+  const { upstream } = start;
+  const provider = listedProvider(upstream);
+  if (provider === undefined)
+    throw new ImportError(
+      `Nothing is known of the prices at '${upstream.name}': it has no preset, and its address is none of a known provider.`,
+    );
+  const offered = await offeredModels(upstream, signal);
+  const list: PriceList = await openPriceList();
+  const markup = request.markup ?? upstream.markup;
+  const isWanted = wanted(request.models);
+  const plan = planImport({ catalog: start.catalog, upstream, offered, list, provider, markup, isWanted });
+  const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });
+  const whole: CatalogEdit | undefined = edit && { ...edit, upstreams: start.added };
+  const yaml = whole && editCatalog(text, whole);
+  // A draft with a mistake must not be offered to anybody.
+  if (yaml !== undefined) parse(yaml);
+  return {
+    upstream: upstream.name,
+    markup,
+    listVersion: list.version,
+    plan,
+    yaml,
+    paste: whole ? pasteText(whole) : '',
+  };
+}
+
+interface ImportStart {
+  readonly catalog: Catalog;
+  readonly upstream: UpstreamConfig;
+  /** What had to be added to the catalog to ask the provider. */
+  readonly added: Readonly<Record<string, YamlEntry>>;
+}
+
+function withUpstream(text: string, parse: ImportTarget['parse'], name: string): ImportStart {
+  const catalog = parse(text);
+  const known = catalog.upstreams.get(name);
+  if (known) return { catalog, upstream: known, added: {} };
+  const entry = newUpstream(name);
+  if (!entry) {
+    const names = [...catalog.upstreams.keys()].join(', ');
+    throw new ImportError(
+      `There is no upstream '${name}' (known: ${names}), and no provider of that name; docs/providers.md has them all.`,
+    );
+  }
+  const added = { [name]: entry };
+  const draft = parse(editCatalog(text, { upstreams: added, models: {}, endpoints: {}, updates: [] }));
+  const upstream = draft.upstreams.get(name);
+  if (!upstream) throw new ImportError(`The upstream '${name}' cannot be added.`);
+  return { catalog: draft, upstream, added };
+}
+
+/** Providers with an API of their own, and the usual name of their key. */
+const OWN_KINDS: Readonly<Record<string, string>> = {
+  anthropic: 'ANTHROPIC_API_KEY',
+  google: 'GEMINI_API_KEY',
+  cohere: 'COHERE_API_KEY',
+};
+
+function newUpstream(name: string): YamlEntry | undefined {
+  if (Object.hasOwn(PRESETS, name)) return { kind: 'openai', preset: name };
+  const variable = Object.hasOwn(OWN_KINDS, name) ? OWN_KINDS[name] : undefined;
+  return variable === undefined ? undefined : { kind: name, api_key: new VariableReference(variable) };
+}
+
+function titleOf({ name, preset }: UpstreamConfig): string {
+  const presets: Readonly<Record<string, Preset>> = PRESETS;
+  return (preset === undefined ? undefined : presets[preset]?.title) ?? name;
+}
+
+function wanted(patterns: readonly string[] | undefined): (model: string) => boolean {
+  if (!patterns) return () => true;
+  return (model) => patterns.some((pattern) => matches(pattern, model));
+}
+
+/** Without a regular expression: many `*` would make one slow. */
+function matches(pattern: string, model: string): boolean {
+  const [first = '', ...parts] = pattern.split('*');
+  const last = parts.pop();
+  if (last === undefined) return model === first;
+  if (!model.startsWith(first) || !model.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of parts) {
+    const found = model.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= model.length - last.length;
+}

@@ -1,0 +1,124 @@
+import { formatUsd, nanoUsd } from '../../std/money.ts';
+import { FACTOR_ONE, type LongInputPrices } from '../../std/price-dimensions.ts';
+import type { TokenModelPrice } from '../../catalog/catalog.ts';
+import type { AddedModel, ChangedModel } from '../../catalog/import/plan.ts';
+import type { TokenAmounts } from '../../catalog/import/price-list.ts';
+import type { ImportPreview } from './import-preview.ts';
+
+/** Dollars by the keys of the catalog's file. */
+export interface ShownPrice {
+  [key: string]: string | { [tokens: string]: ShownPrice };
+}
+
+/** A preview as JSON, for the command and the console's API. */
+export interface ShownImport {
+  upstream: string;
+  /** The bundled list and its version. */
+  list: string;
+  /** `1.2`; null: none, so that new models are sold at cost and the prices of others stay. */
+  markup: string | null;
+  new: ShownModel[];
+  changed: ShownChange[];
+  /** Another price than the list's, which stays: no markup says what it should be. */
+  differing: ShownChange[];
+  gone: string[];
+  skipped: { model: string; reason: string }[];
+  same: number;
+}
+
+export interface ShownModel {
+  model: string;
+  name: string;
+  type: string;
+  price: ShownPrice;
+  cost: ShownPrice;
+  context: number | null;
+  max_output: number | null;
+  abilities: string[];
+}
+
+export interface ShownChange {
+  model: string;
+  list: string;
+  before: ShownPrice;
+  after: ShownPrice;
+}
+
+export function shownImport({ upstream, listVersion, markup, plan }: ImportPreview): ShownImport {
+  return {
+    upstream,
+    list: listVersion,
+    markup: markup === undefined ? null : factorText(markup),
+    new: plan.added.map(shownModel),
+    changed: plan.changed.map(shownChange),
+    differing: plan.differing.map(shownChange),
+    gone: [...plan.gone],
+    skipped: plan.skipped.map(({ model, reason }) => ({ model, reason })),
+    same: plan.same,
+  };
+}
+
+function shownModel({ id, name, type, price, cost, contextTokens, abilities }: AddedModel): ShownModel {
+  const { vision, tools, reasoning, maxOutput } = abilities;
+  return {
+    model: id,
+    name,
+    type,
+    price: shownAmounts(price),
+    cost: shownAmounts(cost),
+    context: contextTokens ?? null,
+    max_output: maxOutput ?? null,
+    abilities: [
+      ...(vision ? ['vision'] : []),
+      ...(tools ? ['tools'] : []),
+      ...(reasoning === false ? [] : [reasoning === 'hidden' ? 'hidden reasoning' : 'reasoning']),
+    ],
+  };
+}
+
+function shownChange({ id, list, before, price }: ChangedModel): ShownChange {
+  return { model: id, list, before: shownAmounts(catalogAmounts(before)), after: shownAmounts(price) };
+}
+
+function catalogAmounts({ input, cachedInput, output, extra = {} }: TokenModelPrice): TokenAmounts {
+  const tiers = (extra.above ?? []).map((tier: LongInputPrices) => [
+    String(tier.above),
+    {
+      input: tier.input ?? input,
+      cached_input: tier.cachedInput,
+      cache_write: tier.cacheWrite,
+      output: tier.output ?? output,
+    },
+  ]);
+  return {
+    input,
+    cached_input: cachedInput,
+    cache_write: extra.cacheWrite,
+    audio_input: extra.audioInput,
+    output,
+    reasoning: extra.reasoning,
+    audio_output: extra.audioOutput,
+    above: tiers.length === 0 ? undefined : Object.fromEntries(tiers),
+  };
+}
+
+function shownAmounts({ above, ...plain }: TokenAmounts): ShownPrice {
+  const shown: ShownPrice = amountTexts(plain);
+  if (above)
+    shown['above'] = Object.fromEntries(
+      Object.entries(above).map(([tokens, tier]): [string, ShownPrice] => [tokens, amountTexts(tier)]),
+    );
+  return shown;
+}
+
+function amountTexts(amounts: object): ShownPrice {
+  const entries = Object.entries(amounts as Record<string, number | undefined>);
+  return Object.fromEntries(
+    entries.flatMap(([key, nano]) => (nano === undefined ? [] : [[key, formatUsd(nanoUsd(nano))]])),
+  );
+}
+
+/** 1200000 → `1.2` */
+export function factorText(factor: number): string {
+  return String(factor / FACTOR_ONE);
+}
