@@ -20,6 +20,8 @@ import type { TlsPair } from './tls.ts';
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
+  /** Where clients reach this server; absent, the address that each has used. */
+  readonly publicUrl?: string | undefined;
   /** Other processes listen on the same port. */
   readonly shared: boolean;
   readonly tls: TlsPair | undefined;
@@ -167,7 +169,7 @@ class HttpServer {
   }
 
   #fallbackRoute(path: string, allowed: readonly string[] | undefined): HttpRoute {
-    const { router, site } = this.#options;
+    const { router, site, publicUrl } = this.#options;
     const likely = router.likelyPath(path);
     const faults = router.faultsAt(likely ?? path);
     return {
@@ -177,7 +179,7 @@ class HttpServer {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
         const answer = await site(incoming);
         if (answer) return answer;
-        throw new Fault('not_found', nothingThere(likely, incoming.origin));
+        throw new Fault('not_found', nothingThere(likely, publicUrl ?? incoming.origin));
       },
       ...(faults && { faults }),
     };

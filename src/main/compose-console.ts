@@ -56,6 +56,7 @@ export function composeConsole(
     backends: pool,
     playground,
     imageQuotaBytes: config.imageQuotaBytes,
+    publicUrl: config.publicUrl,
     clock,
     log,
     version,

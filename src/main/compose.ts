@@ -86,16 +86,17 @@ export async function startTollgate(
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
-    const links = new ImageLinks(
-      makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
-      services.secret.key('image links'),
+    const links = new ImageLinks({
+      store: makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
+      key: services.secret.key('image links'),
       clock,
-    );
+      publicUrl: config.publicUrl,
+    });
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links, relay.places),
+      playground: makePlayground(relay, links.onOwnAddress(), relay.places),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
@@ -114,7 +115,7 @@ export async function startTollgate(
     return {
       url: server.url,
       services,
-      setupLink: setup && `${server.url}/setup/${setup.token}`,
+      setupLink: setup && `${config.publicUrl ?? server.url}/setup/${setup.token}`,
       reload: async () => {
         await reloadCatalog(catalog, services);
         await certificate?.check();
@@ -259,7 +260,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       links,
       store,
       idempotency,
-      openApi: () => openApiDocument(OPERATIONS),
+      openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
     }),
     ...healthRoutes({
       draining: () => state.draining,
@@ -274,10 +275,10 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     console: (request, meta) => consoleServices.console.fetch(request, meta),
     llmsText: llms,
   });
-  const { host, port } = config;
+  const { host, port, publicUrl } = config;
   const shared = config.worker !== undefined;
   const tls = parts.certificate?.pair;
-  const options = { host, port, shared, tls, router, callerAuth, clock, random, log, site };
+  const options = { host, port, publicUrl, shared, tls, router, callerAuth, clock, random, log, site };
   const server = await startServer({ ...options, eventLoop, accessLog, metrics: relay.metrics });
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
