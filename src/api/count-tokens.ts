@@ -2,11 +2,13 @@ import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
-import type { Caller } from '../ledger/port.ts';
+import type { AccountSnapshot, Caller } from '../ledger/port.ts';
+import type { BodySize } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
-import { countableInput } from '../wire/anthropic/count.ts';
+import { countableMessages } from '../wire/anthropic/count.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
+import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
 import { largeBodyOf, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -45,10 +47,19 @@ export const countMessageTokens: ApiOperation = {
 
 /** Clients ask before they send, to know when a conversation grows too long. */
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
-  const { callerAuth } = parts;
-  const { account, rate } = await callerAuth.freeCaller(caller);
+  const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-  const { texts, tokens } = countableInput(parseBody(countTokensRequestSchema, withoutNulls(value)));
+  const input = countableMessages(parseBody(countTokensRequestSchema, withoutNulls(value)));
+  const tokens = await countForFree(input, { account, size }, parts);
+  return json({ input_tokens: tokens }, incoming.requestId, rateHeaders(rate));
+}
+
+/** Counts with our own tokenizer, within the account's share of it. */
+export async function countForFree(
+  { texts, tokens }: CountableInput,
+  { account, size }: { readonly account: AccountSnapshot; readonly size: BodySize },
+  { callerAuth }: ApiParts,
+): Promise<number> {
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
@@ -59,7 +70,7 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
     throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
       retryAfterMs: RETRY_AFTER_MS,
     });
-  return json({ input_tokens: tokens + counted.tokens }, incoming.requestId, rateHeaders(rate));
+  return tokens + counted.tokens;
 }
 
 const RETRY_AFTER_MS = 5_000;

@@ -3,6 +3,7 @@ import type { FaultShape } from '../http/response.ts';
 import { FAULTS, type FaultCode, type FaultType } from '../std/fault.ts';
 import { messagesErrorBody } from '../wire/anthropic/answer.ts';
 import { faultBody } from '../wire/fault-body.ts';
+import { googleErrorBody } from '../wire/gemini/answer.ts';
 
 /** The error format of a family of clients. */
 export interface ErrorDialect {
@@ -59,6 +60,31 @@ export const ANTHROPIC_ERRORS: ErrorDialect = {
     request_id: z.string(),
   }),
   body: messagesErrorBody,
+};
+
+/** Google's shape. */
+export const GOOGLE_ERRORS: ErrorDialect = {
+  prefix: 'Google',
+  name: 'GoogleError',
+  schema: z.object({
+    error: z.object({
+      code: z.int().describe('The HTTP status'),
+      message: z.string().describe('For people'),
+      status: z.string(),
+      details: z
+        .array(
+          z.looseObject({
+            '@type': z.string(),
+            metadata: z.looseObject({ code: z.enum(codes), param: z.string().optional() }).optional(),
+            retryDelay: z.string().optional().describe('How long to wait, such as 2s'),
+          }),
+        )
+        .describe(
+          'An ErrorInfo whose metadata has the code and what belongs to it; a RetryInfo where waiting helps',
+        ),
+    }),
+  }),
+  body: googleErrorBody,
 };
 
 /** Errors from before an operation is reached, and from behind all of them. */

@@ -7,13 +7,14 @@ import { relayChat } from '../relay/chat.ts';
 import type { Fault } from '../std/fault.ts';
 import { estimateTokens } from '../std/token-estimate.ts';
 import { chatToMessages } from '../wire/anthropic/answer.ts';
-import { countableInput, type CountableInput } from '../wire/anthropic/count.ts';
+import { countableMessages } from '../wire/anthropic/count.ts';
 import { costlyTools, MESSAGES_FIELDS, selectBetas } from '../wire/anthropic/message-fields.ts';
 import { messagesRequestSchema } from '../wire/anthropic/request.ts';
 import { messagesEncoder } from '../wire/anthropic/stream.ts';
 import { withoutThread } from '../wire/anthropic/thread.ts';
 import { messagesToChat } from '../wire/anthropic/to-chat.ts';
 import { joinKnobs } from '../wire/field-table.ts';
+import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, KEYED_INFERENCE_ERRORS } from './errors.ts';
 import { inference, MAX_COST_FIELD, routeSelector, streamResponse, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
@@ -162,7 +163,7 @@ function read(
     label: asked.model,
     request,
     cap: 'lowered',
-    encoder: (labels) => messagesEncoder(labels, estimatedInput(countableInput(asked))),
+    encoder: (labels) => messagesEncoder(labels, estimatedInput(countableMessages(asked))),
     knobs: joinKnobs(knobs, { costly: costlyTools(asked), leftOut: betas.leftOut }),
     // The two headers select the version and the beta features of the dialect.
     nativeRequest: {

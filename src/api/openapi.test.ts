@@ -54,6 +54,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/quotes',
       '/api/public/v1/requests/{id}',
       '/v1/chat/completions',
+      '/v1/completions',
       '/v1/embeddings',
       '/v1/images/edits',
       '/v1/images/generations',
@@ -62,6 +63,11 @@ describe('the OpenAPI document', () => {
       '/v1/models',
       '/v1/models/{id}',
       '/v1/responses',
+      '/v1beta/models',
+      '/v1beta/models/{model}',
+      '/v1beta/models/{model}:countTokens',
+      '/v1beta/models/{model}:generateContent',
+      '/v1beta/models/{model}:streamGenerateContent',
     ]);
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -110,7 +116,7 @@ describe('the OpenAPI document', () => {
     );
     expect(paid.map(({ path }) => path).sort()).toEqual(
       operations
-        .filter(({ method, path }) => method === 'post' && !/\/(?:count_tokens|quotes)$/.test(path))
+        .filter(({ method, path }) => method === 'post' && !/(?:count_tokens|quotes|countTokens)$/.test(path))
         .map(({ path }) => path)
         .sort(),
     );
@@ -135,12 +141,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('every error code has an example under its own status, in both dialects', () => {
+  test('every error code has an example under its own status, in every dialect', () => {
     // 405 is not an answer of any operation.
     const all = Object.keys(FAULTS).filter((code) => code !== 'method_not_allowed');
     for (const dialect of new Set(OPERATIONS.map((operation) => operation.dialect))) {
       const responses = Object.entries(document.components['responses'] ?? {}).filter(
-        ([name]) => name.startsWith('Messages') === (dialect.prefix === 'Messages'),
+        ([name]) => (/^(?:Messages|Google)/.exec(name)?.[0] ?? '') === dialect.prefix,
       );
       const shown = responses.flatMap(([, response]) => examplesIn(response));
       for (const example of shown) dialect.schema.parse(example);
@@ -190,8 +196,10 @@ describe('the OpenAPI document', () => {
     expect(streamed.map(({ path }) => path).sort()).toEqual([
       '/api/public/v1/chat/completions',
       '/v1/chat/completions',
+      '/v1/completions',
       '/v1/messages',
       '/v1/responses',
+      '/v1beta/models/{model}:streamGenerateContent',
     ]);
     for (const { path, answer, dialect } of streamed) {
       const { content } = document.paths[path]?.['post']?.responses['200'] as {
@@ -239,9 +247,16 @@ function isFree({ security }: Operation): boolean {
   return security?.length === 1;
 }
 
+/** OpenAI's clients find it in the error, Anthropic's and Google's in its details. */
 function codeOf(example: unknown): string {
-  const { error } = example as { error: { code?: string; details?: { error_code: string } } };
-  return error.code ?? error.details?.error_code ?? '';
+  const { error } = example as {
+    error: {
+      code?: string | number;
+      details?: { error_code: string } | { metadata?: { code: string } }[];
+    };
+  };
+  if (Array.isArray(error.details)) return error.details[0]?.metadata?.code ?? '';
+  return typeof error.code === 'string' ? error.code : (error.details?.error_code ?? '');
 }
 
 function examplesIn(value: unknown): unknown[] {

@@ -48,6 +48,7 @@ const TAGS: readonly ApiTag[] = [
   'Account',
   'OpenAI-compatible',
   'Anthropic-compatible',
+  'Gemini-compatible',
 ];
 
 function describeOperation(operation: ApiOperation): unknown {

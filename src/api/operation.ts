@@ -34,7 +34,13 @@ export interface ApiOperation {
   handle(parts: ApiParts): HttpRoute['handle'];
 }
 
-export type ApiTag = 'Inference' | 'Catalog' | 'Account' | 'OpenAI-compatible' | 'Anthropic-compatible';
+export type ApiTag =
+  | 'Inference'
+  | 'Catalog'
+  | 'Account'
+  | 'OpenAI-compatible'
+  | 'Anthropic-compatible'
+  | 'Gemini-compatible';
 
 /** The services that operations use. */
 export interface ApiParts {

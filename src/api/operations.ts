@@ -5,6 +5,8 @@ import { countMessageTokens } from './count-tokens.ts';
 import { documentOperation } from './document.ts';
 import { embeddings } from './embeddings.ts';
 import { endpointList, endpointModels } from './endpoints.ts';
+import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models.ts';
+import { generateContent, streamGenerateContent } from './generate-content.ts';
 import { hello } from './hello.ts';
 import { imageEdits } from './image-edits.ts';
 import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
@@ -14,6 +16,7 @@ import type { ApiOperation, ApiParts } from './operation.ts';
 import { quotes } from './quotes.ts';
 import { requestReceipt } from './requests.ts';
 import { responses } from './responses.ts';
+import { textCompletions } from './text-completions.ts';
 
 /** Every public operation, in the order of the document. The router and the document are made from this list. */
 export const OPERATIONS: readonly ApiOperation[] = [
@@ -28,6 +31,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   documentOperation,
   v1ChatCompletions,
   responses,
+  textCompletions,
   v1ImageGenerations,
   imageEdits,
   embeddings,
@@ -35,6 +39,11 @@ export const OPERATIONS: readonly ApiOperation[] = [
   oneModelById,
   messages,
   countMessageTokens,
+  generateContent,
+  streamGenerateContent,
+  countGeminiTokens,
+  geminiModels,
+  oneGeminiModel,
   hello,
 ];
 

@@ -11,6 +11,7 @@ import type {
 import { buildPrice, freePrice } from './build-price.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
+import { placesByPrice } from './price-order.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References } from './secrets.ts';
 import { buildUpstream } from './upstream-entry.ts';
@@ -143,14 +144,45 @@ function buildEndpoint(code: string, entry: EndpointEntry, parts: EndpointParts)
     if (entry.lists.length === 0) parts.refuse([...path, 'lists'], 'needs at least one list of models');
     if (entry.upstreams.length === 0) parts.refuse([...path, 'upstreams'], 'needs at least one upstream');
   }
+  const models = endpointModels(path, entry, parts);
+  const places = endpointPlaces(path, entry, parts);
   return {
     code,
     name: entry.name,
     type: entry.type,
-    models: endpointModels(path, entry, parts),
-    places: endpointPlaces(path, entry, parts),
+    models,
+    places,
+    placesByModel: entry.sort === 'price' ? sortedPlaces(path, models, places, parts) : undefined,
+    isSticky: entry.sticky === 'account' ? true : undefined,
+    selectable: entry.selectable && selectableBackends(path, entry.selectable, places, parts),
     unavailable: entry.unavailable,
   };
+}
+
+function sortedPlaces(
+  path: Path,
+  models: readonly Model[],
+  places: Endpoint['places'],
+  { refuse }: EndpointParts,
+): Endpoint['placesByModel'] {
+  const upstreams = places.flat().map(({ upstream }) => upstream);
+  const hasCost = models.some(({ costs }) => upstreams.some((upstream) => costs.has(upstream)));
+  if (!hasCost) refuse([...path, 'sort'], "needs the models' cost of these upstreams; none is given");
+  return new Map(models.map((model) => [model.id, placesByPrice(places, model)]));
+}
+
+function selectableBackends(
+  path: Path,
+  names: readonly string[],
+  places: Endpoint['places'],
+  { refuse }: EndpointParts,
+): ReadonlySet<string> {
+  const upstreams = new Set(places.flat().map(({ upstream }) => upstream));
+  for (const [index, name] of names.entries()) {
+    if (upstreams.has(name)) continue;
+    refuse([...path, 'selectable', index], `'${name}' is none of this endpoint's upstreams`);
+  }
+  return new Set(names);
 }
 
 const PRICED_BY: Record<EndpointType, ModelPrice['kind']> = {

@@ -38,6 +38,12 @@ export interface Endpoint {
   readonly models: readonly Model[];
   /** Tried in order; upstreams within one place share the load by weight. */
   readonly places: readonly (readonly { readonly upstream: string; readonly weight: number }[])[];
+  /** By model id, where backends are sorted by what they take: in place of `places`. */
+  readonly placesByModel?: ReadonlyMap<string, Endpoint['places']> | undefined;
+  /** Within a place an account always gets the same backend, as long as that can serve. */
+  readonly isSticky?: boolean | undefined;
+  /** The backends that clients may choose by name; absent: they cannot choose. */
+  readonly selectable?: ReadonlySet<string> | undefined;
   /** Why a listed endpoint cannot serve, e.g. which environment variable to set. */
   readonly unavailable?: string | undefined;
 }
@@ -181,6 +187,13 @@ export interface CatalogStatus {
 export interface Route {
   readonly endpoint: Endpoint;
   readonly model: Model;
+  /** False: the client wants no other backend if the first one cannot serve. */
+  readonly hasFallbacks?: boolean | undefined;
+}
+
+/** Where the model of a route is served, place by place. */
+export function placesFor({ endpoint, model }: Route): Endpoint['places'] {
+  return endpoint.placesByModel?.get(model.id) ?? endpoint.places;
 }
 
 /** Finds what a request asked for, or throws the documented error. */

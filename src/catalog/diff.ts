@@ -83,6 +83,9 @@ function endpointFacts(endpoint: Endpoint): Facts {
     name: endpoint.name,
     type: endpoint.type,
     upstreams: places.length === 0 ? 'none' : places.join(', then '),
+    'sorted by': endpoint.placesByModel ? 'price' : 'order',
+    'sticky by': endpoint.isSticky ? 'account' : 'nothing',
+    'clients may choose': listText([...(endpoint.selectable ?? [])]),
     unavailable: endpoint.unavailable ?? 'no',
   };
 }

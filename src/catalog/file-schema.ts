@@ -187,6 +187,23 @@ const endpoint = strict({
     .describe(
       'Tried in order. { name, weight } entries that follow each other form one place and share its load by weight.',
     ),
+  sort: choice(['order', 'price'])
+    .optional()
+    .describe(
+      'price: for each model the upstream that takes the least goes first, by the cost of the model. Those that take the same share the load by weight; those without a cost come last.',
+    ),
+  sticky: choice(['account'])
+    .optional()
+    .describe(
+      'account: within a place an account always gets the same upstream, as long as it can serve, so that its prompts are found in the cache there. Weights then share the accounts.',
+    ),
+  selectable: z
+    .array(name)
+    .min(1, 'must hold at least one upstream')
+    .optional()
+    .describe(
+      'Upstreams that clients may choose by these names in `provider` of a chat: { order, only, allow_fallbacks }. When absent, they cannot choose.',
+    ),
   unavailable: text.optional().describe('Why it cannot serve now; requests are refused with these words.'),
 });
 

@@ -6,6 +6,7 @@ import { Fault } from '../std/fault.ts';
 import type { TokenHash } from '../std/ids.ts';
 import { FreeCallRate } from './free-call-rate.ts';
 import type { IncomingRequest } from './incoming-request.ts';
+import { pathOf } from './router.ts';
 
 /** Turns a token into the hash that is stored; `undefined` if it cannot be one of our tokens. */
 type HashToken = (token: string) => TokenHash | undefined;
@@ -123,14 +124,15 @@ function listOf(header: string | null): string[] {
 }
 
 /**
- * The token of a request: `Authorization: Bearer`, `x-api-key`, or `?token=`. Two that differ are refused, because one
- * of them would be silently ignored.
+ * The token of a request: `Authorization: Bearer`, `x-api-key`, or `?token=`; where Google's clients call, also
+ * `x-goog-api-key` and `?key=`. Two that differ are refused, because one of them would be silently ignored.
  */
 function tokenOf(request: Request): string | undefined {
   const { headers } = request;
   const authorization = headers.get('authorization');
   const apiKey = headers.get('x-api-key');
-  const query = request.url.includes('token=') ? queryTokens(request.url) : NO_TOKENS;
+  const { url } = request;
+  const query = url.includes('token=') || url.includes(GOOGLE_PATH) ? otherTokens(request) : NO_TOKENS;
   if (query.length === 0 && apiKey === null)
     return authorization === null ? undefined : bearerToken(authorization);
   if (query.length === 0 && authorization === null) return apiKey ?? undefined;
@@ -146,10 +148,16 @@ function tokenOf(request: Request): string | undefined {
 const NO_TOKENS: string[] = [];
 const BEARER = 'Bearer ';
 
-/** Searched as text: with a malformed Host header the URL cannot be parsed. */
-function queryTokens(url: string): string[] {
-  const query = url.indexOf('?');
-  return query === -1 ? NO_TOKENS : new URLSearchParams(url.slice(query + 1)).getAll('token');
+const GOOGLE_PATH = '/v1beta/';
+
+/** The query is searched as text: with a malformed Host header the URL cannot be parsed. */
+function otherTokens({ url, headers }: Request): string[] {
+  const start = url.indexOf('?');
+  const query = new URLSearchParams(start === -1 ? '' : url.slice(start + 1));
+  const tokens = query.getAll('token');
+  if (!pathOf(url).startsWith(GOOGLE_PATH)) return tokens;
+  const googleKey = headers.get('x-goog-api-key');
+  return [...tokens, ...query.getAll('key'), ...(googleKey === null ? [] : [googleKey])];
 }
 
 function requireHash(token: string | undefined, hash: HashToken): TokenHash {

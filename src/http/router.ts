@@ -5,7 +5,7 @@ export type Method = 'GET' | 'POST' | 'DELETE' | 'PUT' | 'PATCH' | 'HEAD';
 
 export interface HttpRoute {
   readonly method: Method;
-  /** Literal segments; `*` matches one segment, a final `**` the rest, slashes included. */
+  /** Literal segments; `*` matches one segment, a final `**` the rest, slashes included, up to a suffix such as `:count`. */
   readonly path: string;
   handle(incoming: IncomingRequest): Promise<Response>;
   /** The shape of errors here; by default the public API's. */
@@ -82,10 +82,18 @@ function patternOf(path: string): RegExp {
   const source = path
     .split('/')
     .map((segment) =>
-      segment === '**' ? '(.+)' : segment === '*' ? '([^/]+)' : segment.replace(/[.+?^${}()|[\]\\]/g, '\\$&'),
+      segment.startsWith('**')
+        ? `(.+)${escaped(segment.slice(2))}`
+        : segment === '*'
+          ? '([^/]+)'
+          : escaped(segment),
     )
     .join('/');
   return new RegExp(`^${source}$`);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
 }
 
 function decodeSegment(segment: string): string {

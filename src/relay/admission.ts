@@ -11,6 +11,7 @@ import type {
 } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
+import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { checkKnobs } from './knobs.ts';
 import { costsAtMost, withinMaxCost } from './max-cost.ts';
@@ -34,8 +35,11 @@ export function quoteOf<C extends Call<unknown>, Q extends Quote>(
   call: C,
   parts: RelayParts,
 ): Q | Promise<Q> {
-  const quote = operation.quote(call, parts);
-  if (call.knobs) checkKnobs(call, quote, parts);
+  let quote = operation.quote(call, parts);
+  if (call.knobs) {
+    quote = withChosenBackends(quote, call);
+    checkKnobs(call, quote, parts);
+  }
   if (call.maxCost === undefined || costsAtMost(quote, call.maxCost)) return quote;
   return lowerToMaxCost(quote, { caller: call.caller, maxCost: call.maxCost }, parts);
 }

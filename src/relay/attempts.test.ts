@@ -25,6 +25,8 @@ interface Scene {
   readonly timesOut?: boolean;
   readonly names?: ReadonlyMap<string, string>;
   readonly hasOtherKeys?: boolean;
+  /** The places are sticky, for this account. */
+  readonly account?: AccountId;
 }
 
 type Target = Omit<UpstreamTarget, 'account'>;
@@ -44,7 +46,7 @@ async function play(scene: Scene) {
   const pool: UpstreamPool = {
     has: () => true,
     admit({ account, ...target }) {
-      expect(account).toBe(ACCOUNT);
+      expect(account).toBe(scene.account ?? ACCOUNT);
       const waitMs = scene.waits?.[target.upstream] ?? 0;
       if (waitMs > 0) return { kind: 'wait', waitMs };
       return {
@@ -73,11 +75,11 @@ async function play(scene: Scene) {
     log: makeLog((line) => log.push(JSON.parse(line) as (typeof log)[number])),
   } as unknown as RelayParts;
   const route = {
-    endpoint: { places: scene.places },
+    endpoint: { places: scene.places, isSticky: scene.account !== undefined },
     model: { id: 'm', upstreamModels: scene.names ?? new Map() },
   };
   const run = firstAnswer(
-    { route: route as unknown as Route, account: ACCOUNT },
+    { route: route as unknown as Route, account: scene.account ?? ACCOUNT },
     deadline,
     parts,
     ({ name }, { model }) => {
@@ -132,6 +134,35 @@ describe('backends are called', () => {
     expect(played.called).toEqual(['a', 'b', 'c', 'd']);
     // For the receipt.
     expect((played.outcome as AllAttemptsFailed).attempts).toHaveLength(4);
+  });
+
+  test('all of them, if those before rest: skipped ones do not count', async () => {
+    const waits = Object.fromEntries([...'abcde'].map((name) => [name, 1_000]));
+    const played = await play({ places: [...'abcdef'].map((name) => one(name)), waits });
+    expect(played.called).toEqual(['f']);
+  });
+
+  test('within a sticky place always the same for an account, and in proportion to the weights among accounts', async () => {
+    const places = [[...one('heavy', 3), ...one('light', 1)]];
+    let heavy = 0;
+    for (let number = 0; number < 1_000; number++) {
+      const account = `acc_${number}` as AccountId;
+      const first = (await play({ places, account })).called[0];
+      expect((await play({ places, account })).called[0]).toBe(first);
+      if (first === 'heavy') heavy++;
+    }
+    expect(heavy).toBeGreaterThan(680);
+    expect(heavy).toBeLessThan(820);
+  });
+
+  test('one that leaves a sticky place takes only its own accounts with it', async () => {
+    const names = [...'abc'];
+    for (let number = 0; number < 100; number++) {
+      const account = `acc_${number}` as AccountId;
+      const all = (await play({ places: [names.flatMap((name) => one(name))], account })).called[0];
+      const two = (await play({ places: [[...one('a'), ...one('b')]], account })).called[0];
+      if (all !== 'c') expect(two).toBe(all);
+    }
   });
 
   test('within a place in proportion to the weights', async () => {
@@ -232,6 +263,13 @@ describe('a further attempt', () => {
     expect(played.called).toEqual(['a', 'b']);
     expect(played.released).toEqual([{ upstream: 'c', model: 'm' }]);
     expect(faultIn(played).code).toBe('upstream_error');
+    // The receipt tells why it was not called.
+    expect((played.outcome as AllAttemptsFailed).attempts.at(-1)).toEqual({
+      upstream: 'c',
+      result: 'skipped',
+      reason: 'retry_budget',
+      durationMs: 0,
+    });
   });
 });
 

@@ -1,4 +1,11 @@
-import type { Endpoint, Model, RequestForm, Route, UpstreamConfig } from '../catalog/catalog.ts';
+import {
+  placesFor,
+  type Endpoint,
+  type Model,
+  type RequestForm,
+  type Route,
+  type UpstreamConfig,
+} from '../catalog/catalog.ts';
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -57,7 +64,7 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
 }
 
-/** At most this many attempts are made for one request, however many backends the catalog lists. */
+/** At most this many attempts are made for one request, however many backends the catalog lists; skipped ones do not count. */
 const MAX_ATTEMPTS = 4;
 const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
 
@@ -76,7 +83,9 @@ export async function firstAnswer<Answer>(
   const possiblyBilled = new Set<string>();
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
-  for (const name of candidates(route.endpoint, parts.upstreams)) {
+  let made = 0;
+  for (const name of candidates(route, account, parts.upstreams)) {
+    if (made === MAX_ATTEMPTS) break;
     if (possiblyBilled.has(name)) continue;
     const model = modelAt(route.model, name);
     if (hasSpentItsDay(name, parts)) {
@@ -93,8 +102,10 @@ export async function firstAnswer<Answer>(
     if (last && !(await mayTryAgain(parts.upstreams))) {
       // It may be a probe's permit: return it unused.
       permit.release();
+      attempts.push({ upstream: name, result: 'skipped', reason: 'retry_budget', durationMs: 0 });
       break;
     }
+    made++;
     const { form, hidesReasoning } = route.model;
     const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts });
     const isCosted = result.kind === 'failed' && quote !== undefined;
@@ -222,19 +233,28 @@ async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
 /**
  * Places in order, weighted within a place. A single backend is tried twice; with several, the next one is the retry.
  */
-function candidates(endpoint: Endpoint, pool: UpstreamPool): string[] {
-  const found = endpoint.places.flatMap(shuffledByWeight).filter((name) => pool.has(name));
-  const [only] = found;
-  return found.length === 1 && only !== undefined ? [only, only] : found.slice(0, MAX_ATTEMPTS);
+function candidates(route: Route, account: AccountId, pool: UpstreamPool): string[] {
+  const sticky = route.endpoint.isSticky ? account : undefined;
+  const found = placesFor(route)
+    .flatMap((place) => drawnByWeight(place, sticky))
+    .filter((name) => pool.has(name));
+  const [first] = found;
+  const isOnly = found.length === 1 || route.hasFallbacks === false;
+  return isOnly && first !== undefined ? [first, first] : found;
 }
 
-function shuffledByWeight(place: Endpoint['places'][number]): string[] {
+function drawnByWeight(place: Endpoint['places'][number], sticky: AccountId | undefined): string[] {
   if (place.length === 1) return place.map(({ upstream }) => upstream);
   // Exponential keys: sorting by −ln(u)/weight draws without replacement in proportion to the weights.
   return place
-    .map(({ upstream, weight }) => ({ upstream, key: -Math.log(1 - Math.random()) / weight }))
+    .map(({ upstream, weight }) => ({ upstream, key: -Math.log(1 - drawOf(upstream, sticky)) / weight }))
     .sort((a, b) => a.key - b.key)
     .map(({ upstream }) => upstream);
+}
+
+/** From 0 to below 1. By account it is the same on every node, and does not change with the other backends of the place. */
+function drawOf(upstream: string, account: AccountId | undefined): number {
+  return account === undefined ? Math.random() : Bun.hash.xxHash32(`${account} ${upstream}`) / 2 ** 32;
 }
 
 function modelAt(model: Model, upstream: string): string {

@@ -35,3 +35,15 @@ test('books that cannot be read forget nothing', async () => {
   await expect(costs.refresh(NOON)).rejects.toThrow('no store');
   expect(costs.isSpent('a', 100, NOON)).toBe(true);
 });
+
+test('while the books are being read, what was added before still counts', async () => {
+  const books = Promise.withResolvers<ReadonlyMap<string, number>>();
+  const costs = new DailyCosts(() => books.promise, silentLog);
+  costs.add('a', 100, NOON);
+  const refreshed = costs.refresh(NOON);
+  expect(costs.isSpent('a', 100, NOON)).toBe(true);
+  books.resolve(new Map([['a', 100]]));
+  await refreshed;
+  expect(costs.isSpent('a', 100, NOON)).toBe(true);
+  expect(costs.isSpent('a', 101, NOON)).toBe(false);
+});

@@ -11,6 +11,8 @@ export class DailyCosts {
   #day = 0;
   #booked: ReadonlyMap<string, number> = new Map();
   #since = new Map<string, number>();
+  /** What the books that are being read have already; it counts until they are here. */
+  #beingRead: ReadonlyMap<string, number> = new Map();
   readonly #told = new Set<string>();
 
   constructor(read: (day: number) => Promise<ReadonlyMap<string, number>>, log: Log) {
@@ -26,7 +28,10 @@ export class DailyCosts {
 
   isSpent(upstream: string, limit: number, nowMs: number): boolean {
     this.#turn(nowMs);
-    const spent = (this.#booked.get(upstream) ?? 0) + (this.#since.get(upstream) ?? 0);
+    const spent =
+      (this.#booked.get(upstream) ?? 0) +
+      (this.#beingRead.get(upstream) ?? 0) +
+      (this.#since.get(upstream) ?? 0);
     if (spent < limit) return false;
     if (!this.#told.has(upstream)) {
       this.#told.add(upstream);
@@ -41,13 +46,16 @@ export class DailyCosts {
     // What was added before this moment is in the books that are read now; what comes meanwhile may not be.
     const before = this.#since;
     this.#since = new Map();
+    this.#beingRead = before;
     try {
       const booked = await this.#read(day);
       if (day === this.#day) this.#booked = booked;
     } catch (error) {
-      for (const [upstream, amount] of before)
+      for (const [upstream, amount] of day === this.#day ? before : [])
         this.#since.set(upstream, (this.#since.get(upstream) ?? 0) + amount);
       throw error;
+    } finally {
+      this.#beingRead = new Map();
     }
   }
 
@@ -57,6 +65,7 @@ export class DailyCosts {
     this.#day = day;
     this.#booked = new Map();
     this.#since = new Map();
+    this.#beingRead = new Map();
     this.#told.clear();
   }
 }

@@ -1,6 +1,7 @@
 import { hasPriceFor, type Endpoint, type Model } from '../catalog/catalog.ts';
 import { Fault } from '../std/fault.ts';
 import type { CostlyField, Knobs } from '../wire/field-table.ts';
+import { isBackendChoice } from './backend-choice.ts';
 import type { Call, ChatCall, Quote, RelayParts } from './call.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { Call, ChatCall, Quote, RelayParts } from './call.ts';
  */
 export function checkKnobs(call: Call<unknown>, { route }: Quote, parts: RelayParts): void {
   for (const costly of call.knobs?.costly ?? []) {
-    if (isPriced(costly, route.model)) continue;
+    if (isPriced(costly, route.model) || isBackendChoice(costly, route.endpoint)) continue;
     const upstreams = upstreamsOf(route.endpoint);
     const mayPass = upstreams.some((name) => passFields(name, parts)?.has(costly.field));
     const isSeen = costly.nativeName === undefined || upstreams.some((name) => isNative(call, name, parts));
@@ -30,10 +31,11 @@ export function knobsFor<Request extends object>(
   knobs: Knobs,
   target: KnobTarget,
 ): Request {
+  const { endpoint, model } = target.quote.route;
   const passed = passFields(target.upstream, target.parts);
   const more = [...knobs.unknown].filter(([field]) => passed?.has(field));
   const less = knobs.costly.filter(
-    (costly) => !isPriced(costly, target.quote.route.model) && !passed?.has(costly.field),
+    (costly) => isBackendChoice(costly, endpoint) || (!isPriced(costly, model) && !passed?.has(costly.field)),
   );
   return {
     ...request,
@@ -46,11 +48,13 @@ export function knobsFor<Request extends object>(
 /** `x-tollgate-dropped`: what the client sent and this upstream did not get. */
 export function droppedNames(knobs: Knobs, call: Call<unknown>, target: KnobTarget): string | undefined {
   const { quote, upstream, parts } = target;
-  const { model } = quote.route;
+  const { endpoint, model } = quote.route;
   const passed = passFields(upstream, parts);
   const native = isNative(call, upstream, parts);
   const costly = knobs.costly.filter(
-    (one) => (!isWholeField(one) && !native) || (!isPriced(one, model) && !passed?.has(one.field)),
+    (one) =>
+      !isBackendChoice(one, endpoint) &&
+      ((!isWholeField(one) && !native) || (!isPriced(one, model) && !passed?.has(one.field))),
   );
   const names = [
     ...[...knobs.unknown.keys()].filter((field) => !passed?.has(field)),

@@ -80,8 +80,18 @@ function declares(operation: ApiOperation, body: unknown): boolean {
 }
 
 function codeOf(body: unknown): string | undefined {
-  const { error } = body as { error?: { code?: string; details?: { error_code?: string } } };
-  const code = error?.code ?? error?.details?.error_code;
+  const { error } = body as {
+    error?: {
+      code?: string | number;
+      details?: { error_code?: string } | { metadata?: { code?: string } }[];
+    };
+  };
+  const details = error?.details;
+  const code = Array.isArray(details)
+    ? details[0]?.metadata?.code
+    : typeof error?.code === 'string'
+      ? error.code
+      : details?.error_code;
   // Anthropic's clients look for this word in place of the code.
   return code === 'thread_not_found' ? 'not_found' : code;
 }

@@ -8,7 +8,7 @@ import { bodyText, messageText, section } from './transcript.ts';
 
 /** Requests whose start says that they cost something and so have a receipt. */
 const PAID =
-  /^POST \S+\/(?:chat\/completions|messages|responses|embeddings|images\/(?:generations|edits))(?:\?\S*)? /;
+  /^POST \S+\/(?:(?:chat\/)?completions|messages|responses|embeddings|images\/(?:generations|edits)|\S+:(?:stream)?[gG]enerateContent)(?:\?\S*)? /;
 /** Longer than any deadline of a backend, shorter than what would end a request for another reason. */
 const MINUTE_MS = 61_000;
 /** After this the gateway's timers have noted that nothing new came. */

@@ -168,7 +168,8 @@ export class Delivery implements ActiveRequest, StreamListener {
     }
     if (nowMs - this.#lastReadAt > idleMs)
       return this.cut(streamTimeout('The backend fell silent and was cut off.'));
-    if (!this.#clientLeft && nowMs - this.#lastWriteAt > KEEP_ALIVE_MS) this.#write(SSE_COMMENT);
+    if (!this.#clientLeft && nowMs - this.#lastWriteAt > KEEP_ALIVE_MS)
+      this.#write(this.#route.encoder.keepAlive ?? SSE_COMMENT);
   }
 
   cut(fault: Fault): void {

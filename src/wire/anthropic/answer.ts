@@ -1,6 +1,7 @@
 import type { Fault, FaultCode, FaultType } from '../../std/fault.ts';
 import type { ChatCompletion, FinishReason } from '../openai/chat.ts';
 import {
+  argumentsObject,
   ChunkReader,
   NO_TOKENS,
   type CallPart,
@@ -154,18 +155,6 @@ function toolUse(part: CallPart, labels: AnswerLabels): AnswerBlock {
     type: 'tool_use',
     id: toolUseId(part.id, labels, part.call),
     name: part.name ?? '',
-    input: toolInput(part.arguments),
+    input: argumentsObject(part.arguments),
   };
-}
-
-/** Arguments that are not a JSON object are passed to the tool, which then rejects them itself. */
-function toolInput(text: string): Record<string, unknown> {
-  if (text.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  } catch {
-    // Models do write broken JSON; it is handled below.
-  }
-  return { invalid_arguments: text };
 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
-import { countableInput } from './count.ts';
+import { countableMessages } from './count.ts';
 import { countTokensRequestSchema } from './request.ts';
 
 const words = (text: string) => text.split(' ').filter((word) => word !== '').length;
 
 const countOf = (fields: Record<string, unknown>): number => {
-  const { texts, tokens } = countableInput(
+  const { texts, tokens } = countableMessages(
     countTokensRequestSchema.parse({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...fields }),
   );
   return texts.reduce((sum, text) => sum + words(text), tokens);

@@ -26,6 +26,8 @@ export interface ChatEncoder {
    * template for the others.
    */
   readonly isUniform?: boolean;
+  /** Sent when nothing else is; absent: a comment of server-sent events. */
+  readonly keepAlive?: string;
 }
 
 /** OpenAI's own dialect: the backend's text with id and model replaced, usage only if the client asked for it. */

@@ -163,6 +163,18 @@ function argumentsText(value: unknown): string {
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : (filled(value) ?? '');
 }
 
+/** Arguments that are not a JSON object are passed to the tool, which then rejects them itself. */
+export function argumentsObject(text: string): Record<string, unknown> {
+  if (text.trim() === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Models do write broken JSON; it is handled below.
+  }
+  return { invalid_arguments: text };
+}
+
 /**
  * Only white space can follow a whole JSON object, so a call with such arguments is complete, even though the canonical
  * form has no event for it.
@@ -178,7 +190,7 @@ export function isWholeObject(text: string): boolean {
   }
 }
 
-function contentLogprobs(logprobs: unknown): unknown[] | undefined {
+export function contentLogprobs(logprobs: unknown): unknown[] | undefined {
   if (typeof logprobs !== 'object' || logprobs === null || !('content' in logprobs)) return undefined;
   return Array.isArray(logprobs.content) ? logprobs.content : undefined;
 }
@@ -192,6 +204,13 @@ function encryptedThoughts(details: unknown): string[] {
   return details.flatMap((detail: { type?: unknown; data?: unknown } | null) =>
     detail?.type === 'reasoning.encrypted' && typeof detail.data === 'string' ? [detail.data] : [],
   );
+}
+
+/** What a delta or a message says to its reader: its text, or why there is none. */
+export function visibleText(said: unknown): string {
+  if (typeof said !== 'object' || said === null) return '';
+  const { content, refusal }: Delta = said;
+  return contentText(content) + (filled(refusal) ?? '');
 }
 
 /** Text, or the text of parts, as some backends write a whole answer. */

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { fieldRules, type FieldRules } from '../field-table.ts';
+
+/**
+ * What `generateContent` accepts (https://ai.google.dev/api/generate-content). Fields that Tollgate does not know are
+ * dropped and named; what is known is checked.
+ */
+const functionCall = z.looseObject({
+  id: z.string().nullish(),
+  name: z.string().min(1).max(128),
+  args: z.looseObject({}).nullish(),
+});
+
+const functionResponse = z.looseObject({
+  id: z.string().nullish(),
+  name: z.string().min(1).max(128),
+  response: z.looseObject({}).nullish(),
+  parts: z.array(z.unknown()).nullish(),
+});
+
+const partSchema = z.looseObject({
+  text: z.string().nullish(),
+  thought: z.boolean().nullish(),
+  thoughtSignature: z.string().nullish(),
+  inlineData: z.looseObject({ mimeType: z.string().min(1), data: z.string() }).nullish(),
+  fileData: z.looseObject({ mimeType: z.string().nullish(), fileUri: z.string().min(1) }).nullish(),
+  functionCall: functionCall.nullish(),
+  functionResponse: functionResponse.nullish(),
+});
+
+const contentSchema = z.looseObject({
+  role: z.enum(['user', 'model', 'function']).nullish(),
+  parts: z.array(partSchema).max(10_000),
+});
+
+const functionDeclaration = z.looseObject({
+  name: z.string().min(1).max(128),
+  description: z.string().nullish(),
+  parameters: z.looseObject({}).nullish(),
+  parametersJsonSchema: z.unknown().optional(),
+});
+
+const toolSchema = z.looseObject({ functionDeclarations: z.array(functionDeclaration).max(512).nullish() });
+
+const toolConfigSchema = z.looseObject({
+  functionCallingConfig: z
+    .looseObject({
+      mode: z.enum(['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']).nullish(),
+      allowedFunctionNames: z.array(z.string()).nullish(),
+    })
+    .nullish(),
+});
+
+/** The largest integer that may meet a price; the model's own limit is checked where the model is known. */
+const MAX_TOKENS = 10_000_000;
+
+const generationConfigSchema = z.looseObject({
+  maxOutputTokens: z.int().min(1).max(MAX_TOKENS).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  topP: z.number().min(0).max(1).nullish(),
+  stopSequences: z.array(z.string()).max(16).nullish(),
+  seed: z.int().nullish(),
+  presencePenalty: z.number().min(-2).max(2).nullish(),
+  frequencyPenalty: z.number().min(-2).max(2).nullish(),
+  candidateCount: z.int().nullish(),
+  responseMimeType: z.string().nullish(),
+  responseSchema: z.looseObject({}).nullish(),
+  responseJsonSchema: z.unknown().optional(),
+  responseModalities: z.array(z.string()).nullish(),
+  thinkingConfig: z
+    .looseObject({
+      includeThoughts: z.boolean().nullish(),
+      thinkingBudget: z.int().nullish(),
+      thinkingLevel: z.string().nullish(),
+    })
+    .nullish(),
+});
+
+export const generateContentSchema = z.looseObject({
+  contents: z.array(contentSchema).min(1).max(10_000),
+  systemInstruction: z.looseObject({ parts: z.array(partSchema) }).nullish(),
+  tools: z.array(toolSchema).max(128).nullish(),
+  toolConfig: toolConfigSchema.nullish(),
+  generationConfig: generationConfigSchema.nullish(),
+  safetySettings: z.array(z.unknown()).nullish(),
+  cachedContent: z.string().nullish(),
+});
+
+/** `countTokens` takes the contents alone, or a whole request. */
+export const countGeminiTokensSchema = z.looseObject({
+  contents: z.array(contentSchema).max(10_000).nullish(),
+  generateContentRequest: generateContentSchema.nullish(),
+});
+
+export const GEMINI_FIELDS: FieldRules = fieldRules({
+  harmless: [
+    'contents systemInstruction tools toolConfig generationConfig',
+    // Named among what was left out; nothing is kept, so cached content is refused.
+    'safetySettings labels cachedContent',
+    // Of an older client: the path has it.
+    'model',
+  ],
+  synonyms: { maxOutputTokens: 'generationConfig.maxOutputTokens', n: 'one request for each answer' },
+});
+
+export type GenerateContentRequest = z.infer<typeof generateContentSchema>;
+export type GeminiContent = z.infer<typeof contentSchema>;
+export type GeminiPart = z.infer<typeof partSchema>;
+export type GeminiTool = z.infer<typeof toolSchema>;
+export type GenerationConfig = z.infer<typeof generationConfigSchema>;
