@@ -56,8 +56,8 @@ export const gemini: MatrixDialect = {
       },
     ],
   }),
-  readWhole: (answer) => answerOf([answer as unknown as PieceRead]),
-  readStream: (events) => answerOf(events as unknown as PieceRead[]),
+  readWhole: (answer) => answerOf([answer]),
+  readStream: (events) => answerOf(events),
 };
 
 function configFor(feature: Feature): Json {
