@@ -17,7 +17,7 @@ export const FEATURES = [
 
 export type Feature = (typeof FEATURES)[number];
 
-export const DIALECT_NAMES = ['chat', 'messages', 'responses'] as const;
+export const DIALECT_NAMES = ['chat', 'messages', 'responses', 'gemini'] as const;
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
 export const MODES = ['whole', 'stream'] as const;

@@ -1,62 +1,25 @@
 import { textOf } from '../providers/stand-in.ts';
 import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
-import type { DialectName, Feature } from './cases.ts';
-
-export type Json = Record<string, unknown>;
-
-export interface ReadCall {
-  readonly id: string;
-  readonly name: string;
-  readonly input: string;
-}
-
-/** An answer as its client reads it. */
-export interface ReadAnswer {
-  readonly text: string;
-  readonly thought: string;
-  readonly calls: readonly ReadCall[];
-  readonly finish: 'stop' | 'length' | 'tool_calls' | 'other';
-  /** An error event, or no proper end. */
-  readonly failed: boolean;
-}
-
-export interface MatrixDialect {
-  readonly path: string;
-  request(feature: Feature): Json;
-  /** The next turn: the calls of the first with a result for each. */
-  withResults(request: Json, calls: readonly ReadCall[]): Json;
-  readWhole(answer: Json): ReadAnswer;
-  readStream(events: readonly Json[], text: string): ReadAnswer;
-}
-
-export const PROMPTS: Partial<Record<Feature, string>> = { 'JSON object': 'Name a city, as JSON.' };
-export const CAP = 8;
-const WORDS = 'Which city is cold?';
-const SCHEMA = {
-  type: 'object',
-  properties: { city: { type: 'string' } },
-  required: ['city'],
-  additionalProperties: false,
-};
-const TOOLS = ['get_weather', 'get_time'];
-const ABOUT = 'Tells about a city';
-const PICTURE = `data:image/png;base64,${PIXEL_BASE64}`;
-
-function toolsFor(feature: Feature): readonly string[] {
-  if (feature === 'parallel tools') return TOOLS;
-  return feature === 'tools' ? TOOLS.slice(0, 1) : [];
-}
-
-function promptFor(feature: Feature): string {
-  return PROMPTS[feature] ?? WORDS;
-}
+import {
+  ABOUT,
+  CAP,
+  PICTURE,
+  promptFor,
+  SCHEMA,
+  toolsFor,
+  type Json,
+  type MatrixDialect,
+  type ReadAnswer,
+} from './asked.ts';
+import type { DialectName } from './cases.ts';
+import { gemini } from './gemini-dialect.ts';
 
 function messageOf(content: unknown): Json {
   return { role: 'user', content };
 }
 
 const chat: MatrixDialect = {
-  path: '/v1/chat/completions',
+  path: () => '/v1/chat/completions',
   request: (feature) => ({
     messages: [
       messageOf(
@@ -99,7 +62,8 @@ const chat: MatrixDialect = {
   }),
   readWhole(answer) {
     const [choice] = answer['choices'] as { message: ChatMessageRead; finish_reason: string }[];
-    return chatAnswer(choice?.message ?? {}, choice?.finish_reason ?? '', false);
+    const answered = chatAnswer(choice?.message ?? {}, choice?.finish_reason ?? '', false);
+    return { ...answered, used: chatUse(answer['usage']) };
   },
   readStream(events, text) {
     const deltas = events.flatMap((event) => (event['choices'] as ChatChoiceRead[] | undefined) ?? []);
@@ -122,11 +86,9 @@ const chat: MatrixDialect = {
       tool_calls: [...calls.values()],
     };
     const finish = deltas.map(({ finish_reason }) => finish_reason).find((reason) => reason) ?? '';
-    return chatAnswer(
-      message,
-      finish,
-      !text.includes('data: [DONE]') || events.some(({ error }) => error !== undefined),
-    );
+    const failed = !text.includes('data: [DONE]') || events.some(({ error }) => error !== undefined);
+    const used = chatUse(events.findLast(({ usage }) => usage)?.['usage']);
+    return { ...chatAnswer(message, finish, failed), used };
   },
 };
 
@@ -148,6 +110,12 @@ interface ChatChoiceRead {
   readonly finish_reason?: string | null;
 }
 
+/** OpenAI has the reasoning in the completion, xAI beside it; in the total it is at both. */
+function chatUse(usage: unknown): ReadAnswer['used'] {
+  const { prompt_tokens: input, total_tokens: total } = (usage ?? {}) as Record<string, number>;
+  return input === undefined || total === undefined ? undefined : { input, output: total - input };
+}
+
 function chatAnswer(message: ChatMessageRead, finish: string, failed: boolean): ReadAnswer {
   return {
     text: message.content ?? '',
@@ -163,7 +131,7 @@ function chatAnswer(message: ChatMessageRead, finish: string, failed: boolean): 
 }
 
 const messages: MatrixDialect = {
-  path: '/v1/messages',
+  path: () => '/v1/messages',
   request: (feature) => ({
     max_tokens: feature === 'capped' ? CAP : 4096,
     messages: [
@@ -205,7 +173,8 @@ const messages: MatrixDialect = {
       ...block,
       json: JSON.stringify(block.input),
     }));
-    return messagesAnswer(blocks, textOf(answer['stop_reason']), false);
+    const answered = messagesAnswer(blocks, textOf(answer['stop_reason']), false);
+    return { ...answered, used: messagesUse(answer['usage']) };
   },
   readStream(events) {
     const blocks: (BlockRead & { json: string })[] = [];
@@ -226,9 +195,22 @@ const messages: MatrixDialect = {
       reason = delta?.stop_reason ?? reason;
     }
     const ended = events.some(({ type }) => type === 'message_stop');
-    return messagesAnswer(blocks, reason, !ended || events.some(({ type }) => type === 'error'));
+    const start = events.find(({ type }) => type === 'message_start')?.['message'] as Json | undefined;
+    const last = events.findLast(({ type }) => type === 'message_delta')?.['usage'] as Json | undefined;
+    const used = messagesUse({ ...(start?.['usage'] as Json | undefined), ...last });
+    const failed = !ended || events.some(({ type }) => type === 'error');
+    return { ...messagesAnswer(blocks, reason, failed), used };
   },
 };
+
+function messagesUse(usage: unknown): ReadAnswer['used'] {
+  const {
+    input_tokens = 0,
+    cache_read_input_tokens = 0,
+    output_tokens = 0,
+  } = usage as Record<string, number>;
+  return { input: input_tokens + cache_read_input_tokens, output: output_tokens };
+}
 
 interface BlockRead {
   readonly type: string;
@@ -266,7 +248,7 @@ function messagesAnswer(
 }
 
 const responses: MatrixDialect = {
-  path: '/v1/responses',
+  path: () => '/v1/responses',
   request: (feature) => ({
     input: [
       {
@@ -338,7 +320,9 @@ function responsesAnswer(response: Json, failed: boolean): ReadAnswer {
       .flatMap((item) => (item.type === of ? (read(item) ?? []) : []))
       .map(({ text = '' }) => text)
       .join('');
+  const usage = response['usage'] as Record<string, number> | null | undefined;
   return {
+    used: usage ? { input: usage['input_tokens'] ?? 0, output: usage['output_tokens'] ?? 0 } : undefined,
     text: texts('message', ({ content }) => content),
     thought: texts('reasoning', ({ summary }) => summary),
     calls,
@@ -347,4 +331,9 @@ function responsesAnswer(response: Json, failed: boolean): ReadAnswer {
   };
 }
 
-export const MATRIX_DIALECTS: Readonly<Record<DialectName, MatrixDialect>> = { chat, messages, responses };
+export const MATRIX_DIALECTS: Readonly<Record<DialectName, MatrixDialect>> = {
+  chat,
+  messages,
+  responses,
+  gemini,
+};

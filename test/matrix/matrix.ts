@@ -3,7 +3,8 @@ import { StrictBedrock } from '../providers/bedrock.ts';
 import { TOO_LONG, type BilledCall, type ProviderFailure, type StandIn } from '../providers/stand-in.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { allCases, type Feature, type MatrixCase } from './cases.ts';
-import { MATRIX_DIALECTS, type Json, type ReadAnswer } from './dialects.ts';
+import type { Json, ReadAnswer } from './asked.ts';
+import { MATRIX_DIALECTS } from './dialects.ts';
 import { MATRIX_PROVIDERS, type MatrixModel, type MatrixProvider } from './providers.ts';
 
 /** What became of one case: served as it should be, refused with a reason, or wrong. */
@@ -93,7 +94,10 @@ export class Matrix {
     const dialect = MATRIX_DIALECTS[one.dialect];
     const stream = one.mode === 'stream';
     const model = `${one.provider}/${modelFor(one)}`;
-    const request = { ...dialect.request(one.feature), model, ...(stream && { stream }) };
+    const body = dialect.request(one.feature);
+    // In Gemini's API the address names the model, and says whether to stream.
+    const asked = one.dialect === 'chat' ? { stream, stream_options: { include_usage: true } } : { stream };
+    const request = one.dialect === 'gemini' ? body : { ...body, model, ...(stream && asked) };
     const first = await this.#post(one, request, member);
     const failure = FAILURES[one.feature];
     if (typeof failure === 'number') return failedOutcome(one, first, failure);
@@ -102,7 +106,7 @@ export class Matrix {
     if (first.status === 400) return { kind: 'refused', reason: reasonOf(first.text) };
     if (first.status !== 200) return wrong(`status ${first.status}: ${first.text.slice(0, 300)}`);
     const answer = read(one, first.text);
-    const why = wrongAnswer(one, answer, member.provider);
+    const why = wrongAnswer(one, answer, member.provider) ?? wrongUse(answer, member.standIn.invoice.at(-1));
     if (why !== undefined) return wrong(`${why} in ${first.text.slice(0, 600)}`);
     if (answer.calls.length === 0) return { kind: 'served' };
     const second = await this.#post(one, dialect.withResults(request, answer.calls), member);
@@ -115,7 +119,8 @@ export class Matrix {
   }
 
   async #post(one: MatrixCase, body: Json, { account }: Member): Promise<Answered> {
-    const response = await this.#gateway.post(MATRIX_DIALECTS[one.dialect].path, account.token, body);
+    const path = MATRIX_DIALECTS[one.dialect].path(`${one.provider}/${modelFor(one)}`, one.mode === 'stream');
+    const response = await this.#gateway.post(path, account.token, body);
     return { status: response.status, text: await response.text() };
   }
 }
@@ -153,8 +158,8 @@ function namesOf(provider: MatrixProvider): Record<string, string> {
 
 function catalogOf(started: readonly { provider: MatrixProvider; standIn: StandIn }[]): string {
   const prices = `input: ${INPUT_NANO / 1_000}, output: ${OUTPUT_NANO / 1_000}, context: 200000, vision: true, tools: true`;
-  const entry = (id: string, { name, maxOutput }: MatrixModel, upstream: string) =>
-    `    - { model: ${id}, ${prices}, max_output: ${maxOutput}, upstream_models: { ${upstream}: "${name}" } }`;
+  const entry = (id: string, { name, maxOutput }: MatrixModel, upstream: string, more = '') =>
+    `    - { model: ${id}, ${prices}, max_output: ${maxOutput}, upstream_models: { ${upstream}: "${name}" }${more} }`;
   return [
     'upstreams:',
     ...started.map(
@@ -165,7 +170,7 @@ function catalogOf(started: readonly { provider: MatrixProvider; standIn: StandI
       `  ${provider.name}:`,
       entry('plain', provider.plain, provider.name),
       entry('seeing', provider.seeing, provider.name),
-      entry('thinking', provider.thinking, provider.name),
+      entry('thinking', provider.thinking, provider.name, ', reasoning: true'),
       ...aliasesOf(provider).map((alias) => entry(alias, { ...provider.plain, name: alias }, provider.name)),
     ]),
     'endpoints:',
@@ -184,6 +189,13 @@ function read(one: MatrixCase, text: string): ReadAnswer {
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice(6)) as Json);
   return dialect.readStream(events, text);
+}
+
+/** What a client is told to have used is what the provider bills; a broken stream need not tell. */
+function wrongUse({ used, failed }: ReadAnswer, bill: BilledCall | undefined): string | undefined {
+  if (failed || !used || bill?.kind !== 'chat') return undefined;
+  const isTrue = used.input === bill.input && used.output === bill.output;
+  return isTrue ? undefined : `told ${JSON.stringify(used)}, billed ${JSON.stringify(bill)}`;
 }
 
 /** What is wrong with an answer that came with 200. */
@@ -246,8 +258,11 @@ function failedOutcome({ dialect }: MatrixCase, { status, text }: Answered, fail
     return status === 400 && text.includes(TOO_LONG)
       ? { kind: 'served' }
       : wrong(`status ${status}: ${text}`);
-  const body = JSON.parse(text) as { type?: string; error?: { code?: string; type?: string } };
-  const isShaped = dialect === 'messages' ? body.type === 'error' : body.error?.code === 'upstream_error';
+  const body = JSON.parse(text) as { type?: string; error?: { code?: unknown } };
+  const isShaped =
+    dialect === 'messages'
+      ? body.type === 'error'
+      : body.error?.code === (dialect === 'gemini' ? 500 : 'upstream_error');
   return status === 500 && isShaped
     ? { kind: 'served', unanswered: true }
     : wrong(`status ${status}: ${text}`);

@@ -36,6 +36,7 @@ beforeAll(async () => {
     '  models:',
     '    - { model: m, input: 1, output: 2, context: 200000, max_output: 4000, tools: true }',
     '    - { model: long, input: 1, output: 2, context: 200000 }',
+    '    - { model: grok-3-mini, input: 1, output: 2 }',
     'endpoints:',
     ...names.flatMap((name) => [endpoint(name), endpoint(`bare_${name}`)]),
   ].join('\n');
@@ -161,6 +162,21 @@ test('a list of what is wrong with a request is told as a sentence, with the fir
   expect(await response.json()).toMatchObject({
     error: { message: 'reasoning_effort: Extra inputs are not permitted', param: 'reasoning_effort' },
   });
+});
+
+test('reasoning that xAI counts beside the completion is told and charged as output', async () => {
+  const { server } = servers.find(({ provider }) => provider.preset === 'xai')!;
+  for (const [path, body] of [
+    ['/v1/messages', { messages: said, max_tokens: 100 }],
+    ['/v1/responses', { input: 'hi' }],
+  ] as const) {
+    const response = await send(path, { model: 'xai/grok-3-mini', ...body });
+    const { usage } = (await response.json()) as { usage: { output_tokens: number } };
+    const bill = server.invoice.at(-1)!;
+    expect(bill).toMatchObject({ output: usage.output_tokens, reasoning: 5 });
+    const receipt = await gateway.receipt(response.headers.get('x-request-id') ?? '');
+    expect(receipt.charged).toBe(costOf(bill) as never);
+  }
 });
 
 test('an upstream that names a preset reads its key and its address from it', () => {

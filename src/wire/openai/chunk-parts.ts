@@ -132,11 +132,15 @@ export const NO_TOKENS: TokenCounts = { input: 0, cached: 0, output: 0, reasonin
 
 function tokensOf(usage: ChatUsage): TokenCounts {
   const input = count(usage.prompt_tokens);
+  const completion = count(usage.completion_tokens);
+  const reasoning = count(usage.completion_tokens_details?.reasoning_tokens);
+  // xAI counts reasoning beside the completion; its total tells.
+  const isBeside = reasoning > 0 && usage.total_tokens === input + completion + reasoning;
   return {
     input,
     cached: Math.min(input, count(usage.prompt_tokens_details?.cached_tokens)),
-    output: count(usage.completion_tokens),
-    reasoning: count(usage.completion_tokens_details?.reasoning_tokens),
+    output: isBeside ? completion + reasoning : completion,
+    reasoning,
   };
 }
 
