@@ -14,7 +14,17 @@ export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
   ],
   [
     { name: 'browser', paths: ['test/browser'] },
-    { name: 'stories', paths: ['test/stories', 'test/providers', 'test/import', 'test/architecture'] },
+    {
+      name: 'stories',
+      paths: [
+        'test/stories',
+        'test/providers',
+        'test/matrix',
+        'test/import',
+        'test/matrix',
+        'test/architecture',
+      ],
+    },
     { name: 'bill', paths: ['test/bill'] },
   ],
 ];

@@ -16,11 +16,12 @@ export function openApiDocument(operations: readonly ApiOperation[]): OpenApiDoc
       title: 'Tollgate public API',
       version: '1',
       description: 'One API in front of many AI backends: chat, images, models, and what each request cost.',
+      contact: { name: 'The operator of this server' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
     security: SECURITY,
-    tags: TAGS.map((name) => ({ name })),
+    tags: TAGS.map((name) => ({ name, description: TAG_DESCRIPTIONS[name] ?? name })),
     paths,
     components: {
       schemas: componentSchemas(operations, dialects),
@@ -37,7 +38,7 @@ export interface OpenApiDocument {
   info: Record<string, unknown>;
   servers: readonly { url: string }[];
   security: readonly Record<string, readonly string[]>[];
-  tags: readonly { name: string }[];
+  tags: readonly { name: string; description: string }[];
   paths: Record<string, unknown>;
   components: Record<string, Record<string, unknown>>;
 }
@@ -51,6 +52,15 @@ const TAGS: readonly ApiTag[] = [
   'Gemini-compatible',
 ];
 
+const TAG_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  Inference: 'Chats and images by endpoint and model, and what they would cost.',
+  Catalog: 'Endpoints, models and prices.',
+  Account: 'The balance, and the receipt of each request.',
+  'OpenAI-compatible': "For clients of OpenAI's API; models are named code/model.",
+  'Anthropic-compatible': "For clients of Anthropic's API; models are named code/model.",
+  'Gemini-compatible': "For clients of Google's Gemini API; models are named code/model.",
+};
+
 function describeOperation(operation: ApiOperation): unknown {
   const { id, tag, summary, description, request, answer, errors, dialect } = operation;
   const parameters = [
@@ -62,7 +72,7 @@ function describeOperation(operation: ApiOperation): unknown {
     operationId: id,
     tags: [tag],
     summary,
-    ...(description === undefined ? {} : { description }),
+    description: description ?? summary,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(operation.token === 'required' ? {} : { security: optionalSecurity(operation.token) }),
     ...(request ? { requestBody: { required: true, content: bodyContent(request) } } : {}),
@@ -83,7 +93,7 @@ function describeOperation(operation: ApiOperation): unknown {
 const SECURITY = [{ bearer: [] }, { apiKey: [] }, { queryToken: [] }];
 
 function optionalSecurity(token: 'optional' | 'none'): readonly Record<string, readonly string[]>[] {
-  return token === 'optional' ? [{}, ...SECURITY] : [{}];
+  return token === 'optional' ? [{}, ...SECURITY] : [];
 }
 
 function pathParameter({ name, description, example }: PathParameter): unknown {
@@ -108,14 +118,19 @@ function bodyContent({ name, examples, mediaType = 'application/json' }: ApiBody
   };
 }
 
-/** OpenAPI 3.1 cannot describe a sequence of events: the schema is that of one event's data. */
+/** OpenAPI 3.1 cannot describe a sequence of events: it is a text, and `contentSchema` is that of one event's data. */
 function streamContent(
   { name, description, example, hasErrorEvent }: ApiStream,
   { name: error }: ErrorDialect,
 ) {
   const chunk = schemaReference(name);
   return {
-    schema: { description, ...(hasErrorEvent ? { anyOf: [chunk, schemaReference(error)] } : chunk) },
+    schema: {
+      type: 'string',
+      description,
+      contentMediaType: 'application/json',
+      contentSchema: hasErrorEvent ? { anyOf: [chunk, schemaReference(error)] } : chunk,
+    },
     examples: { stream: { value: example } },
   };
 }

@@ -149,6 +149,8 @@ export interface UpstreamConfig {
   readonly speaksMessages?: boolean | undefined;
   /** Request fields that it refuses or ignores, by its preset: a request with one of them is refused here. */
   readonly unsupportedFields?: readonly string[] | undefined;
+  /** The largest output cap that it takes of a request that is not a stream, by its preset. */
+  readonly wholeCap?: number | undefined;
   /** False: it has no list of models, by its preset. */
   readonly listsModels?: boolean | undefined;
   readonly preset?: string | undefined;

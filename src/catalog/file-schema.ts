@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
+import { nearestName } from './nearest-name.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
@@ -103,13 +104,25 @@ const secretReference = z
   .string()
   .regex(REFERENCE, 'must be ${ENV_NAME}: secrets are read from the environment and never written here');
 
+/** The name of a preset is short for kind openai with that preset, unless it is a kind itself. */
+const KINDS = [...new Set([...UPSTREAM_KIND_NAMES, ...PRESET_NAMES])] as const;
+
+/** Never repeats what was given, which may be a secret in the wrong place. */
+function notOneOf(given: unknown, names: readonly string[], listed: string): string {
+  if (given === undefined) return `is missing; it must be one of ${listed}`;
+  const nearest = typeof given === 'string' ? nearestName(given, names) : undefined;
+  return `${nearest === undefined ? '' : `did you mean ${nearest}? It `}must be one of ${listed}`;
+}
+
+const LISTED_KINDS = `${UPSTREAM_KIND_NAMES.join(', ')}, or the name of a preset such as groq`;
+const LISTED_PRESETS = PRESET_NAMES.join(', ');
+
 const upstream = strict({
-  kind: z.enum(UPSTREAM_KIND_NAMES, {
-    error: (issue) =>
-      `${issue.input === undefined ? 'is missing; it' : ''} must be one of ${UPSTREAM_KIND_NAMES.join(', ')}`.trim(),
-  }),
+  kind: z
+    .enum(KINDS, { error: ({ input }) => notOneOf(input, KINDS, LISTED_KINDS) })
+    .describe('The API that it speaks, or a preset: groq is short for kind openai with preset groq.'),
   preset: z
-    .enum(PRESET_NAMES, { error: `must be one of ${PRESET_NAMES.join(', ')}` })
+    .enum(PRESET_NAMES, { error: ({ input }) => notOneOf(input, PRESET_NAMES, LISTED_PRESETS) })
     .optional()
     .describe(
       'A known provider: its address, the variable of its key, and how its requests are written. For kind openai; what is written here goes first.',
@@ -228,7 +241,7 @@ export function catalogFile(settings: FileSettings) {
 export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
-export type UpstreamEntry = z.output<typeof upstream>;
+export type WrittenUpstream = z.output<typeof upstream>;
 
 function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z.enum(values, { error: `must be one of ${values.join(', ')}` });

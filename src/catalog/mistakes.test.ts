@@ -42,7 +42,31 @@ const CASES: MistakeCase[] = [
     'an unknown kind',
     file({ upstream: '{ kind: ¦hosue }' }),
     'upstreams.house.kind',
-    /must be one of openai/,
+    /did you mean house\? It must be one of openai/,
+  ],
+  [
+    'a mistyped preset as kind',
+    file({ upstream: '{ kind: ¦grok }' }),
+    'upstreams.house.kind',
+    /did you mean groq\?/,
+  ],
+  [
+    'a mistyped preset',
+    file({ upstream: '{ kind: openai, preset: ¦firewoks }' }),
+    'upstreams.house.preset',
+    /did you mean fireworks\?/,
+  ],
+  [
+    'a kind that is like no other',
+    file({ upstream: '{ kind: ¦carrier-pigeon }' }),
+    'upstreams.house.kind',
+    /^must be one of openai.*or the name of a preset such as groq/,
+  ],
+  [
+    'two presets',
+    file({ upstream: '{ kind: ollama, preset: ¦vllm }' }),
+    'upstreams.house.preset',
+    /is vllm, but kind names ollama; keep one of them/,
   ],
   [
     'a kind without its address',
@@ -185,7 +209,7 @@ describe('an error in upstreams, limits or syntax is reported with line, column 
       file({ upstream: '{ kind: hosue }', models: '{ model: m, input: -1, output: 1, oops: 1 }' }),
     );
     expect(error.message.split('\n')).toEqual([
-      'tollgate.yaml:2:18 upstreams.house.kind: must be one of openai, anthropic, google, mistral, cohere, azure, bedrock, house, gguf',
+      'tollgate.yaml:2:18 upstreams.house.kind: did you mean house? It must be one of openai, anthropic, google, mistral, cohere, azure, bedrock, house, gguf, or the name of a preset such as groq',
       'tollgate.yaml:5:26 lists.list[0].input: must not be negative',
       expect.stringMatching(/^tollgate\.yaml:5:41 lists\.list\[0\]\.oops: unknown key; known here: model, /),
     ]);

@@ -17,6 +17,8 @@ export interface Preset {
   /** False: it does not know `stream_options`. */
   readonly streamUsage?: false;
   readonly imageFormat?: ImageFormat;
+  /** The largest output cap of a request that is not a stream; a larger one goes out as this. */
+  readonly wholeCap?: number;
   /**
    * Fields of OpenAI's that it refuses, or ignores although they change the answer. A request with one of them is
    * refused; a value that asks for nothing, and hints that change no answer, are left out.
@@ -103,8 +105,10 @@ const CLOUD = {
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     variable: 'FIREWORKS_API_KEY',
     capField: 'max_tokens',
+    wholeCap: 4_096,
     reasoning: 'reasoning_content',
-    source: `${LITELLM}/llms/fireworks_ai/chat/transformation.py`,
+    notes: 'An answer has more than 4,096 tokens only as a stream; the cap of others is lowered to that.',
+    source: 'https://fireworks.ai/docs/api-reference/post-chatcompletions',
   },
   cerebras: {
     title: 'Cerebras',

@@ -1,15 +1,20 @@
 import { NEVER_PASSED } from '../std/held-fields.ts';
 import { addressOptions, upstreamOrigin } from './address.ts';
 import type { UpstreamConfig } from './catalog.ts';
-import type { UpstreamEntry } from './file-schema.ts';
-import { UPSTREAM_KINDS, type UpstreamKind } from './kinds.ts';
+import type { WrittenUpstream } from './file-schema.ts';
+import { UPSTREAM_KINDS, type UpstreamKind, type UpstreamKindName } from './kinds.ts';
 import type { Path } from './mistakes.ts';
-import { PRESETS, type Preset } from './presets.ts';
+import { PRESETS, type Preset, type PresetName } from './presets.ts';
 import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
 
 /** One upstream with its references resolved; errors are collected with those of the references. */
-export function buildUpstream(name: string, given: UpstreamEntry, references: References): UpstreamConfig {
+export function buildUpstream(
+  name: string,
+  written: WrittenUpstream,
+  references: References,
+): UpstreamConfig {
   const path = ['upstreams', name];
+  const given = withKind(written, path, references);
   const preset: Preset | undefined = given.preset && PRESETS[given.preset];
   if (preset && given.kind !== 'openai')
     references.mistakes.push({ path: [...path, 'preset'], message: 'is only for kind openai' });
@@ -58,12 +63,32 @@ export function buildUpstream(name: string, given: UpstreamEntry, references: Re
     speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
     dailyCostLimit: entry.daily_cost_limit_usd,
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
+    wholeCap: preset?.wholeCap,
     listsModels: preset?.listsModels,
     preset: given.preset,
     markup: entry.markup,
     passFields: entry.pass_fields.length === 0 ? undefined : new Set(entry.pass_fields),
   };
   return { ...upstream, problem: references.withheld[withheldBefore]?.message };
+}
+
+/** An entry whose kind is one, and not the name of a preset. */
+type UpstreamEntry = Omit<WrittenUpstream, 'kind'> & { readonly kind: UpstreamKindName };
+
+/** `kind: groq` is short for `kind: openai, preset: groq`. */
+function withKind(written: WrittenUpstream, path: Path, { mistakes }: References): UpstreamEntry {
+  const { kind, preset } = written;
+  if (isKind(kind)) return { ...written, kind };
+  if (preset !== undefined && preset !== kind)
+    mistakes.push({
+      path: [...path, 'preset'],
+      message: `is ${preset}, but kind names ${kind}; keep one of them`,
+    });
+  return { ...written, kind: 'openai', preset: kind };
+}
+
+function isKind(name: UpstreamKindName | PresetName): name is UpstreamKindName {
+  return Object.hasOwn(UPSTREAM_KINDS, name);
 }
 
 /** What the operator wrote, with the preset's values where nothing was written. */

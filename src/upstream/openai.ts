@@ -52,6 +52,7 @@ class OpenAiUpstream implements Upstream {
   readonly #asksForUsage: boolean;
   readonly #imageLinks: ImageLinkRules;
   readonly #unsupported: readonly string[];
+  readonly #wholeCap: number;
   readonly #listsModels: boolean;
   readonly #onLearned: ((learned: LearnedField) => void) | undefined;
 
@@ -59,6 +60,7 @@ class OpenAiUpstream implements Upstream {
     this.name = config.name;
     this.#onLearned = onLearned;
     this.#unsupported = config.unsupportedFields ?? [];
+    this.#wholeCap = config.wholeCap ?? Infinity;
     this.#listsModels = config.listsModels !== false;
     this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
     this.#headers = new Headers({
@@ -175,7 +177,9 @@ class OpenAiUpstream implements Upstream {
       // JSON leaves `undefined` out, and setting it is cheaper than copying the object without the field.
       body['max_tokens'] = undefined;
       body['max_completion_tokens'] = undefined;
-      body[capField] = request.max_completion_tokens ?? request.max_tokens;
+      const cap = request.max_completion_tokens ?? request.max_tokens;
+      body[capField] =
+        cap !== undefined && cap > this.#wholeCap && request.stream !== true ? this.#wholeCap : cap;
     }
     if (request.stream === true) {
       body['stream_options'] =

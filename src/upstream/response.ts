@@ -105,11 +105,27 @@ async function errorOf(response: Response): Promise<ToldError> {
       typeof parsed.error === 'object'
         ? parsed.error
         : { message: parsed.error ?? parsed.message, param: parsed.param };
-    return { message: typeof message === 'string' ? message : text.slice(0, 500), param: paramOf(param) };
+    if (typeof message === 'string') return { message, param: paramOf(param) };
+    return checkedError(message ?? parsed) ?? { message: text.slice(0, 500), param: paramOf(param) };
   } catch {
     // HTML or plain text: for the log only.
     return { message: text.slice(0, 500) };
   }
+}
+
+/** Servers that check with pydantic tell a list: `{ detail: [{ loc: ['body', 'user'], msg: 'Extra inputs …' }] }`. */
+function checkedError(told: unknown): ToldError | undefined {
+  const { detail } = typeof told === 'object' && told !== null ? (told as { detail?: unknown }) : {};
+  if (!Array.isArray(detail)) return undefined;
+  const errors = detail.map(({ loc, msg }: { loc?: unknown; msg?: unknown }) => ({
+    field: Array.isArray(loc) ? loc.filter((part) => part !== 'body').join('.') : '',
+    message: typeof msg === 'string' ? msg : '',
+  }));
+  if (errors.length === 0 || errors.some(({ message }) => message === '')) return undefined;
+  return {
+    message: errors.map(({ field, message }) => (field === '' ? message : `${field}: ${message}`)).join('; '),
+    param: paramOf(errors[0]?.field),
+  };
 }
 
 type TextOrError = { message?: unknown; param?: unknown } | string;

@@ -1,4 +1,5 @@
-import { chatRefusal, imageRefusal, type Fields, type Refusal } from '../providers/openai-rules.ts';
+import { chatRefusal, imageRefusal } from '../providers/openai-rules.ts';
+import type { Fields, Refusal } from '../providers/stand-in.ts';
 import { ANTHROPIC, messagesRefusal } from './anthropic-wire.ts';
 import type { Cues } from './cues.ts';
 import { OpenLine, type InvoiceLine } from './invoice.ts';

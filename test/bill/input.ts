@@ -1,4 +1,4 @@
-import type { Fields } from '../providers/openai-rules.ts';
+import type { Fields } from '../providers/stand-in.ts';
 import type { OpenLine } from './invoice.ts';
 import type { Plan } from './plan.ts';
 import { tokensOf } from './tokens.ts';

@@ -1,4 +1,4 @@
-import type { Fields, Refusal } from '../providers/openai-rules.ts';
+import type { Fields, Refusal } from '../providers/stand-in.ts';
 import type { ChatWire } from './backend.ts';
 import type { OpenLine } from './invoice.ts';
 import type { Plan } from './plan.ts';

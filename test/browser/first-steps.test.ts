@@ -76,7 +76,7 @@ test('a balance completes the first step and leads to the token', async () => {
 test('an account without balance is told so clearly', async () => {
   await post(-1_000_000);
   await reload(customer);
-  const notice = customer.page.getByRole('status').filter({ hasText: 'Your balance is used up.' });
+  const notice = customer.page.getByRole('status').filter({ hasText: 'Your balance is empty.' });
   await notice.getByRole('link', { name: 'Top up' }).waitFor();
   expect(await customer.page.locator('.bg-bad-soft').count()).toBe(1);
   expect(customer.pageErrors).toEqual([]);

@@ -36,7 +36,7 @@ test('a model that answers with every attack of the corpus runs none of them', a
     await page.getByLabel('Message').fill(part.join('\n\n'));
     await page.keyboard.press('Enter');
     await page
-      .getByText(/first byte/)
+      .getByText(/first token/)
       .last()
       .waitFor();
     await page.getByRole('button', { name: 'New chat' }).click();
@@ -116,7 +116,7 @@ async function bookWith(page: Page, cause: string): Promise<void> {
   await sheet.getByLabel('Amount in USD').fill('1');
   await sheet.getByLabel('Reason').fill(cause);
   await sheet.getByRole('button', { name: 'Credit', exact: true }).last().click();
-  await confirmIfAsked(page, page.getByText(/^Booked\. New balance/));
+  await confirmIfAsked(page, page.getByText(/^Done\. New balance/));
 }
 
 /** Anything that runs calls this; the attacks of the corpus all try to. */

@@ -71,7 +71,7 @@ test('a device that does not recognise its owner signs nobody in', async () => {
   await authenticator.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
   await touch(true);
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
-  await page.getByText(/The passkey was not used/).waitFor();
+  await page.getByText(/Signing in with a passkey was cancelled/).waitFor();
   expect(page.url()).toContain('/sign-in');
   await authenticator.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
@@ -105,7 +105,7 @@ test('on an IP address instead of a host name, the console says why there are no
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL('**/app');
   await page.goto('/app/settings');
-  await page.getByText(/A passkey belongs to a name/).waitFor();
+  await page.getByText(/Passkeys need a host name/).waitFor();
   await context.close();
 });
 

@@ -41,7 +41,7 @@ export async function creditAs(admin: Page, email: string, dollars: string): Pro
   await sheet.getByLabel('Amount in USD').fill(dollars);
   await sheet.getByLabel('Reason').fill('paid in cash');
   await sheet.getByRole('button', { name: 'Credit', exact: true }).last().click();
-  await confirmIfAsked(admin, admin.getByText(/^Booked\. New balance/));
+  await confirmIfAsked(admin, admin.getByText(/^Done\. New balance/));
 }
 
 /** Sensitive actions may ask for the password first; after signing in a moment ago they do not. */

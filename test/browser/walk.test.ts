@@ -86,15 +86,15 @@ test('the playground streams an answer with its tokens, cost and time', async ()
   await follow(page, '/app/playground');
   await page.getByLabel('Message').fill('What is a hold?');
   await page.keyboard.press('Enter');
-  await page.getByText(/first byte/).waitFor();
+  await page.getByText(/first token/).waitFor();
   await page.getByText(/\d+ in, \d+ out/).waitFor();
   await page.getByRole('button', { name: 'Regenerate' }).click();
   await page
     .getByRole('button', { name: 'Stop' })
-    .or(page.getByText(/first byte/))
+    .or(page.getByText(/first token/))
     .first()
     .waitFor();
-  await page.getByText(/first byte/).waitFor();
+  await page.getByText(/first token/).waitFor();
   await page.getByRole('button', { name: 'Get code' }).click();
   const code = page.getByRole('dialog', { name: 'This conversation as code' });
   expect(await code.locator('pre').textContent()).toContain('What is a hold?');
@@ -107,7 +107,7 @@ test('compare asks two models at once', async () => {
   await page.getByLabel('Message').fill('ping');
   await page.keyboard.press('Enter');
   await page
-    .getByText(/first byte/)
+    .getByText(/first token/)
     .nth(1)
     .waitFor();
 });

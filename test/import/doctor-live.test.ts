@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tollgate-live-'));
 const path = join(folder, 'tollgate.yaml');
 const openai = new StrictOpenAi();
 const groqRules = STRICT_PROVIDERS.find(({ preset }) => preset === 'groq')!;
-const groq = new StrictServer(groqRules);
+const groq = new StrictServer(groqRules, { m: Object.keys(groqRules.models)[0]! });
 const env = { OPENAI_API_KEY: openai.key, GROQ_API_KEY: groq.key };
 
 beforeAll(() => {

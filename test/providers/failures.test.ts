@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { STRICT_PROVIDERS } from './strict-providers.ts';
-import { StrictServer, type ProviderFailure } from './strict-server.ts';
+import type { ProviderFailure } from './stand-in.ts';
+import { StrictServer } from './strict-server.ts';
 
 /** However a provider fails, a client reads it in its own dialect, without the provider's words, and pays for no more than it got. */
 
+const FAILURES: readonly ProviderFailure[] = [401, 429, 500, 'whole_200', 'first_event', 'late_event'];
 const servers = STRICT_PROVIDERS.map((provider) => ({
   preset: provider.preset,
-  server: new StrictServer(provider),
+  server: new StrictServer(provider, namesOf(Object.keys(provider.models)[0] ?? '')),
 }));
 let gateway: Gateway;
 let account: TestAccount;
@@ -19,15 +21,14 @@ beforeAll(async () => {
       ({ preset, server }) =>
         `  ${preset}: { kind: openai, preset: ${preset}, base_url: "${server.baseUrl}", api_key: "\${KEY}" }`,
     ),
-    // Each failure has a model of its own: what rests after one must not hide the next.
-    `lists: { models: [${FAILURES.map((failure) => `{ model: m_${failure}, input: 1, output: 2 }`).join(', ')}] }`,
+    `lists: { models: [${FAILURES.map((failure) => `{ model: m_${failure}, input: 1, output: 2, max_output: 4000 }`).join(', ')}] }`,
     'endpoints:',
     ...servers.map(
       ({ preset }) =>
         `  ${preset}: { name: ${preset}, type: chat_completion, lists: [models], upstreams: [${preset}] }`,
     ),
   ].join('\n');
-  gateway = await Gateway.start({ yaml, env: { KEY: 'sk-of-the-operator' } });
+  gateway = await Gateway.start({ yaml, env: { KEY: servers[0]?.server.key ?? '' } });
   account = await gateway.account('100');
 });
 afterAll(async () => {
@@ -36,7 +37,11 @@ afterAll(async () => {
   for (const { server } of servers) await server.stop();
 });
 
-const FAILURES: readonly ProviderFailure[] = [401, 429, 500, 'first_event', 'late_event'];
+/** Each failure has a model of its own: what rests after one must not hide the next. */
+function namesOf(model: string): Record<string, string> {
+  return Object.fromEntries(FAILURES.map((failure) => [`m_${failure}`, model]));
+}
+
 const said = [{ role: 'user', content: 'hi' }];
 const DIALECTS = [
   { path: '/v1/chat/completions', body: { messages: said }, error: 'data: {"error"' },
@@ -50,7 +55,7 @@ describe.each(servers.map((one, index) => ({ ...one, index })))('$preset', ({ pr
     '$failure, read at $dialect.path',
     async ({ failure, dialect }) => {
       server.failure = failure;
-      const stream = typeof failure === 'string' || index % 2 === 0;
+      const stream = typeof failure === 'string' ? failure !== 'whole_200' : index % 2 === 0;
       const before = await gateway.money(account);
       const response = await gateway.post(dialect.path, account.token, {
         model: `${preset}/m_${failure}`,

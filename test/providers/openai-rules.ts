@@ -1,17 +1,10 @@
+import { fieldsOf, listOf, textOf, type Fields, type Refusal } from './stand-in.ts';
+
 /**
  * What OpenAI's API takes and refuses, from its public reference (https://developers.openai.com/api/reference, chat
  * completions "create" and images "generate" and "edit"; the same text stands in the types of the npm package `openai`),
  * and, for the words of the refusals, from answers of the API that people quoted in public, named beside each rule.
  */
-export interface Refusal {
-  readonly status: number;
-  readonly code: string | null;
-  readonly param: string | null;
-  readonly message: string;
-}
-
-export type Fields = Readonly<Record<string, unknown>>;
-
 interface ChatModel {
   readonly reasoning: boolean;
   readonly maxOutput: number;
@@ -58,11 +51,6 @@ const EDIT_FIELDS = new Set(
 const GPT_IMAGE_FIELDS = `background complexity frame_count frame_duration_ms input_fidelity markup moderation
   output_compression output_format partial_images stream svg`.split(/\s+/);
 
-/** A field as text: absent is empty, and what is no text shows as JSON. */
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
-}
-
 export function chatModel(name: string): ChatModel | undefined {
   return CHAT_MODELS[name];
 }
@@ -82,6 +70,8 @@ export function chatRefusal(body: Fields): Refusal | undefined {
     messagesRefusal(body['messages']) ??
     streamRefusal(body) ??
     capRefusal(body, model) ??
+    formatRefusal(body) ??
+    toolsRefusal(body) ??
     (model?.reasoning ? reasoningRefusal(body, model) : plainRefusal(body))
   );
 }
@@ -96,6 +86,49 @@ function messagesRefusal(messages: unknown): Refusal | undefined {
       return bad('messages', 'invalid_value', `Invalid value: '${textOf(message['role'])}'.`);
   }
   return undefined;
+}
+
+/**
+ * Words from https://github.com/ultimatejimmy/xray.koplugin/issues/33 (json_object) and
+ * https://github.com/bytedance/trae-agent/issues/173 (strict schemas).
+ */
+function formatRefusal({ response_format, messages }: Fields): Refusal | undefined {
+  const { type, json_schema } = fieldsOf(response_format);
+  if (type === 'json_object' && !/json/i.test(JSON.stringify(messages))) {
+    const words =
+      "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.";
+    return bad('messages', null, words);
+  }
+  if (type !== 'json_schema') return undefined;
+  const { name, schema, strict } = fieldsOf(json_schema);
+  if (typeof name !== 'string')
+    return bad(
+      'response_format.json_schema.name',
+      'missing_required_parameter',
+      'Missing required parameter.',
+    );
+  return strict === true ? strictRefusal('response_format', name, schema) : undefined;
+}
+
+function toolsRefusal({ tools, tool_choice }: Fields): Refusal | undefined {
+  if (tool_choice !== undefined && tools === undefined)
+    return bad(
+      'tool_choice',
+      null,
+      "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.",
+    );
+  for (const tool of listOf(tools)) {
+    const { name, parameters, strict } = fieldsOf(tool['function']);
+    const refusal = strict === true ? strictRefusal('tools', textOf(name), parameters) : undefined;
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+function strictRefusal(param: string, name: string, schema: unknown): Refusal | undefined {
+  if (fieldsOf(schema)['additionalProperties'] === false) return undefined;
+  const words = `Invalid schema for '${name}': In context=(), 'additionalProperties' is required to be supplied and to be false.`;
+  return bad(param, 'invalid_function_parameters', words);
 }
 
 /** Words from https://github.com/BerriAI/litellm/issues/5803. */

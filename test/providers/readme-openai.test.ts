@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { PIXEL_BASE64 } from '../support/scripted-backend.ts';
-import { StrictOpenAi, type BilledCall } from './openai.ts';
+import { WHOLE_ANSWER } from './model-reply.ts';
+import { StrictOpenAi } from './openai.ts';
+import type { BilledCall } from './stand-in.ts';
 
 /** README's own example of a backend, word for word but for the address, against a provider as strict as the real one. */
 
@@ -34,7 +36,6 @@ afterAll(async () => {
   await provider.stop();
 });
 
-const ANSWER = 'Twelve plain words that every whole answer of this provider will hold.';
 const PROMPT = 'How do holds work?';
 const LONG_PROMPT = 'How do holds work? '.repeat(600);
 
@@ -97,7 +98,14 @@ const DIALECTS: readonly Dialect[] = [
   },
 ];
 
-const CASES = DIALECTS.flatMap((dialect) =>
+/** Clients that cannot be told of endpoints ask by the model's bare name. */
+const BARE = DIALECTS.slice(1).map((dialect) => ({
+  ...dialect,
+  name: `${dialect.name} by the bare name`,
+  body: { ...dialect.body, model: 'gpt-5-mini' },
+}));
+
+const CASES = [...DIALECTS, ...BARE].flatMap((dialect) =>
   dialect.caps.flatMap((cap) =>
     [false, true].map((stream) => ({
       label: `${dialect.name}, ${stream ? 'streamed' : 'whole'}, ${cap ?? 'no cap'}`,
@@ -123,7 +131,7 @@ describe('a chat with the model of the example', () => {
           .map((event) => dialect.piece(event) ?? '')
           .join('')
       : dialect.whole((await response.json()) as Json);
-    expect(text).toBe(ANSWER);
+    expect(text).toBe(WHOLE_ANSWER);
     const sent = provider.received.at(-1)?.body ?? {};
     expect(sent['max_completion_tokens']).toBe(cap === undefined ? 16_384 : 200);
     expect(sent).not.toHaveProperty('max_tokens');
@@ -175,15 +183,21 @@ const IMAGE_PATHS = [
     fields: { endpoint_code: 'partner_images', model: 'gpt-image-1-mini' },
   },
   { path: '/v1/images/generations', fields: { model: 'partner_images/gpt-image-1-mini' } },
+  // Its clients expect base64, which is all that this model gives at OpenAI.
+  { path: '/v1/images/generations', fields: { model: 'gpt-image-1-mini' }, usual: 'b64_json' },
 ];
-const IMAGE_CASES = IMAGE_PATHS.flatMap((way) =>
-  ['url', 'b64_json', 'neither'].map((format) => ({ ...way, format })),
+const IMAGE_CASES = IMAGE_PATHS.flatMap(({ usual = 'url', ...way }) =>
+  ['url', 'b64_json', 'neither'].map((format) => ({
+    ...way,
+    format,
+    expected: format === 'neither' ? usual : format,
+  })),
 );
 
 describe('images with the model of the example', () => {
   test.each(IMAGE_CASES)(
-    '$path as $format: arrive and are charged as billed',
-    async ({ path, fields, format }) => {
+    '$path, $fields.model, as $format: arrive and are charged as billed',
+    async ({ path, fields, format, expected }) => {
       const account = await gateway.account('1');
       const billed = provider.invoice.length;
       const body = {
@@ -193,7 +207,7 @@ describe('images with the model of the example', () => {
         size: '1536x1024',
         ...(format === 'neither' ? {} : { response_format: format }),
       };
-      await expectPictures(await gateway.post(path, account.token, body), 2, format);
+      await expectPictures(await gateway.post(path, account.token, body), 2, expected);
       expect(provider.received.at(-1)?.body).not.toHaveProperty('response_format');
       expect(await charged(account)).toEqual(provider.invoice.slice(billed).map(costOf));
     },

@@ -1,110 +1,228 @@
-import type { StrictProvider } from './strict-server.ts';
+import { LOCAL_PROVIDERS } from './strict-local.ts';
+import { bad, type StrictProvider } from './strict-server.ts';
+import { fieldsOf, listOf, type Refusal } from './stand-in.ts';
 
 const MESSAGES = 'model messages stream temperature top_p stop seed tools tool_choice response_format';
 
-/** `{ error: { message, type, param, code } }`, as OpenAI and most who follow it answer. */
-function openAiWords(message: (field: string) => string) {
-  return (field: string) => ({
-    status: 400,
-    body: { error: { message: message(field), type: 'invalid_request_error', param: field, code: null } },
-  });
-}
-
 /** Servers that check with pydantic and forbid extra fields name them in a list within the message. */
-function pydanticWords(field: string) {
+function pydanticWords(field: string): Refusal {
   const detail = [{ type: 'extra_forbidden', loc: ['body', field], msg: 'Extra inputs are not permitted' }];
-  const body = {
-    object: 'error',
-    message: { detail },
-    type: 'invalid_request_error',
-    param: null,
-    code: null,
-  };
-  return { status: 422, body };
+  const message = { detail };
+  const body = { object: 'error', message, type: 'invalid_request_error', param: null, code: null };
+  return { status: 422, message: 'Extra inputs are not permitted', body };
 }
 
-export const STRICT_PROVIDERS: readonly StrictProvider[] = [
+/** "Streaming and tool use are not currently supported with Structured Outputs." */
+function groqRules({
+  response_format,
+  stream,
+  tools,
+  n,
+  messages,
+}: Record<string, unknown>): Refusal | undefined {
+  const hasSchema = fieldsOf(response_format)['type'] === 'json_schema';
+  if (hasSchema && (stream === true || listOf(tools).length > 0))
+    return bad('response_format', 'response_format json_schema is not supported with streaming or tools');
+  if (n !== undefined && n !== 1) return bad('n', "'n' : number must be at most 1");
+  return listOf(messages).some(({ name }) => name !== undefined)
+    ? bad('messages', "property 'name' is unsupported")
+    : undefined;
+}
+
+/**
+ * xAI says which argument a model does not take in camel case: https://github.com/yym68686/uni-api/issues/105,
+ * https://github.com/lobehub/lobehub/pull/8379 (which models refuse which).
+ */
+function xaiWords(field: string): string {
+  const name = field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return `Argument not supported on this model: ${name}`;
+}
+
+const XAI_THINKERS_REFUSE = ['presence_penalty', 'frequency_penalty', 'stop'];
+
+const CLOUD_PROVIDERS: readonly StrictProvider[] = [
   {
     preset: 'groq',
+    models: {
+      'llama-3.3-70b-versatile': {
+        maxOutput: 32_768,
+        refuses: {
+          fields: ['reasoning_effort', 'reasoning_format', 'include_reasoning'],
+          words: (field) => `${field} is not supported with this model`,
+        },
+      },
+      'openai/gpt-oss-120b': { maxOutput: 65_536, thinks: true },
+    },
     fields: [
       MESSAGES,
       'max_completion_tokens max_tokens stream_options n user parallel_tool_calls frequency_penalty presence_penalty',
       'reasoning_effort reasoning_format include_reasoning service_tier',
     ],
-    refusal: openAiWords((field) => `property '${field}' is unsupported`),
+    unknown: (field) => bad(field, `property '${field}' is unsupported`),
+    rules: groqRules,
     usage: 'if_asked',
     reasoning: 'reasoning',
     more: { x_groq: { id: 'req_1' } },
-    source: 'https://console.groq.com/docs/openai',
+    source: 'https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs',
   },
   {
     preset: 'mistral',
+    models: { 'mistral-large-latest': { maxOutput: 128_000 } },
     fields: [
       'model messages stream temperature top_p stop random_seed tools tool_choice response_format',
       'max_tokens presence_penalty frequency_penalty n prediction parallel_tool_calls prompt_mode safe_prompt metadata',
     ],
-    refusal: pydanticWords,
+    unknown: pydanticWords,
     usage: 'with_finish',
+    wholeCalls: true,
     source: 'https://docs.mistral.ai/api/, https://github.com/avante-corp/avante.nvim/issues/2347',
   },
   {
     preset: 'deepseek',
+    models: {
+      'deepseek-chat': { maxOutput: 8_192 },
+      'deepseek-reasoner': { maxOutput: 65_536, thinks: true },
+    },
     fields: [
       MESSAGES,
       'max_tokens stream_options frequency_penalty presence_penalty logprobs top_logprobs thinking',
     ],
-    refusal: openAiWords((field) => `Failed to deserialize the JSON body: unknown field \`${field}\``),
+    unknown: (field) => bad(field, `Failed to deserialize the JSON body: unknown field \`${field}\``),
+    formats: { types: ['text', 'json_object'], refusal: 'This response_format type is unavailable now' },
+    textOnly: 'Failed to deserialize the JSON body: unknown variant `image_url`, expected `text`',
     usage: 'with_finish',
+    comment: ': keep-alive',
     reasoning: 'reasoning_content',
-    moreUsage: { prompt_cache_hit_tokens: 0, prompt_cache_miss_tokens: 11 },
+    moreUsage: ({ input, cached }) => ({
+      prompt_cache_hit_tokens: cached,
+      prompt_cache_miss_tokens: input - cached,
+    }),
     source: 'https://api-docs.deepseek.com/api/create-chat-completion',
   },
   {
     preset: 'openrouter',
+    models: {
+      'meta-llama/llama-3.3-70b-instruct': { maxOutput: 65_536 },
+      'deepseek/deepseek-r1': { maxOutput: 65_536, thinks: true },
+    },
     fields: [
       MESSAGES,
       'max_tokens stream_options top_k min_p top_a repetition_penalty frequency_penalty presence_penalty logit_bias',
-      'logprobs top_logprobs reasoning include_reasoning usage user verbosity parallel_tool_calls',
+      'logprobs top_logprobs reasoning reasoning_effort include_reasoning usage user verbosity parallel_tool_calls',
     ],
-    refusal: (field) => ({
-      status: 400,
-      body: { error: { message: `Unrecognized key: ${field}`, code: 400 } },
-    }),
+    unknown: (field) => bad(field, `Unrecognized key: ${field}`),
+    error: ({ status, message }) => ({ error: { message, code: status } }),
     usage: 'if_asked',
     comment: ': OPENROUTER PROCESSING',
     reasoning: 'reasoning',
     more: { provider: 'DeepInfra' },
-    moreUsage: { cost: 0.00014, cost_details: { upstream_inference_cost: null }, is_byok: false },
+    moreUsage: () => ({ cost: 0.00014, cost_details: { upstream_inference_cost: null }, is_byok: false }),
     source: 'https://openrouter.ai/docs/api/reference/streaming',
   },
   {
     preset: 'cerebras',
+    models: {
+      'llama-3.3-70b': {
+        maxOutput: 65_536,
+        refuses: {
+          fields: ['reasoning_effort'],
+          words: (field) => `${field} is not supported by this model`,
+        },
+      },
+      'gpt-oss-120b': { maxOutput: 65_536, thinks: true },
+    },
     fields: [MESSAGES, 'max_completion_tokens stream_options logprobs top_logprobs reasoning_effort user'],
-    refusal: openAiWords((field) => `property '${field}' is unsupported`),
+    unknown: (field) => bad(field, `property '${field}' is unsupported`),
+    textOnly: 'messages.content must be text; this model takes no images',
     usage: 'if_asked',
     reasoning: 'reasoning',
     source: 'https://inference-docs.cerebras.ai/resources/openai',
   },
   {
-    preset: 'vllm',
+    preset: 'xai',
+    models: {
+      'grok-3': {
+        maxOutput: 131_072,
+        refuses: { fields: ['reasoning_effort'], words: xaiWords },
+      },
+      'grok-3-mini': {
+        maxOutput: 131_072,
+        thinks: true,
+        refuses: { fields: XAI_THINKERS_REFUSE, words: xaiWords },
+      },
+      'grok-4': {
+        maxOutput: 256_000,
+        thinks: true,
+        refuses: { fields: [...XAI_THINKERS_REFUSE, 'reasoning_effort'], words: xaiWords },
+      },
+    },
     fields: [
       MESSAGES,
-      'max_tokens max_completion_tokens stream_options n user frequency_penalty presence_penalty logit_bias logprobs',
-      'top_logprobs top_k min_p repetition_penalty stop_token_ids ignore_eos guided_json structured_outputs',
-      'chat_template_kwargs parallel_tool_calls reasoning_effort',
+      'max_tokens max_completion_tokens stream_options n user parallel_tool_calls frequency_penalty presence_penalty',
+      'logit_bias logprobs top_logprobs reasoning_effort search_parameters web_search_options deferred',
     ],
-    refusal: pydanticWords,
-    usage: 'if_asked',
-    lineEnd: '\r\n',
+    // The shape is in the issues above; the words for a field that it does not know are unverified.
+    unknown: (field) =>
+      bad(field, `Failed to deserialize the JSON body into the target type: unknown field \`${field}\``),
+    error: ({ message }) => ({ code: 'Client specified an invalid argument', error: message }),
+    usage: 'own_chunk',
     reasoning: 'reasoning_content',
-    source: 'https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html',
+    // "Reasoning token consumption will be counted separately from completion_tokens, but will be counted in the
+    // total_tokens": https://docs.x.ai/docs/key-information/consumption-and-rate-limits, quoted in
+    // https://github.com/vercel/ai/pull/12425.
+    reasoningBeside: true,
+    moreUsage: () => ({ num_sources_used: 0 }),
+    source: 'https://docs.x.ai/docs/api-reference#chat-completions',
   },
   {
-    preset: 'ollama',
-    fields: [MESSAGES, 'max_tokens stream_options frequency_penalty presence_penalty reasoning_effort'],
-    refusal: openAiWords((field) => `json: unknown field "${field}"`),
-    usage: 'if_asked',
+    preset: 'together',
+    models: {
+      'meta-llama/Llama-3.3-70B-Instruct-Turbo': { maxOutput: 131_072 },
+      'deepseek-ai/DeepSeek-R1': { maxOutput: 32_768, thinks: true },
+    },
+    fields: [
+      MESSAGES,
+      'max_tokens stream_options n echo logprobs top_k min_p repetition_penalty frequency_penalty presence_penalty logit_bias',
+      'context_length_exceeded_behavior safety_model compliance reasoning_effort reasoning chat_template_kwargs',
+      'function_call parallel_tool_calls',
+    ],
+    // Words from https://github.com/mozilla-ai/any-llm/issues/714; that it names the field is unverified.
+    unknown: (field) => bad(field, `Input validation error: unknown field ${field}`),
+    usage: 'with_finish',
     reasoning: 'reasoning',
-    source: 'https://github.com/ollama/ollama/blob/main/docs/api/openai-compatibility.mdx',
+    more: { prompt: [] },
+    source: 'https://docs.together.ai/reference/chat-completions',
+  },
+  {
+    preset: 'fireworks',
+    models: {
+      'accounts/fireworks/models/llama-v3p3-70b-instruct': { maxOutput: 131_072 },
+      'accounts/fireworks/models/deepseek-r1': { maxOutput: 131_072, thinks: true },
+    },
+    fields: [
+      MESSAGES,
+      'max_tokens stream_options n user top_k min_p typical_p mirostat_lr mirostat_target frequency_penalty presence_penalty',
+      'repetition_penalty logit_bias logprobs top_logprobs echo ignore_eos prompt_truncate_len reasoning_effort',
+      'context_length_exceeded_behavior perf_metrics_in_response',
+    ],
+    // https://github.com/web-infra-dev/midscene/issues/1322, https://github.com/musistudio/claude-code-router/issues/377
+    unknown: (field, value) =>
+      bad(field, `Extra inputs are not permitted, field: '${field}', value: ${JSON.stringify(value)}`),
+    error: ({ message }) => {
+      const kind = 'invalid_request_error';
+      return { error: { object: 'error', type: kind, code: kind, message } };
+    },
+    // https://github.com/nullclaw/nullclaw/pull/231
+    rules: ({ max_tokens, stream }) =>
+      typeof max_tokens === 'number' && max_tokens > 4096 && stream !== true
+        ? bad('max_tokens', 'Requests with max_tokens > 4096 must have stream=true')
+        : undefined,
+    // "Newer models require an explicit opt-in and return counts in a final chunk without choices":
+    // https://github.com/langchain-ai/langchain/pull/36977
+    usage: 'if_asked',
+    reasoning: 'reasoning_content',
+    source: 'https://fireworks.ai/docs/api-reference/post-chatcompletions',
   },
 ];
+
+export const STRICT_PROVIDERS: readonly StrictProvider[] = [...CLOUD_PROVIDERS, ...LOCAL_PROVIDERS];

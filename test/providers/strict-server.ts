@@ -1,154 +1,147 @@
+import { openAiError, openAiWire, type OpenAiAnswers } from './openai-wire.ts';
+import {
+  bearerKey,
+  fieldsOf,
+  listOf,
+  StandIn,
+  textOf,
+  unknownField,
+  type ProviderWire,
+  type Fields,
+  type Refusal,
+} from './stand-in.ts';
+
 /** A provider that speaks OpenAI's API in its own way, as data. What it does not document it refuses in its own words. */
-export interface StrictProvider {
+export interface StrictProvider extends OpenAiAnswers {
   readonly preset: string;
+  /** The models that it has; a name that is not here does not exist. */
+  readonly models: Readonly<Record<string, StrictModel>>;
   /** The documented fields of a chat request, several to a line. */
   readonly fields: readonly string[];
-  readonly refusal: (field: string) => { readonly status: number; readonly body: unknown };
-  /** Where a stream has its usage: in a chunk of its own if asked for, or always in the last one with a choice. */
-  readonly usage: 'if_asked' | 'with_finish';
-  /** Sent before the first chunk, and between chunks. */
-  readonly comment?: string;
-  readonly lineEnd?: '\r\n';
-  /** The field with the model's thoughts. */
-  readonly reasoning?: string;
-  /** What else every chunk and whole answer has. */
-  readonly more?: Readonly<Record<string, unknown>>;
-  /** What else its usage has. */
-  readonly moreUsage?: Readonly<Record<string, unknown>>;
+  readonly unknown: (field: string, value: unknown) => Refusal;
+  readonly error?: (refusal: Refusal) => unknown;
+  /** The types that `response_format` may have; absent: all of OpenAI's. */
+  readonly formats?: { readonly types: readonly string[]; readonly refusal: string };
+  /** The refusal of content that is not text; absent: pictures are taken. */
+  readonly textOnly?: string;
+  /** What else it refuses: wrong combinations and values. */
+  readonly rules?: (body: Fields) => Refusal | undefined;
   readonly source: string;
 }
 
-export interface ProviderBill {
-  readonly input: number;
-  readonly output: number;
+export interface StrictModel {
+  readonly maxOutput: number;
+  /** Whether it thinks before it answers. */
+  readonly thinks?: true;
+  /** Documented fields that this model does not take, with the words. */
+  readonly refuses?: { readonly fields: readonly string[]; readonly words: (field: string) => string };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+const MESSAGE_FIELDS = ['role content name tool_calls tool_call_id reasoning reasoning_content refusal'];
+const REASONING_TOKENS = 5;
 
-/** A status, or an error within a stream that began with 200. */
-export type ProviderFailure = 401 | 429 | 500 | 'first_event' | 'late_event';
-
-const WORDS = ['Seven', ' words', ' that', ' this', ' provider', ' always', ' says.'];
-export const STRICT_TEXT = WORDS.join('');
-const THOUGHT = 'Hm.';
-const INPUT_TOKENS = 11;
-
-/** The provider over real HTTP; what it answers stands on its own invoice. */
-export class StrictServer {
-  readonly key = 'sk-of-the-operator';
-  readonly received: Fields[] = [];
-  readonly invoice: ProviderBill[] = [];
-  /** How every answer fails from now on. */
-  failure: ProviderFailure | undefined;
-  readonly #provider: StrictProvider;
-  readonly #known: ReadonlySet<string>;
-  readonly #server: ReturnType<typeof Bun.serve>;
-
-  constructor(provider: StrictProvider) {
-    this.#provider = provider;
-    this.#known = new Set(provider.fields.flatMap((line) => line.split(' ')));
-    this.#server = Bun.serve({
-      port: 0,
-      hostname: '127.0.0.1',
-      idleTimeout: 0,
-      fetch: (request) => this.#answer(request),
-    });
+/** The provider over real HTTP. */
+export class StrictServer extends StandIn {
+  constructor(provider: StrictProvider, deployments?: Readonly<Record<string, string>>) {
+    super(strictWire(provider), deployments);
   }
+}
 
-  get baseUrl(): string {
-    return `http://127.0.0.1:${this.#server.port}/v1`;
-  }
+function strictWire(provider: StrictProvider): ProviderWire {
+  const wire = openAiWire({
+    path: '/v1',
+    reasoningTokens: REASONING_TOKENS,
+    answers: provider,
+    thinks: ({ model }) => provider.models[model]?.thinks === true,
+    refusal: ({ body, model }) => chatRefusalOf(provider, body, model),
+    error: provider.error ?? openAiError,
+  });
+  const data = Object.keys(provider.models).map((id) => ({ id, object: 'model' }));
+  return {
+    ...wire,
+    other: (call) => {
+      const isList = call.request.method === 'GET' && call.url.pathname === '/v1/models' && !bearerKey(call);
+      return Promise.resolve(isList ? Response.json({ object: 'list', data }) : undefined);
+    },
+  };
+}
 
-  async stop(): Promise<void> {
-    await this.#server.stop(true);
-  }
-
-  async #answer(request: Request): Promise<Response> {
-    if (request.headers.get('authorization') !== `Bearer ${this.key}`)
-      return Response.json({ error: { message: 'Invalid API key' } }, { status: 401 });
-    if (new URL(request.url).pathname !== '/v1/chat/completions')
-      return Response.json({ error: { message: 'Not found' } }, { status: 404 });
-    const body = (await request.json()) as Fields;
-    this.received.push(body);
-    const unknown = Object.keys(body).find((field) => !this.#known.has(field));
-    if (unknown !== undefined) {
-      const { status, body: refusal } = this.#provider.refusal(unknown);
-      return Response.json(refusal, { status });
-    }
-    if (typeof this.failure === 'number') return failed(this.failure);
-    const cap = Number(body['max_completion_tokens'] ?? body['max_tokens'] ?? Infinity);
-    const words = WORDS.slice(0, cap);
-    const bill = { input: INPUT_TOKENS, output: words.length };
-    this.invoice.push(bill);
-    return body['stream'] === true ? this.#stream(body, words, bill) : this.#whole(words, bill);
-  }
-
-  #usage({ input, output }: ProviderBill): Fields {
-    const counts = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
-    return { ...counts, ...this.#provider.moreUsage };
-  }
-
-  #finish(words: readonly string[]): string {
-    return words.length < WORDS.length ? 'length' : 'stop';
-  }
-
-  #whole(words: readonly string[], bill: ProviderBill): Response {
-    const { reasoning, more } = this.#provider;
-    const message = {
-      role: 'assistant',
-      content: words.join(''),
-      ...(reasoning && { [reasoning]: THOUGHT }),
+function chatRefusalOf(provider: StrictProvider, body: Fields, name: string): Refusal | undefined {
+  const unknown = unknownField(body, provider.fields);
+  if (unknown !== undefined) return provider.unknown(unknown, body[unknown]);
+  const model = provider.models[name];
+  if (!model)
+    return {
+      status: 404,
+      code: 'model_not_found',
+      message: `The model ${name} does not exist or you do not have access to it.`,
     };
-    return Response.json({
-      id: 'gen-1',
-      object: 'chat.completion',
-      created: 1_700_000_000,
-      model: 'served-model',
-      ...more,
-      choices: [{ index: 0, message, finish_reason: this.#finish(words) }],
-      usage: this.#usage(bill),
-    });
-  }
-
-  #stream(body: Fields, words: readonly string[], bill: ProviderBill): Response {
-    const { reasoning, usage, comment, lineEnd = '\n' } = this.#provider;
-    const options = body['stream_options'] as { include_usage?: boolean } | undefined;
-    const finish = choice({}, this.#finish(words));
-    const chunks = [
-      ...(reasoning ? [choice({ role: 'assistant', [reasoning]: THOUGHT })] : []),
-      ...words.map((content) => choice({ content })),
-      usage === 'with_finish' ? { ...finish, usage: this.#usage(bill) } : finish,
-      ...(usage === 'if_asked' && options?.include_usage ? [{ choices: [], usage: this.#usage(bill) }] : []),
-    ];
-    const events = chunks.map((one) => `data: ${JSON.stringify(this.#chunk(one))}`);
-    if (this.failure === 'first_event') events.splice(0, events.length, ERROR_EVENT);
-    if (this.failure === 'late_event') events.splice(-2, 2, ERROR_EVENT);
-    const lines = [...events.flatMap((event) => (comment ? [comment, event] : [event])), 'data: [DONE]'];
-    const text = lines.map((line) => line + lineEnd + lineEnd).join('');
-    return new Response(text, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
-  }
-
-  #chunk(one: Fields): Fields {
-    const labels = {
-      id: 'gen-1',
-      object: 'chat.completion.chunk',
-      created: 1_700_000_000,
-      model: 'served-model',
-    };
-    return { ...labels, ...this.#provider.more, ...one };
-  }
+  return (
+    messagesRefusalOf(provider, body) ??
+    capRefusalOf(body, model) ??
+    modelRefusal(body, model) ??
+    formatRefusal(provider, body) ??
+    provider.rules?.(body)
+  );
 }
 
-const OVERLOADED = {
-  message: `Overloaded, see https://status.example/?key=sk-internal`,
-  type: 'server_error',
-};
-const ERROR_EVENT = `data: ${JSON.stringify({ error: OVERLOADED })}`;
-
-function failed(status: number): Response {
-  return Response.json({ error: OVERLOADED }, { status, headers: { 'retry-after': '1' } });
+function messagesRefusalOf(
+  provider: StrictProvider,
+  { messages, stream, stream_options }: Fields,
+): Refusal | undefined {
+  if (!Array.isArray(messages) || messages.length === 0) return bad('messages', 'messages must not be empty');
+  if (stream_options !== undefined && stream !== true)
+    return bad('stream_options', 'stream_options is only allowed when stream is enabled');
+  for (const message of listOf(messages)) {
+    const unknown = unknownField(message, MESSAGE_FIELDS);
+    if (unknown !== undefined) return provider.unknown(`messages.${unknown}`, message[unknown]);
+    const parts = Array.isArray(message['content']) ? listOf(message['content']) : [];
+    const refusal = parts.map((part) => partRefusal(provider, part)).find((one) => one !== undefined);
+    if (refusal) return refusal;
+  }
+  return undefined;
 }
 
-function choice(delta: Fields, finish_reason: string | null = null): Fields {
-  return { choices: [{ index: 0, delta, finish_reason }] };
+function partRefusal({ textOnly, unknown }: StrictProvider, part: Fields): Refusal | undefined {
+  if (textOnly !== undefined && part['type'] !== 'text') return bad('messages', textOnly);
+  const foreign = unknownField(part, ['type text image_url']);
+  if (foreign !== undefined) return unknown(`messages.content.${foreign}`, part[foreign]);
+  if (part['type'] !== 'image_url') return undefined;
+  const url = textOf(fieldsOf(part['image_url'])['url']);
+  return /^(?:data:image\/\w+;base64,\S+|https:)/.test(url)
+    ? undefined
+    : bad('messages', 'image_url must be a data or https address');
+}
+
+function capRefusalOf(body: Fields, { maxOutput }: StrictModel): Refusal | undefined {
+  const given = ['max_tokens', 'max_completion_tokens'].filter((field) => body[field] !== undefined);
+  for (const field of given) {
+    const cap = body[field];
+    if (!Number.isInteger(cap) || Number(cap) < 1) return bad(field, `${field} must be a positive integer`);
+    if (Number(cap) > maxOutput) return bad(field, `${field} must be at most ${maxOutput} for this model`);
+  }
+  return given.length === 2
+    ? bad('max_tokens', 'set one of max_tokens and max_completion_tokens')
+    : undefined;
+}
+
+function modelRefusal(body: Fields, { refuses }: StrictModel): Refusal | undefined {
+  const field = refuses?.fields.find((name) => body[name] !== undefined);
+  return refuses && field !== undefined ? bad(field, refuses.words(field)) : undefined;
+}
+
+function formatRefusal({ formats }: StrictProvider, { response_format }: Fields): Refusal | undefined {
+  if (response_format === undefined) return undefined;
+  const type = textOf(fieldsOf(response_format)['type']);
+  const types = formats?.types ?? ['text', 'json_object', 'json_schema'];
+  if (!types.includes(type))
+    return bad('response_format', formats?.refusal ?? `unknown response_format ${type}`);
+  const schema = fieldsOf(fieldsOf(response_format)['json_schema'])['schema'];
+  return type === 'json_schema' && schema === undefined
+    ? bad('response_format', 'json_schema needs a schema')
+    : undefined;
+}
+
+export function bad(param: string, message: string, status = 400): Refusal {
+  return { status, message, param, code: null };
 }

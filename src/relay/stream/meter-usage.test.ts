@@ -30,6 +30,15 @@ describe('a backend’s usage', () => {
     expect(readUsage(usage(2, 1, details))).toMatchObject({ cached: 2, reasoning: 1 });
   });
 
+  test('counts reasoning that stands beside the completion, as xAI reports it, and no other twice', () => {
+    const completion_tokens_details = { reasoning_tokens: 317 };
+    const beside = usage(12, 2, { total_tokens: 331, completion_tokens_details });
+    expect(readUsage(beside)).toMatchObject({ input: 12, output: 319, reasoning: 317 });
+    const within = usage(12, 320, { total_tokens: 332, completion_tokens_details });
+    expect(readUsage(within)).toMatchObject({ output: 320, reasoning: 317 });
+    expect(readUsage(usage(12, 320, { completion_tokens_details }))).toMatchObject({ output: 320 });
+  });
+
   test.each([
     [undefined],
     [null],

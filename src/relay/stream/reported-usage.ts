@@ -18,16 +18,20 @@ export interface MeteredUsage {
  */
 export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefined {
   if (typeof raw !== 'object' || raw === null) return undefined;
-  const { prompt_tokens, completion_tokens, prompt_tokens_details, completion_tokens_details } =
+  const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details, completion_tokens_details } =
     raw as Record<string, unknown>;
   if (!isCount(prompt_tokens) || !isCount(completion_tokens)) return undefined;
   const cached = Math.min(detail(prompt_tokens_details, 'cached_tokens'), prompt_tokens);
   const reasoning = detail(completion_tokens_details, 'reasoning_tokens');
+  // xAI counts reasoning beside the completion, and bills both; its total tells.
+  const isBeside = reasoning > 0 && total_tokens === prompt_tokens + completion_tokens + reasoning;
+  const output = isBeside ? completion_tokens + reasoning : completion_tokens;
+  if (!isCount(output)) return undefined;
   const usage = {
     input: prompt_tokens,
     cached,
-    output: completion_tokens,
-    reasoning: Math.min(reasoning, completion_tokens),
+    output,
+    reasoning: Math.min(reasoning, output),
     images: 0,
   };
   const { server_tool_use, service_tier } = raw as Record<string, unknown>;
@@ -36,7 +40,7 @@ export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefine
   if (!(prompt_tokens_details ?? completion_tokens_details ?? server_tool_use ?? tier)) return usage;
   const extra = extraUsage({
     ...partsOf(prompt_tokens - cached, prompt_tokens_details, INPUT_PARTS),
-    ...partsOf(completion_tokens, completion_tokens_details, OUTPUT_PARTS),
+    ...partsOf(output, completion_tokens_details, OUTPUT_PARTS),
     webSearches: detail(server_tool_use, 'web_search_requests'),
     serviceTier: tier,
   });

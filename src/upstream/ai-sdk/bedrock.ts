@@ -20,6 +20,7 @@ export const bedrock: Provider = {
   imageUrls: false,
   lateSystem: 'as_user',
   logitBias: false,
+  toolHistoryNeedsTools: true,
   jsonObject: false,
   dimensionsOption: 'dimensions',
   problem,

@@ -23,7 +23,7 @@ export function toCallOptions(request: ChatRequest, provider: Provider): Languag
   const tools = toolsOf(request, provider);
   const options = provider.requestOptions?.(request) ?? {};
   return {
-    prompt: toPrompt(request.messages, provider),
+    prompt: toPrompt(request.messages, provider, tools.length > 0 && extras.tool_choice !== 'none'),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...optionalField('temperature', request.temperature),
     ...optionalField('topP', request.top_p),

@@ -7,14 +7,20 @@ import { contentText, toolOutput, userParts } from './parts.ts';
 import type { Provider } from './provider.ts';
 
 /** The conversation in the AI SDK's format: one small function per role. */
-export function toPrompt(messages: readonly ChatMessage[], provider: Provider): LanguageModelV4Prompt {
-  const talk: PromptState = { provider, toolNames: new Map(), functionCalls: 0, prompt: [] };
+export function toPrompt(
+  messages: readonly ChatMessage[],
+  provider: Provider,
+  hasTools = true,
+): LanguageModelV4Prompt {
+  const toolsAsText = provider.toolHistoryNeedsTools === true && !hasTools;
+  const talk: PromptState = { provider, toolsAsText, toolNames: new Map(), functionCalls: 0, prompt: [] };
   for (const message of messages) ROLE_CONVERTERS[message.role](message, talk);
   return talk.prompt;
 }
 
 interface PromptState {
   readonly provider: Provider;
+  readonly toolsAsText: boolean;
   /** Tool results name only the call; backends also require the tool's name. */
   readonly toolNames: Map<string, string>;
   /** Calls of `functions` have no ids; a result belongs to the last one. */
@@ -84,12 +90,12 @@ function assistant(message: ChatMessage, talk: PromptState): void {
     if (!call.function)
       throw rejected(`This model takes tool calls of type 'function' only, not '${call.type}'.`);
     toolNames.set(call.id, call.function.name);
-    content.push({
-      type: 'tool-call',
-      toolCallId: call.id,
-      toolName: call.function.name,
-      input: toolInput(call.function.arguments),
-    });
+    const { name, arguments: input } = call.function;
+    content.push(
+      talk.toolsAsText
+        ? { type: 'text', text: `Called ${name} with ${input.trim() === '' ? '{}' : input}.` }
+        : { type: 'tool-call', toolCallId: call.id, toolName: name, input: toolInput(input) },
+    );
   }
   // Backends refuse an empty turn, but clients keep empty answers in their history.
   if (content.length > 0)
@@ -111,10 +117,12 @@ function toolInput(text: string): JSONObject {
 type ToolContent = Extract<LanguageModelV4Message, { role: 'tool' }>['content'];
 
 /** Results of parallel calls arrive one by one and belong in one turn. */
-function tool(message: ChatMessage, { provider, prompt, toolNames }: PromptState): void {
+function tool(message: ChatMessage, talk: PromptState): void {
+  const { provider, prompt, toolNames } = talk;
   const toolCallId = message.tool_call_id ?? '';
   if (toolCallId === '') throw rejected('A message of role tool needs tool_call_id.');
   const toolName = toolNames.get(toolCallId) ?? message.name ?? 'unknown';
+  if (talk.toolsAsText) return toolText(message, toolName, talk);
   const output = toolOutput(message.content, provider);
   const result: ToolContent[number] = {
     type: 'tool-result',
@@ -126,4 +134,9 @@ function tool(message: ChatMessage, { provider, prompt, toolNames }: PromptState
   const last = prompt.at(-1);
   if (last?.role === 'tool') last.content.push(result);
   else prompt.push({ role: 'tool', content: [result] });
+}
+
+function toolText({ content }: ChatMessage, toolName: string, { prompt }: PromptState): void {
+  const text = `Result of ${toolName}: ${contentText(content, '\n')}`;
+  prompt.push({ role: 'user', content: [{ type: 'text', text }] });
 }

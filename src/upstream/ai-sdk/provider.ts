@@ -18,6 +18,8 @@ export interface Provider {
   /** A system message in mid-conversation: kept, or sent as a user message where the backend refuses it. */
   readonly lateSystem: 'kept' | 'as_user';
   readonly logitBias: boolean;
+  /** It refuses calls and results of tools in a conversation that offers none; they become text then. */
+  readonly toolHistoryNeedsTools?: true;
   /** False where the backend has no JSON without a schema, and its package would leave the wish out. */
   readonly jsonObject?: boolean;
   /** Its streams are length-prefixed frames instead of lines. */

@@ -85,7 +85,8 @@ export function resolve<Thing extends object>(document: ApiDocument, thing: Thin
 }
 
 export function isPublic(operation: Operation): boolean {
-  return operation.security?.some((choice) => Object.keys(choice).length === 0) === true;
+  const { security } = operation;
+  return security?.length === 0 || security?.some((choice) => Object.keys(choice).length === 0) === true;
 }
 
 /** "integer", "string or null", "array of object", in words. */
