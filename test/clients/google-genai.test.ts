@@ -24,7 +24,10 @@ let client: GoogleGenAI;
 
 beforeAll(async () => {
   backend = new ScriptedBackend();
-  gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
+  gateway = await Gateway.start({
+    yaml: catalogFor([backend.baseUrl]),
+    env: { TOLLGATE_ACCESS_LOG: '1' },
+  });
   account = await gateway.account('10');
   client = clientFor(account.token);
 });
@@ -278,7 +281,9 @@ describe('without the package', () => {
     expect((await send(`?key=${account.token}`, 'sk-another')).status).toBe(401);
     backend.script(() => new Response('no', { status: 500 }));
     expect((await send(`?key=${account.token}`)).status).toBe(500);
-    expect(gateway.log.join('\n')).not.toContain(account.token);
+    const log = gateway.log.join('\n');
+    expect(log).toContain(':generateContent');
+    expect(log).not.toContain(account.token);
     // Elsewhere it is no token.
     expect((await gateway.fetch(`/v1/models?key=${account.token}`)).status).toBe(401);
   });
