@@ -12,6 +12,7 @@ const GROUPS: readonly [EnvironmentSetting['group'], string][] = [
   ['database', 'Database'],
   ['restarts', 'Restarts'],
   ['load', 'Load'],
+  ['logs', 'Logs and metrics'],
   ['sign-in', 'Sign-in'],
   ['commands', 'For commands only'],
 ];

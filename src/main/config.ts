@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
 import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
 import { WORKER_VARIABLE } from './workers.ts';
@@ -34,11 +35,24 @@ export interface Config {
   readonly maxInFlight: number;
   /** New requests are refused while the event loop is later than this, several times in a row. */
   readonly maxDelayMs: number;
+  /** The least important lines that are logged, unless the catalog file says so. */
+  readonly logLevel: LogLevel;
+  /** The share of requests that leave a line in the access log, unless the catalog file says so. */
+  readonly accessShare: number;
+  /** Lets others than this machine read `/metrics`. */
+  readonly metricsToken: string | undefined;
+  /** Where the metrics are served to everybody who can reach it. */
+  readonly metricsAddress: ListenAddress | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
   readonly env: Env;
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 const DEFAULT_FILE = 'tollgate.yaml';
@@ -63,10 +77,52 @@ export function readConfig(env: Env): Config {
     countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
     maxInFlight: readWholeNumber(env, 'TOLLGATE_MAX_IN_FLIGHT'),
     maxDelayMs: readWholeNumber(env, 'TOLLGATE_MAX_DELAY_MS'),
+    logLevel: readLogLevel(env),
+    accessShare: readAccessShare(env),
+    metricsToken: readMetricsToken(env),
+    metricsAddress: readMetricsAddress(env),
     workers: readWorkers(env),
     worker: readText(env, WORKER_VARIABLE) === undefined ? undefined : readWholeNumber(env, WORKER_VARIABLE),
     env,
   };
+}
+
+function readLogLevel(env: Env): LogLevel {
+  const text = readText(env, 'TOLLGATE_LOG_LEVEL') ?? ENVIRONMENT.TOLLGATE_LOG_LEVEL.fallback;
+  const level = LOG_LEVELS.find((one) => one === text);
+  if (level !== undefined) return level;
+  throw new SettingError(`TOLLGATE_LOG_LEVEL must be ${LOG_LEVELS.join(', ')}, not '${text}'.`);
+}
+
+function readAccessShare(env: Env): number {
+  const text = readText(env, 'TOLLGATE_ACCESS_LOG') ?? ENVIRONMENT.TOLLGATE_ACCESS_LOG.fallback;
+  if (text === 'off') return 0;
+  if (text === 'json') return 1;
+  const share = Number(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new SettingError(`TOLLGATE_ACCESS_LOG must be off, json, or a share from 0 to 1, not '${text}'.`);
+}
+
+const LEAST_TOKEN = 16;
+
+function readMetricsToken(env: Env): string | undefined {
+  const token = readText(env, 'TOLLGATE_METRICS_TOKEN');
+  if (token === undefined || (token.length >= LEAST_TOKEN && /^[!-~]+$/.test(token))) return token;
+  throw new SettingError(
+    `TOLLGATE_METRICS_TOKEN must have at least ${LEAST_TOKEN} characters and no white space.`,
+  );
+}
+
+function readMetricsAddress(env: Env): ListenAddress | undefined {
+  const text = readText(env, 'TOLLGATE_METRICS_ADDRESS');
+  if (text === undefined) return undefined;
+  const [, host = '', digits] =
+    /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)?.filter((part) => part !== undefined) ?? [];
+  const port = Number(digits);
+  if (host !== '' && port <= 65_535) return { host, port };
+  throw new SettingError(
+    `TOLLGATE_METRICS_ADDRESS must be an address and a port, such as 10.0.0.11:9700, not '${text}'.`,
+  );
 }
 
 function readWorkers(env: Env): number {

@@ -6,7 +6,7 @@ import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-addres
 
 /** One environment variable: the reader, `tollgate config`, the reference page and the check at the start come from this. */
 export interface EnvironmentSetting {
-  readonly group: 'place' | 'database' | 'restarts' | 'load' | 'sign-in' | 'commands' | 'internal';
+  readonly group: 'place' | 'database' | 'restarts' | 'load' | 'logs' | 'sign-in' | 'commands' | 'internal';
   readonly about: string;
   /** What is used when it is not set; `undefined`: nothing. */
   readonly fallback: string | number | undefined;
@@ -131,6 +131,30 @@ export const ENVIRONMENT = {
     about: 'What the generated images of one account may occupy; the oldest make room for new ones.',
     fallback: IMAGE_QUOTA_BYTES / MEGABYTE,
     range: [64, 1_000_000],
+  },
+  TOLLGATE_LOG_LEVEL: {
+    group: 'logs',
+    about: 'The least important lines that are logged, where the catalog file does not say it.',
+    fallback: 'info',
+  },
+  TOLLGATE_ACCESS_LOG: {
+    group: 'logs',
+    about:
+      'One line for each answered request: `off`, `json`, or a share of the requests from 0 to 1, where the catalog file does not say it.',
+    fallback: 'off',
+  },
+  TOLLGATE_METRICS_TOKEN: {
+    group: 'logs',
+    about:
+      'Lets others than this machine read `/metrics` with `Authorization: Bearer`; 16 characters at least.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_METRICS_ADDRESS: {
+    group: 'logs',
+    about:
+      'An address of its own for `/metrics`, such as `10.0.0.11:9700`, open to everybody who reaches it.',
+    fallback: undefined,
   },
   TOLLGATE_GITHUB_CLIENT_ID: {
     group: 'sign-in',

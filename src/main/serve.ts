@@ -32,7 +32,7 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
       return await workers.run();
     }
     const tollgate = await startTollgate(config, stderrLog);
-    reload = oneAtATime(() => tollgate.reloadCatalog());
+    reload = oneAtATime(() => tollgate.reload());
     if ((config.worker ?? 0) === 0) printAddresses(tollgate, config);
     if (config.worker !== undefined) reportReady();
     return await untilStopped(tollgate, config.drainMs);

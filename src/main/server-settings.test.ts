@@ -34,7 +34,7 @@ test('a change of them is listed among the changes of the file', () => {
   expect(catalogChanges(before, after)).toEqual([
     {
       kind: 'changed',
-      subject: 'server: tls (from the next start on)',
+      subject: 'server: tls',
       before: 'self-signed',
       after: 'none',
     },
