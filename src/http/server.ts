@@ -79,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let finished: Promise<void> | undefined;
   const finish = (): Promise<void> => (finished ??= server.stop());
   const idle = closeIdleConnections({
-    serverPort: server.port ?? options.port,
+    serverPort: front?.port ?? server.port ?? options.port,
     portsInUse: () => http.portsInUse(server),
   });
   return {
@@ -155,7 +155,10 @@ class HttpServer {
 
   /** The clients' ports of requests whose answer has not begun. */
   portsInUse(server: Server<unknown>): Set<number> {
-    const ports = [...this.#open].map((request) => server.requestIP(request)?.port);
+    const ports = [...this.#open].map((request) => {
+      const port = server.requestIP(request)?.port;
+      return port !== undefined && this.front ? this.front.peerOf(port)?.port : port;
+    });
     return new Set(ports.filter((port) => port !== undefined));
   }
 
