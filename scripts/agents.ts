@@ -9,19 +9,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AGENTS, type Agent } from './agents/cast.ts';
 import { install } from './agents/install.ts';
-import { basics, problemsWith, problemsWithoutMoney, runTask } from './agents/task-run.ts';
-import { runProgram } from './agents/program.ts';
+import { MORE_AGENTS } from './agents/more-cast.ts';
+import { problemsWith, problemsWithoutMoney, problemsWithWrongKey, runTask } from './agents/task-run.ts';
 import { transcript, type Run } from './agents/transcript.ts';
 
-const VERSION_MS = 60_000;
+/** A token with a letter too many. */
+const WRONG_KEY = 'sk-tollgate-mistyped';
 const TRANSCRIPT = join(import.meta.dir, '..', 'docs', 'clients', 'agents-transcript.md');
 
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
-const cast = AGENTS.filter(({ name }) => names.length === 0 || names.includes(name));
+const cast = [...AGENTS, ...MORE_AGENTS].filter(({ name }) => names.length === 0 || names.includes(name));
 const root = mkdtempSync(join(tmpdir(), 'tollgate-agents-'));
 const runs: Run[] = [];
 try {
-  for (const agent of cast) runs.push(await perform(agent));
+  for (const agent of cast) {
+    console.error(`${agent.name} …`);
+    runs.push(await perform(agent));
+  }
 } finally {
   rmSync(root, { recursive: true, force: true });
 }
@@ -35,21 +39,18 @@ process.exit(failed.length === 0 && runs.length > 0 ? 0 : 1);
 
 /** One agent: installed, then the task with money and without. A failure is part of the transcript. */
 async function perform(agent: Agent): Promise<Run> {
-  const folder = join(root, agent.command);
+  const folder = join(root, agent.npmPackage.replaceAll(/[^a-z-]/g, '_'));
   const home = join(folder, 'home');
   mkdirSync(home, { recursive: true });
   try {
-    const { program, note } = await install(agent, join(folder, 'program'), home);
-    const version = await runProgram({
-      command: [program, '--version'],
-      folder: home,
-      environment: basics(home),
-      timeoutMs: VERSION_MS,
-    });
-    const rich = await runTask(agent, { program, folder }, '1');
-    const poor = await runTask(agent, { program, folder }, '0');
-    const problems = [...problemsWith(rich), ...problemsWithoutMoney(poor)];
-    return { agent, version: version.output, note, rich, poor, problems };
+    const { program, version, note } = await install(agent, join(folder, 'program'), home);
+    const rich = await runTask(agent, { program, folder }, { usd: '1' });
+    const poor = await runTask(agent, { program, folder }, { usd: '0' });
+    const wrong = agent.stopsAtWrongKey
+      ? problemsWithWrongKey(await runTask(agent, { program, folder }, { usd: '1', token: WRONG_KEY }))
+      : [];
+    const problems = [...problemsWith(rich), ...problemsWithoutMoney(poor), ...wrong];
+    return { agent, version, note, rich, poor, problems };
   } catch (error) {
     const nothing = { note: undefined, rich: undefined, poor: undefined };
     return { agent, version: 'not installed', ...nothing, problems: [String(error)] };

@@ -10,6 +10,11 @@ export interface Agent {
   readonly command: string;
   /** Headless, with leave to write files. */
   readonly arguments: readonly string[];
+  /** A program of our own, for a kit that people build agents from; `command` runs it. */
+  readonly script?: string;
+  readonly alsoInstalls?: readonly string[];
+  /** With a key that is none it must end at once, after a single request. */
+  readonly stopsAtWrongKey?: true;
   environment(place: Place): Record<string, string>;
   /** Files it needs, by path. */
   files(place: Place): Record<string, string>;

@@ -7,7 +7,9 @@ const INSTALL_MS = 300_000;
 const LOOK_UP_MS = 60_000;
 
 export interface Installation {
-  readonly program: string;
+  /** The words that start it. */
+  readonly program: readonly string[];
+  readonly version: string;
   /** Why it is not the newest version, where it is not. */
   readonly note: string | undefined;
 }
@@ -20,13 +22,20 @@ export async function install(agent: Agent, folder: string, home: string): Promi
   const older = await olderVersion(agent, folder, home);
   const wanted = `${agent.npmPackage}@${older?.version ?? 'latest'}`;
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];
-  const { exitCode, output } = await npm(['install', ...options, wanted], {
+  const { exitCode, output } = await npm(['install', ...options, wanted, ...(agent.alsoInstalls ?? [])], {
     folder,
     home,
     timeoutMs: INSTALL_MS,
   });
   if (exitCode !== 0) throw new Error(`npm could not install ${wanted}:\n${output.slice(-2_000)}`);
-  return { program: join(folder, 'node_modules', '.bin', agent.command), note: older?.note };
+  const { version } = (await Bun.file(
+    join(folder, 'node_modules', agent.npmPackage, 'package.json'),
+  ).json()) as { version: string };
+  if (agent.script === undefined)
+    return { program: [join(folder, 'node_modules', '.bin', agent.command)], version, note: older?.note };
+  const script = join(folder, 'task.mjs');
+  await writeFile(script, agent.script);
+  return { program: [agent.command, script], version, note: older?.note };
 }
 
 /**

@@ -25,7 +25,10 @@ export function scriptedModelResponse({ body }: RecordedCall, call: ToolCall): R
     type: 'function',
     function: { name: call.name, arguments: JSON.stringify(call.arguments) },
   };
-  return stream({ tool_calls: [toolCall] }, 'tool_calls');
+  if (streamed) return stream({ tool_calls: [toolCall] }, 'tool_calls');
+  const message = { role: 'assistant', content: null, tool_calls: [toolCall] };
+  const choices = [{ index: 0, message, finish_reason: 'tool_calls' }];
+  return completion('', usage(USED.input, USED.output), { choices });
 }
 
 /** `undefined`: it is time to call the tool. Requests without that tool are for titles and other small work. */

@@ -14,7 +14,7 @@ const NANO_PER_ANSWER = USED.input * 1_000 + USED.output * 2_000;
 
 /** Where an agent was put: its program, and a folder for what it does. */
 export interface Installed {
-  readonly program: string;
+  readonly program: readonly string[];
   readonly folder: string;
 }
 
@@ -30,18 +30,22 @@ export interface TaskRun extends Finished {
 }
 
 /** Lets an agent do the task through a Tollgate of its own, with so many dollars on the account. */
-export async function runTask(agent: Agent, installed: Installed, usd: string): Promise<TaskRun> {
+export async function runTask(
+  agent: Agent,
+  installed: Installed,
+  { usd, token }: { readonly usd: string; readonly token?: string },
+): Promise<TaskRun> {
   const backend = new ScriptedBackend();
   const gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
   const proxy = new RecordingProxy(gateway.url);
   try {
     const account = await gateway.account(usd);
-    const place = makePlace(installed.folder, proxy.url, account.token);
+    const place = makePlace(installed.folder, proxy.url, token ?? account.token);
     const file = join(place.project, 'hello.txt');
     backend.script((call) => scriptedModelResponse(call, agent.writeFile(file, CONTENT)));
     await putFiles(agent.files(place));
-    const command = [installed.program, ...agent.arguments];
     const environment = { ...basics(place.home), ...agent.environment(place) };
+    const command = [...installed.program, ...agent.arguments];
     const finished = await runProgram({ command, folder: place.project, environment, timeoutMs: RUN_MS });
     await gateway.settled(account);
     return {
@@ -102,6 +106,17 @@ export function problemsWithoutMoney(run: TaskRun): string[] {
     [run.output.includes('The balance is used up'), 'without money it did not say so'],
     [answers.length > 0 && answers.every(({ status }) => status === 402), 'without money it was answered'],
     [run.backendCalls === 0 && run.file === undefined, 'without money work was done'],
+  ];
+  return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
+}
+
+/** The same for a run with a key that is none: retrying would only let somebody wait. */
+export function problemsWithWrongKey(run: TaskRun): string[] {
+  const answers = run.exchanges.filter(({ method }) => method === 'POST');
+  const rules: [boolean, string][] = [
+    [!run.timedOut && run.exitCode !== 0, 'with a wrong key it did not end in an error'],
+    [answers.length === 1 && answers[0]?.status === 401, `with a wrong key it asked ${answers.length} times`],
+    [run.backendCalls === 0 && run.file === undefined, 'with a wrong key work was done'],
   ];
   return rules.flatMap(([holds, complaint]) => (holds ? [] : [complaint]));
 }

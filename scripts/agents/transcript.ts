@@ -36,7 +36,7 @@ function section({ agent, version, note, rich, poor, problems }: Run): string {
   if (!rich || !poor) return head + verdict;
   return `${head}${verdict}
 \`\`\`console
-$ ${agent.command} ${agent.arguments.map(shellWord).join(' ')}
+$ ${[agent.command, ...(agent.script === undefined ? agent.arguments : ['task.mjs'])].map(shellWord).join(' ')}
 ${printed(rich)}
 $ cat hello.txt
 ${rich.file ?? ''}

@@ -105,7 +105,18 @@ function dialects(): DocumentedRequest[] {
     },
     { input: [{ role: 'user', content: [{ type: 'input_text', text: 'In parts.' }] }] },
   ];
+  const contents = [{ role: 'user', parts: [{ text: 'Hello there.' }] }];
+  const generated: Record<string, unknown>[] = [
+    { contents },
+    { contents, generationConfig: { maxOutputTokens: 40, temperature: 0.3 } },
+    { contents, systemInstruction: { parts: [{ text: 'Be brief.' }] } },
+  ];
   return [false, true].flatMap((stream) => [
+    ...generated.map((body) =>
+      post(`/v1beta/models/house-echo:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`, body),
+    ),
+    ...(stream ? [] : [post('/v1beta/models/house-echo:countTokens', { contents })]),
+    post('/v1/completions', { model, prompt: 'Hello there.', max_tokens: 20, ...(stream ? { stream } : {}) }),
     ...asked.map((body) => post('/v1/messages', { model, ...body, ...(stream ? { stream } : {}) })),
     ...asked.map((body) => post('/v1/messages/count_tokens', { model, ...body, max_tokens: undefined })),
     ...inputs.map((body) => post('/v1/responses', { model, ...body, ...(stream ? { stream } : {}) })),
@@ -141,6 +152,7 @@ function lookUps(): DocumentedRequest[] {
     get('/api/public/v1/models'),
     get('/api/public/v1/account'),
     get('/v1/models'),
+    get('/v1beta/models'),
     get('/v1/models/svc_chat%2Fhouse-guide'),
     ...['svc_chat', 'svcv1_chat', 'svc_tgter'].map((code) => get(`/api/public/v1/endpoints/${code}/models`)),
     post('/api/public/v1/quotes', {

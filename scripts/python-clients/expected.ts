@@ -47,7 +47,17 @@ const EXPECTED: Readonly<Record<PythonClient, readonly ExpectedFact[]>> = {
     { case: 'unknown model', error: 'BadRequestError', status: 400, text: 'invalid_request_error' },
     { case: 'bad field', error: 'BadRequestError', status: 400, text: 'invalid_request_error' },
   ],
-  'google-genai': [],
+  'google-genai': [
+    { case: 'chat', ...chat },
+    { case: 'stream', ...chat },
+    tools,
+    { case: 'count tokens', text: 'True' },
+    { case: 'models', text: 'True' },
+    { case: 'no money', error: 'ClientError', status: 402, text: 'FAILED_PRECONDITION' },
+    { case: 'bad token', error: 'ClientError', status: 401, text: 'UNAUTHENTICATED' },
+    { case: 'unknown model', error: 'ClientError', status: 400, text: 'INVALID_ARGUMENT' },
+    { case: 'bad field', error: 'ClientError', status: 400, text: 'INVALID_ARGUMENT' },
+  ],
 };
 
 export function expectedFacts(client: PythonClient): readonly ExpectedFact[] {

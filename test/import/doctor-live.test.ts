@@ -68,7 +68,7 @@ const nano = (usd: string): number => parseUsd(usd) ?? -1;
 describe('a live check', () => {
   test('asks for six things with the cheapest model, and shows each cost as the provider bills it', async () => {
     openai.invoice.length = 0;
-    const { checks, spent, text } = await live('openai');
+    const { code, checks, spent, text } = await live('openai');
     expect(checks.map(({ check, model }) => [check, model])).toEqual([
       ['chat', 'gpt-5-mini'],
       ['stream', 'gpt-5-mini'],
@@ -77,8 +77,8 @@ describe('a live check', () => {
       ['image in', 'gpt-5-mini'],
       ['image out', 'gpt-image-1-mini'],
     ]);
-    for (const name of ['chat', 'stream', 'image in', 'image out'])
-      expect(checks.find(({ check }) => check === name)).toMatchObject({ result: 'passed', reason: null });
+    expect(code).toBe(0);
+    for (const check of checks) expect(check).toMatchObject({ result: 'passed', reason: null });
     expect(openai.invoice).toHaveLength(checks.length);
     let billed = 0;
     for (const [index, bill] of openai.invoice.entries()) {
@@ -119,7 +119,7 @@ describe('a live check', () => {
   test('says what a backend is not sold for, and writes a table', async () => {
     const { code, lines } = await runCommand(['doctor', '--live', 'groq'], { env, path });
     const text = lines.join('\n');
-    expect(code).toBe(text.includes('✗') ? 1 : 0);
+    expect(code).toBe(0);
     expect(text).toContain('backend groq');
     expect(text).toMatch(/chat +m +✓ passed +\$\S+ +\$\S+ +\d+ in, \d+ out/);
     expect(text).toContain('image out: no model of this backend is sold for images');
