@@ -15,16 +15,16 @@ const INPUT_TEXT = { type: 'input_text', text: 'x' };
 export function worstBodies(): WorstBody[] {
   const long = 'word '.repeat((19 * MEGABYTE) / 5);
   const hi = [{ role: 'user', content: 'hi' }];
-  const short = Array.from({ length: 9_900 }, () => ({ role: 'user', content: [TEXT, TEXT] }));
+  const short = Array.from({ length: 5_900 }, () => ({ role: 'user', content: [TEXT, TEXT] }));
   const parts = [
-    { role: 'user', content: Array.from({ length: 30_000 }, () => ({ type: 'text', text: 'x' })) },
+    { role: 'user', content: Array.from({ length: 19_900 }, () => ({ type: 'text', text: 'x' })) },
   ];
   const one = (content: unknown) => [{ role: 'user', content }];
   return [
     chat('a string of 19 MB', { messages: one(long) }),
     chat('a string of 6 MB of three-byte characters', { messages: one('語'.repeat(6 * MEGABYTE)) }),
-    chat('9,900 messages of two parts', { messages: short }),
-    chat('30,000 parts of a message', { messages: parts }),
+    chat('5,900 messages of two parts', { messages: short }),
+    chat('19,900 parts of a message', { messages: parts }),
     chat('490,000 numbers in a field of the backend', {
       messages: hi,
       script: Array.from({ length: 490_000 }, (_, n) => n),
@@ -37,23 +37,23 @@ export function worstBodies(): WorstBody[] {
       messages: hi,
       unknown: Array.from({ length: 49_000 }, () => ({})),
     }),
-    chat('1,500 chains of 60 levels', {
+    chat('950 chains of 60 levels', {
       messages: hi,
-      script: Array.from({ length: 1_500 }, () => nested(60)),
+      script: Array.from({ length: 950 }, () => nested(60)),
     }),
     chat('10,000 keys', {
       messages: hi,
       script: Object.fromEntries(Array.from({ length: 9_990 }, (_, n) => [`k${n}`, n])),
     }),
-    chat('a tool whose schema has 20,000 properties', { messages: hi, tools: [tool(20_000)] }),
+    chat('a tool whose schema has 18,000 properties', { messages: hi, tools: [tool(18_000)] }),
     chat('512 tools', { messages: hi, tools: Array.from({ length: 512 }, () => tool(10)) }),
     responses(
-      '9,900 items',
+      '5,900 items',
       short.map(({ role }) => ({ type: 'message', role, content: [INPUT_TEXT, INPUT_TEXT] })),
     ),
-    messages('/v1/messages', '9,900 messages of two parts', short),
+    messages('/v1/messages', '5,900 messages of two parts', short),
     messages('/v1/messages/count_tokens', 'a string of 19 MB', one(long)),
-    messages('/v1/messages/count_tokens', '9,900 messages of two parts', short),
+    messages('/v1/messages/count_tokens', '5,900 messages of two parts', short),
     house('a string of 19 MB', long),
     house('a string of one million characters', long.slice(0, 999_000)),
     house('a schema of ten nested arrays', 'hi', nestedArrays(10)),

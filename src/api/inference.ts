@@ -2,18 +2,13 @@ import { z } from 'zod';
 import type { EndpointType } from '../catalog/catalog.ts';
 import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import {
-  nextTurn,
-  readJson,
-  SMALL_BODY_BYTES,
-  type AdmitLargeBody,
-  type JsonBody,
-} from '../http/json-body.ts';
+import { readJson, SMALL_BODY_BYTES, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { Caller, RateKind } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { Call, ChatReply, RouteSelector } from '../relay/call.ts';
 import { Fault } from '../std/fault.ts';
+import { nextTurn } from '../std/long-text.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
 import { JSON_LIMITS, JsonScan, type JsonExcess } from '../std/json-scan.ts';
+import { decodeInSteps, LONG_TEXT, nextTurn } from '../std/long-text.ts';
 import type { BodySize } from '../relay/call.ts';
 import {
   HARMLESS,
@@ -29,8 +30,7 @@ export async function readJson(request: Request, admitLarge: AdmitLargeBody): Pr
   refuseEncoding(request.headers);
   const bytes = await readBody(request, admitLarge);
   await refuseExcess(bytes);
-  const text = decode(bytes);
-  if (bytes.byteLength > STEP_BYTES) await nextTurn();
+  const text = bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
   const value = parse(text);
   // Checking and converting what was parsed takes as long again.
   if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
@@ -139,14 +139,27 @@ function refuseEncoding(headers: Headers): void {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+const STRICT = { fatal: true, ignoreBOM: false };
+const utf8 = new TextDecoder('utf-8', STRICT);
 
 function decode(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch (cause) {
-    throw new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
+    throw notUtf8(cause);
   }
+}
+
+async function decodeLong(bytes: Uint8Array): Promise<string> {
+  try {
+    return await decodeInSteps(new TextDecoder('utf-8', STRICT), bytes);
+  } catch (cause) {
+    throw notUtf8(cause);
+  }
+}
+
+function notUtf8(cause: unknown): Fault {
+  return new Fault('invalid_json', 'The body is not valid UTF-8.', { cause });
 }
 
 function parse(text: string): unknown {
@@ -158,14 +171,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** Between steps that each take some milliseconds, other requests are served. */
-const STEP_BYTES = 1_048_576;
-
 /** Finds what would keep the parser busy too long, before it sees the text. */
 async function refuseExcess(bytes: Uint8Array): Promise<void> {
   const scan = new JsonScan(bytes);
   for (;;) {
-    const result = scan.run(STEP_BYTES);
+    const result = scan.run(LONG_TEXT);
     if (result === 'done') return;
     if (result === 'more') await nextTurn();
     else throw new Fault('invalid_json', EXCESS[result]);
@@ -178,11 +188,6 @@ const EXCESS: Record<JsonExcess, string> = {
   structure: `The body has more than ${JSON_LIMITS.structure} objects, arrays and keys.`,
   keysOfObject: `The body has an object with more than ${JSON_LIMITS.keysOfObject} keys.`,
 };
-
-/** Lets other requests have their turn between two steps of a large one. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
-}
 
 /** Checks a body against its schema; the first error is reported with the path of its field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, value: unknown): z.infer<Schema> {

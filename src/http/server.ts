@@ -9,6 +9,7 @@ import type { Log } from '../std/log.ts';
 import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import type { CallerAuth } from './caller-auth.ts';
+import { closeIdleConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from '../std/listen-failure.ts';
@@ -77,6 +78,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // A second call of the runtime's `stop` resolves at once, whatever still runs.
   let finished: Promise<void> | undefined;
   const finish = (): Promise<void> => (finished ??= server.stop());
+  const idle = closeIdleConnections({
+    serverPort: server.port ?? options.port,
+    portsInUse: () => http.portsInUse(server),
+  });
   return {
     url: `${front ? 'https' : 'http'}://${urlHost(options.host)}:${front?.port ?? server.port}`,
     port: front?.port ?? server.port ?? options.port,
@@ -87,6 +92,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       void finish();
     },
     stop: async () => {
+      idle.stop();
       const isFinished = await Promise.race([finish().then(() => true), Bun.sleep(LAST_BYTES_MS)]);
       // Ending a connection by force resets it, and its client loses the last bytes that it has not read yet.
       if (isFinished === true) await Bun.sleep(WRITTEN_MS);
@@ -134,6 +140,8 @@ class HttpServer {
   /** What ends TLS, if this server has it. */
   front: TlsFront | undefined;
   #closing = false;
+  /** Requests whose answer has not begun. */
+  readonly #open = new Set<Request>();
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -143,6 +151,12 @@ class HttpServer {
 
   closeAfterAnswers(): void {
     this.#closing = true;
+  }
+
+  /** The clients' ports of requests whose answer has not begun. */
+  portsInUse(server: Server<unknown>): Set<number> {
+    const ports = [...this.#open].map((request) => server.requestIP(request)?.port);
+    return new Set(ports.filter((port) => port !== undefined));
   }
 
   exactRoutes(): Record<
@@ -206,12 +220,14 @@ class HttpServer {
       if (this.#isPublic || this.#options.callerAuth.trustsProxies) this.#guard(incoming);
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
+      this.#open.add(request);
       return this.#finished(await route.handle(incoming), route, incoming);
     } catch (thrown) {
       const response = faultResponse(thrown, incoming, this.#options.log, route.faults);
       if (hasUnreadBody(request)) response.headers.set('connection', 'close');
       return this.#finished(response, route, incoming);
     } finally {
+      this.#open.delete(request);
       incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }
@@ -329,7 +345,7 @@ class BunRequest implements IncomingRequest, RequestNotes {
     const { server, front } = this.#connection;
     const peer = server.requestIP(this.request);
     if (!peer) return '';
-    return front ? (front.addressOf(peer.port) ?? '') : peer.address;
+    return front ? (front.peerOf(peer.port)?.address ?? '') : peer.address;
   }
 
   get origin(): string {

@@ -10,7 +10,7 @@ export const JSON_LIMITS = {
   /** Of arrays and objects together. */
   values: 500_000,
   /** Objects, arrays and keys cost the parser far more than other values. */
-  structure: 100_000,
+  structure: 60_000,
   keysOfObject: 10_000,
 } as const;
 

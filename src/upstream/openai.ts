@@ -7,6 +7,7 @@ import {
   type UpstreamConfig,
 } from '../catalog/catalog.ts';
 import { readBounded } from '../std/bounded-body.ts';
+import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
@@ -220,7 +221,8 @@ class OpenAiUpstream implements Upstream {
 
   async #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
     const headers = trace ? withTrace(this.#headers, trace) : this.#headers;
-    return await this.#send(path, { method: 'POST', body, signal, headers });
+    const sent = body.length > LONG_TEXT ? await encodeInSteps(body) : body;
+    return await this.#send(path, { method: 'POST', body: sent, signal, headers });
   }
 
   async #postForm(path: string, body: FormData, { signal, trace }: SentCall): Promise<Response> {

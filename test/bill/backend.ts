@@ -230,6 +230,7 @@ async function generate(work: Work, steps: readonly Step[], send: (step: Step) =
     send(step);
     if (step.role !== 'hidden' && step.text !== '') await cues.pass('at first event');
     if (step.stage) {
+      if (plan.ask.stopsReading) await exchange.stalled();
       await cues.pass(step.stage);
       if (plan.answer.pauseMs !== undefined) await Bun.sleep(plan.answer.pauseMs);
       if (failure?.at === 'in mid text') {

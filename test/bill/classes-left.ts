@@ -1,10 +1,21 @@
 import { REASONING_NAMES } from './openai-wire.ts';
 import { pictureAndFile, soundOf } from './attached.ts';
-import { argumentsText, left, OPENAI_DIALECTS, plainOrClaude, type BillClass } from './classes.ts';
+import {
+  argumentsText,
+  left,
+  OPENAI_DIALECTS,
+  plainOrClaude,
+  type BillClass,
+  unreadContent,
+  unreadText,
+} from './classes.ts';
 import { STREAM_STAGES } from './plan.ts';
 
 /** The stages at which the backend has sent its first event. */
 const AFTER_INPUT = STREAM_STAGES.filter((stage) => !['before headers', 'at headers'].includes(stage));
+
+/** The stages at which something has piled up behind a client that does not read. */
+const AFTER_TEXT = ['in mid text', 'after finish', 'after usage'] as const;
 
 /** Streams whose client leaves at every stage. */
 export const LEFT: readonly BillClass[] = [
@@ -51,4 +62,9 @@ export const LEFT: readonly BillClass[] = [
   left('pictures and files', (random) => pictureAndFile(random, ['seer', 'claude-seer'])),
   left('pictures without a declared bound', (random) => pictureAndFile(random, ['plain', 'claude'])),
   left('audio heard and spoken', soundOf, { dialects: OPENAI_DIALECTS }),
+  left('client stops reading several megabytes', unreadContent, {
+    dialects: OPENAI_DIALECTS,
+    stages: AFTER_TEXT,
+  }),
+  left('client stops reading', unreadText, { stages: AFTER_TEXT }),
 ];

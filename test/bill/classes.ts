@@ -97,6 +97,15 @@ export function unreadContent(random: Random): Content {
   };
 }
 
+/** As many tokens, in dialects that have no logprobs: the bytes to the client are fewer, those of the backend need not be. */
+export function unreadText(random: Random): Content {
+  return {
+    model: plainOrClaude(random),
+    ask: { stopsReading: true, maxTokens: 16_000 },
+    answer: { text: answerText(random, 700) },
+  };
+}
+
 export function plainOrClaude(random: Random): string {
   return random.pick(['plain', 'claude']);
 }

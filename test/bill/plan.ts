@@ -48,7 +48,7 @@ export interface Ask {
   /** Anthropic: ask for caching, for this long. */
   readonly cacheFor?: '5m' | '1h' | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** The client reads nothing between the first event and the moment at which the backend has written everything. */
+  /** The client reads nothing between the first event and the moment at which it leaves, or the backend has written everything. */
   readonly stopsReading?: boolean | undefined;
   /** Embeddings: a list of tokens instead of text. */
   readonly tokenInput?: number | undefined;

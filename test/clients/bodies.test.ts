@@ -6,7 +6,7 @@ import { completion, images, ScriptedBackend, streamed, usage } from '../support
 
 /**
  * What clients really send: those of the coding agents were recorded by `scripts/agents.ts`, with their prompts
- * shortened; those of Open WebUI and LibreChat follow the source files that they name.
+ * shortened; those of Open WebUI and LibreChat follow the source files that `bodies/README.md` names.
  */
 interface RecordedBody {
   readonly client: string;
@@ -16,8 +16,15 @@ interface RecordedBody {
 }
 
 const FOLDER = join(import.meta.dir, 'bodies');
-/** Codex always offers OpenAI's own search beside its functions, and goes on without it. */
-const NOT_NEEDED: Readonly<Record<string, string>> = { codex: 'tools.web_search' };
+/**
+ * Codex always offers OpenAI's own search beside its functions, and goes on without it. Open WebUI sends the settings of
+ * an Ollama server to whichever server a model has, where they mean nothing.
+ */
+const NOT_NEEDED: Readonly<Record<string, string>> = {
+  codex: 'tools.web_search',
+  'open-webui-server-settings':
+    'use_mmap, use_mlock, think, format, keep_alive, num_keep, num_ctx, num_batch, num_thread, num_gpu',
+};
 
 const backend = new ScriptedBackend();
 const MESSAGE_START = { id: 'msg_1', type: 'message', role: 'assistant', model: 'x', content: [] };
@@ -62,7 +69,9 @@ afterAll(async () => {
   await backend.stop();
 });
 
-const names = readdirSync(FOLDER).map((file) => file.replace(/\.json$/, ''));
+const names = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.json'))
+  .map((file) => file.replace(/\.json$/, ''));
 
 function recorded(name: string): RecordedBody {
   return JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')) as RecordedBody;

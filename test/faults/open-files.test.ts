@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { connect, type Socket } from 'node:net';
 import { catalogFor } from '../support/gateway.ts';
 import { BackendProcess, eventually, NodeProcess } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
 
 const MAX_FILES = 256;
 const REQUESTS = 400;
+const CROWD = 500;
 /** One token of output at $2 for a million. */
 const PRICE_NANO_USD = 2_000;
 const BALANCE_NANO_USD = 5_000_000_000;
@@ -56,6 +58,45 @@ describe.each(Object.entries(DATABASES))('a limit of 256 open files on %s', (_, 
   });
 });
 
+/** Connections that take a file each and never finish a request, though they send a byte of it every now and then. */
+function openCrowd(url: string): { open: () => number } {
+  const { hostname, port } = new URL(url);
+  const sockets: Socket[] = Array.from({ length: CROWD }, () => {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write('GET /healthz HTTP/1.1\r\nhost: gate\r\nx-long: ');
+    return socket;
+  });
+  const open = (): Socket[] => sockets.filter(({ destroyed }) => !destroyed);
+  const timer = setInterval(() => open().forEach((socket) => socket.write('x')), 500);
+  cleanUps.push(() => {
+    clearInterval(timer);
+    sockets.forEach((socket) => socket.destroy());
+    return Promise.resolve();
+  });
+  return { open: () => open().length };
+}
+
+// Where there is no Linux, connections without a request are not told from others.
+test.skipIf(process.platform !== 'linux')(
+  'an address with more idle connections than there are files keeps nobody out',
+  async () => {
+    const backend = await BackendProcess.start();
+    cleanUps.push(() => backend.stop());
+    const node = await NodeProcess.start({ yaml: catalogFor([backend.baseUrl]), maxFiles: MAX_FILES });
+    cleanUps.push(() => node.stop());
+    const made = await node.cli('account', 'create', 'other@example.com', '--balance', '5', '--json');
+    const { token } = JSON.parse(made.output) as { token: string };
+    const crowd = openCrowd(node.url);
+    await eventually('most of the files are taken', () => node.openSockets() > MAX_FILES / 2);
+
+    for (let requests = 0; requests < 5; requests++)
+      expect(await chat(node, token, { delayMs: 300 })).toBe('served');
+    // What it may have, it keeps.
+    expect(crowd.open()).toBeGreaterThan(0);
+  },
+);
+
 test('tollgate doctor tells a low limit', async () => {
   const node = await NodeProcess.start({});
   cleanUps.push(() => node.stop());
@@ -71,12 +112,16 @@ test('tollgate doctor tells a low limit', async () => {
 
 type Answer = 'served' | 'service_unavailable' | 'no connection' | `unexpected ${string}`;
 
+/** A connection that is not accepted by then is not going to be. */
+const ANSWER_MS = 40_000;
+
 /** On a connection of its own. */
 async function chat(node: NodeProcess, token: string, script = {}): Promise<Answer> {
   try {
     const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
       method: 'POST',
       keepalive: false,
+      signal: AbortSignal.timeout(ANSWER_MS),
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         endpoint: 'svc_chat',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { totp } from '../../src/console/testing/harness.ts';
 import { BackendProcess } from '../support/node-process.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
@@ -116,6 +117,41 @@ describe.each(Object.entries(SETUPS))('guessing passwords: %s', (_, start) => {
     expect((await from(fresh)).status).toBe(200);
   });
 
+  /** Somebody with a second factor; the cookie of their known device, and the way to their codes. */
+  async function newPersonWithCodes(email: string, from: string): Promise<{ own: string; uri: string }> {
+    const signedUp = await post('/api/auth/sign-up/email', { email, password: PASSWORD }, from);
+    const session = cookieOf(signedUp, 'session_token');
+    const enabled = await post('/api/auth/two-factor/enable', { password: PASSWORD }, from, session);
+    const { totpURI: uri } = (await enabled.json()) as { totpURI: string };
+    const proved = await post('/api/auth/two-factor/verify-totp', { code: totp(uri) }, from, session);
+    expect(proved.status).toBe(200);
+    return { own: cookieOf(signedUp, 'device'), uri };
+  }
+
+  /** The right password, and then this code. */
+  async function signInWithCode(email: string, code: string, from: string, device = ''): Promise<number> {
+    const signedIn = await signIn(email, PASSWORD, from, device);
+    expect([email, from, signedIn.status]).toEqual([email, from, 200]);
+    const cookie = `${cookieOf(signedIn, 'two_factor')}; ${device}`;
+    return (await post('/api/auth/two-factor/verify-totp', { code }, from, cookie)).status;
+  }
+
+  test('who knows a password and guesses codes waits; the owner elsewhere, a known device and other accounts do not', async () => {
+    const { own, uri } = await newPersonWithCodes('coded@example.com', '192.0.2.60');
+    const other = await newPersonWithCodes('neighbour@example.com', '192.0.2.61');
+    const wrong = wrongCode(uri);
+    for (const network of ['198.51.100.6', '198.51.100.7', '198.51.100.8']) {
+      const statuses: number[] = [];
+      for (let n = 0; n < 7; n++) statuses.push(await signInWithCode('coded@example.com', wrong, network));
+      expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
+      expect(await signInWithCode('coded@example.com', totp(uri), network)).toBe(429);
+    }
+    for (const _ of nodes)
+      expect(await signInWithCode('coded@example.com', totp(uri), '192.0.2.60')).toBe(200);
+    expect(await signInWithCode('neighbour@example.com', totp(other.uri), '198.51.100.6')).toBe(200);
+    expect(await signInWithCode('coded@example.com', totp(uri), '198.51.100.6', own)).toBe(200);
+  });
+
   test('the cookie of a known device cannot be read by scripts, and gives no access', async () => {
     const reply = await signIn('admin@example.com', PASSWORD, '192.0.2.50');
     const line = reply.headers.getSetCookie().find((one) => one.startsWith('__Host-tollgate.device='));
@@ -125,6 +161,11 @@ describe.each(Object.entries(SETUPS))('guessing passwords: %s', (_, start) => {
     expect((await nodes[0]!.fetch('/api/console/overview', { headers })).status).toBe(401);
   });
 });
+
+/** Neither now nor a step before or after. */
+function wrongCode(uri: string): string {
+  return String((Number(totp(uri)) + 500_000) % 1_000_000).padStart(6, '0');
+}
 
 function cookieOf(reply: Response, name: string): string {
   const line = reply.headers.getSetCookie().find((one) => one.startsWith(`__Host-tollgate.${name}=`));

@@ -118,7 +118,7 @@ describe('a body', () => {
   };
 
   test.each([
-    ['a million objects', `[${'{},'.repeat(1_000_000)}1]`, 'more than 100000 objects, arrays and keys'],
+    ['a million objects', `[${'{},'.repeat(1_000_000)}1]`, 'more than 60000 objects, arrays and keys'],
     ['a million values', `[${'1,'.repeat(1_000_000)}1]`, 'more than 500000 values'],
     [
       'an object of twenty thousand keys',

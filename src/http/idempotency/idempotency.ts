@@ -4,6 +4,7 @@ import type { IdempotencyStore, IdempotencyKey } from '../../ledger/idempotency-
 import type { Call, HoldEnd } from '../../relay/call.ts';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
+import { inSteps, LONG_TEXT } from '../../std/long-text.ts';
 import type { CallerAuth } from '../caller-auth.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 
@@ -53,7 +54,7 @@ export class Idempotency {
       });
     }
     const { accountId } = await this.#callerAuth.account(keyed.caller);
-    const bodyHash = createHash('sha256').update(incoming.path).update('\n').update(keyed.text).digest('hex');
+    const bodyHash = await hashOf(incoming.path, keyed.text);
     return await this.#claim({ incoming, accountId, key, bodyHash }, work);
   }
 
@@ -125,6 +126,13 @@ export class Idempotency {
 }
 
 const RENEW_MS = 15_000;
+
+async function hashOf(path: string, text: string): Promise<string> {
+  const hash = createHash('sha256').update(path).update('\n');
+  if (text.length <= LONG_TEXT) hash.update(text);
+  else for await (const piece of inSteps(text)) hash.update(piece);
+  return hash.digest('hex');
+}
 
 interface Claim {
   readonly incoming: IncomingRequest;

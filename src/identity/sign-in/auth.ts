@@ -195,15 +195,29 @@ async function countGuess(
   if (kind === undefined) return undefined;
   if (kind === 'own-password') return await guessOwnPassword(context, visitor?.accountId ?? '', meta);
   context.throttle.act('sign_in_everybody', '');
-  if (kind !== 'password') {
-    const subject = kind === 'code' ? visitor?.accountId : undefined;
-    return await context.limiter.guess({ kind, subject, address: meta.address });
-  }
+  if (kind === 'passkey')
+    return await context.limiter.guess({ kind, subject: undefined, address: meta.address });
+  if (kind === 'code') return await guessCode(context, { headers, meta, visitor });
   const email = String(fields['email']);
   // Failures with a password that has been replaced since, on whichever node, no longer count.
   const secretSetAt = await context.users.passwordSetAt({ email });
   const device = context.devices.find(headers, meta, { email, passwordSetAt: secretSetAt });
   return await context.limiter.guess({ kind, subject: email, address: meta.address, device, secretSetAt });
+}
+
+/** A code is guessed by whoever is signed in, or has entered the right password before. */
+async function guessCode(
+  { sessions, users, devices, limiter }: AuthContext,
+  { headers, meta, visitor }: AuthCall,
+): Promise<SignInGuess> {
+  const owner = visitor ?? (await sessions.awaitingCode(headers, meta));
+  const device =
+    owner &&
+    devices.find(headers, meta, {
+      email: owner.email,
+      passwordSetAt: await users.passwordSetAt({ accountId: owner.accountId }),
+    });
+  return await limiter.guess({ kind: 'code', subject: owner?.accountId, address: meta.address, device });
 }
 
 async function guessOwnPassword(
@@ -295,10 +309,6 @@ const KNOWN_ERRORS: Record<string, { code: RefusalCode; message?: string }> = {
   TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: {
     code: 'invalid_second_factor',
     message: 'Too many tries. Sign in again.',
-  },
-  ACCOUNT_TEMPORARILY_LOCKED: {
-    code: 'rate_limit_exceeded',
-    message: 'Too many wrong codes. Wait a while and try again.',
   },
   TOTP_NOT_ENABLED: { code: 'conflict', message: 'A second factor is not set up.' },
   TOTP_ALREADY_ENABLED: { code: 'conflict', message: 'A second factor is set up already.' },

@@ -69,7 +69,12 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
     account: { modelName: 'auth_account', accountLinking: { enabled: false }, encryptOAuthTokens: true },
     verification: { modelName: 'auth_verification' },
     plugins: [
-      twoFactor({ issuer: 'Tollgate', twoFactorTable: 'auth_two_factor' }),
+      twoFactor({
+        issuer: 'Tollgate',
+        twoFactorTable: 'auth_two_factor',
+        // It would lock out the owner too; `sign-in-limiter.ts` counts by account and network.
+        accountLockout: { enabled: false },
+      }),
       passkeyPlugin(store, clock),
     ],
     databaseHooks: databaseHooks(store, clock),

@@ -31,6 +31,8 @@ export interface Sessions {
   /** Extends a session that was last extended more than a day ago; returns a `Set-Cookie` line if it did. */
   prolong(headers: Headers, meta: AuthMeta): Promise<string | undefined>;
   confirm(sessionId: string): Promise<number>;
+  /** Who has entered the right password here and is still to enter a code. */
+  awaitingCode(headers: Headers, meta: AuthMeta): Promise<Pick<Visitor, 'accountId' | 'email'> | undefined>;
 }
 
 export const SESSION_SECONDS = 7 * 86_400;
@@ -77,6 +79,7 @@ export function makeSessions(parts: SessionParts): Sessions {
       await db.updateTable('auth_session').set({ confirmedAt: now }).where('id', '=', sessionId).execute();
       return now + CONFIRMED_MS;
     },
+    awaitingCode: (headers, meta) => findAwaitingCode(parts, headers, meta),
   };
 }
 
@@ -87,7 +90,7 @@ export interface SessionParts {
 }
 
 async function find({ store, secret, clock }: SessionParts, headers: Headers, meta: AuthMeta) {
-  const token = tokenFrom(headers, meta, secret);
+  const token = signedCookie(headers, `${cookiePrefix(meta.secure)}.session_token`, secret);
   if (token === undefined) return undefined;
   const row = await sessionQuery(store, token).executeTakeFirst();
   if (!row || row.status !== 'active' || row.role === 'system') return undefined;
@@ -152,9 +155,23 @@ export function millis(moment: string | Date): number {
   return new Date(moment).getTime();
 }
 
-/** The cookie is `token.signature`: a token copied from the database is worth nothing without the secret. */
-function tokenFrom(headers: Headers, meta: AuthMeta, secret: string): string | undefined {
-  const value = readCookie(headers, `${cookiePrefix(meta.secure)}.session_token`);
+/** The library keeps a sign-in that waits for its code as a verification, named by a cookie. */
+async function findAwaitingCode({ store, secret, clock }: SessionParts, headers: Headers, meta: AuthMeta) {
+  const name = signedCookie(headers, `${cookiePrefix(meta.secure)}.two_factor`, secret);
+  if (name === undefined) return undefined;
+  const row = await store.db
+    .selectFrom('auth_verification')
+    .innerJoin('account', 'account.id', 'auth_verification.value')
+    .select(['account.id', 'account.email', 'auth_verification.expiresAt'])
+    .where('auth_verification.identifier', '=', name)
+    .executeTakeFirst();
+  if (!row || millis(row.expiresAt) <= clock.now()) return undefined;
+  return { accountId: row.id as AccountId, email: row.email };
+}
+
+/** A cookie is `value.signature`: a value copied from the database is worth nothing without the secret. */
+function signedCookie(headers: Headers, name: string, secret: string): string | undefined {
+  const value = readCookie(headers, name);
   const dot = value?.lastIndexOf('.') ?? -1;
   if (value === undefined || dot < 1 || value.length > 256) return undefined;
   const token = value.slice(0, dot);

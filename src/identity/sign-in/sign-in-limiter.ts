@@ -82,7 +82,7 @@ function countsOf(
   { kind, subject, address, device, secretSetAt: since }: SignInAttempt,
   key: (...parts: readonly string[]) => string,
 ): Count[] {
-  if (device !== undefined) return [{ key: key('device', device), limit: ONE_CLIENT, since }];
+  if (device !== undefined) return [{ key: key('device', kind, device), limit: ONE_CLIENT, since }];
   const network = networkOf(address);
   const counts = [
     { key: key('client', kind, subject ?? '', network), limit: ONE_CLIENT, since },

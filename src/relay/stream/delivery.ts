@@ -9,6 +9,7 @@ import { SSE_COMMENT } from '../../std/sse.ts';
 import type { ActiveRequest, ChatCall, Labels } from '../call.ts';
 import type { DataEvent, EventSource, StreamAnswer, StreamListener } from './event-source.ts';
 import type { Meter } from './meter.ts';
+import { onceArrivedIsRead } from './read-arrived.ts';
 import { usageOf, type MeteredUsage } from './reported-usage.ts';
 
 /** How a stream ended, for the ledger. */
@@ -48,10 +49,6 @@ const STALLED_READER_MS = 60_000;
 /** How often a stream checks its deadlines: with thousands of streams, checking costs more than forwarding. */
 const CHECK_INTERVAL_MS = 1_000;
 const CHECKS_PER_DEADLINE = 4;
-/** After a client has left: what the backend has sent by now arrives without such a pause, and within this time. */
-const ARRIVED = { pauseMs: 1, withinMs: 100 };
-/** The same where the client lagged. No longer, because a write to a connection that has just ended looks the same. */
-const PILED_UP = { pauseMs: 25, withinMs: 250 };
 
 /**
  * Delivers one stream from the backend to the client, at the client's pace. It always ends in the dialect's final events
@@ -75,6 +72,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   #hasWritten = false;
   #sawDone = false;
   #nextCheckAt = 0;
+  #stopWaiting: (() => void) | undefined;
   readonly #maxBytes: number;
   readonly requestId: RequestId;
   readonly #options: DeliveryOptions;
@@ -125,7 +123,9 @@ export class Delivery implements ActiveRequest, StreamListener {
     if (this.#ended || this.#clientLeft) return;
     this.#clientLeft = true;
     this.#readNext();
-    if (this.#whenLeft() !== 'finish') this.#stopAfterArrived();
+    if (this.#whenLeft() === 'finish') return;
+    const stop = (): void => void this.#end('client_left', undefined);
+    this.#stopWaiting = onceArrivedIsRead(this.#events, this.#client.laggedMs, stop);
   }
 
   #whenLeft(): 'stop' | 'finish' {
@@ -135,23 +135,6 @@ export class Delivery implements ActiveRequest, StreamListener {
       // Whatever failed to decide it, the backend must not go on for nobody.
       return 'stop';
     }
-  }
-
-  /** Stops the backend once everything was read that it had sent when the client left. */
-  #stopAfterArrived(): void {
-    const { pauseMs, withinMs } = this.#client.hasLagged ? PILED_UP : ARRIVED;
-    const timeout = setTimeout(() => stop(), withinMs);
-    const stop = (): void => {
-      clearTimeout(timeout);
-      void this.#end('client_left', undefined);
-    };
-    const waitForPause = (): void => {
-      const bytesBefore = this.#events.bytesRead;
-      // A timer may be late and fire before the socket was looked at; the second turn comes after that.
-      const check = (): void => (this.#events.bytesRead === bytesBefore ? stop() : waitForPause());
-      if (!this.#ended) setTimeout(() => setImmediate(check), pauseMs);
-    };
-    waitForPause();
   }
 
   tick(nowMs: number): void {
@@ -249,6 +232,7 @@ export class Delivery implements ActiveRequest, StreamListener {
   async #end(how: Outcome, why: Fault | undefined): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    this.#stopWaiting?.();
     if (how === 'completed') this.#events.release();
     else this.#events.cancel();
     this.#writeText();
@@ -330,8 +314,8 @@ class ClientStream {
   readonly #options: ClientStreamOptions;
   #controller: ReadableStreamDirectController | undefined;
   #waiting = false;
-  /** At some time it had not taken what was written. A connection that ends takes everything, so this does not change back. */
-  hasLagged = false;
+  #waitingSince = 0;
+  #longestLagMs = 0;
   /** Set when the stream ended before its body was taken. */
   #finalEvents: string | undefined;
 
@@ -353,6 +337,11 @@ class ClientStream {
     return this.#controller !== undefined && !this.#waiting;
   }
 
+  /** How long at most it had not taken what was written. A connection that ends takes everything, so this never falls. */
+  get laggedMs(): number {
+    return this.#waiting ? Math.max(this.#longestLagMs, this.#currentLagMs()) : this.#longestLagMs;
+  }
+
   /**
    * The bytes are copied or sent when this returns. Everything written is sent, so a caller that writes while the
    * client is not ready must write little.
@@ -364,7 +353,7 @@ class ClientStream {
       if (data.length < SENT_AT_ONCE_BYTES) void this.#controller?.flush();
       if (typeof sent === 'number' || sent === undefined || this.#waiting) return;
       this.#waiting = true;
-      this.hasLagged = true;
+      this.#waitingSince = performance.now();
       sent.then(this.#drained, this.#drained);
     } catch {
       // The client left between two writes, and `onLeft` follows.
@@ -390,8 +379,13 @@ class ClientStream {
     else this.end(this.#finalEvents);
   }
 
+  #currentLagMs(): number {
+    return Math.max(1, performance.now() - this.#waitingSince);
+  }
+
   readonly #drained = (): void => {
     this.#waiting = false;
+    this.#longestLagMs = Math.max(this.#longestLagMs, this.#currentLagMs());
     this.#options.onReady();
   };
 }

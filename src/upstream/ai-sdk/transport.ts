@@ -1,4 +1,5 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { encodeInSteps, LONG_TEXT, nextTurn } from '../../std/long-text.ts';
 import { withTrace, type TraceContext } from '../../std/trace.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
@@ -56,20 +57,30 @@ async function prepare(
   const given = call.trace ? withTrace(new Headers(init.headers), call.trace) : new Headers(init.headers);
   const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(given) };
   const fitted =
-    typeof init.body === 'string' && provider.fit ? fitText(provider, init.body, call.limits) : init.body;
-  if (!provider.authorize) return { ...init, headers, body: fitted ?? null };
+    typeof init.body === 'string' && provider.fit
+      ? await fitText(provider, init.body, call.limits)
+      : init.body;
+  const sent = isLong(fitted) ? await encodeInSteps(fitted) : (fitted ?? null);
+  if (!provider.authorize) return { ...init, headers, body: sent };
   const body = typeof fitted === 'string' ? fitted : '';
   const signed = await provider.authorize(
     { method: init.method ?? 'GET', url, headers, body },
     call.config,
     new Date(call.now()),
   );
-  return { ...init, headers: { ...headers, ...signed }, body: fitted ?? null };
+  return { ...init, headers: { ...headers, ...signed }, body: sent };
 }
 
-function fitText(provider: Provider, body: string, limits: ProviderLimits): string {
+/** Making a long text, parsing it and making it again are three steps. */
+async function fitText(provider: Provider, body: string, limits: ProviderLimits): Promise<string> {
+  if (isLong(body)) await nextTurn();
   const parsed = parseObject(body);
+  if (isLong(body)) await nextTurn();
   return parsed && provider.fit ? JSON.stringify(provider.fit(parsed, limits)) : body;
+}
+
+function isLong(body: unknown): body is string {
+  return typeof body === 'string' && body.length > LONG_TEXT;
 }
 
 async function fetchUpstream(url: string, init: BunFetchRequestInit, signal: AbortSignal): Promise<Response> {

@@ -1,0 +1,116 @@
+import { readdirSync } from 'node:fs';
+import { dlopen, FFIType } from 'bun:ffi';
+
+/** A connection that a client has opened to this server, as the operating system knows it. */
+export interface ClientSocket {
+  readonly file: number;
+  /** An IPv4 address, or the /64 of an IPv6 one, which any client has to itself. */
+  readonly network: string;
+  readonly port: number;
+  /** Whether anything was ever sent to the client: it has been answered, or has begun a TLS handshake. */
+  readonly wasSentTo: boolean;
+  /** How long nothing was received or sent. If nothing was ever sent: how old the connection is. */
+  readonly idleMs: number;
+}
+
+/**
+ * The connections of this process, read from Linux: Bun's server shows a connection with its first request, and those
+ * that never make one cannot be seen or closed in any other way.
+ */
+export interface ClientSockets {
+  /** Of these files, the connections that clients have opened to a port of this process. */
+  among(files: readonly number[], serverPort: number): ClientSocket[];
+  /** Ends a connection, unless its file is another one by now. Bun sees the end and frees what belongs to it. */
+  end(socket: ClientSocket): void;
+}
+
+const SHUT_RDWR = 2;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const IPPROTO_TCP = 6;
+const TCP_INFO = 11;
+/** Offsets in `struct tcp_info` of linux/tcp.h. */
+const LAST_DATA_SENT = 44;
+const LAST_DATA_RECEIVED = 52;
+const BYTES_ACKED = 120;
+const TCP_INFO_BYTES = 136;
+
+/** `undefined` where there is no Linux, or no way to call its C library. */
+export function openClientSockets(): ClientSockets | undefined {
+  if (process.platform !== 'linux') return undefined;
+  const libc = loadLibc();
+  if (!libc) return undefined;
+  const name = Buffer.alloc(28);
+  const info = Buffer.alloc(TCP_INFO_BYTES);
+  const length = new Int32Array(1);
+  const read = (buffer: Buffer, call: () => number): boolean => {
+    length[0] = buffer.length;
+    return call() === 0;
+  };
+  const peerOf = (file: number): Peer | undefined =>
+    read(name, () => libc.getpeername(file, name, length)) ? peerIn(name) : undefined;
+  const portOf = (file: number): number | undefined =>
+    read(name, () => libc.getsockname(file, name, length)) ? peerIn(name)?.port : undefined;
+  const socketOf = (file: number, serverPort: number): ClientSocket[] => {
+    const peer = portOf(file) === serverPort ? peerOf(file) : undefined;
+    if (!peer || !read(info, () => libc.getsockopt(file, IPPROTO_TCP, TCP_INFO, info, length))) return [];
+    // An old kernel has less to tell.
+    if ((length[0] ?? 0) < TCP_INFO_BYTES) return [];
+    return [{ file, ...peer, ...activityIn(info) }];
+  };
+  return {
+    among: (files, serverPort) => files.flatMap((file) => socketOf(file, serverPort)),
+    end({ file, port }) {
+      if (peerOf(file)?.port === port) libc.shutdown(file, SHUT_RDWR);
+    },
+  };
+}
+
+function loadLibc() {
+  const { i32, ptr } = FFIType;
+  const symbols = {
+    getpeername: { args: [i32, ptr, ptr], returns: i32 },
+    getsockname: { args: [i32, ptr, ptr], returns: i32 },
+    getsockopt: { args: [i32, i32, i32, ptr, ptr], returns: i32 },
+    shutdown: { args: [i32, i32], returns: i32 },
+  } as const;
+  const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+  for (const name of ['libc.so.6', `libc.musl-${machine}.so.1`]) {
+    try {
+      return dlopen(name, symbols).symbols;
+    } catch {
+      // The other C library, or none that can be called.
+    }
+  }
+  return undefined;
+}
+
+type Peer = Pick<ClientSocket, 'network' | 'port'>;
+
+/** A `struct sockaddr_in` or `sockaddr_in6`; an IPv4 client of a server for both has the latter. */
+function peerIn(name: Buffer): Peer | undefined {
+  const family = name.readUInt16LE(0);
+  const port = name.readUInt16BE(2);
+  if (family === AF_INET) return { network: name.subarray(4, 8).join('.'), port };
+  if (family !== AF_INET6) return undefined;
+  const address = name.subarray(8, 24);
+  const isIpv4 = address.readBigUInt64BE(0) === 0n && address.readUInt32BE(8) === 0xffff;
+  return { network: isIpv4 ? address.subarray(12).join('.') : address.toString('hex', 0, 8), port };
+}
+
+/** The acknowledgement of the connection itself counts as one byte. */
+function activityIn(info: Buffer): Pick<ClientSocket, 'wasSentTo' | 'idleMs'> {
+  const sinceSentMs = info.readUInt32LE(LAST_DATA_SENT);
+  const wasSentTo = info.readBigUInt64LE(BYTES_ACKED) > 1n;
+  const idleMs = wasSentTo ? Math.min(sinceSentMs, info.readUInt32LE(LAST_DATA_RECEIVED)) : sinceSentMs;
+  return { wasSentTo, idleMs };
+}
+
+/** Without a file to spare, the list of open ones cannot be read either, and every number up to the limit is tried. */
+export function openFileNumbers(limit: number): number[] {
+  try {
+    return readdirSync('/proc/self/fd').map(Number);
+  } catch {
+    return Array.from({ length: limit }, (_, file) => file);
+  }
+}
