@@ -39,7 +39,10 @@ const TOOL_FIELDS = [
   'type name description input_schema cache_control strict input_examples eager_input_streaming allowed_callers defer_loading',
 ];
 
-/** Why a request is refused; undefined when it is not. */
+/**
+ * Why a request is refused; undefined when it is not. Rules and limits whose words have no link to an issue are from
+ * general knowledge of the reference, and unverified.
+ */
 export function anthropicRefusal({ body, model: name }: StandInCall): Refusal | undefined {
   const unknown = unknownField(body, FIELDS);
   if (unknown !== undefined) return bad(`${unknown}: Extra inputs are not permitted`);

@@ -13,8 +13,8 @@ import {
 } from './stand-in.ts';
 
 /**
- * Anthropic's Messages API over real HTTP, as strict as its reference (https://platform.claude.com/docs/en/api/messages;
- * the same text stands in the types of the npm package `@anthropic-ai/sdk` 1.8.0).
+ * Anthropic's Messages API over real HTTP, after its reference (https://platform.claude.com/docs/en/api/messages), which
+ * was not at hand: see `anthropic-rules.ts` for what is unverified.
  */
 export class StrictAnthropic extends StandIn {
   constructor(deployments?: Readonly<Record<string, string>>) {

@@ -5,7 +5,8 @@ import { StandIn, type ProviderWire, type Refusal, type StandInCall } from './st
 /**
  * OpenAI's models in an Azure resource over real HTTP: under the address of a deployment with a dated version, or under
  * `/openai/v1`. Fields are those of OpenAI
- * (https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference, and .../api-version-lifecycle for the versions).
+ * (https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference, and .../api-version-lifecycle for the versions); both from
+ * general knowledge, and unverified.
  */
 export class StrictAzure extends StandIn {
   /** `deployments`: the resource has no other models. */

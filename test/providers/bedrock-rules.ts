@@ -30,7 +30,10 @@ const BLOCKS = [
   'text image document video toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult',
 ];
 
-/** Why a request is refused; undefined when it is not. */
+/**
+ * Why a request is refused; undefined when it is not. Lists of fields, limits and rules without a link are from general
+ * knowledge of the reference, and unverified.
+ */
 export function bedrockRefusal({ body, model: name }: StandInCall): Refusal | undefined {
   const model = MODELS[name];
   if (!model) return bad('The provided model identifier is invalid.');

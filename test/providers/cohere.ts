@@ -27,7 +27,7 @@ interface CohereModel {
   readonly tools?: false;
 }
 
-/** https://docs.cohere.com/docs/models: which of them see, think and call tools. */
+/** Which of them see, think and call tools is from general knowledge of https://docs.cohere.com/docs/models, and unverified. */
 const MODELS: Readonly<Record<string, CohereModel>> = {
   'command-a-03-2025': { maxOutput: 8_000 },
   'command-a-vision-07-2025': { maxOutput: 8_000, sees: true, tools: false },
@@ -99,7 +99,7 @@ function toolsRefusal({ tools, tool_choice }: Fields, model: CohereModel): Refus
   return undefined;
 }
 
-/** "Structured Outputs (JSON) does not work with tools, documents": https://docs.cohere.com/docs/structured-outputs. */
+/** From general knowledge of https://docs.cohere.com/docs/structured-outputs; unverified, as are the words. */
 function optionsRefusal(
   { response_format, tools, thinking, max_tokens }: Fields,
   model: CohereModel,

@@ -10,7 +10,8 @@ import {
 
 /**
  * What Gemini's API takes and refuses, from its public reference (https://ai.google.dev/api/generate-content) and, for the
- * words, from answers that people quoted in public, named beside each rule.
+ * words, from answers that people quoted in public, named beside each rule. The lists of fields, the limits and the rules
+ * without a link are from general knowledge, and unverified.
  */
 interface GeminiModel {
   readonly maxOutput: number;

@@ -3,7 +3,7 @@ import { fieldsOf, listOf, type Refusal } from './stand-in.ts';
 
 const MESSAGES = 'model messages stream temperature top_p stop seed tools tool_choice response_format';
 
-/** Before 0.6 or so vLLM forbade extra fields with pydantic, and named them in a list within the message. */
+/** Older vLLM forbade extra fields with pydantic: https://github.com/1Panel-dev/MaxKB/issues/2912. */
 function vllmWords(field: string): Refusal {
   const detail = [{ type: 'extra_forbidden', loc: ['body', field], msg: 'Extra inputs are not permitted' }];
   const body = {
@@ -23,7 +23,7 @@ function lmStudioRules({ tool_choice }: Record<string, unknown>): Refusal | unde
     : undefined;
 }
 
-/** From the checks in its `oaicompat_chat_params_parse` (tools/server/utils.hpp). */
+/** From general knowledge of its server, and unverified. */
 function llamaCppRules({ tools, response_format, grammar, n }: Record<string, unknown>): Refusal | undefined {
   const constrained = grammar !== undefined || fieldsOf(response_format)['type'] === 'json_schema';
   if (listOf(tools).length > 0 && constrained)
@@ -31,7 +31,7 @@ function llamaCppRules({ tools, response_format, grammar, n }: Record<string, un
   return n === undefined || n === 1 ? undefined : bad('n', 'Only one completion choice is allowed');
 }
 
-/** Servers on one's own machine. */
+/** Servers on one's own machine; what has no link beside it is from general knowledge of `source`, and unverified. */
 export const LOCAL_PROVIDERS: readonly StrictProvider[] = [
   {
     preset: 'vllm',

@@ -12,7 +12,7 @@ function pydanticWords(field: string): Refusal {
   return { status: 422, message: 'Extra inputs are not permitted', body };
 }
 
-/** "Streaming and tool use are not currently supported with Structured Outputs." */
+/** That schemas go with neither streams nor tools is from general knowledge, and unverified; so are these words. */
 function groqRules({
   response_format,
   stream,
@@ -225,4 +225,8 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
   },
 ];
 
+/**
+ * Fields, limits and words without a link to an issue or page beside them are from general knowledge of the page in
+ * `source`, and unverified.
+ */
 export const STRICT_PROVIDERS: readonly StrictProvider[] = [...CLOUD_PROVIDERS, ...LOCAL_PROVIDERS];
