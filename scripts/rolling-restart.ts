@@ -3,13 +3,12 @@
  * with its defaults and behind HAProxy, under load, without workers and with two, and prints how many requests failed.
  * A proxy that is not installed is left out and named. The figures are in docs/operate.md.
  */
-import { createServer, type AddressInfo } from 'node:net';
 import { catalogFor } from '../test/support/gateway.ts';
 import { Traffic } from '../test/support/load-traffic.ts';
 import { BackendProcess, eventually, NodeProcess } from '../test/support/node-process.ts';
 import { Operator } from '../test/support/operator.ts';
 import { testPostgres } from '../test/support/postgres.ts';
-import { PROXIES, type ProxyKind } from './rolling-restart/proxies.ts';
+import { freePorts, PROXIES, type ProxyKind } from './rolling-restart/proxies.ts';
 
 const NODES = 3;
 const DEFAULT_REQUESTS = 2_000;
@@ -77,16 +76,4 @@ async function restartAll(kind: ProxyKind, workers: number): Promise<number> {
 
 async function answersReach(traffic: Traffic, count: number): Promise<void> {
   await eventually(`${count} answers`, () => traffic.acknowledged.size >= count, 300_000);
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    // A TCP server's address is an object with a port.
-    ports.push((server.address() as AddressInfo).port);
-  }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -11,21 +11,14 @@ export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
     { name: 'units', paths: ['src', 'web', 'scripts'] },
     { name: 'golden', paths: ['test/golden'] },
     { name: 'clients', paths: ['test/clients'] },
+    { name: 'bill', paths: ['test/bill'] },
   ],
   [
     { name: 'browser', paths: ['test/browser'] },
     {
       name: 'stories',
-      paths: [
-        'test/stories',
-        'test/providers',
-        'test/matrix',
-        'test/import',
-        'test/matrix',
-        'test/architecture',
-      ],
+      paths: ['test/stories', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
     },
-    { name: 'bill', paths: ['test/bill'] },
   ],
 ];
 /** What measures or loads the whole machine. */

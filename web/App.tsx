@@ -3,6 +3,7 @@ import { Suspense, useEffect } from 'react';
 import { useLocation } from 'wouter';
 import { usePreferencesOf } from './lib/preferences.ts';
 import { makeQueryClient } from './lib/query.ts';
+import { tellPublicUrl } from './lib/origin.ts';
 import { useFreshStart, useSession } from './lib/session.ts';
 import { SetupNeeded } from './pages/setup/SetupNeeded.tsx';
 import { Routes } from './Routes.tsx';
@@ -44,6 +45,7 @@ function Gate() {
     );
   }
   if (!session.data) return <Splash />;
+  tellPublicUrl(session.data.site.publicUrl);
   if (session.data.setupNeeded && !/^\/(setup|docs)\b/.test(location)) return <SetupNeeded />;
   return (
     <Suspense fallback={<Splash />}>

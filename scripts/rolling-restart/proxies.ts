@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -10,7 +11,9 @@ export interface ProxyKind {
   start(port: number, nodePorts: readonly number[]): Promise<RunningProxy>;
 }
 
-interface RunningProxy {
+export interface RunningProxy {
+  /** For its files; gone when it is stopped. */
+  readonly folder: string;
   stop(): Promise<void>;
 }
 
@@ -21,16 +24,49 @@ export const PROXIES: readonly ProxyKind[] = [
     // After a refused connection nginx leaves a server alone for `fail_timeout`, 10 s by default.
     noticeMs: 11_000,
     start: (port, nodePorts) =>
-      run('nginx', nginxConfig(port, nodePorts), (file, folder) => ['nginx', '-p', folder, '-c', file]),
+      runProxy('nginx', nginxConfig(port, nodePorts), (file, folder) => ['nginx', '-p', folder, '-c', file]),
   },
   {
     name: 'HAProxy',
     command: 'haproxy',
     noticeMs: 3_000,
     start: (port, nodePorts) =>
-      run('haproxy', haproxyConfig(port, nodePorts), (file) => ['haproxy', '-db', '-f', file]),
+      runProxy('haproxy', haproxyConfig(port, nodePorts), (file) => ['haproxy', '-db', '-f', file]),
   },
 ];
+
+/** HAProxy that takes orders on a socket: its servers can be told to take no new requests. */
+export async function startOrderedHaproxy(
+  port: number,
+  nodePorts: readonly number[],
+): Promise<RunningProxy & { order(text: string): Promise<string> }> {
+  const config = `global\n  stats socket unix@orders mode 600 level admin\n${haproxyConfig(port, nodePorts)}`;
+  const proxy = await runProxy('haproxy', config, (file, folder) => [
+    'haproxy',
+    '-db',
+    '-C',
+    folder,
+    '-f',
+    file,
+  ]);
+  return {
+    ...proxy,
+    order: async (text) => {
+      const answer = Promise.withResolvers<string>();
+      let received = '';
+      await Bun.connect({
+        unix: join(proxy.folder, 'orders'),
+        socket: {
+          open: (socket) => void socket.write(`${text}\n`),
+          data: (_, bytes) => void (received += bytes.toString()),
+          close: () => answer.resolve(received),
+          error: (_, error) => answer.reject(error),
+        },
+      });
+      return await answer.promise;
+    },
+  };
+}
 
 /** Nothing but what nginx needs to run in the foreground; `upstream` and `proxy_pass` as in its manual. */
 function nginxConfig(port: number, nodePorts: readonly number[]): string {
@@ -73,7 +109,7 @@ ${nodePorts.map((node, index) => `  server node${index} 127.0.0.1:${node}`).join
 `;
 }
 
-async function run(
+export async function runProxy(
   name: string,
   config: string,
   command: (file: string, folder: string) => string[],
@@ -86,10 +122,24 @@ async function run(
   await Bun.sleep(500);
   if (child.exitCode !== null) throw new Error(`${name} did not start`);
   return {
+    folder,
     stop: async () => {
       child.kill('SIGTERM');
       await child.exited;
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Ports that were free a moment ago: a proxy must be told its own before it starts. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports: number[] = [];
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    // A TCP server's address is an object with a port.
+    ports.push((server.address() as AddressInfo).port);
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
 }

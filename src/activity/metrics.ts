@@ -1,12 +1,25 @@
-import type { DelaySample } from '../std/event-loop.ts';
+import { BoundedCounter, BoundedNames, OTHER } from '../std/bounded-counter.ts';
+import { FAULTS, type FaultCode } from '../std/fault.ts';
+import { Distribution } from '../std/distribution.ts';
+import type { RequestEnd } from '../std/request-notes.ts';
+import {
+  counterFamily,
+  gaugeFamily,
+  histogramFamily,
+  labelText,
+  type MetricFamily,
+} from './metric-family.ts';
+import { processFamilies, type ProcessParts } from './process-metrics.ts';
 
 /**
- * What a monitoring system reads at /metrics, in Prometheus' text format. Counters are for this process since it started;
- * the number of series is bounded, so that new names cannot fill the memory.
+ * What a monitoring system reads at /metrics. Counters are for this process since it started; the number of series is
+ * bounded, so that new names cannot fill the memory.
  */
 export interface Metrics {
   /** One finished inference request. */
-  request(sample: RequestSample): void;
+  request(end: RequestEnd): void;
+  /** One answer of any operation. */
+  answered(path: string, status: number): void;
   /** A request that was not admitted. */
   refused(reason: string): void;
   /** A request that was refused at once because there was too much to do. */
@@ -17,269 +30,242 @@ export interface Metrics {
   loss(nanoUsd: number): void;
   /** The result of the latest check of the ledger. */
   verified(breaches: number): void;
-  render(): Promise<string>;
-}
-
-export interface RequestSample {
-  readonly endpoint: string;
-  readonly outcome: string;
-  readonly durationMs: number;
-  readonly firstByteMs?: number | undefined;
-}
-
-export interface MetricsParts {
-  readonly version: string;
-  readonly startedAtMs: number;
-  /** Called at each scrape; a gauge that fails is left out, the others are still shown. */
-  openHolds(): Promise<number>;
-  backends(): readonly BackendSample[];
-  /** Requests under way in this process. */
-  readonly inFlight?: (() => number) | undefined;
-  /** How late the event loop is. */
-  readonly eventLoop?: (() => DelaySample) | undefined;
-}
-
-export interface BackendSample {
-  readonly name: string;
-  readonly state: string;
-  readonly requests: number;
-  readonly failures: number;
+  read(): Promise<MetricFamily[]>;
 }
 
 const LATENCY_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-const BACKEND_STATES = ['ok', 'failing', 'resting', 'probing'];
 const NANO_PER_USD = 1_000_000_000;
+/** Beyond so many, models, and combinations of endpoint, model and backend, are counted together. */
+const MAX_MODELS = 100;
+const MAX_ROUTES = 300;
 
-export function makeMetrics(parts: MetricsParts): Metrics {
-  const requests = new Counter('tollgate_requests_total', 'Inference requests that are over.', [
-    'endpoint',
-    'outcome',
-  ]);
-  const refusals = new Counter('tollgate_refusals_total', 'Requests that were not admitted.', ['reason']);
-  const shed = new Counter('tollgate_shed_requests_total', 'Requests refused because of too much load.', [
-    'reason',
-  ]);
-  const durations = new Histogram('tollgate_request_duration_seconds', 'From admission to the last byte.');
-  const firstBytes = new Histogram(
-    'tollgate_first_byte_seconds',
-    "From admission to the backend's first byte.",
-  );
-  let overrunNano = 0;
-  let lossNano = 0;
-  let breaches: number | undefined;
-  return {
-    request({ endpoint, outcome, durationMs, firstByteMs }) {
-      requests.add([endpoint, outcome]);
-      durations.observe(endpoint, durationMs / 1000);
-      if (firstByteMs !== undefined) firstBytes.observe(endpoint, firstByteMs / 1000);
-    },
-    refused: (reason) => refusals.add([reason]),
-    shed: (reason) => shed.add([reason]),
-    overrun(nanoUsd) {
-      overrunNano += nanoUsd;
-    },
-    loss(nanoUsd) {
-      lossNano += nanoUsd;
-    },
-    verified(count) {
-      breaches = count;
-    },
-    async render() {
-      const holds = await parts.openHolds().catch(() => undefined);
-      return [
-        ...requests.lines(),
-        ...refusals.lines(),
-        ...shed.lines(),
-        ...gauge('tollgate_requests_in_flight', 'Requests under way in this process.', parts.inFlight?.()),
-        ...durations.lines(),
-        ...firstBytes.lines(),
-        ...gauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', holds),
-        ...gauge('tollgate_ledger_breaches', 'Breaches found by the latest check of the books.', breaches),
-        ...counter(
-          'tollgate_overrun_usd_total',
-          'What backends used beyond holds.',
-          overrunNano / NANO_PER_USD,
-        ),
-        ...counter(
-          'tollgate_loss_usd_total',
-          'What requests cost beyond what was charged for them.',
-          lossNano / NANO_PER_USD,
-        ),
-        ...backendLines(parts.backends()),
-        ...delayLines(parts.eventLoop?.()),
-        ...processLines(parts),
-        '',
-      ].join('\n');
-    },
-  };
+export function makeMetrics(parts: ProcessParts): Metrics {
+  return new ProcessMetrics(parts);
 }
 
-/** Beyond this many combinations of labels a metric counts the rest together. */
-const MAX_SERIES = 200;
-const OTHER = 'other';
+class ProcessMetrics implements Metrics {
+  readonly #parts: ProcessParts;
+  readonly #routes = new Map<string, RouteCounts>();
+  readonly #models = new BoundedNames(MAX_MODELS);
+  readonly #refusals = new BoundedCounter(['reason']);
+  readonly #shed = new BoundedCounter(['reason']);
+  readonly #answers = new BoundedCounter(['path', 'status']);
+  readonly #attempts = new BoundedCounter(['backend', 'result', 'reason']);
+  #overrunNano = 0;
+  #lossNano = 0;
+  #breaches = 0;
+  /** Most requests count where the one before counted. */
+  #latest: RouteCounts | undefined;
 
-class Counter {
-  readonly #name: string;
-  readonly #help: string;
-  readonly #labels: readonly string[];
-  readonly #series = new Map<string, Series>();
-  /** Most requests count in the same series as the one before. */
-  #latest: Series | undefined;
-
-  constructor(name: string, help: string, labels: readonly string[]) {
-    this.#name = name;
-    this.#help = help;
-    this.#labels = labels;
+  constructor(parts: ProcessParts) {
+    this.#parts = parts;
   }
 
-  add(values: readonly string[]): void {
-    if (!this.#latest || !isSame(this.#latest.values, values)) this.#latest = this.#find(values);
-    this.#latest.count++;
+  request(end: RequestEnd): void {
+    this.#routeOf(end).add(end);
+    for (const { upstream, result, reason = '' } of end.ending.attempts)
+      // A reason with a colon names one request; the word before it is what can be counted.
+      this.#attempts.add(
+        upstream,
+        result,
+        reason.includes(':') ? reason.slice(0, reason.indexOf(':')) : reason,
+      );
   }
 
-  #find(requested: readonly string[]): Series {
-    const hasRoom = hasRoomFor(this.#series, labelText(this.#labels, requested));
-    const values = hasRoom ? requested : requested.map(() => OTHER);
-    const key = labelText(this.#labels, values);
-    const series = this.#series.get(key) ?? { values, count: 0 };
-    this.#series.set(key, series);
-    return series;
+  answered(path: string, status: number): void {
+    this.#answers.add(path, String(status));
   }
 
-  lines(): string[] {
-    const series = [...this.#series].map(([labels, { count }]) => `${this.#name}{${labels}} ${count}`);
-    return [...head(this.#name, this.#help, 'counter'), ...series];
-  }
-}
-
-interface Series {
-  readonly values: readonly string[];
-  count: number;
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((value, index) => value === b[index]);
-}
-
-interface Buckets {
-  readonly counts: number[];
-  sum: number;
-  count: number;
-}
-
-class Histogram {
-  readonly #name: string;
-  readonly #help: string;
-  readonly #series = new Map<string, Buckets>();
-
-  constructor(name: string, help: string) {
-    this.#name = name;
-    this.#help = help;
+  refused(reason: string): void {
+    this.#refusals.add(reason);
   }
 
-  observe(endpoint: string, seconds: number): void {
-    const key = hasRoomFor(this.#series, endpoint) ? endpoint : OTHER;
-    let buckets = this.#series.get(key);
-    if (!buckets) {
-      buckets = { counts: LATENCY_SECONDS.map(() => 0), sum: 0, count: 0 };
-      this.#series.set(key, buckets);
+  shed(reason: string): void {
+    this.#shed.add(reason);
+  }
+
+  overrun(nanoUsd: number): void {
+    this.#overrunNano += nanoUsd;
+  }
+
+  loss(nanoUsd: number): void {
+    this.#lossNano += nanoUsd;
+  }
+
+  verified(breaches: number): void {
+    this.#breaches = breaches;
+  }
+
+  async read(): Promise<MetricFamily[]> {
+    return [
+      ...routeFamilies([...this.#routes.values()]),
+      countsFamily(
+        this.#answers,
+        'tollgate_http_answers_total',
+        'Answers of all operations, by HTTP status.',
+      ),
+      countsFamily(this.#refusals, 'tollgate_refusals_total', 'Requests that were not admitted.'),
+      countsFamily(this.#shed, 'tollgate_shed_requests_total', 'Requests refused because of too much load.'),
+      countsFamily(
+        this.#attempts,
+        'tollgate_backend_attempts_total',
+        'Attempts against each backend, and why they were skipped or failed.',
+      ),
+      counterFamily('tollgate_overrun_usd_total', 'What backends used beyond holds.', [
+        ['', this.#overrunNano / NANO_PER_USD],
+      ]),
+      counterFamily('tollgate_loss_usd_total', 'What requests cost beyond what was charged for them.', [
+        ['', this.#lossNano / NANO_PER_USD],
+      ]),
+      gaugeFamily(
+        'tollgate_ledger_breaches',
+        'Breaches found by the latest check of the books.',
+        [['', this.#breaches]],
+        'max',
+      ),
+      ...(await processFamilies(this.#parts)),
+    ];
+  }
+
+  #routeOf({ endpoint, model, ending }: RequestEnd): RouteCounts {
+    const { upstream = '' } = ending;
+    const latest = this.#latest;
+    if (latest?.isFor(endpoint, model, upstream)) return latest;
+    const key = `${endpoint}\n${model}\n${upstream}`;
+    let found = this.#routes.get(key);
+    if (!found) {
+      const labels: RouteLabels =
+        this.#routes.size < MAX_ROUTES
+          ? { endpoint, model: this.#models.bounded(model), backend: upstream }
+          : { endpoint: OTHER, model: OTHER, backend: OTHER };
+      const boundedKey = `${labels.endpoint}\n${labels.model}\n${labels.backend}`;
+      found = this.#routes.get(boundedKey) ?? new RouteCounts(labels);
+      this.#routes.set(boundedKey, found);
     }
-    let index = 0;
-    while (seconds > (LATENCY_SECONDS[index] ?? Infinity)) index++;
-    if (index < buckets.counts.length) buckets.counts[index] = (buckets.counts[index] ?? 0) + 1;
-    buckets.sum += seconds;
-    buckets.count++;
-  }
-
-  lines(): string[] {
-    return [
-      ...head(this.#name, this.#help, 'histogram'),
-      ...[...this.#series].flatMap(([key, buckets]) => this.#lines(key, buckets)),
-    ];
-  }
-
-  #lines(endpoint: string, { counts, sum, count }: Buckets): string[] {
-    const labels = labelText(['endpoint'], [endpoint]);
-    let cumulative = 0;
-    const buckets = LATENCY_SECONDS.map((bound, index) => {
-      cumulative += counts[index] ?? 0;
-      return `${this.#name}_bucket{${labels},le="${bound}"} ${cumulative}`;
-    });
-    return [
-      ...buckets,
-      `${this.#name}_bucket{${labels},le="+Inf"} ${count}`,
-      `${this.#name}_sum{${labels}} ${sum}`,
-      `${this.#name}_count{${labels}} ${count}`,
-    ];
+    this.#latest = found;
+    return found;
   }
 }
 
-function hasRoomFor(series: ReadonlyMap<string, unknown>, key: string): boolean {
-  return series.has(key) || series.size < MAX_SERIES;
+interface RouteLabels {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly backend: string;
 }
 
-function backendLines(backends: readonly BackendSample[]): string[] {
-  const states = backends.flatMap(({ name, state }) =>
-    BACKEND_STATES.map(
-      (one) =>
-        `tollgate_backend_state{${labelText(['backend', 'state'], [name, one])}} ${one === state ? 1 : 0}`,
+/** Everything that is counted for one endpoint, model and backend. */
+class RouteCounts {
+  readonly labels: RouteLabels;
+  readonly outcomes = new Map<string, number>();
+  readonly durations = new Distribution(LATENCY_SECONDS);
+  readonly firstBytes = new Distribution(LATENCY_SECONDS);
+  readonly tokens = { input: 0, cached: 0, output: 0, reasoning: 0 };
+  images = 0;
+  chargedNano = 0;
+  costNano = 0;
+  /** Of the requests whose cost is known. */
+  marginNano = 0;
+
+  constructor(labels: RouteLabels) {
+    this.labels = labels;
+  }
+
+  isFor(endpoint: string, model: string, backend: string): boolean {
+    const { labels } = this;
+    return labels.model === model && labels.endpoint === endpoint && labels.backend === backend;
+  }
+
+  add({ ending, usage, charged = 0 }: RequestEnd): void {
+    const key = outcomeKey(ending, usage !== undefined);
+    this.outcomes.set(key, (this.outcomes.get(key) ?? 0) + 1);
+    this.durations.add(ending.durationMs / 1000);
+    if (ending.firstByteMs !== undefined) this.firstBytes.add(ending.firstByteMs / 1000);
+    this.chargedNano += charged;
+    this.#addCosts(ending, charged);
+    if (!usage) return;
+    this.tokens.input += usage.input - usage.cached;
+    this.tokens.cached += usage.cached;
+    this.tokens.output += usage.output - usage.reasoning;
+    this.tokens.reasoning += usage.reasoning;
+    this.images += usage.images;
+  }
+
+  #addCosts({ attempts }: RequestEnd['ending'], charged: number): void {
+    let cost: number | undefined;
+    for (const attempt of attempts) if (attempt.cost) cost = (cost ?? 0) + attempt.cost.amount;
+    if (cost === undefined) return;
+    this.costNano += cost;
+    this.marginNano += charged - cost;
+  }
+}
+
+const SERVED = 'status="200",outcome="completed"';
+
+/** A request that was charged has been answered with 200, whatever became of its stream. */
+function outcomeKey({ outcome, errorCode }: RequestEnd['ending'], isCharged: boolean): string {
+  if (isCharged && outcome === 'completed') return SERVED;
+  return labelText({ status: isCharged ? '200' : String(statusOf(errorCode)), outcome });
+}
+
+function statusOf(code: string | undefined): number {
+  return code !== undefined && code in FAULTS
+    ? FAULTS[code as FaultCode].status
+    : FAULTS.internal_error.status;
+}
+
+function countsFamily(counter: BoundedCounter, name: string, help: string): MetricFamily {
+  const samples = [...counter.entries()].map(([labels, count]) => [`{${labelText(labels)}}`, count] as const);
+  return counterFamily(name, help, samples);
+}
+
+function routeFamilies(routes: readonly RouteCounts[]): MetricFamily[] {
+  const labelled = routes.map((counts) => ({ counts, labels: labelText({ ...counts.labels }) }));
+  const each = (read: (counts: RouteCounts) => number): MetricFamily['samples'] =>
+    labelled.map(({ counts, labels }) => [`{${labels}}`, read(counts)]);
+  return [
+    counterFamily(
+      'tollgate_requests_total',
+      'Inference requests that are over.',
+      labelled.flatMap(({ counts, labels }) =>
+        [...counts.outcomes].map(([outcome, count]) => [`{${labels},${outcome}}`, count] as const),
+      ),
     ),
-  );
-  const counts = (metric: string, read: (backend: BackendSample) => number): string[] =>
-    backends.map((backend) => `${metric}{${labelText(['backend'], [backend.name])}} ${read(backend)}`);
-  return [
-    ...head('tollgate_backend_state', 'Which state each backend is in: 1 for that one.', 'gauge'),
-    ...states,
-    ...head('tollgate_backend_attempts_total', 'Attempts against each backend.', 'counter'),
-    ...counts('tollgate_backend_attempts_total', ({ requests }) => requests),
-    ...head('tollgate_backend_failures_total', 'Attempts that failed.', 'counter'),
-    ...counts('tollgate_backend_failures_total', ({ failures }) => failures),
+    histogramFamily(
+      'tollgate_request_duration_seconds',
+      'From admission to the last byte.',
+      labelled.map(({ counts, labels }) => ({ labels, values: counts.durations })),
+    ),
+    histogramFamily(
+      'tollgate_first_byte_seconds',
+      "From admission to the backend's first byte, which is a stream's first token.",
+      labelled.map(({ counts, labels }) => ({ labels, values: counts.firstBytes })),
+    ),
+    counterFamily(
+      'tollgate_tokens_total',
+      'Tokens of finished requests; cached ones are not in input, and reasoning is not in output.',
+      labelled.flatMap(({ counts, labels }) =>
+        Object.entries(counts.tokens).map(([kind, count]) => [`{${labels},kind="${kind}"}`, count] as const),
+      ),
+    ),
+    counterFamily(
+      'tollgate_images_total',
+      'Images of finished requests.',
+      each(({ images }) => images),
+    ),
+    counterFamily(
+      'tollgate_charged_usd_total',
+      'What was charged.',
+      each(({ chargedNano }) => chargedNano / NANO_PER_USD),
+    ),
+    counterFamily(
+      'tollgate_cost_usd_total',
+      'What backends cost, as far as it is known.',
+      each(({ costNano }) => costNano / NANO_PER_USD),
+    ),
+    gaugeFamily(
+      'tollgate_margin_usd',
+      'Charge less cost of the requests whose cost is known, since the start.',
+      each(({ marginNano }) => marginNano / NANO_PER_USD),
+    ),
   ];
-}
-
-function delayLines(sample: DelaySample | undefined): string[] {
-  if (!sample) return [];
-  const name = 'tollgate_event_loop_delay_seconds';
-  let cumulative = 0;
-  const buckets = sample.bounds.map((bound, index) => {
-    cumulative += sample.counts[index] ?? 0;
-    return `${name}_bucket{le="${bound}"} ${cumulative}`;
-  });
-  return [
-    ...head(name, 'How late steps of the event loop began.', 'histogram'),
-    ...buckets,
-    `${name}_bucket{le="+Inf"} ${sample.count}`,
-    `${name}_sum ${sample.sum}`,
-    `${name}_count ${sample.count}`,
-  ];
-}
-
-function processLines({ version, startedAtMs }: MetricsParts): string[] {
-  const build = labelText(['version', 'runtime'], [version, `bun ${Bun.version}`]);
-  return [
-    ...head('tollgate_build_info', 'What is running.', 'gauge'),
-    `tollgate_build_info{${build}} 1`,
-    ...gauge('process_resident_memory_bytes', 'Memory of this process.', process.memoryUsage.rss()),
-    ...gauge('process_start_time_seconds', 'When this process started.', Math.floor(startedAtMs / 1000)),
-  ];
-}
-
-function gauge(name: string, help: string, value: number | undefined): string[] {
-  return value === undefined ? [] : [...head(name, help, 'gauge'), `${name} ${value}`];
-}
-
-function counter(name: string, help: string, value: number): string[] {
-  return [...head(name, help, 'counter'), `${name} ${value}`];
-}
-
-function head(name: string, help: string, type: 'counter' | 'gauge' | 'histogram'): string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
-}
-
-function labelText(names: readonly string[], values: readonly string[]): string {
-  return names.map((name, index) => `${name}="${escaped(values[index] ?? '')}"`).join(',');
-}
-
-function escaped(value: string): string {
-  return value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
 }

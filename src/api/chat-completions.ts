@@ -180,6 +180,7 @@ export function publicChatCall(base: CallBase, value: Record<string, unknown>): 
     signal: base.signal,
     size: base.size,
     maxCost: base.maxCost,
+    notes: base.notes,
     selector: { code, model, type: 'chat_completion' },
     label: model,
     request,

@@ -1,12 +1,16 @@
 import { z } from 'zod';
+import type { Route } from '../catalog/catalog.ts';
+import { findRoute } from '../catalog/find.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, readJson, withoutNulls } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import type { BodySize } from '../relay/call.ts';
+import { countAtBackend, type CountedConversation } from '../relay/count-at-backend.ts';
 import { Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableMessages } from '../wire/anthropic/count.ts';
+import { selectBetas } from '../wire/anthropic/message-fields.ts';
 import { countTokensRequestSchema } from '../wire/anthropic/request.ts';
 import type { CountableInput } from '../wire/openai/countable-input.ts';
 import { ANTHROPIC_ERRORS, BODY_ERRORS } from './errors.ts';
@@ -19,7 +23,8 @@ export const countMessageTokens: ApiOperation = {
   path: '/v1/messages/count_tokens',
   tag: 'Anthropic-compatible',
   summary: 'Count the input tokens of a conversation',
-  description: 'Free of charge, and an estimate: each provider counts in its own way.',
+  description:
+    'Free of charge. Where Claude serves the model, it counts; otherwise an estimate: each provider counts in its own way.',
   token: 'required',
   request: {
     name: 'CountTokensRequest',
@@ -49,9 +54,42 @@ export const countMessageTokens: ApiOperation = {
 async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
-  const input = countableMessages(parseBody(countTokensRequestSchema, withoutNulls(value)));
-  const tokens = await countForFree(input, { account, size }, parts);
+  const body = withoutNulls(value);
+  const request = parseBody(countTokensRequestSchema, body);
+  const route = knownRoute(request.model, parts);
+  const counted =
+    route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.callerAuth.parts));
+  const tokens = counted ?? (await countForFree(countableMessages(request), { account, size }, parts));
   return json({ input_tokens: tokens }, incoming.requestId, rateHeaders(rate));
+}
+
+/** A model that nobody serves is counted all the same, as always. */
+function knownRoute(model: string, { callerAuth }: ApiParts): Route | undefined {
+  try {
+    return findRoute(callerAuth.parts.catalog(), model, 'chat_completion');
+  } catch (thrown) {
+    if (thrown instanceof Fault) return undefined;
+    throw thrown;
+  }
+}
+
+/** Clients send more fields than a backend takes for counting: those of the schema are what counts. */
+function conversationOf(
+  { request: { headers }, requestId, signal }: IncomingRequest,
+  body: Record<string, unknown>,
+  { accountId }: AccountSnapshot,
+): CountedConversation {
+  const fields = Object.entries(body).filter(([field]) =>
+    Object.hasOwn(countTokensRequestSchema.shape, field),
+  );
+  return {
+    body: Object.fromEntries(fields),
+    version: headers.get('anthropic-version') ?? undefined,
+    beta: selectBetas(headers.get('anthropic-beta')).passed,
+    account: accountId,
+    requestId,
+    signal,
+  };
 }
 
 /** Counts with our own tokenizer, within the account's share of it. */

@@ -6,6 +6,14 @@ import { Fault } from '../std/fault.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import { baseHeaders } from '../http/response.ts';
 
+export interface ImageLinksOptions {
+  readonly store: ImageStore;
+  readonly key: Uint8Array;
+  readonly clock: Clock;
+  /** In place of the address that the request was sent to. */
+  readonly publicUrl?: string | undefined;
+}
+
 const LINK_LIFE_MS = 3_600_000;
 
 /**
@@ -13,14 +21,21 @@ const LINK_LIFE_MS = 3_600_000;
  * page.
  */
 export class ImageLinks {
+  readonly #options: ImageLinksOptions;
   readonly #store: ImageStore;
   readonly #key: Uint8Array;
   readonly #clock: Clock;
 
-  constructor(store: ImageStore, key: Uint8Array, clock: Clock) {
-    this.#store = store;
-    this.#key = key;
-    this.#clock = clock;
+  constructor(options: ImageLinksOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#key = options.key;
+    this.#clock = options.clock;
+  }
+
+  /** For the console's pages, which may load pictures only from where they came from themselves. */
+  onOwnAddress(): ImageLinks {
+    return new ImageLinks({ ...this.#options, publicUrl: undefined });
   }
 
   /** Stores the image and returns its URL. */
@@ -35,7 +50,7 @@ export class ImageLinks {
 
   link(id: string, origin: string): string {
     const expires = Math.floor((this.#clock.now() + LINK_LIFE_MS) / 1000);
-    return `${origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
+    return `${this.#options.publicUrl ?? origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
   }
 
   async serve(request: Request, requestId: string, id: string): Promise<Response> {

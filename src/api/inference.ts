@@ -15,7 +15,7 @@ import type { ApiOperation, ApiParts } from './operation.ts';
 /** What every inference call has, whatever it asks for. */
 export type CallBase = Pick<
   Call<unknown>,
-  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf'
+  'requestId' | 'caller' | 'client' | 'signal' | 'size' | 'maxCost' | 'onClosed' | 'retryOf' | 'notes'
 >;
 
 /** What differs between the inference operations that take JSON and an `Idempotency-Key`. */
@@ -98,10 +98,11 @@ export function callOf(
   caller: Caller,
   { size, value }: Pick<JsonBody, 'size' | 'value'>,
 ): CallBase {
+  const { requestId, signal, notes } = incoming;
   const { headers } = incoming.request;
   const client = (headers.get('user-agent') ?? '').slice(0, CLIENT_CHARACTERS);
   const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
-  return { requestId: incoming.requestId, caller, client, signal: incoming.signal, size, maxCost };
+  return { requestId, caller, client, signal, size, maxCost, notes };
 }
 
 const MAX_COST_HEADER = 'x-tollgate-max-cost';

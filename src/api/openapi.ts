@@ -5,7 +5,7 @@ import { errorReferences, errorResponses } from './openapi-errors.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
 
 /** The public API as OpenAPI 3.1, generated from the declarations that the router serves. */
-export function openApiDocument(operations: readonly ApiOperation[]): OpenApiDocument {
+export function openApiDocument(operations: readonly ApiOperation[], publicUrl?: string): OpenApiDocument {
   const dialects = [...new Set(operations.map(({ dialect }) => dialect))];
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of operations)
@@ -19,7 +19,7 @@ export function openApiDocument(operations: readonly ApiOperation[]): OpenApiDoc
       contact: { name: 'The operator of this server' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: publicUrl ?? '/' }],
     security: SECURITY,
     tags: TAGS.map((name) => ({ name, description: TAG_DESCRIPTIONS[name] ?? name })),
     paths,

@@ -44,6 +44,6 @@ function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']>
   };
 }
 
-function baseOf({ accountId, requestId, client, signal, size }: QuotedCall): CallBase {
-  return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size };
+function baseOf({ accountId, requestId, notes, client, signal, size }: QuotedCall): CallBase {
+  return { requestId, caller: { kind: 'account', id: accountId }, client, signal, size, notes };
 }

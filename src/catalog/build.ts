@@ -14,6 +14,7 @@ import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.t
 import { placesByPrice } from './price-order.ts';
 import type { Path, PathMistake } from './mistakes.ts';
 import { References } from './secrets.ts';
+import { meantHint } from './strict.ts';
 import { buildUpstream } from './upstream-entry.ts';
 
 export interface Built {
@@ -282,5 +283,5 @@ function splitId(text: string): { endpoint: string; model: string } {
 function unknown(what: string, name: string, known: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(known);
   const shown = names.slice(0, 12).join(', ') + (names.length > 12 ? ', …' : '');
-  return `there is no ${what} '${name}'; known: ${shown === '' ? 'none' : shown}`;
+  return `there is no ${what} '${name}'; known: ${shown === '' ? 'none' : shown}${meantHint(name, names)}`;
 }

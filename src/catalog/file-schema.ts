@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
-import { nearestName } from './nearest-name.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
 import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
-import { strict } from './strict.ts';
+import { choice, mustBeOneOf, strict } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -107,22 +106,13 @@ const secretReference = z
 /** The name of a preset is short for kind openai with that preset, unless it is a kind itself. */
 const KINDS = [...new Set([...UPSTREAM_KIND_NAMES, ...PRESET_NAMES])] as const;
 
-/** Never repeats what was given, which may be a secret in the wrong place. */
-function notOneOf(given: unknown, names: readonly string[], listed: string): string {
-  if (given === undefined) return `is missing; it must be one of ${listed}`;
-  const nearest = typeof given === 'string' ? nearestName(given, names) : undefined;
-  return `${nearest === undefined ? '' : `did you mean ${nearest}? It `}must be one of ${listed}`;
-}
-
 const LISTED_KINDS = `${UPSTREAM_KIND_NAMES.join(', ')}, or the name of a preset such as groq`;
-const LISTED_PRESETS = PRESET_NAMES.join(', ');
 
 const upstream = strict({
   kind: z
-    .enum(KINDS, { error: ({ input }) => notOneOf(input, KINDS, LISTED_KINDS) })
+    .enum(KINDS, { error: ({ input }) => mustBeOneOf(KINDS, input, LISTED_KINDS) })
     .describe('The API that it speaks, or a preset: groq is short for kind openai with preset groq.'),
-  preset: z
-    .enum(PRESET_NAMES, { error: ({ input }) => notOneOf(input, PRESET_NAMES, LISTED_PRESETS) })
+  preset: choice(PRESET_NAMES)
     .optional()
     .describe(
       'A known provider: its address, the variable of its key, and how its requests are written. For kind openai; what is written here goes first.',
@@ -179,7 +169,7 @@ const weighted = strict({ name, weight: whole(1, 1000) });
 
 const endpoint = strict({
   name: text,
-  type: z.enum(['chat_completion', 'image_generation', 'embedding']),
+  type: choice(['chat_completion', 'image_generation', 'embedding']),
   lists: z.array(name).default([]).describe('Lists whose models it offers.'),
   upstreams: z
     .array(z.union([name, weighted], { error: 'must be the name of an upstream, or { name, weight }' }))
@@ -242,10 +232,6 @@ export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type WrittenUpstream = z.output<typeof upstream>;
-
-function choice<const Values extends readonly [string, ...string[]]>(values: Values) {
-  return z.enum(values, { error: `must be one of ${values.join(', ')}` });
-}
 
 function whole(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;

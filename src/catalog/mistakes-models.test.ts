@@ -6,7 +6,13 @@ const CASES: MistakeCase[] = [
     'an unknown key of a model',
     file({ models: '{ model: m, input: 1, output: 1, ¦cached_inptu: 1 }' }),
     'lists.list[0].cached_inptu',
-    /unknown key/,
+    /unknown key; did you mean cached_input\?/,
+  ],
+  [
+    'a second unknown key beside another one',
+    file({ models: '{ model: m, input: 1, output: 1, cached_inptu: 1, ¦contxt: 1 }' }),
+    'lists.list[0].contxt',
+    /unknown key; did you mean context\?/,
   ],
   [
     'an unknown key of an endpoint',

@@ -11,7 +11,7 @@ const CASES: MistakeCase[] = [
     'an unknown key at the top',
     file({}) + '¦limit: {}\n',
     'limit',
-    /unknown key; known here: upstreams, lists/,
+    /^unknown key; did you mean limits\? Known here: upstreams, lists/,
   ],
   [
     'an unknown key of an upstream',
@@ -23,7 +23,7 @@ const CASES: MistakeCase[] = [
     'an unknown key of a timeout',
     file({ upstream: '{ kind: house, timeouts: { ¦idle: 5 } }' }),
     'upstreams.house.timeouts.idle',
-    /unknown key/,
+    /unknown key; did you mean idle_ms\?/,
   ],
   ['an unknown limit', file({}) + 'limits: { ¦chat: 5 }\n', 'limits.chat', /unknown key/],
   [
@@ -36,7 +36,7 @@ const CASES: MistakeCase[] = [
     'an option with a value that it does not have',
     file({ upstream: '{ kind: openai, base_url: "http://h/v1", options: { cap_field: ¦max_token } }' }),
     'upstreams.house.options.cap_field',
-    /must be one of max_tokens, max_completion_tokens/,
+    /^did you mean max_tokens\? It must be one of max_tokens, max_completion_tokens$/,
   ],
   [
     'an unknown kind',

@@ -86,7 +86,12 @@ const EXPECTED: Readonly<Record<string, string>> = {
 function mistakesOf(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): PathMistake[] {
   const path = [...above, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], message: issue.message, atKey: true }));
+    const messages = issue.message.split('\n');
+    return issue.keys.map((key, index) => ({
+      path: [...path, key],
+      message: messages[index] ?? issue.message,
+      atKey: true,
+    }));
   }
   if (issue.code === 'invalid_key')
     return [{ path, message: issue.issues[0]?.message ?? issue.message, atKey: true }];

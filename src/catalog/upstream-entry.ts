@@ -6,6 +6,7 @@ import { UPSTREAM_KINDS, type UpstreamKind, type UpstreamKindName } from './kind
 import type { Path } from './mistakes.ts';
 import { PRESETS, type Preset, type PresetName } from './presets.ts';
 import { isSecretHeader, isSecretOption, type References } from './secrets.ts';
+import { meantHint, mustBeOneOf } from './strict.ts';
 
 /** One upstream with its references resolved; errors are collected with those of the references. */
 export function buildUpstream(
@@ -132,7 +133,7 @@ function checkKind(path: Path, entry: UpstreamEntry, { mistakes }: References): 
     mistakes.push({
       path: [...path, 'options', option],
       atKey: true,
-      message: `unknown option of kind ${entry.kind}; ${known}`,
+      message: `unknown option of kind ${entry.kind}; ${known}${meantHint(option, kind.options)}`,
     });
   }
 }
@@ -158,7 +159,7 @@ function checkChoice(
   const values = kind.choices?.[option];
   // An empty text is a reference that could not be resolved, which has its own error.
   if (values && text !== '' && !values.includes(text))
-    mistakes.push({ path: at, message: `must be one of ${values.join(', ')}` });
+    mistakes.push({ path: at, message: mustBeOneOf(values, text) });
 }
 
 /** These belong to the connection; setting them by hand would break the request framing. */

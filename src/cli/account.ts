@@ -1,4 +1,4 @@
-import { makePasswords } from '../identity/sign-in/password.ts';
+import { checkNewPassword, makePasswords } from '../identity/sign-in/password.ts';
 import { makeUsers } from '../identity/sign-in/users.ts';
 import { moneyOf, type Account, type AccountLimits } from '../identity/accounts/accounts.ts';
 import type { AccountId } from '../std/ids.ts';
@@ -14,18 +14,20 @@ import {
   type CliCommand,
   type CommandInput,
 } from './command.ts';
+import { PASSWORD_STDIN_FLAG, readPassword, requirePassword } from './password.ts';
 import { removeAccountCommand } from './remove-account.ts';
 import { resetLinkCommand } from './reset-link.ts';
 
 export const accountCommands: readonly CliCommand[] = [
   {
     name: 'account create',
-    usage: 'EMAIL [--balance USD] [--password P] [--admin] [--json]',
+    usage: 'EMAIL [--balance USD] [--password-stdin | --password P] [--admin] [--json]',
     about: 'create an account and show its token, once',
     flags: {
       ...JSON_FLAG,
       balance: { type: 'string' },
       password: { type: 'string' },
+      ...PASSWORD_STDIN_FLAG,
       admin: { type: 'boolean' },
     },
     minArguments: 1,
@@ -96,10 +98,12 @@ export const accountCommands: readonly CliCommand[] = [
   },
   {
     name: 'account password',
-    usage: 'EMAIL PASSWORD',
-    about: 'set the password with which an account signs in to the console',
-    flags: JSON_FLAG,
-    minArguments: 2,
+    usage: 'EMAIL [--password-stdin | PASSWORD] [--json]',
+    about:
+      'set the password with which an account signs in to the console; at a terminal it is asked for, or give it on standard input',
+    flags: { ...JSON_FLAG, ...PASSWORD_STDIN_FLAG },
+    minArguments: 1,
+    maxArguments: 2,
     audit: () => onAccount('account.reset-password'),
     run: password,
   },
@@ -132,10 +136,12 @@ function onAccount(action: string, detail: AuditedCommand['detail'] = {}): Audit
 async function create(input: CommandInput, context: CliContext): Promise<number> {
   const [email = ''] = input.arguments;
   const balance = readAmount(textFlag(input, 'balance') ?? '0');
+  const newPassword = await readPassword(textFlag(input, 'password'), input, context);
+  // Before anything is made: whoever gives a weak password should not find an account without one.
+  if (newPassword !== undefined) await checkNewPassword(newPassword, email);
   return await context.withServices(async (services) => {
     const role = input.flags['admin'] === true ? 'admin' : 'user';
     const { account, token } = await services.accounts.create(email, { balance, role, actor: 'cli' });
-    const newPassword = textFlag(input, 'password');
     if (newPassword !== undefined) await usersOf(services, context).setPassword(account.id, newPassword);
     const result = { account: account.id, email: account.email, token, balance_usd: toUsdNumber(balance) };
     printResult(input, context, result, [
@@ -231,7 +237,8 @@ async function limit(input: CommandInput, context: CliContext): Promise<number> 
 }
 
 async function password(input: CommandInput, context: CliContext): Promise<number> {
-  const [email = '', newPassword = ''] = input.arguments;
+  const [email = '', given] = input.arguments;
+  const newPassword = await requirePassword(given, input, context);
   return await context.withServices(async (services) => {
     const account = await services.accounts.require(email);
     await usersOf(services, context).setPassword(account.id, newPassword);

@@ -1,51 +1,77 @@
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { priceDifferences } from '../catalog/import/price-check.ts';
 import { catalogImportCommand } from './catalog-import.ts';
-import { catalogExample, catalogSchema, checkCatalogFile, checkedCatalog } from './catalog.ts';
-import type { CliCommand } from './command.ts';
+import {
+  catalogExample,
+  catalogSchema,
+  catalogView,
+  checkCatalogFile,
+  checkedCatalog,
+  type CatalogCheck,
+} from './catalog.ts';
+import {
+  JSON_FLAG,
+  NotFoundError,
+  printResult,
+  type CliCommand,
+  type CliContext,
+  type CommandInput,
+} from './command.ts';
 
 export const catalogCommands: readonly CliCommand[] = [
   catalogImportCommand,
   {
     name: 'catalog check',
-    usage: '[FILE]',
+    usage: '[FILE] [--json]',
     about:
       'list what a catalog file sells, and where its prices are not those of the public list; or its mistakes with their lines',
-    flags: {},
+    flags: JSON_FLAG,
     minArguments: 0,
-    run: async ({ arguments: [path] }, context) => {
-      const { catalog, lines } =
-        path === undefined
-          ? await context.withCatalog(async (current) => checkedCatalog(current))
-          : checkCatalogFile(path, context.env, context.fileSettings);
-      for (const line of lines) context.print(line);
-      if (!catalog) return 1;
-      for (const line of await priceDifferences(catalog)) context.print(line);
-      const tls = context.checkTls(catalog, path === undefined ? undefined : dirname(path));
-      if (!tls.ok) context.print(tls.line);
-      return tls.ok ? 0 : 1;
-    },
+    maxArguments: 1,
+    run: checkCatalog,
   },
   {
     name: 'catalog example',
-    usage: '',
+    usage: '[--json]',
     about: 'print a catalog file to start from',
-    flags: {},
+    flags: JSON_FLAG,
     minArguments: 0,
-    run: async (_, { print }) => {
-      print(catalogExample());
+    run: async (input, context) => {
+      const yaml = catalogExample();
+      printResult(input, context, { yaml }, [yaml]);
       return 0;
     },
   },
   {
     name: 'catalog schema',
-    usage: '',
-    about: 'print the JSON Schema of a catalog file, for editors',
-    flags: {},
+    usage: '[--json]',
+    about: 'print the JSON Schema of a catalog file, for editors; with --json in one line',
+    flags: JSON_FLAG,
     minArguments: 0,
-    run: async (_, { fileSettings, print }) => {
-      print(catalogSchema(fileSettings));
+    run: async (input, context) => {
+      const schema = catalogSchema(context.fileSettings);
+      printResult(input, context, JSON.parse(schema), [schema]);
       return 0;
     },
   },
 ];
+
+async function checkCatalog(input: CommandInput, context: CliContext): Promise<number> {
+  const [path] = input.arguments;
+  const { catalog, lines, mistakes } = await checkedAt(path, context);
+  const differences = catalog ? await priceDifferences(catalog) : [];
+  const tls = catalog && context.checkTls(catalog, path === undefined ? undefined : dirname(path));
+  const problems = tls && !tls.ok ? [tls.line] : [];
+  const ok = tls?.ok === true;
+  const sold = catalog ? catalogView(catalog) : null;
+  const value = { ok, mistakes, problems, price_differences: differences, catalog: sold };
+  printResult(input, context, value, [...lines, ...differences, ...problems]);
+  return ok ? 0 : 1;
+}
+
+async function checkedAt(path: string | undefined, context: CliContext): Promise<CatalogCheck> {
+  if (path === undefined) return await context.withCatalog(async (current) => checkedCatalog(current));
+  if (!existsSync(path)) throw new NotFoundError(`There is no file '${path}'.`);
+  return checkCatalogFile(path, context.env, context.fileSettings);
+}

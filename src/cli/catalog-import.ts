@@ -30,6 +30,7 @@ export const catalogImportCommand: CliCommand = {
     yes: { type: 'boolean' },
   },
   minArguments: 0,
+  maxArguments: 1,
   run: async (input, context) =>
     await context.withCatalog(async (catalog) => await importModels(input, context, catalog)),
 };

@@ -27,7 +27,9 @@ test('every mistake in an invalid file is reported with file, line and key', () 
   const { catalog, lines } = checkCatalogFile(path, {}, SERVER_SETTINGS);
   expect(catalog !== undefined).toBe(false);
   expect(lines).toHaveLength(3);
-  expect(lines[0]).toMatch(/bad\.yaml:\d+:\d+ upstreams\.house\.kind: must be one of/);
+  expect(lines[0]).toMatch(
+    /bad\.yaml:\d+:\d+ upstreams\.house\.kind: did you mean house\? It must be one of/,
+  );
   expect(lines[1]).toMatch(/bad\.yaml:\d+:\d+ lists\.house_models\[0\]\.output: must not be negative$/);
   expect(lines[2]).toBe('2 mistakes');
 });

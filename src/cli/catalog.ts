@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Catalog, Endpoint } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import { catalogJsonSchema } from '../catalog/json-schema.ts';
-import { CatalogError } from '../catalog/mistakes.ts';
+import { CatalogError, type Mistake } from '../catalog/mistakes.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { priceLabel } from '../catalog/price-label.ts';
 import type { CommandCatalog } from './command-catalog.ts';
@@ -14,6 +14,7 @@ export interface CatalogCheck {
   readonly catalog: Catalog | undefined;
   /** The lines to print: what is sold, or what is wrong. */
   readonly lines: readonly string[];
+  readonly mistakes: readonly Mistake[];
 }
 
 /** `tollgate catalog check FILE` */
@@ -22,10 +23,8 @@ export function checkCatalogFile(path: string, env: Environment, settings: FileS
   try {
     return checkedCatalog({ place: path, text: readFileSync(path, 'utf8'), parse });
   } catch (error) {
-    return {
-      catalog: undefined,
-      lines: [`Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`],
-    };
+    const message = `Cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`;
+    return { catalog: undefined, lines: [message], mistakes: [{ line: 0, column: 0, path: '', message }] };
   }
 }
 
@@ -37,10 +36,11 @@ export function checkedCatalog({
 }: Pick<CommandCatalog, 'place' | 'text' | 'parse'>): CatalogCheck {
   try {
     const catalog = parse(text);
-    return { catalog, lines: summaryOf(place, catalog) };
+    return { catalog, lines: summaryOf(place, catalog), mistakes: [] };
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;
-    return { catalog: undefined, lines: [...error.message.split('\n'), mistakeCount(error)] };
+    const { message, mistakes } = error;
+    return { catalog: undefined, lines: [...message.split('\n'), mistakeCount(error)], mistakes };
   }
 }
 
@@ -52,6 +52,20 @@ export function catalogSchema(settings: FileSettings): string {
 /** `tollgate catalog example` */
 export function catalogExample(): string {
   return example;
+}
+
+/** What a valid file sells, for programs. */
+export function catalogView({ endpoints, upstreams, aliases }: Catalog) {
+  return {
+    upstreams: [...upstreams.values()].map(({ name, kind }) => ({ name, kind })),
+    endpoints: [...endpoints.values()].map(({ code, type, unavailable, models }) => ({
+      code,
+      type,
+      unavailable,
+      models: models.map(({ id }) => id),
+    })),
+    aliases: [...aliases.keys()],
+  };
 }
 
 function mistakeCount({ mistakes }: CatalogError): string {

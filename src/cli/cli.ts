@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util';
-import { Fault } from '../std/fault.ts';
-import { StartupError } from '../std/startup-error.ts';
-import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { archiveCommand } from './archive.ts';
 import { accountCommands } from './account.ts';
 import { auditedContext } from './audited.ts';
 import { ledgerCommands } from './ledger.ts';
 import { marginCommands } from './margin.ts';
+import { backupCommands } from './backup.ts';
 import { catalogCommands } from './catalog-commands.ts';
+import { configCommand } from './config.ts';
 import { UsageError, type CliContext, type CliCommand } from './command.ts';
 import { secretCommands } from './secret.ts';
 import { doctorCommand } from './doctor.ts';
+import { EXIT_CODES, commandFailure } from './failure.ts';
+import { healthCommand } from './health.ts';
+import { helpText, helpTopic, unknownCommand } from './help.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
 export const COMMANDS: readonly CliCommand[] = [
@@ -19,8 +21,11 @@ export const COMMANDS: readonly CliCommand[] = [
   ...marginCommands,
   archiveCommand,
   ...catalogCommands,
+  ...backupCommands,
   ...secretCommands,
+  configCommand,
   doctorCommand,
+  healthCommand,
 ];
 
 /** Runs one command; returns the exit code. A user's mistake is reported in one line on standard error, without a stack. */
@@ -29,56 +34,77 @@ export async function runCli(
   context: CliContext,
   printError: (line: string) => void,
 ): Promise<number> {
-  if (argv[0] === '--version') {
-    context.print(version);
-    return 0;
-  }
   const command = COMMANDS.find(({ name }) => argv.slice(0, name.split(' ').length).join(' ') === name);
-  if (!command) {
-    printError(
-      argv.length === 0 || isHelp(argv[0]) ? help() : `There is no command '${argv.join(' ')}'.\n\n${help()}`,
-    );
-    return isHelp(argv[0]) ? 0 : 2;
-  }
+  const isJson = argv.includes('--json');
   try {
-    const args = argv.slice(command.name.split(' ').length);
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: command.flags,
-      allowPositionals: true,
-    });
-    if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');
-    const input = { arguments: positionals, flags: values };
-    return await command.run(input, auditedContext(command, input, context));
+    return await run(argv, command, context);
   } catch (thrown) {
-    const message = messageOf(thrown);
-    if (message === undefined) throw thrown;
-    printError(`${message}\n\nusage: tollgate ${command.name} ${command.usage}`);
-    return 2;
+    const failure = commandFailure(
+      thrown,
+      Object.keys(command?.flags ?? {}).map((name) => `--${name}`),
+    );
+    if (!failure && !isJson) throw thrown;
+    const { code, message, exit } = failure ?? {
+      code: 'internal_error',
+      message: thrown instanceof Error ? thrown.message : String(thrown),
+      exit: EXIT_CODES.failed,
+    };
+    if (isJson) printError(JSON.stringify({ error: { code, message } }));
+    else printError(command && code === 'usage' ? `${message}\n\n${usageOf(command)}` : message);
+    return exit;
   }
 }
 
-export function help(): string {
-  const serve = { name: 'serve', usage: '', about: 'run the server' };
-  const showVersion = { name: '--version', usage: '', about: 'print the version' };
-  const lines = [serve, ...COMMANDS, showVersion].map(
-    ({ name, usage, about }) => `  ${`tollgate ${name} ${usage}`.trim()}\n      ${about}`,
-  );
-  return `tollgate: one API in front of many AI backends, that never spends money it does not have\n\n${lines.join('\n')}`;
+async function run(
+  argv: readonly string[],
+  command: CliCommand | undefined,
+  context: CliContext,
+): Promise<number> {
+  if (argv[0] === '--version' || argv[0] === 'version') {
+    context.print(argv.includes('--json') ? JSON.stringify({ version }) : version);
+    return EXIT_CODES.done;
+  }
+  const words = argv[0] === 'help' ? argv.slice(1) : argv;
+  if (words !== argv || asksForHelp(argv)) return printHelp(words, context);
+  if (command) return await runCommand(command, argv.slice(command.name.split(' ').length), context);
+  if (argv[0] === 'serve')
+    throw new UsageError('serve takes no arguments; `tollgate config` shows how it is configured.');
+  // A group alone, such as `tollgate account`, asks which commands it has.
+  if (helpTopic(words, COMMANDS) && words.every((word) => word === '--json' || !word.startsWith('-')))
+    return printHelp(words, context);
+  throw unknownCommand(words, COMMANDS);
 }
 
-function isHelp(word: string | undefined): boolean {
-  return word === 'help' || word === '--help' || word === '-h';
+async function runCommand(
+  command: CliCommand,
+  args: readonly string[],
+  context: CliContext,
+): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: command.flags,
+    allowPositionals: true,
+  });
+  if (positionals.length < command.minArguments) throw new UsageError('An argument is missing.');
+  const most = command.maxArguments ?? command.minArguments;
+  if (positionals.length > most) throw new UsageError(`One argument is too many: '${positionals[most]}'.`);
+  const input = { arguments: positionals, flags: values };
+  return await command.run(input, auditedContext(command, input, context));
 }
 
-/** The message of an expected error; `undefined` for any other. */
-function messageOf(thrown: unknown): string | undefined {
-  if (
-    thrown instanceof UsageError ||
-    thrown instanceof Fault ||
-    thrown instanceof StartupError ||
-    thrown instanceof AuthRefusal
-  )
-    return thrown.message;
-  return thrown instanceof TypeError && 'code' in thrown ? thrown.message : undefined;
+function asksForHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return (end < 0 ? argv : argv.slice(0, end)).some((word) => word === '--help' || word === '-h');
+}
+
+function printHelp(words: readonly string[], context: CliContext): number {
+  const topic = helpTopic(words, COMMANDS);
+  if (!topic) throw unknownCommand(words, COMMANDS);
+  const commands = topic.map(({ name, usage, about }) => ({ name, usage, about }));
+  context.print(words.includes('--json') ? JSON.stringify({ commands }) : helpText(topic));
+  return EXIT_CODES.done;
+}
+
+function usageOf({ name, usage }: CliCommand): string {
+  return `usage: tollgate ${name} ${usage}`.trimEnd();
 }

@@ -14,15 +14,24 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly print: (line: string) => void;
+  /** To standard error: what the operator should know beside the result. */
+  readonly warn: (line: string) => void;
+  readonly passwordInput: PasswordInput;
   readonly dataDir: string;
-  /** Where a server would listen. */
-  readonly address: { readonly host: string; readonly port: number };
+  /** Where a server would listen, and where customers reach it. */
+  readonly address: {
+    readonly host: string;
+    readonly port: number;
+    readonly publicUrl?: string | undefined;
+  };
   /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
   /** Keys of the catalog's file that are the server's. */
   readonly fileSettings: FileSettings;
   /** `folder`: where relative paths begin; absent, where the server would look. */
   checkTls(catalog: Catalog, folder?: string): { readonly ok: boolean; readonly line: string };
+  /** Every setting as a server would use it now; throws when one has a value that it cannot have. */
+  configuration(): Promise<EffectiveConfiguration>;
   /** The store alone, without its secret. */
   withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
   /** The catalog that a server would use: the operator's file, or the one in the store. */
@@ -32,6 +41,30 @@ export interface CliContext {
   /** Asks for a yes; absent where nobody sits at a terminal. */
   readonly confirm?: ((question: string) => Promise<boolean>) | undefined;
   withServices<T>(work: (services: CliServices) => Promise<T>): Promise<T>;
+}
+
+export interface EffectiveConfiguration {
+  readonly settings: readonly EffectiveSetting[];
+  /** Variables with our prefix that nothing reads. */
+  readonly unknown: readonly { readonly name: string; readonly meant: string | undefined }[];
+}
+
+export interface EffectiveSetting {
+  /** The environment variable, or the key of the catalog's file. */
+  readonly name: string;
+  /** `null`: none. Secrets are hidden. */
+  readonly value: unknown;
+  /** `environment`, `default`, or where the catalog is. */
+  readonly source: string;
+}
+
+/** Where a password comes from that is not on the command line. */
+export interface PasswordInput {
+  readonly isTerminal: boolean;
+  /** The first line of standard input. */
+  readLine(): Promise<string>;
+  /** Asks at the terminal; what is typed is not shown. */
+  ask(question: string): Promise<string>;
 }
 
 export interface CliServices {
@@ -53,6 +86,8 @@ export interface CliCommand {
   readonly about: string;
   readonly flags: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
   readonly minArguments: number;
+  /** As many as at least, when absent. */
+  readonly maxArguments?: number;
   /** What is recorded in the audit log; absent if the command changes nothing, or writes its own entry. */
   audit?(input: CommandInput): AuditedCommand | undefined;
   run(input: CommandInput, context: CliContext): Promise<number>;
@@ -73,6 +108,15 @@ export interface CommandInput {
 
 /** A mistake on the command line; reported in one line, without a stack trace. */
 export class UsageError extends Error {}
+
+/** What the command is about does not exist. */
+export class NotFoundError extends Error {}
+
+/** The command was understood, and must not be done now. */
+export class CommandRefused extends Error {}
+
+/** A server that the command asks does not answer, or says that it cannot serve. */
+export class ServerUnavailable extends Error {}
 
 export function textFlag(input: CommandInput, name: string): string | undefined {
   const value = input.flags[name];

@@ -10,12 +10,13 @@ import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
 import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
-import { JSON_FLAG, type CliContext, type CliCommand } from './command.ts';
+import { JSON_FLAG, UsageError, type CliContext, type CliCommand } from './command.ts';
 import { doctorLive } from './doctor-live.ts';
+import { serverAnswer } from './health.ts';
 
 export const doctorCommand: CliCommand = {
   name: 'doctor',
-  usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID] [--json]]',
+  usage: '[--live [BACKEND] [--max-usd 0.05] [--model ID]] [--json]',
   about:
     'check configuration, store, TLS and each backend; look for model servers on this machine. --live sends real requests',
   flags: {
@@ -25,9 +26,29 @@ export const doctorCommand: CliCommand = {
     model: { type: 'string' },
   },
   minArguments: 0,
-  run: async (input, context) =>
-    input.flags['live'] === true ? await doctorLive(input, context) : await doctor(context),
+  maxArguments: 1,
+  run: async (input, context) => {
+    if (input.flags['live'] === true) return await doctorLive(input, context);
+    if (input.arguments.length > 0) throw new UsageError('A backend is named only with --live.');
+    return input.flags['json'] === true ? await jsonDoctor(context) : await doctor(context);
+  },
 };
+
+const RESULTS: Readonly<Record<string, string>> = { '✓': 'ok', '✗': 'failed', '•': 'note' };
+
+/** The same lines, each check with what follows it as one object. */
+async function jsonDoctor(context: CliContext): Promise<number> {
+  const checks: { result: string; text: string }[] = [];
+  const print = (line: string): void => {
+    const last = checks.at(-1);
+    const result = RESULTS[line[0] ?? ''];
+    if (result !== undefined) checks.push({ result, text: line.slice(2) });
+    else if (last) last.text += `\n${line}`;
+  };
+  const code = await doctor({ ...context, print });
+  context.print(JSON.stringify({ ok: code === 0, checks }));
+  return code;
+}
 
 const CHECK_TIMEOUT_MS = 10_000;
 const ENOUGH_FILES = 4_096;
@@ -103,7 +124,8 @@ async function checkAddress(context: CliContext): Promise<boolean> {
     Bun.listen({ hostname: host, port, socket: { data: () => undefined } }).stop(true);
     return printCheck(context, true, `address: ${host} port ${port} is free`);
   } catch (error) {
-    if (await answersAsTollgate(host, port))
+    const answer = await serverAnswer(context.address, '/healthz', CHECK_TIMEOUT_MS);
+    if (answer?.status === 200 && answer.text === 'ok\n')
       return printCheck(context, true, `address: a Tollgate answers on ${host} port ${port}`);
     const failure = listenFailure(error, context.address);
     return printCheck(
@@ -112,21 +134,6 @@ async function checkAddress(context: CliContext): Promise<boolean> {
       `address: ${failure instanceof Error ? failure.message : String(failure)}`,
     );
   }
-}
-
-/** Whichever scheme it speaks. */
-async function answersAsTollgate(host: string, port: number): Promise<boolean> {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  const ask = async (scheme: string): Promise<boolean> => {
-    const response = await fetch(`${scheme}://${name}:${port}/healthz`, {
-      tls: { rejectUnauthorized: false },
-      signal: AbortSignal.timeout(CHECK_TIMEOUT_MS),
-      redirect: 'manual',
-    });
-    return response.status === 200 && (await response.text()) === 'ok\n';
-  };
-  const answers = await Promise.all(['http', 'https'].map((scheme) => ask(scheme).catch(() => false)));
-  return answers.includes(true);
 }
 
 /** A process that finds no free connection at the start waits, and one that finds none later refuses requests. */

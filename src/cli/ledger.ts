@@ -1,9 +1,15 @@
 import { RedeemCodes } from '../ledger/codes.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { formatUsd, parseUsd } from '../std/money.ts';
-import { textFlag, UsageError, type CliContext, type CliCommand, type CommandInput } from './command.ts';
-
-const JSON_FLAG = { json: { type: 'boolean' } } as const;
+import {
+  JSON_FLAG,
+  NotFoundError,
+  textFlag,
+  UsageError,
+  type CliContext,
+  type CliCommand,
+  type CommandInput,
+} from './command.ts';
 
 export const ledgerCommands: readonly CliCommand[] = [
   {
@@ -66,7 +72,7 @@ async function receipt(input: CommandInput, context: CliContext): Promise<number
   const [id = ''] = input.arguments;
   return await context.withServices(async ({ store }) => {
     const row = await store.db.selectFrom('request').selectAll().where('id', '=', id).executeTakeFirst();
-    if (!row) throw new UsageError(`There is no request '${id}'.`);
+    if (!row) throw new NotFoundError(`There is no request '${id}'.`);
     const view = receiptView(receiptOf(row));
     if (input.flags['json'] === true) context.print(JSON.stringify(view));
     else for (const line of receiptLines(view)) context.print(line);

@@ -5,6 +5,7 @@ import { DAY_MS } from '../activity/usage.ts';
 import { dayOf } from '../std/calendar.ts';
 import {
   JSON_FLAG,
+  NotFoundError,
   printResult,
   textFlag,
   UsageError,
@@ -141,7 +142,7 @@ function reconciledLine(row: Reconciled, amount: (value: number) => number | str
 
 async function readExport(path: string): Promise<ProviderExport> {
   const file = Bun.file(path);
-  if (!(await file.exists())) throw new UsageError(`There is no file '${path}'.`);
+  if (!(await file.exists())) throw new NotFoundError(`There is no file '${path}'.`);
   if (file.size > MAX_FILE_BYTES)
     throw new UsageError('The file has more than 64 MB; export fewer days at once.');
   try {

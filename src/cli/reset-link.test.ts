@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { systemClock } from '../std/clock.ts';
 import { runCli } from './cli.ts';
+import { NO_PASSWORD } from './testing/password-input.ts';
 
 /** Runs the command; it fails the test if it opens the store, which a mistake on the command line must prevent. */
 async function runResetLink(...words: string[]): Promise<[code: number, error: string]> {
@@ -12,8 +13,11 @@ async function runResetLink(...words: string[]): Promise<[code: number, error: s
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: () => expect.unreachable(),
+    warn: () => undefined,
+    passwordInput: NO_PASSWORD,
     dataDir: '',
     address: { host: '127.0.0.1', port: 0 },
+    configuration: () => Promise.reject(new Error('not needed')),
     withCatalog: () => Promise.reject(new Error('not needed')),
     liveCheck: () => Promise.reject(new Error('not needed')),
     withStore: () => Promise.reject(new Error('not needed')),

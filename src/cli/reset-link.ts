@@ -25,7 +25,7 @@ const MAX_HOURS = 72;
 
 async function resetLink(input: CommandInput, context: CliContext): Promise<number> {
   const lifeMs = readLifetimeMs(textFlag(input, 'hours'));
-  const base = consoleUrl(textFlag(input, 'url'), context.env);
+  const base = consoleUrl(textFlag(input, 'url'), context);
   return await context.withServices(async ({ store, accounts }) => {
     const { clock } = context;
     const { id, email } = await accounts.require(input.arguments[0] ?? '');
@@ -39,8 +39,10 @@ async function resetLink(input: CommandInput, context: CliContext): Promise<numb
     printResult(input, context, { account: id, email, link, expires_at: until }, [
       link,
       `Send it to ${email}. It works once, until ${until}; earlier links no longer work.`,
-      ...(textFlag(input, 'url') === undefined
-        ? [`If the console is reached at another address than ${base}, pass that address with --url.`]
+      ...(textFlag(input, 'url') === undefined && context.address.publicUrl === undefined
+        ? [
+            `If the console is reached at another address than ${base}, pass that address with --url, or set TOLLGATE_PUBLIC_URL.`,
+          ]
         : []),
     ]);
     return 0;
@@ -55,10 +57,10 @@ function readLifetimeMs(hours: string | undefined): number {
   return count * HOUR_MS;
 }
 
-/** The console's address: from `--url`, or where the server of this environment listens. */
-function consoleUrl(urlFlag: string | undefined, env: CliContext['env']): string {
+/** The console's address: from `--url`, as the operator configured it, or where the server of this environment listens. */
+function consoleUrl(urlFlag: string | undefined, { address }: CliContext): string {
   if (urlFlag === undefined)
-    return `http://${reachableHost(env['TOLLGATE_HOST'])}:${env['TOLLGATE_PORT'] || 8700}`;
+    return address.publicUrl ?? `http://${reachableHost(address.host)}:${address.port}`;
   const url = URL.canParse(urlFlag) ? new URL(urlFlag) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash)
     throw new UsageError(`--url takes the address of the console, such as https://console.example.`);
@@ -66,7 +68,7 @@ function consoleUrl(urlFlag: string | undefined, env: CliContext['env']): string
 }
 
 /** A server that listens on all addresses can be reached on loopback. */
-function reachableHost(host: string | undefined): string {
-  if (!host || host === '0.0.0.0' || host === '::') return '127.0.0.1';
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -11,6 +11,7 @@ import { silentLog } from '../std/log.ts';
 import { parseUsd } from '../std/money.ts';
 import { runCli } from './cli.ts';
 import type { CliContext } from './command.ts';
+import { NO_PASSWORD } from './testing/password-input.ts';
 
 /** The secret of an installation can be replaced, and even its loss leaves the books. */
 
@@ -56,6 +57,9 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
     checkTls: () => ({ ok: true, line: '' }),
     clock: systemClock,
     print: (line) => printed.push(line),
+    warn: (line) => printed.push(line),
+    passwordInput: NO_PASSWORD,
+    configuration: () => Promise.reject(new Error('not needed')),
     withCatalog: () => Promise.reject(new Error('not needed here')),
     liveCheck: () => Promise.reject(new Error('not needed here')),
     withStore: async (work) => {

@@ -4,6 +4,7 @@ import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
 import type { Store } from '../store/store.ts';
 import {
+  CommandRefused,
   JSON_FLAG,
   printResult,
   UsageError,
@@ -93,7 +94,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
 /** A server keeps the keys of its start in memory: it would make tokens that nobody can check afterwards. */
 function requireStopped({ backend }: Store): void {
   if (backend.kind === 'sqlite' && !backend.claim())
-    throw new UsageError('A server is running on this data folder. Stop it first.');
+    throw new CommandRefused('A server is running on this data folder. Stop it first.');
 }
 
 function nextSecret({ env, dataDir }: CliContext, given: string | undefined, variable: string): string {

@@ -2,6 +2,8 @@ import { ZodError } from 'zod';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
+import { requestLogFields } from '../std/request-notes.ts';
+import type { ConsoleMeta } from './route.ts';
 import { API_HEADERS } from './security.ts';
 
 /** A JSON response with the headers of the console's API. */
@@ -17,9 +19,12 @@ export function withApiHeaders(response: Response, requestId: string): Response 
   return response;
 }
 
-export function errorResponse(thrown: unknown, requestId: string, log: Log): Response {
+export function errorResponse(thrown: unknown, { requestId, notes }: ConsoleMeta, log: Log): Response {
   const { status, code, message, param, retryAfterMs, extra } = describeError(thrown);
-  if (status >= 500) log.error('console_request_failed', { request: requestId, code, error: thrown });
+  if (status >= 500) {
+    const fields = notes ? requestLogFields(notes) : { request: requestId };
+    log.error('console_request_failed', { ...fields, code, error: thrown });
+  }
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
   const headers = new Headers({ ...API_HEADERS, 'x-request-id': requestId });
   if (retryAfterMs !== undefined)

@@ -23,7 +23,7 @@ export function makeConsole(parts: ConsoleParts): Console {
   return {
     async fetch(request, meta) {
       const response = await respond(routeParts, request, meta).catch((error: unknown) =>
-        errorResponse(error, meta.requestId, parts.log),
+        errorResponse(error, meta, parts.log),
       );
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },
@@ -61,6 +61,7 @@ async function serve(
   const { request, meta, url } = incoming;
   requireOwnPage(request, meta.origin);
   const user = await requireAccess(parts, route, incoming);
+  if (user && meta.notes) meta.notes.account = user.accountId;
   const query = route.query?.parse(queryOf(url));
   const body = route.body?.parse((await readConsoleBody(request, route.maxBytes)).value);
   if (route.confirmed && user) requireConfirmed(user, parts.clock);

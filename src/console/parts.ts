@@ -32,6 +32,8 @@ export interface ConsoleParts {
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
   readonly imageQuotaBytes: number;
+  /** Where customers reach this server, as the operator says. */
+  readonly publicUrl: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;

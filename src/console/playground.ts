@@ -71,10 +71,11 @@ function callOf(
   body: Record<string, unknown>,
 ): { asked: PlaygroundCall; receipt: () => PlaygroundReceipt } {
   let closed: ClosedCall | undefined;
-  const { requestId, origin } = call.meta;
+  const { requestId, notes, origin } = call.meta;
   const asked: PlaygroundCall = {
     accountId: call.user.accountId,
     requestId,
+    notes,
     body,
     size: measured(body),
     signal: call.request.signal,

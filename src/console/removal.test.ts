@@ -183,7 +183,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
       runCli(['account', 'remove', 'cleo@example.com', ...argv], context, (line) => void lines.push(line));
     expect(await run()).toBe(2);
     expect(lines.pop()).toContain('add --yes');
-    expect(await run('--yes')).toBe(2);
+    expect(await run('--yes')).toBe(4);
     expect(lines.pop()).toContain('name a reason');
     expect(await run('--yes', '--reason', 'closed')).toBe(0);
     expect(lines).toEqual([

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { AuthMeta, Visitor } from '../identity/sign-in/session.ts';
 import type { RequestId } from '../std/ids.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
 import type { RouteParts } from './parts.ts';
 
 /** Method and path; `{name}` in the path is a parameter. */
@@ -55,6 +56,8 @@ export type ParamName<Name extends RouteName> = Name extends `${string}{${infer 
 /** How a request arrived, as determined by `http/`. */
 export interface ConsoleMeta {
   readonly requestId: RequestId;
+  /** For whatever is logged about it. */
+  readonly notes?: RequestNotes | undefined;
   /** Scheme and host as the browser sees them, also through trusted proxies. */
   readonly origin: string;
   readonly address: string;

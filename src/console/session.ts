@@ -87,6 +87,7 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined): Promi
     site: {
       name: site.siteName,
       version: parts.version,
+      publicUrl: parts.publicUrl ?? null,
       topUpHint: site.topUpHint,
       contact: site.contact,
       currency: site.currency,

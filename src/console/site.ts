@@ -27,9 +27,9 @@ const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\
 /** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
 export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promise<Response | undefined> {
   return async (incoming) => {
-    const { path, request, requestId, origin, address } = incoming;
+    const { path, request, requestId, notes, origin, address } = incoming;
     if (/^\/api\/(?:console|auth)\//.test(path))
-      return await parts.console(request, { requestId, origin, address });
+      return await parts.console(request, { requestId, notes, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
     if (path === '/llms.txt') return plain(parts.llmsText);
     if (path === '/robots.txt') return plain(ROBOTS);

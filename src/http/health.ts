@@ -1,3 +1,4 @@
+import type { MetricsGuard } from './metrics-guard.ts';
 import type { HttpRoute } from './router.ts';
 
 export interface Health {
@@ -5,9 +6,11 @@ export interface Health {
   storeAnswers(): Promise<boolean>;
   draining(): boolean;
   metrics(): Promise<string>;
+  /** Who may read them. */
+  readonly guard: Pick<MetricsGuard, 'check'>;
 }
 
-/** For process supervisors, load balancers and monitoring. No token, no secrets. */
+/** For process supervisors, load balancers and monitoring. */
 export function healthRoutes(health: Health): HttpRoute[] {
   return [
     { method: 'GET', path: '/healthz', handle: async () => plain('ok') },
@@ -15,9 +18,16 @@ export function healthRoutes(health: Health): HttpRoute[] {
     {
       method: 'GET',
       path: '/metrics',
-      handle: async () => plain(await health.metrics(), 200, 'text/plain; version=0.0.4'),
+      handle: async (incoming) => {
+        health.guard.check(incoming);
+        return metricsResponse(await health.metrics());
+      },
     },
   ];
+}
+
+export function metricsResponse(text: string): Response {
+  return plain(text.trimEnd(), 200, 'text/plain; version=0.0.4');
 }
 
 async function ready(health: Health): Promise<Response> {

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import type { RequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { readBody } from './json-body.ts';
 import { faultResponse } from './response.ts';
@@ -11,7 +12,7 @@ const server = Bun.serve({
     try {
       return new Response(String((await readBody(request, () => Promise.resolve(), 200)).byteLength));
     } catch (thrown) {
-      return faultResponse(thrown, 'req_1', silentLog);
+      return faultResponse(thrown, 'req_1' as RequestId, silentLog);
     }
   },
 });

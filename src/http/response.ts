@@ -2,9 +2,11 @@ import type { RateState } from '../ledger/port.ts';
 import { RefusedRequest } from '../relay/admission.ts';
 import type { AdmissionSummary } from '../relay/call.ts';
 import { asFault, type Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import { ShedFault } from '../std/places.ts';
+import { requestLogFields, type RequestNotes } from '../std/request-notes.ts';
 import { faultBody } from '../wire/fault-body.ts';
 
 export type HeaderMap = Record<string, string>;
@@ -33,16 +35,17 @@ export function json(value: unknown, requestId: string, more: HeaderMap = {}, st
 /** The only place where a fault becomes a response. Our own errors are logged, a client's are not. */
 export function faultResponse(
   thrown: unknown,
-  requestId: string,
+  notes: RequestNotes | RequestId,
   log: Log,
   shape: FaultShape = faultBody,
 ): Response {
   const fault = asFault(thrown);
+  const requestId = typeof notes === 'string' ? notes : notes.requestId;
   // Thousands a second may be shed; their number is a metric.
   const isShed = fault instanceof ShedFault;
   if (fault.status >= 500 && !isShed) {
     log.error('request_failed', {
-      request: requestId,
+      ...(typeof notes === 'string' ? { request: notes } : requestLogFields(notes)),
       code: fault.code,
       detail: fault.detail,
       cause: fault.cause,

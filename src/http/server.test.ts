@@ -7,17 +7,25 @@ import { systemRandom, type TokenHash } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { CallerAuth } from './caller-auth.ts';
 import { healthRoutes } from './health.ts';
+import { MetricsGuard } from './metrics-guard.ts';
 import { json } from './response.ts';
 import { Router } from './router.ts';
 import { startServer, type RunningServer } from './server.ts';
 import { readTls } from './tls.ts';
+
+const HEALTH = {
+  storeAnswers: async () => true,
+  draining: () => false,
+  metrics: async () => 'a_metric 1',
+  guard: new MetricsGuard('token-for-metrics'),
+};
 
 /** A server on all addresses, behind a trusted proxy on loopback. */
 let server: RunningServer;
 let callerAuth: CallerAuth;
 const exposed: string[] = [];
 
-beforeAll(() => {
+beforeAll(async () => {
   callerAuth = new CallerAuth({} as never, {
     hashToken: (token) => (token.startsWith('sk-') ? (token as TokenHash) : undefined),
     trustedProxies: ['127.0.0.1'],
@@ -29,21 +37,20 @@ beforeAll(() => {
     handle: async (incoming) =>
       json({ origin: incoming.origin, address: incoming.address }, incoming.requestId),
   } as const satisfies Parameters<typeof routed>[0][number];
-  server = startServer({
+  server = await startServer({
     host: '0.0.0.0',
     port: 0,
     shared: false,
     tls: undefined,
-    router: routed([
-      echo,
-      ...healthRoutes({ storeAnswers: async () => true, draining: () => false, metrics: async () => '' }),
-    ]),
+    router: routed([echo, ...healthRoutes(HEALTH)]),
     site: async () => undefined,
     callerAuth,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
     eventLoop: { began: () => undefined },
+    accessLog: { isOn: false, answered: () => undefined },
+    metrics: { answered: () => undefined },
   });
 });
 afterAll(() => server.stop());
@@ -117,20 +124,20 @@ test('before the listener closes, every answer asks for its connection to be clo
 test('over our own TLS every answer, a refusal too, tells browsers to come by https for a year', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-hsts-'));
   const tls = await readTls({ kind: 'self-signed' }, folder);
-  const secure = startServer({
+  const secure = await startServer({
     host: '127.0.0.1',
     port: 0,
     shared: false,
     tls,
-    router: routed(
-      healthRoutes({ storeAnswers: async () => true, draining: () => false, metrics: async () => '' }),
-    ),
+    router: routed(healthRoutes(HEALTH)),
     site: async () => undefined,
     callerAuth,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
     eventLoop: { began: () => undefined },
+    accessLog: { isOn: false, answered: () => undefined },
+    metrics: { answered: () => undefined },
   });
   for (const path of ['/healthz', '/nowhere']) {
     const answer = await fetch(`${secure.url}${path}`, { tls: { ca: tls?.cert } });
@@ -139,4 +146,26 @@ test('over our own TLS every answer, a refusal too, tells browsers to come by ht
   await secure.stop();
   rmSync(folder, { recursive: true, force: true });
   expect((await at('127.0.0.1', '/healthz')).headers.has('strict-transport-security')).toBe(false);
+});
+
+test('metrics are for whoever is on this machine; from elsewhere only with the token of the operator', async () => {
+  const status = async (headers: Record<string, string> = {}) =>
+    (await at('127.0.0.1', '/metrics', headers)).status;
+  const forwarded = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' };
+  expect(await status()).toBe(200);
+  expect(await status(forwarded)).toBe(401);
+  expect(await status({ ...forwarded, authorization: 'Bearer wrong-token-here' })).toBe(401);
+  expect(await status({ ...forwarded, authorization: 'Bearer token-for-metrics' })).toBe(200);
+});
+
+test('without such a token nobody else is told that there are metrics', () => {
+  const guard = new MetricsGuard(undefined);
+  const from = (peer: string, headers: Record<string, string> = {}) =>
+    guard.check({ peer, request: new Request('http://gate.example/metrics', { headers }) });
+  expect(() => from('127.0.0.1')).not.toThrow();
+  expect(() => from('::1')).not.toThrow();
+  expect(() => from('10.0.0.5')).toThrow('There is nothing at this path.');
+  expect(() => from('10.0.0.5', { authorization: 'Bearer undefined' })).toThrow('There is nothing');
+  for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via'])
+    expect(() => from('127.0.0.1', { [name]: '10.0.0.5' })).toThrow('There is nothing at this path.');
 });

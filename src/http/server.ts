@@ -4,7 +4,10 @@ import type { Clock } from '../std/clock.ts';
 import type { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
 import { newRequestId, type Random } from '../std/ids.ts';
+import { loggedPath, type AccessLog } from '../std/access-log.ts';
 import type { Log } from '../std/log.ts';
+import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
+import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import type { CallerAuth } from './caller-auth.ts';
 import { closeIdleConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
@@ -12,13 +15,17 @@ import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from '../std/listen-failure.ts';
 import { baseHeaders, faultResponse } from './response.ts';
 import { pathOf, type HttpRoute, type Router } from './router.ts';
+import { TlsFront } from './tls-front.ts';
+import type { TlsPair } from './tls.ts';
 
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
+  /** Where clients reach this server; absent, the address that each has used. */
+  readonly publicUrl?: string | undefined;
   /** Other processes listen on the same port. */
   readonly shared: boolean;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: TlsPair | undefined;
   readonly router: Router;
   /** Everything that is not an API path: the console and its API. `undefined` if it has no such path either. */
   readonly site: (incoming: IncomingRequest) => Promise<Response | undefined>;
@@ -28,11 +35,15 @@ export interface ServerOptions {
   readonly random: Random;
   readonly log: Log;
   readonly eventLoop: Pick<EventLoop, 'began'>;
+  readonly accessLog: Pick<AccessLog, 'isOn' | 'answered'>;
+  readonly metrics: { answered(path: string, status: number): void };
 }
 
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
+  /** New connections get this certificate, where there is TLS. */
+  useCertificate(tls: TlsPair): void;
   /** From now on each answer asks for its connection to be closed, so that a proxy keeps none that is about to end. */
   closeAfterAnswers(): void;
   /** From now on new connections are refused and idle ones closed; running requests go on. */
@@ -56,41 +67,48 @@ const LAST_BYTES_MS = 5_000;
 const WRITTEN_MS = 50;
 /** Above our own limit, so that our own error says that a body is too large. */
 const TRANSPORT_BODY_BYTES = 256 * 1_048_576;
-/** Paths that are served over plain HTTP too: probes carry no token. */
-const ALWAYS_SERVED = new Set(['/healthz', '/readyz', '/metrics']);
+/** Served over plain HTTP too, because they carry no token, and not in the access log. */
+const PROBES = new Set(['/healthz', '/readyz', '/metrics']);
 
-export function startServer(options: ServerOptions): RunningServer {
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const http = new HttpServer(options);
   const server = listen(options, http);
+  const front = options.tls && (await openFront(options, options.tls, server));
+  http.front = front;
   // A second call of the runtime's `stop` resolves at once, whatever still runs.
   let finished: Promise<void> | undefined;
   const finish = (): Promise<void> => (finished ??= server.stop());
   const idle = closeIdleConnections({
     serverPort: server.port ?? options.port,
     portsInUse: () => http.portsInUse(server),
+    addressOf: (clientPort) => front?.addressOf(clientPort),
   });
   return {
-    url: `${options.tls ? 'https' : 'http'}://${urlHost(options.host)}:${server.port}`,
-    port: server.port ?? options.port,
+    url: `${front ? 'https' : 'http'}://${urlHost(options.host)}:${front?.port ?? server.port}`,
+    port: front?.port ?? server.port ?? options.port,
+    useCertificate: (tls) => front?.use(tls),
     closeAfterAnswers: () => http.closeAfterAnswers(),
-    closeListener: () => void finish(),
+    closeListener: () => {
+      front?.closeListener();
+      void finish();
+    },
     stop: async () => {
       idle.stop();
       const isFinished = await Promise.race([finish().then(() => true), Bun.sleep(LAST_BYTES_MS)]);
       // Ending a connection by force resets it, and its client loses the last bytes that it has not read yet.
       if (isFinished === true) await Bun.sleep(WRITTEN_MS);
       else await server.stop(true);
+      front?.stop();
     },
   };
 }
 
+/** With TLS it is reached through the front alone, at a port of loopback that nobody needs to know. */
 function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
+  const { host, port, shared } = options;
   try {
     return Bun.serve({
-      hostname: options.host,
-      port: options.port,
-      reusePort: options.shared,
-      ...(options.tls ? { tls: options.tls } : {}),
+      ...(options.tls ? { hostname: '127.0.0.1', port: 0 } : { hostname: host, port, reusePort: shared }),
       idleTimeout: IDLE_SECONDS,
       maxRequestBodySize: TRANSPORT_BODY_BYTES,
       development: false,
@@ -104,6 +122,15 @@ function listen(options: ServerOptions, http: HttpServer): Server<undefined> {
   }
 }
 
+async function openFront(options: ServerOptions, tls: TlsPair, inner: Server<undefined>): Promise<TlsFront> {
+  try {
+    return await TlsFront.listen({ ...options, tls, innerPort: inner.port ?? 0 });
+  } catch (error) {
+    await inner.stop(true);
+    throw listenFailure(error, options);
+  }
+}
+
 /**
  * Bun's own router serves paths without parameters; all others, including those with extra slashes, are found by ours.
  */
@@ -111,6 +138,8 @@ class HttpServer {
   readonly #options: ServerOptions;
   readonly #isPublic: boolean;
   readonly #isSecure: boolean;
+  /** What ends TLS, if this server has it. */
+  front: TlsFront | undefined;
   #closing = false;
   /** Requests whose answer has not begun. */
   readonly #open = new Set<Request>();
@@ -155,7 +184,7 @@ class HttpServer {
   }
 
   #fallbackRoute(path: string, allowed: readonly string[] | undefined): HttpRoute {
-    const { router, site } = this.#options;
+    const { router, site, publicUrl } = this.#options;
     const likely = router.likelyPath(path);
     const faults = router.faultsAt(likely ?? path);
     return {
@@ -165,7 +194,7 @@ class HttpServer {
         if (allowed) throw new Fault('method_not_allowed', `This path takes ${allowed.join(', ')}.`);
         const answer = await site(incoming);
         if (answer) return answer;
-        throw new Fault('not_found', nothingThere(likely, incoming.origin));
+        throw new Fault('not_found', nothingThere(likely, publicUrl ?? incoming.origin));
       },
       ...(faults && { faults }),
     };
@@ -185,6 +214,7 @@ class HttpServer {
       parameters,
       server,
       callerAuth: this.#options.callerAuth,
+      front: this.front,
     });
     try {
       // Only this machine can reach a loopback address, unless a proxy forwards requests.
@@ -192,19 +222,34 @@ class HttpServer {
       // A long answer is not an idle connection; it has its own deadlines.
       server.timeout(request, 0);
       this.#open.add(request);
-      const response = await route.handle(incoming);
-      if (this.#isSecure || this.#closing) this.#mark(response);
-      return response;
+      return this.#finished(await route.handle(incoming), route, incoming);
     } catch (thrown) {
-      const response = faultResponse(thrown, requestId, this.#options.log, route.faults);
-      if (this.#isSecure || this.#closing) this.#mark(response);
+      const response = faultResponse(thrown, incoming, this.#options.log, route.faults);
       if (hasUnreadBody(request)) response.headers.set('connection', 'close');
-      return response;
+      return this.#finished(response, route, incoming);
     } finally {
       this.#open.delete(request);
       incoming.answered();
       server.timeout(request, ANSWER_IDLE_SECONDS);
     }
+  }
+
+  #finished(response: Response, route: HttpRoute, incoming: BunRequest): Response {
+    if (this.#isSecure || this.#closing) this.#mark(response);
+    const { clientRequestId } = incoming;
+    if (clientRequestId !== undefined) response.headers.set('x-client-request-id', clientRequestId);
+    this.#options.metrics.answered(route.path, response.status);
+    if (this.#options.accessLog.isOn && !PROBES.has(route.path)) this.#logAccess(response, route, incoming);
+    return response;
+  }
+
+  #logAccess({ status }: Response, { path }: HttpRoute, incoming: BunRequest): void {
+    this.#options.accessLog.answered(incoming, {
+      method: incoming.request.method,
+      path: path === '**' ? loggedPath(incoming.path) : path,
+      status,
+      address: incoming.address,
+    });
   }
 
   #preflight(allowed: readonly string[]): Response {
@@ -220,7 +265,7 @@ class HttpServer {
 
   /** Probes carry no token and are always answered. */
   #guard(incoming: BunRequest): void {
-    if (ALWAYS_SERVED.has(incoming.path)) return;
+    if (this.#isSecure || PROBES.has(incoming.path)) return;
     this.#options.callerAuth.requireSecure(incoming.peer, incoming.request);
   }
 }
@@ -244,13 +289,21 @@ interface ConnectionInfo {
   readonly parameters: readonly string[];
   readonly server: Server<unknown>;
   readonly callerAuth: CallerAuth;
+  readonly front: TlsFront | undefined;
 }
 
 /** A request with its connection. What few handlers need is computed on demand. */
-class BunRequest implements IncomingRequest {
+class BunRequest implements IncomingRequest, RequestNotes {
   readonly request: Request;
   readonly requestId: IncomingRequest['requestId'];
   readonly parameters: readonly string[];
+  account: string | undefined;
+  endpoint: string | undefined;
+  model: string | undefined;
+  upstream: string | undefined;
+  isHeld = false;
+  end: RequestEnd | undefined;
+  onEnd: (() => void) | undefined;
   readonly #connection: ConnectionInfo;
   #whenAnswered: (() => void) | undefined;
 
@@ -269,6 +322,18 @@ class BunRequest implements IncomingRequest {
     this.#whenAnswered?.();
   }
 
+  get notes(): RequestNotes {
+    return this;
+  }
+
+  get clientRequestId(): string | undefined {
+    return clientIdOf(this.request.headers);
+  }
+
+  get trace(): TraceContext | undefined {
+    return traceOf(this.request.headers);
+  }
+
   get path(): string {
     return pathOf(this.request.url);
   }
@@ -278,11 +343,15 @@ class BunRequest implements IncomingRequest {
   }
 
   get peer(): string {
-    return this.#connection.server.requestIP(this.request)?.address ?? '';
+    const { server, front } = this.#connection;
+    const peer = server.requestIP(this.request);
+    if (!peer) return '';
+    return front ? (front.addressOf(peer.port) ?? '') : peer.address;
   }
 
   get origin(): string {
-    const scheme = this.#connection.callerAuth.isSecure(this.peer, this.request) ? 'https' : 'http';
+    const { front, callerAuth } = this.#connection;
+    const scheme = front || callerAuth.isSecure(this.peer, this.request) ? 'https' : 'http';
     return `${scheme}://${this.request.headers.get('host') ?? 'localhost'}`;
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import { writeHeartbeat } from '../store/heartbeat.ts';
 import type { Store } from '../store/store.ts';
+import type { LedgerLoad } from './load.ts';
 import type { Ledger } from './port.ts';
 import { LEDGER_DEADLINE_MS } from './postgres/batch-queue.ts';
 import { openPostgresLedger } from './postgres/ledger.ts';
@@ -13,6 +14,8 @@ export interface OpenLedger {
   recover(): Promise<number>;
   /** Takes the way that requests take, and writes; throws when a request would fail. */
   probe(): Promise<void>;
+  /** For whoever watches over it. */
+  load(): LedgerLoad;
   close(): Promise<void>;
 }
 
@@ -35,6 +38,7 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
       ledger,
       recover: () => ledger.recover(),
       probe: () => writeHeartbeat(store, options.clock),
+      load: () => ledger.load(),
       close: () => ledger.close(),
     };
   }
@@ -45,6 +49,7 @@ export function openLedger(store: Store, options: LedgerOptions): OpenLedger {
     ledger,
     recover: () => Promise.resolve(0),
     probe: () => ledger.probe(),
+    load: () => ledger.load(),
     close: () => ledger.close(),
   };
 }

@@ -5,11 +5,13 @@ import { StoredCatalog } from '../catalog/stored.ts';
 import { makeConsole, type Console } from '../console/app.ts';
 import type { CatalogImportTarget } from '../console/parts.ts';
 import type { PlaygroundRelay } from '../console/playground-relay.ts';
+import type { WebFile } from '../console/site.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
 import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
+import type { Log } from '../std/log.ts';
 import type { Pool } from '../upstream/pool.ts';
 import { version } from '../../package.json' with { type: 'json' };
 
@@ -54,6 +56,7 @@ export function composeConsole(
     backends: pool,
     playground,
     imageQuotaBytes: config.imageQuotaBytes,
+    publicUrl: config.publicUrl,
     clock,
     log,
     version,
@@ -85,4 +88,15 @@ function socialLogin(
   const clientId = env[`TOLLGATE_${provider}_CLIENT_ID`];
   const clientSecret = env[`TOLLGATE_${provider}_CLIENT_SECRET`];
   return clientId && clientSecret ? { clientId, clientSecret } : undefined;
+}
+
+/** The console's pages are bundled when the server starts; a compiled binary contains them. */
+export async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
+  try {
+    const { loadPages } = await import('../../web/pages.ts');
+    return await loadPages();
+  } catch (error) {
+    log.error('console_bundling_failed', { error });
+    return new Map();
+  }
 }

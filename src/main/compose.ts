@@ -1,10 +1,13 @@
 import { makeImageStore } from '../activity/image-store.ts';
-import { makeMetrics, type Metrics } from '../activity/metrics.ts';
+import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
-import { composeConsole, type ConsoleServices } from './compose-console.ts';
+import { composeMetrics, serveMetrics } from './compose-metrics.ts';
+import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
+import { MetricsGuard } from '../http/metrics-guard.ts';
 import { LargeBodies } from '../http/large-bodies.ts';
 import { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
@@ -14,7 +17,6 @@ import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
-import { readTls } from '../http/tls.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Ledger } from '../ledger/port.ts';
@@ -25,10 +27,12 @@ import { backendCosts } from '../activity/margin.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
+import { openAccessLog } from './access-log.ts';
 import { LongestLife } from './longest-life.ts';
 import { openAnyCatalog } from './open-catalog.ts';
-import { LiveServerSettings, settingsFolder } from './server-settings.ts';
+import { LiveServerSettings } from './server-settings.ts';
 import { closeServices, openServices, type Services } from './services.ts';
+import type { AccessLog } from '../std/access-log.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
 import { EventLoop } from '../std/event-loop.ts';
 import { Fault } from '../std/fault.ts';
@@ -38,13 +42,11 @@ import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { Places, placesWithin } from '../std/places.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
-import type { Store } from '../store/store.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
 import llms from '../../docs/llms.txt' with { type: 'text' };
-import { version } from '../../package.json' with { type: 'json' };
 
 /** A running Tollgate. */
 export interface Tollgate {
@@ -52,8 +54,8 @@ export interface Tollgate {
   readonly services: Services;
   /** The page that creates the first admin; absent once there is one. */
   readonly setupLink: string | undefined;
-  /** Reads the catalog again and logs the result. */
-  reloadCatalog(): Promise<void>;
+  /** Reads the catalog and the certificate again and logs the result. */
+  reload(): Promise<void>;
   /** Says that it is not ready and serves on, so that load balancers leave before anything is refused. */
   announceStop(): void;
   /** From now on answers ask for their connection to be closed. */
@@ -78,29 +80,34 @@ export async function startTollgate(
     await services.ledger.recover();
     const catalog = await openAnyCatalog(services);
     opened.defer(() => catalog.close());
-    const settings = new LiveServerSettings(catalog, settingsFolder(config.catalogPath), log);
+    const settings = new LiveServerSettings(catalog, config, log);
+    const certificate = await openCertificate(services, settings, opened);
+    const accessLog = openAccessLog(services, { catalog, settings }, opened);
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
-    const relay = makeRelay(services, catalog, eventLoop);
-    const links = new ImageLinks(
-      makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
-      services.secret.key('image links'),
+    const relay = makeRelay(services, catalog, { eventLoop, certificate });
+    const links = new ImageLinks({
+      store: makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
+      key: services.secret.key('image links'),
       clock,
-    );
+      publicUrl: config.publicUrl,
+    });
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links, relay.places),
+      playground: makePlayground(relay, links.onOwnAddress(), relay.places),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
     const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, consoleServices };
-    const server = await openServer({ ...served, state, eventLoop });
+    const served = { services, catalog, settings, relay, links, consoleServices, accessLog };
+    const metrics = serveMetrics(config, relay.metrics, opened);
+    const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
+    certificate?.follow((pair) => server.useCertificate(pair));
     // A server that cannot start says why in one line, so this comes after.
     logFileLimit(config, log);
     // One worker issues the link: each new link invalidates the earlier ones.
@@ -108,8 +115,11 @@ export async function startTollgate(
     return {
       url: server.url,
       services,
-      setupLink: setup && `${server.url}/setup/${setup.token}`,
-      reloadCatalog: async () => await reloadCatalog(catalog, services),
+      setupLink: setup && `${config.publicUrl ?? server.url}/setup/${setup.token}`,
+      reload: async () => {
+        await reloadCatalog(catalog, services);
+        await certificate?.check();
+      },
       announceStop: () => {
         state.draining = true;
       },
@@ -165,31 +175,34 @@ interface Relay extends RelayParts {
 }
 
 function makeRelay(
-  { config, ledger: { ledger }, store, clock, log }: Services,
+  services: Services,
   catalog: CatalogSource,
-  eventLoop: EventLoop,
+  { eventLoop, certificate }: Pick<ServerParts, 'eventLoop' | 'certificate'>,
 ): Relay {
+  const { config, store, clock, log } = services;
+  const { ledger } = services.ledger;
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
   catalog.onChange((next) => upstreams.use(next));
   const lifetime = new LongestLife(catalog);
   const places: Places = new Places({
-    max: placesWithin(config.maxInFlight, openFileLimit()),
+    max: placesWithin(config.maxInFlight, openFileLimit(), certificate ? 'tls' : 'plain'),
     eventLoop,
     onShed: (reason) => metrics.shed(reason),
   });
-  const metrics = makeMetrics({
-    version,
-    startedAtMs: clock.now(),
-    openHolds: () => countOpenHolds(store),
+  const settlements = new SettlementRetryQueue(ledger, log);
+  const tokens = sharedTokenCounter(log);
+  const metrics = composeMetrics(services, {
     backends: () => upstreams.list(),
     inFlight: () => places.size,
     eventLoop: () => eventLoop.delays(),
+    certificateEndsAt: () => certificate?.endsAt(),
+    queues: () => ({ settlement_retries: settlements.waiting, token_counts: tokens.size }),
   });
   return {
     ledger,
     catalog: catalog.current,
     upstreams,
-    settlements: new SettlementRetryQueue(ledger, log),
+    settlements,
     lifetime,
     activeRequests: new ActiveRequests({
       ledger,
@@ -201,7 +214,7 @@ function makeRelay(
     }),
     metrics,
     places,
-    tokens: sharedTokenCounter(log),
+    tokens,
     countWaitMs: config.countWaitMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     clock,
@@ -218,10 +231,13 @@ interface ServerParts {
   readonly consoleServices: ConsoleServices;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
+  readonly accessLog: AccessLog;
+  readonly metrics: () => Promise<string>;
+  readonly certificate: Certificate | undefined;
 }
 
 async function openServer(parts: ServerParts): Promise<RunningServer> {
-  const { catalog, settings, relay, links, consoleServices, state, eventLoop } = parts;
+  const { catalog, settings, relay, links, consoleServices, state, eventLoop, accessLog } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
   const callerAuth = new CallerAuth(relay, {
@@ -244,12 +260,13 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       links,
       store,
       idempotency,
-      openApi: () => openApiDocument(OPERATIONS),
+      openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
     }),
     ...healthRoutes({
       draining: () => state.draining,
       storeAnswers: () => heartbeat.acceptsWrites(),
-      metrics: () => relay.metrics.render(),
+      metrics: parts.metrics,
+      guard: new MetricsGuard(config.metricsToken),
     }),
   ]);
   const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
@@ -258,25 +275,14 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
     console: (request, meta) => consoleServices.console.fetch(request, meta),
     llmsText: llms,
   });
-  const tls = await readTls(settings.atStart.tls, config.dataDir);
-  const { host, port } = config;
+  const { host, port, publicUrl } = config;
   const shared = config.worker !== undefined;
-  const options = { host, port, shared, tls, router, callerAuth, clock, random, log, site, eventLoop };
-  const server = startServer(options);
+  const tls = parts.certificate?.pair;
+  const options = { host, port, publicUrl, shared, tls, router, callerAuth, clock, random, log, site };
+  const server = await startServer({ ...options, eventLoop, accessLog, metrics: relay.metrics });
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
   return server;
-}
-
-/** The console's pages are bundled when the server starts; a compiled binary contains them. */
-async function webFiles(log: Log): Promise<ReadonlyMap<string, WebFile>> {
-  try {
-    const { loadPages } = await import('../../web/pages.ts');
-    return await loadPages();
-  } catch (error) {
-    log.error('console_bundling_failed', { error });
-    return new Map();
-  }
 }
 
 function startPeriodicTasks(
@@ -344,14 +350,6 @@ async function archiveReceipts(
   if (days > 0) log.info('receipts_archived', { days, requests });
   for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
     log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
-}
-
-async function countOpenHolds(store: Store): Promise<number> {
-  const { open } = await store.db
-    .selectFrom('hold')
-    .select(({ fn }) => fn.countAll<number>().as('open'))
-    .executeTakeFirstOrThrow();
-  return open;
 }
 
 /** Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. */

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { IMAGE_QUOTA_BYTES } from '../activity/image-store.ts';
-import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
-import { StartupError } from '../std/startup-error.ts';
-import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-address.ts';
+import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
+import { SettingError } from '../std/startup-error.ts';
+import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
 import { WORKER_VARIABLE } from './workers.ts';
 
 /** The settings in the environment, read once. Everything else is configured in the catalog file or the store. */
@@ -12,6 +11,8 @@ export interface Config {
   readonly dataDir: string;
   readonly host: string;
   readonly port: number;
+  /** Where customers reach this server; absent, links use the address that a request was sent to. */
+  readonly publicUrl: string | undefined;
   readonly databaseUrl: string | undefined;
   readonly secret: string | undefined;
   /** How long requests are still served after SIGTERM, while `/readyz` already says no. */
@@ -34,75 +35,102 @@ export interface Config {
   readonly maxInFlight: number;
   /** New requests are refused while the event loop is later than this, several times in a row. */
   readonly maxDelayMs: number;
+  /** The least important lines that are logged, unless the catalog file says so. */
+  readonly logLevel: LogLevel;
+  /** The share of requests that leave a line in the access log, unless the catalog file says so. */
+  readonly accessShare: number;
+  /** Lets others than this machine read `/metrics`. */
+  readonly metricsToken: string | undefined;
+  /** Where the metrics are served to everybody who can reach it. */
+  readonly metricsAddress: ListenAddress | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 const DEFAULT_FILE = 'tollgate.yaml';
-const DEFAULT_PORT = 8700;
 const MEGABYTE = 1_048_576;
-const DEFAULT_QUOTA_MB = IMAGE_QUOTA_BYTES / MEGABYTE;
 
-export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const configuredPath = nonEmpty(env['TOLLGATE_CONFIG']);
+export function readConfig(env: Env): Config {
   return {
-    catalogPath: configuredPath ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined),
-    dataDir: nonEmpty(env['TOLLGATE_DATA']) ?? './data',
-    host: nonEmpty(env['TOLLGATE_HOST']) ?? '127.0.0.1',
-    port: readInteger(env, 'TOLLGATE_PORT', DEFAULT_PORT, [0, 65_535]),
-    databaseUrl: nonEmpty(env['DATABASE_URL']),
-    secret: nonEmpty(env['TOLLGATE_SECRET']),
-    drainMs: readInteger(env, 'TOLLGATE_DRAIN_SECONDS', 5, [0, 3_600]) * 1000,
-    graceMs: readInteger(env, 'TOLLGATE_GRACE_SECONDS', 60, [0, 86_400]) * 1000,
-    leaseMs: readInteger(env, 'TOLLGATE_LEASE_SECONDS', 120, [2, 3_600]) * 1000,
-    databaseDeadlineMs: readInteger(env, 'TOLLGATE_DATABASE_DEADLINE_MS', LEDGER_DEADLINE_MS, [100, 60_000]),
-    databaseWaitMs: readInteger(env, 'TOLLGATE_DATABASE_WAIT_SECONDS', 60, [0, 3_600]) * 1000,
-    databaseConnections: readInteger(env, 'TOLLGATE_DATABASE_CONNECTIONS', DEFAULT_CONNECTIONS, [
-      LEAST_CONNECTIONS,
-      200,
-    ]),
-    imageQuotaBytes:
-      readInteger(env, 'TOLLGATE_IMAGE_QUOTA_MB', DEFAULT_QUOTA_MB, [64, 1_000_000]) * MEGABYTE,
-    countWaitMs: readInteger(env, 'TOLLGATE_COUNT_WAIT_MS', 50, [1, 60_000]),
-    maxInFlight: readInteger(env, 'TOLLGATE_MAX_IN_FLIGHT', 20_000, [1, 1_000_000]),
-    maxDelayMs: readInteger(env, 'TOLLGATE_MAX_DELAY_MS', 1_000, [10, 60_000]),
+    catalogPath: readText(env, 'TOLLGATE_CONFIG') ?? (existsSync(DEFAULT_FILE) ? DEFAULT_FILE : undefined),
+    dataDir: readText(env, 'TOLLGATE_DATA') ?? ENVIRONMENT.TOLLGATE_DATA.fallback,
+    host: readText(env, 'TOLLGATE_HOST') ?? ENVIRONMENT.TOLLGATE_HOST.fallback,
+    port: readWholeNumber(env, 'TOLLGATE_PORT'),
+    publicUrl: readAddress(env, 'TOLLGATE_PUBLIC_URL'),
+    databaseUrl: readText(env, 'DATABASE_URL'),
+    secret: readText(env, 'TOLLGATE_SECRET'),
+    drainMs: readWholeNumber(env, 'TOLLGATE_DRAIN_SECONDS') * 1000,
+    graceMs: readWholeNumber(env, 'TOLLGATE_GRACE_SECONDS') * 1000,
+    leaseMs: readWholeNumber(env, 'TOLLGATE_LEASE_SECONDS') * 1000,
+    databaseDeadlineMs: readWholeNumber(env, 'TOLLGATE_DATABASE_DEADLINE_MS'),
+    databaseWaitMs: readWholeNumber(env, 'TOLLGATE_DATABASE_WAIT_SECONDS') * 1000,
+    databaseConnections: readWholeNumber(env, 'TOLLGATE_DATABASE_CONNECTIONS'),
+    imageQuotaBytes: readWholeNumber(env, 'TOLLGATE_IMAGE_QUOTA_MB') * MEGABYTE,
+    countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
+    maxInFlight: readWholeNumber(env, 'TOLLGATE_MAX_IN_FLIGHT'),
+    maxDelayMs: readWholeNumber(env, 'TOLLGATE_MAX_DELAY_MS'),
+    logLevel: readLogLevel(env),
+    accessShare: readAccessShare(env),
+    metricsToken: readMetricsToken(env),
+    metricsAddress: readMetricsAddress(env),
     workers: readWorkers(env),
-    worker:
-      nonEmpty(env[WORKER_VARIABLE]) === undefined
-        ? undefined
-        : readInteger(env, WORKER_VARIABLE, 0, [0, MAX_WORKERS]),
+    worker: readText(env, WORKER_VARIABLE) === undefined ? undefined : readWholeNumber(env, WORKER_VARIABLE),
     env,
   };
 }
 
-const MAX_WORKERS = 256;
+function readLogLevel(env: Env): LogLevel {
+  const text = readText(env, 'TOLLGATE_LOG_LEVEL') ?? ENVIRONMENT.TOLLGATE_LOG_LEVEL.fallback;
+  const level = LOG_LEVELS.find((one) => one === text);
+  if (level !== undefined) return level;
+  throw new SettingError(`TOLLGATE_LOG_LEVEL must be ${LOG_LEVELS.join(', ')}, not '${text}'.`);
+}
 
-function readWorkers(env: Config['env']): number {
-  const count = readInteger(env, 'TOLLGATE_WORKERS', 1, [1, MAX_WORKERS]);
+function readAccessShare(env: Env): number {
+  const text = readText(env, 'TOLLGATE_ACCESS_LOG') ?? ENVIRONMENT.TOLLGATE_ACCESS_LOG.fallback;
+  if (text === 'off') return 0;
+  if (text === 'json') return 1;
+  const share = Number(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new SettingError(`TOLLGATE_ACCESS_LOG must be off, json, or a share from 0 to 1, not '${text}'.`);
+}
+
+const LEAST_TOKEN = 16;
+
+function readMetricsToken(env: Env): string | undefined {
+  const token = readText(env, 'TOLLGATE_METRICS_TOKEN');
+  if (token === undefined || (token.length >= LEAST_TOKEN && /^[!-~]+$/.test(token))) return token;
+  throw new SettingError(
+    `TOLLGATE_METRICS_TOKEN must have at least ${LEAST_TOKEN} characters and no white space.`,
+  );
+}
+
+function readMetricsAddress(env: Env): ListenAddress | undefined {
+  const text = readText(env, 'TOLLGATE_METRICS_ADDRESS');
+  if (text === undefined) return undefined;
+  const [, host = '', digits] =
+    /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)?.filter((part) => part !== undefined) ?? [];
+  const port = Number(digits);
+  if (host !== '' && port <= 65_535) return { host, port };
+  throw new SettingError(
+    `TOLLGATE_METRICS_ADDRESS must be an address and a port, such as 10.0.0.11:9700, not '${text}'.`,
+  );
+}
+
+function readWorkers(env: Env): number {
+  const count = readWholeNumber(env, 'TOLLGATE_WORKERS');
   if (count === 1) return count;
-  if (nonEmpty(env['DATABASE_URL']) === undefined)
-    throw new StartupError('TOLLGATE_WORKERS needs DATABASE_URL: a SQLite file is written by one process.');
-  if (readInteger(env, 'TOLLGATE_PORT', DEFAULT_PORT, [0, 65_535]) === 0)
-    throw new StartupError('TOLLGATE_WORKERS needs a TOLLGATE_PORT: the workers listen on the same one.');
+  if (readText(env, 'DATABASE_URL') === undefined)
+    throw new SettingError('TOLLGATE_WORKERS needs DATABASE_URL: a SQLite file is written by one process.');
+  if (readWholeNumber(env, 'TOLLGATE_PORT') === 0)
+    throw new SettingError('TOLLGATE_WORKERS needs a TOLLGATE_PORT: the workers listen on the same one.');
   return count;
-}
-
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === undefined || value.trim() === '' ? undefined : value;
-}
-
-function readInteger(
-  env: Config['env'],
-  name: string,
-  fallback: number,
-  [min, max]: readonly [number, number],
-): number {
-  const text = nonEmpty(env[name]);
-  if (text === undefined) return fallback;
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new StartupError(`${name} must be a whole number from ${min} to ${max}, not '${text}'.`);
 }

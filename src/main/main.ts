@@ -2,8 +2,11 @@
 import './reflect-metadata.ts';
 import { createInterface } from 'node:readline/promises';
 import { runCli } from '../cli/cli.ts';
+import { StandardInput } from '../cli/terminal.ts';
 import { fileCatalog, storeCatalog, type CommandCatalog } from '../cli/command-catalog.ts';
 import { readConfig, type Config } from './config.ts';
+import { effectiveConfiguration } from './configuration.ts';
+import { readFileValues } from './file-values.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
 import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
@@ -19,7 +22,9 @@ const argv = process.argv.slice(2);
 const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
 
-process.exitCode = argv[0] === 'serve' ? await serve(process.env, printError) : await runCommand();
+// With anything behind it, it is a question about the command, or a mistake.
+process.exitCode =
+  argv.length === 1 && argv[0] === 'serve' ? await serve(process.env, printError) : await runCommand();
 
 async function runCommand(): Promise<number> {
   return await runCli(
@@ -28,6 +33,8 @@ async function runCommand(): Promise<number> {
       env: process.env,
       clock: systemClock,
       print: (line) => console.log(line),
+      warn: printError,
+      passwordInput: new StandardInput(),
       // Read when asked for: a mistake in the environment is reported like any other.
       get dataDir() {
         return readConfig(process.env).dataDir;
@@ -41,6 +48,8 @@ async function runCommand(): Promise<number> {
         const { catalogPath, host } = readConfig(process.env);
         return checkTls(serverSettings(catalog, folder ?? settingsFolder(catalogPath)).tls, host);
       },
+      configuration: async () =>
+        effectiveConfiguration(process.env, await readFileValues(commandConfig(), stderrLog, systemClock)),
       withStore: async (work) => {
         const store = await openConfiguredStore(commandConfig(), stderrLog, systemClock);
         try {

@@ -1,5 +1,6 @@
 import { readConfig, type Config } from './config.ts';
 import { onHangup, oneAtATime } from './hangup.ts';
+import { unknownVariables } from './environment.ts';
 import { BUN_SETTINGS } from './bun-settings.ts';
 import { stderrLog } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
@@ -17,6 +18,9 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
   onHangup(() => reload());
   try {
     const config = readConfig(env);
+    if (config.worker === undefined)
+      for (const { name, meant } of unknownVariables(env))
+        stderrLog.warn('unknown_setting', { name, did_you_mean: meant });
     if (config.workers > 1 && config.worker === undefined) {
       const workers = new Workers({
         count: config.workers,
@@ -28,7 +32,7 @@ export async function serve(env: Env, printError: (line: string) => void): Promi
       return await workers.run();
     }
     const tollgate = await startTollgate(config, stderrLog);
-    reload = oneAtATime(() => tollgate.reloadCatalog());
+    reload = oneAtATime(() => tollgate.reload());
     if ((config.worker ?? 0) === 0) printAddresses(tollgate, config);
     if (config.worker !== undefined) reportReady();
     return await untilStopped(tollgate, config.drainMs);
@@ -79,16 +83,18 @@ async function untilStopped(tollgate: Tollgate, drainMs: number): Promise<number
 /** The last part of the pause: long enough for a busy connection of a proxy to carry one more answer. */
 const CLOSING_SHARE = 0.2;
 
-function printAddresses({ url, setupLink }: Tollgate, { dataDir, databaseUrl }: Config): void {
+function printAddresses({ url, setupLink }: Tollgate, config: Config): void {
+  const { dataDir, databaseUrl, publicUrl } = config;
+  const reached = publicUrl ?? url;
   const lines = [
     '',
     `  Tollgate is ready at ${url}`,
     '',
     setupLink === undefined
-      ? `  Console        ${url}/`
+      ? `  Console        ${reached}/`
       : `  First account  ${setupLink}   (opens once, within 30 minutes)`,
     `  or in a shell  ${isCompiled() ? process.execPath : 'npm run -s tollgate --'} account create you@example.com --balance 5 --json`,
-    `  API            ${url}/api/public/v1   ·   OpenAI and Anthropic clients: ${url}/v1`,
+    `  API            ${reached}/api/public/v1   ·   OpenAI and Anthropic clients: ${reached}/v1`,
     `  Data           ${databaseUrl === undefined ? dataDir : 'Postgres'}`,
     '',
   ];

@@ -34,7 +34,7 @@ test('a change of them is listed among the changes of the file', () => {
   expect(catalogChanges(before, after)).toEqual([
     {
       kind: 'changed',
-      subject: 'server: tls (from the next start on)',
+      subject: 'server: tls',
       before: 'self-signed',
       after: 'none',
     },
@@ -50,5 +50,5 @@ test('receipts are kept for ever unless a number of days is named, and then for 
     expect(() => read(`retention: { receipts_days: ${days} }`)).toThrow(
       /retention\.receipts_days: must be a whole number from 35 to 36500/,
     );
-  expect(() => read('retention: { receipt_days: 90 }')).toThrow(/unknown key; known here: receipts_days/);
+  expect(() => read('retention: { receipt_days: 90 }')).toThrow(/unknown key; did you mean receipts_days\?/);
 });

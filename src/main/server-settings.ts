@@ -7,6 +7,7 @@ import { strict } from '../catalog/strict.ts';
 import { readTlsFiles, type TlsConfig } from '../http/tls.ts';
 import { LOG_LEVELS, setLogLevel, type Log, type LogLevel } from '../std/log.ts';
 import { StartupError } from '../std/startup-error.ts';
+import type { Config } from './config.ts';
 
 /** How the server listens and whom it believes: in the same file as the catalog, and no part of what is sold. */
 export interface ServerSettings {
@@ -16,8 +17,10 @@ export interface ServerSettings {
   readonly trustedProxies: readonly string[];
   /** For so many days each receipt is kept. Absent: for ever. */
   readonly receiptsDays: number | undefined;
-  /** The least important lines that are logged. */
-  readonly logLevel: LogLevel;
+  /** The least important lines that are logged. Absent: as the environment says. */
+  readonly logLevel: LogLevel | undefined;
+  /** The share of requests that leave a line when they have been answered. Absent: as the environment says. */
+  readonly accessShare: number | undefined;
 }
 
 const path = z.string().trim().min(1, 'must not be empty').max(500, 'must be at most 500 characters');
@@ -50,13 +53,22 @@ const retentionSchema = strict({
   .describe('What is deleted after some time.');
 
 const logSchema = strict({
-  level: z.enum(LOG_LEVELS).default('info').describe('The least important lines that are logged.'),
+  level: z
+    .enum(LOG_LEVELS)
+    .optional()
+    .describe('The least important lines that are logged; info when absent.'),
+  access: z
+    .union([z.enum(['off', 'json']), strict({ sample: z.number().min(0).max(1) })], {
+      error: 'must be off, json, or { sample } with a number from 0 to 1',
+    })
+    .optional()
+    .describe('One line for each answered request, or for this share of them; off when absent.'),
 })
   .optional()
   .describe('What is logged on standard error.');
 
 export const SERVER_SETTINGS = {
-  tls: { label: 'tls (from the next start on)', schema: tlsSchema },
+  tls: { label: 'tls', schema: tlsSchema },
   trusted_proxies: { label: 'trusted proxies', schema: proxiesSchema },
   retention: { label: 'retention', schema: retentionSchema },
   log: { label: 'log', schema: logSchema },
@@ -70,12 +82,19 @@ export function settingsFolder(catalogPath: string | undefined): string {
 /** `folder`: where relative paths begin. */
 export function serverSettings({ settings }: Catalog, folder: string): ServerSettings {
   const tls = tlsSchema.parse(settings?.get('tls')?.value);
+  const log = logSchema.parse(settings?.get('log')?.value);
   return {
     tls: tls === undefined ? undefined : tlsConfig(tls, folder),
     trustedProxies: proxiesSchema.parse(settings?.get('trusted_proxies')?.value),
     receiptsDays: retentionSchema.parse(settings?.get('retention')?.value)?.receipts_days,
-    logLevel: logSchema.parse(settings?.get('log')?.value)?.level ?? 'info',
+    logLevel: log?.level,
+    accessShare: log?.access === undefined ? undefined : shareOf(log.access),
   };
+}
+
+function shareOf(access: 'off' | 'json' | { readonly sample: number }): number {
+  if (typeof access === 'object') return access.sample;
+  return access === 'json' ? 1 : 0;
 }
 
 function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string): TlsConfig {
@@ -83,17 +102,22 @@ function tlsConfig(tls: NonNullable<z.output<typeof tlsSchema>>, folder: string)
   return { kind: 'files', cert: resolve(folder, tls.cert), key: resolve(folder, tls.key) };
 }
 
-/** The settings in force are those of the newest file, but for the certificate, which is that of the start. */
+type LogConfig = Pick<Config, 'catalogPath' | 'logLevel' | 'accessShare'>;
+
+/** The settings in force are those of the newest file, but for whether there is TLS, which is as at the start. */
 export class LiveServerSettings {
   readonly atStart: ServerSettings;
   readonly #newest: () => ServerSettings;
+  readonly #config: LogConfig;
 
-  constructor(catalog: Pick<CatalogSource, 'current' | 'onChange'>, folder: string, log: Log) {
+  constructor(catalog: Pick<CatalogSource, 'current' | 'onChange'>, config: LogConfig, log: Log) {
+    const folder = settingsFolder(config.catalogPath);
+    this.#config = config;
     this.#newest = () => serverSettings(catalog.current(), folder);
     this.atStart = this.#newest();
-    setLogLevel(this.atStart.logLevel);
+    setLogLevel(this.atStart.logLevel ?? config.logLevel);
     catalog.onChange(() => {
-      setLogLevel(this.#newest().logLevel);
+      setLogLevel(this.#newest().logLevel ?? config.logLevel);
       const settings = this.restartNeeded();
       if (settings.length > 0) log.warn('restart_needed', { settings });
     });
@@ -103,13 +127,21 @@ export class LiveServerSettings {
     return this.#newest().trustedProxies;
   }
 
+  tls(): TlsConfig | undefined {
+    return this.#newest().tls;
+  }
+
   receiptsDays(): number | undefined {
     return this.#newest().receiptsDays;
   }
 
+  accessShare(): number {
+    return this.#newest().accessShare ?? this.#config.accessShare;
+  }
+
   /** Keys of the file whose new value is not in force before the next start. */
   restartNeeded(): readonly string[] {
-    return JSON.stringify(this.#newest().tls) === JSON.stringify(this.atStart.tls) ? [] : ['tls'];
+    return (this.#newest().tls === undefined) === (this.atStart.tls === undefined) ? [] : ['tls'];
   }
 }
 

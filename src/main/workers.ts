@@ -1,5 +1,7 @@
 import type { Subprocess } from 'bun';
 import type { Log } from '../std/log.ts';
+import { MetricsOfAll } from './metrics-of-all.ts';
+import type { WorkerMessage } from './worker-messages.ts';
 
 /** The environment variable that tells a process that it is one of several on the same port, and which one. */
 export const WORKER_VARIABLE = 'TOLLGATE_WORKER';
@@ -28,6 +30,7 @@ export class Workers {
   readonly #alive = new Set<Subprocess>();
   readonly #ready = new Set<Subprocess>();
   readonly #runs: Promise<void>[] = [];
+  readonly #metrics = new MetricsOfAll<Subprocess>();
   #stopping = false;
   #exitCode = 0;
 
@@ -81,8 +84,9 @@ export class Workers {
     const child = Bun.spawn([...command], {
       env: { ...env, [WORKER_VARIABLE]: String(index) },
       stdio: ['ignore', 'inherit', 'inherit'],
-      // The only message that a worker sends is that it is ready.
-      ipc: (_, worker) => {
+      // Nobody else sends messages to this process.
+      ipc: (message: WorkerMessage, worker) => {
+        if (message !== 'ready') return void this.#metrics.take(message, worker, () => this.#ready);
         this.#ready.add(worker);
         onReady();
       },
@@ -91,6 +95,7 @@ export class Workers {
     await child.exited;
     this.#alive.delete(child);
     this.#ready.delete(child);
+    this.#metrics.exited(child);
     return child.exitCode;
   }
 

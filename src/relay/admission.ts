@@ -11,6 +11,7 @@ import type {
 } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
 import { withChosenBackends } from './backend-choice.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { checkKnobs } from './knobs.ts';
@@ -73,9 +74,18 @@ export async function admit(
     };
     admission = await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
   }
-  if (admission.kind === 'admitted') return admission;
+  if (admission.kind === 'admitted') {
+    if (call.notes) note(call.notes, quote, admission);
+    return admission;
+  }
   parts.metrics.refused(admission.reason);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
+}
+
+function note(notes: RequestNotes, { route }: Quote, { accountId }: Admitted): void {
+  notes.account = accountId;
+  notes.endpoint = route.endpoint.code;
+  notes.model = route.model.id;
 }
 
 async function countedCeiling(

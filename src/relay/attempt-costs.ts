@@ -3,7 +3,8 @@ import type { Attempt, Ending, Settled } from '../ledger/port.ts';
 import { costOf, worstCase } from '../ledger/price.ts';
 import { unpricedKinds } from '../ledger/priced-parts.ts';
 import type { FailureKind } from '../upstream/port.ts';
-import type { Quote } from './call.ts';
+import type { LogFields } from '../std/log.ts';
+import type { Quote, RelayParts } from './call.ts';
 import type { MeteredUsage } from './stream/reported-usage.ts';
 
 /**
@@ -41,8 +42,19 @@ export function withServedCost(
   });
 }
 
+/** Adds what a request cost to the costs of the day, and says so where it cost more than it brought. */
+export function tellCosts(ending: Ending, settled: Settled, parts: RelayParts, fields: LogFields): void {
+  const { dailyCosts, clock, metrics, log } = parts;
+  for (const { upstream, cost } of ending.attempts)
+    if (cost) dailyCosts?.add(upstream, cost.amount, clock.now());
+  const lossNanoUsd = lossOn(ending, settled);
+  if (lossNanoUsd === 0) return;
+  metrics.loss(lossNanoUsd);
+  log.error('margin_below_zero', { ...fields, upstream: ending.upstream, lossNanoUsd });
+}
+
 /** What the operator lost on a request, in nano-USD; zero where it gained, or where its cost is not known. */
-export function lossOn({ attempts }: Ending, settled: Settled): number {
+function lossOn({ attempts }: Ending, settled: Settled): number {
   const cost = attempts.reduce((sum, attempt) => sum + (attempt.cost?.amount ?? 0), 0);
   return Math.max(0, cost - settled.charged);
 }

@@ -9,6 +9,8 @@ import {
 import type { Attempt } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
+import { requestLogFields, type RequestNotes } from '../std/request-notes.ts';
+import type { TraceContext } from '../std/trace.ts';
 import {
   connectionFailure,
   UpstreamFailure,
@@ -62,6 +64,8 @@ export interface AttemptOptions {
   readonly model: string;
   readonly form: RequestForm | undefined;
   readonly signal: AbortSignal;
+  /** The client's, which the backend gets too. */
+  readonly trace: TraceContext | undefined;
 }
 
 /** At most this many attempts are made for one request, however many backends the catalog lists; skipped ones do not count. */
@@ -73,7 +77,7 @@ const RETRY_PAUSE_MS = { min: 20, jitter: 80 };
  * the client yet. `attempt` must not resolve before the answer has proved to be one (the first event of a stream).
  */
 export async function firstAnswer<Answer>(
-  { route, account, quote, outputCap }: RoutedCall,
+  { route, account, quote, outputCap, notes }: RoutedCall,
   deadline: AttemptDeadline,
   parts: RelayParts,
   attempt: AttemptCall<Answer>,
@@ -107,7 +111,8 @@ export async function firstAnswer<Answer>(
     }
     made++;
     const { form, hidesReasoning } = route.model;
-    const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts });
+    if (notes) notes.upstream = name;
+    const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts, notes });
     const isCosted = result.kind === 'failed' && quote !== undefined;
     attempts.push(
       isCosted ? await withPossibleCost(result.record, result.failure.kind, quote, outputCap) : result.record,
@@ -142,6 +147,8 @@ export interface RoutedCall {
   readonly outputCap?: number | undefined;
   readonly route: Route;
   readonly account: AccountId;
+  /** For whatever is logged about it. */
+  readonly notes?: RequestNotes | undefined;
 }
 
 interface PlannedAttempt<Answer> {
@@ -152,6 +159,7 @@ interface PlannedAttempt<Answer> {
   readonly attempt: AttemptCall<Answer>;
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
+  readonly notes: RequestNotes | undefined;
 }
 
 type AttemptOutcome<Answer> =
@@ -159,12 +167,12 @@ type AttemptOutcome<Answer> =
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
 async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
-  const { permit, model, form, attempt, deadline, parts } = one;
+  const { permit, model, form, attempt, deadline, parts, notes } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
   const signal = deadline.begin(timeoutsOf(one));
   try {
-    const answer = await attempt(upstream, { model, form, signal });
+    const answer = await attempt(upstream, { model, form, signal, trace: notes?.trace });
     const durationMs = parts.clock.now() - startedAt;
     permit.report({ kind: 'ok', firstByteMs: durationMs });
     return { kind: 'served', answer, record: { upstream: upstream.name, result: 'served', durationMs } };
@@ -196,9 +204,16 @@ export function attemptTimeout(): UpstreamFailure {
 
 /** A client that left and an invalid request say nothing about the backend's health. */
 function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
-  const { permit, model, deadline, parts } = one;
+  const { permit, model, deadline, parts, notes } = one;
   const { kind, status, message, retryAfterMs, blameless } = failure;
-  const detail = { upstream: permit.upstream.name, model, kind, status, message };
+  const detail = {
+    ...(notes && requestLogFields(notes)),
+    upstream: permit.upstream.name,
+    upstream_model: model,
+    kind,
+    status,
+    message,
+  };
   const alarm = ALARM_EVENTS.get(kind);
   if (alarm !== undefined) parts.log.error(alarm, detail);
   if (deadline.isAbandoned || blameless) return permit.report({ kind: 'neutral' });

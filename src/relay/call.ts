@@ -5,8 +5,9 @@ import type { Clock } from '../std/clock.ts';
 import type { DailyCosts } from './daily-costs.ts';
 import type { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
-import type { Log } from '../std/log.ts';
+import type { Log, LogFields } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
+import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
 import type { TokenCounter } from '../tokenizer/port.ts';
 import type { UpstreamPool } from '../upstream/port.ts';
 import type { Knobs } from '../wire/field-table.ts';
@@ -21,6 +22,8 @@ export interface Call<Request> {
   /** User-Agent, for the request log. */
   readonly client: string;
   readonly signal: AbortSignal;
+  /** For whatever is logged about it. */
+  readonly notes?: RequestNotes | undefined;
   readonly selector: RouteSelector;
   /** The model's name as the client wrote it, which the answer repeats. */
   readonly label: string;
@@ -122,7 +125,7 @@ export type HoldEnd =
 
 /** Takes over holds that could not be closed because the store was unavailable. */
 export interface RetriedSettlements {
-  retryLater(end: HoldEnd, thrown: unknown): void;
+  retryLater(end: HoldEnd, thrown: unknown, about?: LogFields): void;
 }
 
 /** A running request. One shared timer checks all of them, so a stream needs no timers of its own. */
@@ -149,18 +152,11 @@ export interface ActiveRequestSet {
 /** Counters for `/metrics`. */
 export interface RelayMetrics {
   refused(reason: string): void;
-  request(done: FinishedRequest): void;
+  request(done: RequestEnd): void;
   /** The cost of what a backend used beyond the hold. */
   overrun(amount: NanoUsd): void;
   /** What a request cost beyond what was charged for it. */
   loss(amount: number): void;
-}
-
-export interface FinishedRequest {
-  readonly endpoint: string;
-  readonly outcome: string;
-  readonly durationMs: number;
-  readonly firstByteMs?: number | undefined;
 }
 
 /** What the response headers tell the client about its admitted request. */

@@ -24,7 +24,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   return await hold.voidOnFailure(async () => {
     const admitted = { call, quote, outputCap: admission.output, parts };
     const { accountId: account, output: outputCap } = admission;
-    const routed = { route: quote.route, account, quote, outputCap };
+    const routed = { route: quote.route, account, quote, outputCap, notes: call.notes };
     const served = await firstAnswer(routed, hold, parts, (upstream, attempt) =>
       operation.callUpstream(admitted, upstream, attempt),
     );

@@ -1,12 +1,5 @@
+import { Distribution, type DistributionSample } from './distribution.ts';
 import type { Log } from './log.ts';
-
-/** How late steps of the event loop began, counted by upper bounds of seconds; what exceeds the last one is only in `count`. */
-export interface DelaySample {
-  readonly bounds: readonly number[];
-  readonly counts: readonly number[];
-  readonly sum: number;
-  readonly count: number;
-}
 
 export interface EventLoopOptions {
   readonly log: Log;
@@ -38,13 +31,12 @@ export class EventLoop {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #maxDelayMs: number;
-  readonly #counts = BOUNDS_SECONDS.map(() => 0);
+  /** In seconds. */
+  readonly #delays = new Distribution(BOUNDS_SECONDS);
   readonly #operations: string[] = [];
   readonly #requestIds: string[] = [];
   #next = 0;
   #lateSteps = 0;
-  #sum = 0;
-  #count = 0;
   #sampledAt: number;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #unreported = 0;
@@ -79,8 +71,8 @@ export class EventLoop {
     return this.#lateSteps >= LATE_STEPS;
   }
 
-  delays(): DelaySample {
-    return { bounds: BOUNDS_SECONDS, counts: this.#counts, sum: this.#sum, count: this.#count };
+  delays(): DistributionSample {
+    return this.#delays;
   }
 
   /** What the timer does. */
@@ -89,11 +81,7 @@ export class EventLoop {
     const delayMs = Math.max(0, now - this.#sampledAt - SAMPLE_MS);
     this.#sampledAt = now;
     this.#lateSteps = delayMs > this.#maxDelayMs ? this.#lateSteps + 1 : 0;
-    const seconds = delayMs / 1000;
-    this.#sum += seconds;
-    this.#count++;
-    const index = BOUNDS_SECONDS.findIndex((bound) => seconds <= bound);
-    if (index !== -1) this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#delays.add(delayMs / 1000);
     if (delayMs > BLOCKED_MS) this.#report(delayMs, now);
   }
 

@@ -6,6 +6,8 @@ export interface Log {
   info(event: string, fields?: LogFields): void;
   warn(event: string, fields?: LogFields): void;
   error(event: string, fields?: LogFields): void;
+  /** Writes finished lines, whatever their level. Resolves when they have been handed on. */
+  lines(text: string): Promise<void>;
 }
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -29,6 +31,9 @@ export function makeLog(
     info: (event, fields) => emit('info', event, fields),
     warn: (event, fields) => emit('warn', event, fields),
     error: (event, fields) => emit('error', event, fields),
+    async lines(text) {
+      for (const line of text.split('\n')) write(line);
+    },
   };
 }
 
@@ -39,16 +44,36 @@ export function setLogLevel(level: LogLevel): void {
   leastLevel = LOG_LEVELS.indexOf(level);
 }
 
-export const stderrLog: Log = makeLog(
-  (line) => process.stderr.write(`${line}\n`),
-  Date.now,
-  (level) => LOG_LEVELS.indexOf(level) >= leastLevel,
-);
+export const stderrLog: Log = {
+  ...makeLog(
+    (line) => process.stderr.write(`${line}\n`),
+    Date.now,
+    (level) => LOG_LEVELS.indexOf(level) >= leastLevel,
+  ),
+  lines: (text) => new Promise((resolve) => process.stderr.write(`${text}\n`, () => resolve())),
+};
 export const silentLog: Log = makeLog(() => undefined);
 
-/** Our tokens, other providers' keys, bearer headers and `?token=` values all become ‹redacted›. */
+const known = new Set<string>();
+/** As many provider keys as several catalogs have; beyond them the oldest are forgotten. */
+const MAX_KNOWN = 1_000;
+/** Shorter values are words, and removing them would damage ordinary text. */
+const LEAST_KNOWN = 8;
+
+/** From now on this value never reaches a log, whatever its form. */
+export function hideFromLogs(secret: string): void {
+  if (secret.length < LEAST_KNOWN) return;
+  known.delete(secret);
+  known.add(secret);
+  const [oldest] = known;
+  if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
+}
+
+/** Known secrets, our tokens, other providers' keys, bearer headers and `?token=` values all become ‹redacted›. */
 export function redact(text: string): string {
-  return text
+  let clean = text;
+  for (const secret of known) if (clean.includes(secret)) clean = clean.replaceAll(secret, '‹redacted›');
+  return clean
     .replace(/\bsk-[A-Za-z0-9_-]{8,}/g, 'sk-‹redacted›')
     .replace(/([?&]token=)[^&\s"\\]+/gi, '$1‹redacted›')
     .replace(/(bearer\s+)[^\s"\\]+/gi, '$1‹redacted›');

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 
 /** A thread needs fewer; the rest is for connections that are accepted while it starts. */
@@ -30,6 +30,18 @@ export function isOutOfFiles(error: unknown): boolean {
 export function openFileLimit(): number | undefined {
   const text = softLimit();
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+/** How many it has open now; `undefined` where the system does not tell. */
+export function openFileCount(): number | undefined {
+  for (const folder of ['/proc/self/fd', '/dev/fd']) {
+    try {
+      return readdirSync(folder).length;
+    } catch {
+      // Another system has the other one, or none.
+    }
+  }
+  return undefined;
 }
 
 function softLimit(): string | undefined {

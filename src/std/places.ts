@@ -89,13 +89,23 @@ const SHED_MESSAGES: Readonly<Record<ShedReason, string>> = {
   delay: 'This server is overloaded. Retry soon.',
 };
 
-/** A request takes a connection of its client and one to its backend; the rest is for the console, probes and the store. */
-const FILES_PER_REQUEST = 2;
+/**
+ * A request takes a connection of its client and one to its backend; what ends TLS reaches the server by one more, which
+ * has two ends. The rest is for the console, probes and the store.
+ */
+const FILES_PER_REQUEST = { plain: 2, tls: 4 };
 const OTHER_FILES = 96;
 const FEWEST = 8;
 
 /** How many requests may be under way with this setting, and with this many files. */
-export function placesWithin(setting: number, files: number | undefined): number {
+export function placesWithin(
+  setting: number,
+  files: number | undefined,
+  transport: keyof typeof FILES_PER_REQUEST = 'plain',
+): number {
   if (files === undefined) return setting;
-  return Math.min(setting, Math.max(FEWEST, Math.floor((files - OTHER_FILES) / FILES_PER_REQUEST)));
+  return Math.min(
+    setting,
+    Math.max(FEWEST, Math.floor((files - OTHER_FILES) / FILES_PER_REQUEST[transport])),
+  );
 }

@@ -5,3 +5,11 @@ export class StartupError extends Error {
     this.name = 'StartupError';
   }
 }
+
+/** A setting has a value that it cannot have. */
+export class SettingError extends StartupError {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SettingError';
+  }
+}

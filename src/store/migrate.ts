@@ -46,7 +46,8 @@ interface Target {
   applied(): Promise<readonly AppliedStep[]>;
 }
 
-interface AppliedStep {
+/** A row of the schema's history. */
+export interface AppliedStep {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
@@ -87,6 +88,11 @@ function checksumOf(step: Migration, dialect: Dialect): string {
   return createHash('sha256')
     .update(JSON.stringify(step.statements(dialect)))
     .digest('hex');
+}
+
+/** For a database that is not opened, such as one in a backup: throws when this version cannot use it. */
+export function checkSchemaHistory(applied: readonly AppliedStep[], dialect: Dialect): void {
+  checkHistory(applied, MIGRATIONS, dialect);
 }
 
 /** The steps in the database must be ours in our order; further ones are fine while they are compatible with us. */
@@ -168,7 +174,7 @@ function sqliteTarget(database: Database): Target {
         .all();
       return Promise.resolve(new Set(rows.map((row) => row.name)));
     },
-    applied: () => Promise.resolve(database.query<AppliedStep, []>(HISTORY).all()),
+    applied: () => Promise.resolve(database.query<AppliedStep, []>(SCHEMA_HISTORY).all()),
   };
 }
 
@@ -185,12 +191,13 @@ function postgresTarget(client: PoolClient): Target {
       return new Set(rows.map((row) => row.name));
     },
     async applied() {
-      return (await client.query<AppliedStep>(HISTORY)).rows;
+      return (await client.query<AppliedStep>(SCHEMA_HISTORY)).rows;
     },
   };
 }
 
-const HISTORY = 'SELECT number, name, checksum, compatible_from FROM schema_step ORDER BY number';
+export const SCHEMA_HISTORY =
+  'SELECT number, name, checksum, compatible_from FROM schema_step ORDER BY number';
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 

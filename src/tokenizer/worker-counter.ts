@@ -51,6 +51,11 @@ export class WorkerTokenCounter implements TokenCounter {
     this.#limits = limits;
   }
 
+  /** Jobs that are not done. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** Whether there is a thread, and so the memory that it takes. */
   get isStarted(): boolean {
     return this.#worker !== undefined;
@@ -201,7 +206,7 @@ export class WorkerTokenCounter implements TokenCounter {
 let shared: WorkerTokenCounter | undefined;
 
 /** One for the whole process, because of the memory that its thread takes. It does not keep the process alive. */
-export function sharedTokenCounter(log: Log): TokenCounter {
+export function sharedTokenCounter(log: Log): WorkerTokenCounter {
   return (shared ??= new WorkerTokenCounter(log));
 }
 

@@ -9,6 +9,7 @@ import {
 import { readBounded } from '../std/bounded-body.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
+import { withTrace } from '../std/trace.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
@@ -87,11 +88,11 @@ class OpenAiUpstream implements Upstream {
     const form = this.#forms.of(call);
     let response: Response;
     try {
-      response = await this.#post('/chat/completions', this.#chatBody(call, form), call.signal);
+      response = await this.#post('/chat/completions', this.#chatBody(call, form), call);
     } catch (thrown) {
       const again = formWithout(thrown, this.#addedToChat(call, form));
       response = await this.#askAgain(call, again, thrown, (other) =>
-        this.#post('/chat/completions', this.#chatBody(call, other), call.signal),
+        this.#post('/chat/completions', this.#chatBody(call, other), call),
       );
     }
     if (call.request.stream !== true) return { kind: 'whole', body: await readAnswer(response) };
@@ -109,8 +110,8 @@ class OpenAiUpstream implements Upstream {
     const usual = call.request.image ? 'default' : 'b64_json';
     const send = (asked: SentForm): Promise<Response> =>
       call.request.image
-        ? this.#postForm('/images/edits', this.#editForm(call, asked), call.signal)
-        : this.#post('/images/generations', this.#imageBody(call, asked), call.signal);
+        ? this.#postForm('/images/edits', this.#editForm(call, asked), call)
+        : this.#post('/images/generations', this.#imageBody(call, asked), call);
     const response = await send(form).catch((thrown: unknown) => {
       const isAdded = (form.imageFormat ?? usual) === 'b64_json';
       return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
@@ -121,7 +122,7 @@ class OpenAiUpstream implements Upstream {
 
   async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
     const body = JSON.stringify({ ...call.request, model: call.model });
-    return await readAnswer(await this.#post('/embeddings', body, call.signal));
+    return await readAnswer(await this.#post('/embeddings', body, call));
   }
 
   async check(signal: AbortSignal): Promise<UpstreamHealth> {
@@ -218,13 +219,14 @@ class OpenAiUpstream implements Upstream {
     return form;
   }
 
-  async #post(path: string, body: string, signal: AbortSignal): Promise<Response> {
+  async #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
+    const headers = trace ? withTrace(this.#headers, trace) : this.#headers;
     const sent = body.length > LONG_TEXT ? await encodeInSteps(body) : body;
-    return await this.#send(path, { method: 'POST', body: sent, signal });
+    return await this.#send(path, { method: 'POST', body: sent, signal, headers });
   }
 
-  async #postForm(path: string, body: FormData, signal: AbortSignal): Promise<Response> {
-    const headers = new Headers(this.#headers);
+  async #postForm(path: string, body: FormData, { signal, trace }: SentCall): Promise<Response> {
+    const headers = trace ? withTrace(this.#headers, trace) : new Headers(this.#headers);
     headers.delete('content-type');
     return await this.#send(path, { method: 'POST', body, signal, headers });
   }
@@ -249,6 +251,8 @@ class OpenAiUpstream implements Upstream {
     return response;
   }
 }
+
+type SentCall = Pick<UpstreamChatCall, 'signal' | 'trace'>;
 
 /** The client gets its usage from us then; other options are its own. */
 function withoutUsage(options: UpstreamChatCall['request']['stream_options']): object | undefined {

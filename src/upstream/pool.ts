@@ -1,6 +1,6 @@
 import type { Catalog, UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
-import type { Log } from '../std/log.ts';
+import { hideFromLogs, type Log } from '../std/log.ts';
 import { FIRST_OPEN_MS, MAX_COOLDOWN_MS } from './breaker.ts';
 import { makeUpstream, type BuiltInKinds } from './make-upstream.ts';
 import type {
@@ -175,6 +175,8 @@ export class Pool implements UpstreamPool {
 
   #newMember(config: UpstreamConfig): PoolMember {
     const keys = config.apiKeys ?? [config.apiKey];
+    for (const secret of [...keys, ...config.headers.values()])
+      if (secret !== undefined) hideFromLogs(secret);
     return {
       config,
       keys: keys.map((apiKey) => ({

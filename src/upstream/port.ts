@@ -1,5 +1,6 @@
 import type { RequestForm } from '../catalog/catalog.ts';
 import type { AccountId } from '../std/ids.ts';
+import type { TraceContext } from '../std/trace.ts';
 import { isOutOfFiles } from '../std/open-files.ts';
 import type { StreamEvent } from '../wire/openai/answer.ts';
 import type { ChatCompletion, ChatRequest, ChatUsage } from '../wire/openai/chat.ts';
@@ -42,6 +43,8 @@ export interface UpstreamChatCall {
   readonly request: ChatRequest;
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** The client's, which the backend gets too. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export type ChatAnswer = BytesAnswer | TypedAnswer;
@@ -67,6 +70,8 @@ export interface UpstreamImageCall {
   readonly size: string;
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** The client's, which the backend gets too. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface UpstreamEmbeddingCall {
@@ -74,6 +79,8 @@ export interface UpstreamEmbeddingCall {
   readonly request: EmbeddingRequest;
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** The client's, which the backend gets too. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface ImageAnswer {
@@ -117,6 +124,8 @@ export interface MessagesCall {
   readonly beta?: string | undefined;
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /** The client's, which the backend gets too. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** Bytes of the Messages dialect, and what was read from those that have passed so far. */
@@ -178,7 +187,7 @@ export class UpstreamFailure extends Error {
       cause?: unknown;
     } = {},
   ) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    super(withoutQuotes(message), more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'UpstreamFailure';
     this.kind = kind;
     this.status = more.status;
@@ -193,6 +202,15 @@ export class UpstreamFailure extends Error {
     return this.kind !== 'rejected';
   }
 }
+
+/** What a backend quotes may be the client's own text, which must not reach a log. Names and numbers are shorter. */
+function withoutQuotes(message: string): string {
+  return message
+    .slice(0, MAX_MESSAGE)
+    .replace(/(["'`])(?:(?!\1)[\s\S]){25,}?\1|“[^”]{25,}”|«[^»]{25,}»/g, '‹quoted›');
+}
+
+const MAX_MESSAGE = 1_000;
 
 /** A request can cause these by its content, so counting them would let its sender block the backend for everybody. */
 const CAUSED_BY_REQUEST: ReadonlySet<FailureKind> = new Set(['rejected', 'forbidden', 'not_found']);

@@ -56,6 +56,21 @@ describe('two workers on one port', () => {
     expect(await unsettled()).toBe(0);
   });
 
+  test('have the same metrics, whichever is asked: no counter falls, also when one is killed', async () => {
+    const before = await Promise.all(Array.from({ length: 12 }, () => scrape()));
+    expect(new Set(before.map(({ requests }) => requests)).size).toBe(1);
+    expect(before[0]?.processes).toBe(2);
+    const settled = await number(`SELECT COUNT(*)::int AS value FROM request WHERE state = 'posted'`);
+    expect(before[0]?.requests).toBe(settled);
+    const [victim] = await workerPids();
+    process.kill(victim ?? 0, 'SIGKILL');
+    await eventually('it is replaced', async () => {
+      const { requests, processes } = await scrape().catch(() => ({ requests: settled, processes: 0 }));
+      expect(requests).toBe(settled);
+      return processes === 2 && !(await workerPids()).includes(victim ?? 0);
+    });
+  });
+
   test('count wrong passwords together', async () => {
     const replies = await Promise.all(Array.from({ length: 24 }, (_, n) => signIn(`wrong ${n} wrong`)));
     expect(replies.filter((status) => status === 401)).toHaveLength(5);
@@ -127,6 +142,20 @@ async function ask(model = 'house-guide'): Promise<number> {
   });
   await response.arrayBuffer();
   return response.status;
+}
+
+/** A new connection each time, as above. */
+async function scrape(): Promise<{ requests: number; processes: number }> {
+  const response = await fetch(`${node.url}/metrics`, { keepalive: false, headers: { connection: 'close' } });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  const counts = [...text.matchAll(/^tollgate_requests_total\{.*\} (\d+)$/gm)].map(([, count]) =>
+    Number(count),
+  );
+  return {
+    requests: counts.reduce((sum, count) => sum + count, 0),
+    processes: Number(/^tollgate_processes (\d+)$/m.exec(text)?.[1]),
+  };
 }
 
 /** A new connection each time, as above. */

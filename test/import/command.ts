@@ -1,6 +1,7 @@
 import { fileCatalog, storeCatalog } from '../../src/cli/command-catalog.ts';
 import { runCli } from '../../src/cli/cli.ts';
 import type { CliContext } from '../../src/cli/command.ts';
+import { NO_PASSWORD } from '../../src/cli/testing/password-input.ts';
 import { houseBackend } from '../../src/house/backend.ts';
 import { liveCheck } from '../../src/main/live/live-check.ts';
 import { openStored } from '../../src/main/open-catalog.ts';
@@ -35,11 +36,14 @@ export async function runCommand(
     env,
     clock: systemClock,
     print: (line) => void lines.push(line),
+    warn: (line) => void errors.push(line),
+    passwordInput: NO_PASSWORD,
     dataDir: '',
     address: { host: '127.0.0.1', port: 0 },
     builtIn,
     fileSettings: SERVER_SETTINGS,
     checkTls: () => ({ ok: true, line: '' }),
+    configuration: () => Promise.reject(new Error('not needed here')),
     withStore: () => Promise.reject(new Error('not needed here')),
     withServices: () => Promise.reject(new Error('not needed here')),
     liveCheck: (request) => liveCheck(request, { clock: systemClock, builtIn }),

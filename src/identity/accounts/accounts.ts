@@ -94,7 +94,7 @@ export class Accounts {
 
   async require(email: string): Promise<Account> {
     const account = await this.find(email);
-    if (!account) throw new Fault('invalid_field', `There is no account for ${email}.`, { param: 'email' });
+    if (!account) throw new Fault('not_found', `There is no account for ${email}.`, { param: 'email' });
     return account;
   }
 

@@ -62,6 +62,18 @@ export function makeNextSecret(dataDir: string): string {
   return text;
 }
 
+/** What is known of the secret here, without a store: from the environment or the data folder. */
+export function secretAtHand(given: string | undefined, dataDir: string): string | undefined {
+  const { current } = secretFiles(dataDir);
+  if (given !== undefined && given.trim() !== '') return given;
+  return existsSync(current) ? readFileSync(current, 'utf8').trim() : undefined;
+}
+
+/** Whether a store with this fingerprint was made with this secret. */
+export function isSecretOf(text: string, fingerprint: string): boolean {
+  return fingerprintOf(text) === fingerprint;
+}
+
 function longEnough(text: string): string {
   if (text.length >= MIN_CHARACTERS) return text;
   throw new StartupError(`TOLLGATE_SECRET must have at least ${MIN_CHARACTERS} characters.`);

@@ -1,4 +1,6 @@
+import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
+import type { BatchLoad } from '../load.ts';
 
 export interface BatchQueueOptions<Item, Answer extends object> {
   /** Answers every item in its place; a fault fails that item alone. */
@@ -21,6 +23,7 @@ export interface BatchQueueOptions<Item, Answer extends object> {
 export class BatchQueue<Item, Answer extends object> {
   readonly #options: BatchQueueOptions<Item, Answer>;
   readonly #deadlineMs: number;
+  readonly #sizes = new Distribution(BATCH_BOUNDS);
   #queue: QueuedItem<Item, Answer>[] = [];
   /** Everything unanswered, oldest first, and answered ones until the oldest is answered. */
   #open: QueuedItem<Item, Answer>[] = [];
@@ -51,6 +54,10 @@ export class BatchQueue<Item, Answer extends object> {
       this.#timer ??= setTimeout(() => this.#giveUp(), this.#deadlineMs);
       if (this.#queue.length === 1 && this.#running.size === 0) this.#flushSoon();
     });
+  }
+
+  load(name: string): BatchLoad {
+    return { name, sizes: this.#sizes, waiting: this.#queue.length };
   }
 
   /** Those that arrive in the same turn of the event loop, or whose bytes are there by now, go together. */
@@ -89,6 +96,7 @@ export class BatchQueue<Item, Answer extends object> {
   async #run(batch: Batch<Item, Answer>): Promise<void> {
     const { items, began } = batch;
     this.#running.add(batch);
+    this.#sizes.add(items.length);
     this.#watch();
     const answers = await this.#options
       .run(items.map((queued) => queued.item))

@@ -22,6 +22,7 @@ import type {
   Verification,
   VerifyOptions,
 } from '../port.ts';
+import type { LedgerLoad } from '../load.ts';
 import { oldestHoldMs } from '../verify-checks.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
@@ -111,6 +112,17 @@ export class PostgresLedger implements Ledger {
     this.#admissions = this.#admissionQueue(deadlineFactor);
     this.#closes = new BatchQueue({ deadlineFactor, run: (closes) => this.#closeAll(closes) });
     this.#callers = new BatchQueue({ deadlineFactor, run: (callers) => this.#identifyAll(callers) });
+  }
+
+  load(): LedgerLoad {
+    return {
+      batches: [
+        this.#admissions.load('admissions'),
+        this.#closes.load('settlements'),
+        this.#callers.load('callers'),
+      ],
+      connections: [this.#ledgerPool.load('ledger'), this.#controlPool.load('control')],
+    };
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {
@@ -289,7 +301,7 @@ export class PostgresLedger implements Ledger {
   async #renewValues(progress: readonly Progress[]): Promise<unknown[]> {
     const believed = progress.map(({ requestId, delivered }) => {
       if (isUsage(delivered)) return true;
-      this.#log.error('meter_refused', { requestId, delivered });
+      this.#log.error('meter_refused', { request: requestId, delivered });
       return false;
     });
     const meters = progress.map(({ delivered }, index) => (believed[index] ? delivered : NO_USAGE));
@@ -320,7 +332,7 @@ export class PostgresLedger implements Ledger {
 
   #reportOverruns(rows: readonly ClosedRow[]): void {
     for (const { id, model, excess } of rows) {
-      if (excess > 0) this.#log.error('overrun', { requestId: id, model, overrunNanoUsd: excess });
+      if (excess > 0) this.#log.error('overrun', { request: id, model, overrunNanoUsd: excess });
     }
   }
 

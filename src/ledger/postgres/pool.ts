@@ -2,6 +2,7 @@ import { DatabaseError, Pool, type PoolClient } from 'pg';
 import type { Log } from '../../std/log.ts';
 import type { PostgresAddress } from '../../store/postgres-address.ts';
 import { INTEGERS_AS_NUMBERS } from '../../store/postgres-pool.ts';
+import type { ConnectionLoad } from '../load.ts';
 
 /** One statement in one round trip, prepared under its name on each connection, unless a pooler shares connections. */
 export interface Statement {
@@ -72,6 +73,11 @@ export class LedgerPool {
         await Bun.sleep(attempt * COLLISION_PAUSE_MS * (0.5 + Math.random()));
       }
     }
+  }
+
+  load(name: string): ConnectionLoad {
+    const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.#pool;
+    return { name, total, idle, waiting };
   }
 
   async close(): Promise<void> {

@@ -1,10 +1,13 @@
+import { BATCH_BOUNDS, Distribution } from '../../std/distribution.ts';
 import { asFault, Fault } from '../../std/fault.ts';
 import type { Log } from '../../std/log.ts';
+import type { BatchLoad } from '../load.ts';
 
 /** One transaction for all operations that arrive within about a millisecond: a commit costs the same for one and for a hundred. */
 export class GroupCommit<Work> {
   readonly #port: TransactionPort<Work>;
   readonly #log: Log;
+  readonly #sizes = new Distribution(BATCH_BOUNDS);
   #queue: Operation<Work>[] = [];
   #scheduled = false;
   #lastFlush = 0;
@@ -40,6 +43,10 @@ export class GroupCommit<Work> {
       });
       this.#schedule();
     });
+  }
+
+  load(): BatchLoad {
+    return { name: 'ledger', sizes: this.#sizes, waiting: this.#queue.length };
   }
 
   /** Finishes what was submitted, then refuses everything. */
@@ -80,6 +87,7 @@ export class GroupCommit<Work> {
       return;
     }
     const batch = this.#queue.splice(0, MAX_BATCH);
+    if (batch.length > 0) this.#sizes.add(batch.length);
     if (!this.#execute(batch)) this.#isolate(batch);
     if (this.#queue.length > 0) this.#schedule();
     this.#reportIdle();

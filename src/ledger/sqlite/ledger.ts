@@ -7,6 +7,7 @@ import type { Log } from '../../std/log.ts';
 import { isBusy, isStoreFailure } from '../../store/bun-sqlite.ts';
 import type { SqliteBackend } from '../../store/store.ts';
 import { GroupCommit } from './group-commit.ts';
+import type { LedgerLoad } from '../load.ts';
 import { availableOf, decide, UNKNOWN_CALLER, type LedgerAccount } from '../decide.ts';
 import {
   MAX_CLIENT,
@@ -62,6 +63,10 @@ export class SqliteLedger implements Ledger {
     this.#statements = prepareStatements(this.#database);
     this.#known = new KnownBooks(this.#statements);
     this.#commits = new GroupCommit(this.#transactions(), options.log);
+  }
+
+  load(): LedgerLoad {
+    return { batches: [this.#commits.load()], connections: [] };
   }
 
   admit(request: AdmissionRequest): Promise<Admission> {

@@ -80,7 +80,7 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
   for (const { requestId, delivered } of progress) {
     books.statements.renewLease.run(books.nowMs + leaseMs, requestId);
     if (!isUsage(delivered)) {
-      books.alarms.push({ event: 'meter_refused', requestId, delivered });
+      books.alarms.push({ event: 'meter_refused', request: requestId, delivered });
       continue;
     }
     const { input, cached, output, reasoning, images } = delivered;
@@ -190,7 +190,9 @@ function bookOverrun(books: Books, hold: HoldRow, charge: Charge): Charge['overr
   );
   books.alarms.push({
     event: 'overrun',
-    requestId: hold.id,
+    request: hold.id,
+    account: hold.account_id,
+    endpoint: hold.endpoint,
     model: hold.model,
     overrunNanoUsd: charge.overrun,
   });

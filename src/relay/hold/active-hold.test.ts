@@ -5,7 +5,8 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { AllAttemptsFailed } from '../attempts.ts';
-import type { Call, FinishedRequest, HoldEnd, RelayParts } from '../call.ts';
+import type { RequestEnd } from '../../std/request-notes.ts';
+import type { Call, HoldEnd, RelayParts } from '../call.ts';
 import { ActiveHold, type RequestResult } from './active-hold.ts';
 
 /** One hold: the deadlines of its attempts, and that it is closed once, with a true receipt. */
@@ -13,7 +14,7 @@ import { ActiveHold, type RequestResult } from './active-hold.ts';
 function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
   let nowMs = 10_000;
   const closes: HoldEnd[] = [];
-  const requests: FinishedRequest[] = [];
+  const requests: RequestEnd[] = [];
   const overruns: number[] = [];
   const active = new Set<string>();
   const client = new AbortController();
@@ -41,13 +42,13 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
       remove: (requestId: string) => void active.delete(requestId),
     },
     metrics: {
-      request: (done: FinishedRequest) => void requests.push(done),
+      request: (done: RequestEnd) => void requests.push(done),
       overrun: (amount: number) => void overruns.push(amount),
     },
   } as unknown as RelayParts;
   const call = {
     requestId: 'req_1' as RequestId,
-    selector: { code: 'svc_chat' },
+    selector: { code: 'svc_chat', model: 'm' },
     signal: client.signal,
   } as unknown as Call<unknown>;
   const hold = new ActiveHold(call, parts, streamed);
@@ -148,8 +149,14 @@ describe('a hold', () => {
         },
       },
     ]);
-    expect(requests).toEqual([
-      { endpoint: 'svc_chat', outcome: 'completed', durationMs: 25, firstByteMs: 4 },
+    expect(requests).toMatchObject([
+      {
+        endpoint: 'svc_chat',
+        model: 'm',
+        ending: { outcome: 'completed', upstream: 'b0', durationMs: 25, firstByteMs: 4 },
+        usage: RESULT.measured.usage,
+        charged: 5,
+      },
     ]);
     expect([...active]).toEqual([]);
     expect(overruns).toEqual([]);
@@ -188,7 +195,9 @@ describe('a hold', () => {
       durationMs: 8,
     };
     expect(closes).toMatchObject([{ kind: 'void', requestId: 'req_1', ending }]);
-    expect(requests).toMatchObject([{ outcome: 'upstream_failed', durationMs: 8 }]);
+    expect(requests).toMatchObject([
+      { ending: { outcome: 'upstream_failed', durationMs: 8 }, usage: undefined },
+    ]);
   });
 
   test('is released as client_left when the client left, and as an internal error when the failure is unknown', async () => {

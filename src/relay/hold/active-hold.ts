@@ -4,10 +4,19 @@ import { NO_USAGE, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
-import { stderrLog, type Log } from '../../std/log.ts';
+import { stderrLog, type Log, type LogFields } from '../../std/log.ts';
+import { noteEnd, requestLogFields, type RequestNotes } from '../../std/request-notes.ts';
 import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
-import { kindsWithoutPrice, lossOn, withServedCost } from '../attempt-costs.ts';
-import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, Quote, RelayParts } from '../call.ts';
+import { kindsWithoutPrice, tellCosts, withServedCost } from '../attempt-costs.ts';
+import type {
+  ActiveRequest,
+  ActiveRequestSet,
+  Call,
+  HoldEnd,
+  Quote,
+  RelayParts,
+  RouteSelector,
+} from '../call.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
@@ -30,7 +39,8 @@ export interface RequestResult {
 export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
-  readonly #endpoint: string;
+  readonly #selector: RouteSelector;
+  readonly #notes: RequestNotes | undefined;
   readonly #client: AbortSignal;
   readonly #onClosed: Call<unknown>['onClosed'];
   readonly #retryOf: string | undefined;
@@ -45,7 +55,9 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   constructor(call: Call<unknown>, parts: RelayParts, streamed = false) {
     this.requestId = call.requestId;
     this.#parts = parts;
-    this.#endpoint = call.selector.code;
+    this.#selector = call.selector;
+    this.#notes = call.notes;
+    if (call.notes) call.notes.isHeld = true;
     this.#client = call.signal;
     this.#onClosed = call.onClosed;
     this.#retryOf = call.retryOf;
@@ -137,13 +149,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   #tellUnpriced(measured: MeteredUsage, quote: Quote): void {
     const kinds = kindsWithoutPrice(measured, quote);
     if (kinds.length === 0) return;
-    const { endpoint, model } = quote.route;
-    this.#parts.log.warn('usage_without_price', {
-      requestId: this.requestId,
-      endpoint: endpoint.code,
-      model: model.id,
-      kinds,
-    });
+    this.#parts.log.warn('usage_without_price', { ...this.#fields(), kinds });
   }
 
   async #releaseAfterFailure(thrown: unknown): Promise<never> {
@@ -168,39 +174,34 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   async #close(close: HoldEnd): Promise<Settled | undefined> {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
-    const { activeRequests, metrics } = this.#parts;
     const settled = await this.#closeInLedger(close);
-    this.#quietly(() => activeRequests.remove(this.requestId));
-    const { outcome, durationMs, firstByteMs } = close.kind === 'void' ? close.ending : close.settlement;
-    this.#quietly(() => metrics.request({ endpoint: this.#endpoint, outcome, durationMs, firstByteMs }));
-    if (settled && settled.overrun > 0) this.#quietly(() => metrics.overrun(settled.overrun));
-    if (settled) this.#quietly(() => this.#noteCosts(close, settled));
+    this.#quietly(() => this.#parts.activeRequests.remove(this.requestId));
+    this.#tellEnd(close, settled);
+    if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
     if (this.#onClosed) this.#quietly(() => this.#onClosed?.(close, settled));
     return settled;
   }
 
-  #noteCosts(close: HoldEnd, settled: Settled): void {
+  #tellEnd(close: HoldEnd, settled: Settled | undefined): void {
+    const { code: endpoint, model } = this.#selector;
     const ending = close.kind === 'void' ? close.ending : close.settlement;
-    if (ending.attempts.every(({ cost }) => cost === undefined)) return;
-    const { dailyCosts, clock } = this.#parts;
-    for (const { upstream, cost } of ending.attempts)
-      if (cost) dailyCosts?.add(upstream, cost.amount, clock.now());
-    const lossNanoUsd = lossOn(ending, settled);
-    if (lossNanoUsd === 0) return;
-    this.#parts.metrics.loss(lossNanoUsd);
-    this.#parts.log.error('margin_below_zero', {
-      requestId: this.requestId,
-      endpoint: this.#endpoint,
-      upstream: ending.upstream,
-      lossNanoUsd,
-    });
+    const usage = close.kind === 'void' ? undefined : close.settlement.usage;
+    const end = { endpoint, model, ending, usage, charged: settled?.charged };
+    this.#quietly(() => this.#parts.metrics.request(end));
+    this.#quietly(() => this.#notes && noteEnd(this.#notes, end));
+    if (settled && ending.attempts.some(({ cost }) => cost !== undefined))
+      this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
+  }
+
+  #fields(): LogFields {
+    return this.#notes ? requestLogFields(this.#notes) : { request: this.requestId };
   }
 
   async #closeInLedger(close: HoldEnd): Promise<Settled | undefined> {
     try {
       return await closeHold(this.#parts.ledger, close);
     } catch (thrown) {
-      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown));
+      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown, this.#fields()));
       return undefined;
     }
   }
@@ -216,7 +217,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return tell();
     } catch (error) {
-      stderrLog.error('request_end_not_told', { requestId: this.requestId, error });
+      stderrLog.error('request_end_not_told', { ...this.#fields(), error });
       return undefined;
     }
   }
@@ -366,10 +367,10 @@ export class ActiveRequests implements ActiveRequestSet {
     const { requestId } = one.request;
     if (!one.outlived) {
       one.outlived = true;
-      this.#log.error('request_outlived_deadlines', { requestId });
+      this.#log.error('request_outlived_deadlines', { request: requestId });
       one.request.cut(new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.'));
     } else if (isStuck) {
-      this.#log.error('request_abandoned', { requestId });
+      this.#log.error('request_abandoned', { request: requestId });
       this.remove(requestId);
     }
   }
@@ -380,7 +381,7 @@ export class ActiveRequests implements ActiveRequestSet {
     try {
       return { requestId, delivered: request.delivered() };
     } catch (error) {
-      this.#log.error('progress_unknown', { requestId, error });
+      this.#log.error('progress_unknown', { request: requestId, error });
       return { requestId, delivered: NO_USAGE };
     }
   }

@@ -1,6 +1,6 @@
 import type { Ledger } from '../../ledger/port.ts';
 import type { RequestId } from '../../std/ids.ts';
-import type { Log } from '../../std/log.ts';
+import type { Log, LogFields } from '../../std/log.ts';
 import type { HoldEnd, RetriedSettlements } from '../call.ts';
 import { closeHold } from './active-hold.ts';
 
@@ -20,17 +20,15 @@ export class SettlementRetryQueue implements RetriedSettlements {
     this.#log = log;
   }
 
-  retryLater(close: HoldEnd, thrown: unknown): void {
+  /** `about`: what is known of the request, for the log. */
+  retryLater(close: HoldEnd, thrown: unknown, about: LogFields = { request: close.requestId }): void {
     if (this.#waiting.size >= MAX_WAITING) {
-      this.#log.error('settlement_retry_queue_full', {
-        request: close.requestId,
-        error: thrown,
-      });
+      this.#log.error('settlement_retry_queue_full', { ...about, error: thrown });
       return;
     }
     this.#waiting.set(close.requestId, close);
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
-    this.#log.warn('settlement_failed', { request: close.requestId, error: thrown });
+    this.#log.warn('settlement_failed', { ...about, error: thrown });
   }
 
   get waiting(): number {

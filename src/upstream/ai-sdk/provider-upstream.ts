@@ -54,6 +54,8 @@ const SECRET_OPTIONS = ['access_key_id', 'secret_access_key', 'session_token', '
 const NO_LIMITS: ProviderLimits = { maxTokens: undefined, midTurn: false };
 const CHECK_TIMEOUT_MS = 10_000;
 
+type AccessCall = Pick<UpstreamChatCall, 'signal' | 'trace'>;
+
 class ProviderUpstream {
   readonly #provider: Provider;
   readonly #config: UpstreamConfig;
@@ -75,7 +77,7 @@ class ProviderUpstream {
       const { request, model, signal } = call;
       const options = toCallOptions(request, this.#provider);
       const midTurn = request.messages.at(-1)?.role === 'tool';
-      const access = this.#access(signal, {
+      const access = this.#access(call, {
         maxTokens: outputCap(request),
         form: this.#forms.of(call),
         midTurn,
@@ -95,7 +97,7 @@ class ProviderUpstream {
   images(call: UpstreamImageCall): Promise<ImageAnswer> {
     return this.#guarded(call.signal, async () => {
       const limits = { ...NO_LIMITS, form: this.#forms.of(call) };
-      const { image } = await this.#provider.open(this.#access(call.signal, limits));
+      const { image } = await this.#provider.open(this.#access(call, limits));
       const model = image?.(call.model);
       if (!model)
         throw new UpstreamFailure('rejected', 'no image models', {
@@ -108,7 +110,7 @@ class ProviderUpstream {
   embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
     // A transport allows only a few requests, so each batch of inputs gets its own.
     const open = async (): Promise<EmbeddingModelV4> => {
-      const { embedding } = await this.#provider.open(this.#access(call.signal, NO_LIMITS));
+      const { embedding } = await this.#provider.open(this.#access(call, NO_LIMITS));
       if (!embedding) throw rejected('This backend has no embeddings.');
       return embedding(call.model);
     };
@@ -121,7 +123,7 @@ class ProviderUpstream {
     use: (native: AnthropicNative) => Promise<Answer>,
   ): Promise<Answer> {
     return this.#guarded(call.signal, () => {
-      const native = this.#provider.native?.(this.#access(call.signal, { ...NO_LIMITS, maxTokens }));
+      const native = this.#provider.native?.(this.#access(call, { ...NO_LIMITS, maxTokens }));
       if (!native) throw new UpstreamFailure('rejected', 'not a Messages backend');
       return use(native);
     });
@@ -136,7 +138,7 @@ class ProviderUpstream {
     });
     try {
       const bounded = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
-      const access = this.#access(bounded, NO_LIMITS);
+      const access = this.#access({ signal: bounded }, NO_LIMITS);
       const { url, headers } = this.#provider.check(access);
       const response = await access.fetch(url, { headers });
       await response.body?.cancel();
@@ -158,12 +160,13 @@ class ProviderUpstream {
     }
   }
 
-  #access(signal: AbortSignal, limits: ProviderLimits): ProviderAccess {
+  #access({ signal, trace }: AccessCall, limits: ProviderLimits): ProviderAccess {
     const config = this.#config;
     const problem = this.#provider.problem(config);
     if (problem !== undefined)
       throw new UpstreamFailure('unauthorized', `upstream '${config.name}': ${problem}`);
-    const fetch = makeTransport(this.#provider, { config, limits, signal, now: () => this.#clock.now() });
+    const now = (): number => this.#clock.now();
+    const fetch = makeTransport(this.#provider, { config, limits, signal, trace, now });
     return { config, apiKey: config.apiKey ?? '', headers: Object.fromEntries(config.headers), fetch };
   }
 

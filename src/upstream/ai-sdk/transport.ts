@@ -1,5 +1,6 @@
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { encodeInSteps, LONG_TEXT, nextTurn } from '../../std/long-text.ts';
+import { withTrace, type TraceContext } from '../../std/trace.ts';
 import { connectionFailure, UpstreamFailure } from '../port.ts';
 import { boundedBody, type BodyShape } from './body-bounds.ts';
 import { isEncoded, refuseEncoded } from '../response.ts';
@@ -39,6 +40,7 @@ export interface TransportCall {
   readonly config: UpstreamConfig;
   readonly limits: ProviderLimits;
   readonly signal: AbortSignal;
+  readonly trace?: TraceContext | undefined;
   readonly now: () => number;
 }
 
@@ -52,7 +54,8 @@ async function prepare(
   init: RequestInit,
 ): Promise<RequestInit> {
   // A compressed stream would be held back until a block is full.
-  const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(new Headers(init.headers)) };
+  const given = call.trace ? withTrace(new Headers(init.headers), call.trace) : new Headers(init.headers);
+  const headers = { 'accept-encoding': 'identity', ...Object.fromEntries(given) };
   const fitted =
     typeof init.body === 'string' && provider.fit
       ? await fitText(provider, init.body, call.limits)

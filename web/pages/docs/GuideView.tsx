@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { guides, type Guide } from 'virtual:guides';
 import MarkdownRendered from '../../ui/MarkdownRendered.tsx';
 import { Empty, Skeleton } from '../../ui/States.tsx';
+import { publicOrigin } from '../../lib/origin.ts';
 
 /** As written in the files; readers see the address of the server they are on. */
 const WRITTEN_ORIGIN = 'http://127.0.0.1:8700';
@@ -44,7 +45,7 @@ function GuideText({ guide, part }: { guide: Guide; part: string | undefined }) 
   if (!text.data) return <Skeleton className="h-96 w-full" />;
   return (
     <article ref={box} lang="en" className="max-w-[46rem] text-lg leading-relaxed">
-      <MarkdownRendered text={text.data.replaceAll(WRITTEN_ORIGIN, location.origin)} document />
+      <MarkdownRendered text={text.data.replaceAll(WRITTEN_ORIGIN, publicOrigin())} document />
     </article>
   );
 }

@@ -16,6 +16,7 @@ import {
 } from './openapi.ts';
 import { SchemaTable } from './SchemaTable.tsx';
 import { TryIt } from './TryIt.tsx';
+import { publicOrigin } from '../../lib/origin.ts';
 
 const PATH = '/api/public/v1/openapi.json';
 
@@ -35,7 +36,7 @@ export function Reference({ part }: { part: string | undefined }) {
     <>
       <h1 className="text-2xl font-semibold tracking-tight">{t('docs.api')}</h1>
       <p className="mt-1 mb-8 text-lg text-ink-2">
-        {t('docs.apiLead', { base: `${location.origin}/api/public/v1` })}
+        {t('docs.apiLead', { base: `${publicOrigin()}/api/public/v1` })}
       </p>
       <Loaded query={document} skeleton={<Skeleton className="h-96 w-full" />}>
         {(data) => (

@@ -16,6 +16,7 @@ import { curlCommand } from '../requests/curl.ts';
 import { Abilities } from './columns.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
+import { publicOrigin } from '../../lib/origin.ts';
 
 export default function ModelPage() {
   const { t } = useTranslation();
@@ -176,5 +177,5 @@ function example(model: ModelItem): string {
       }
     : { endpoint: model.endpoint, model: model.model, messages: [{ role: 'user', content: 'Hello!' }] };
   const path = images ? 'images/generations' : 'chat/completions';
-  return curlCommand(`${location.origin}/api/public/v1/${path}`, body, '$TOLLGATE_TOKEN');
+  return curlCommand(`${publicOrigin()}/api/public/v1/${path}`, body, '$TOLLGATE_TOKEN');
 }

@@ -6,6 +6,7 @@ import { Tabs } from '../../ui/Tabs.tsx';
 import { bodyOf, type Turn } from './conversation.ts';
 import { asCode, DIALECTS, type Dialect } from './asCode.ts';
 import type { Recipe } from './recipe.ts';
+import { publicOrigin } from '../../lib/origin.ts';
 
 const NAMES = Object.keys(DIALECTS) as Dialect[];
 
@@ -24,7 +25,7 @@ export function CodeDialog({
     turns.length > 0
       ? bodyOf(recipe, dropLastAnswer(turns))
       : { ...bodyOf(recipe, []), messages: [{ role: 'user' as const, content: '…' }] };
-  const code = asCode(dialect, location.origin, shortenPictures(asked));
+  const code = asCode(dialect, publicOrigin(), shortenPictures(asked));
   return (
     <Dialog open kind="wide" title={t('playground.codeTitle')} onClose={onClose}>
       <Tabs

@@ -5,6 +5,7 @@ import { formatCount } from '../../lib/numbers.ts';
 import { Code } from '../../ui/Code.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
+import { publicOrigin } from '../../lib/origin.ts';
 
 const INPUT = 1204;
 const OUTPUT = 386;
@@ -73,7 +74,7 @@ function fromNano(nano: bigint): string {
 }
 
 function curl(endpoint: string, model: string): string {
-  return `curl ${location.origin}/api/public/v1/chat/completions \\
+  return `curl ${publicOrigin()}/api/public/v1/chat/completions \\
   -H "Authorization: Bearer $TOLLGATE_TOKEN" \\
   -H "Content-Type: application/json" \\
   -d '{

@@ -14,6 +14,7 @@ import { ShownToken } from '../key/ShownToken.tsx';
 import { useCreateToken } from '../key/useCreateToken.ts';
 import { Arrival } from './Arrival.tsx';
 import { CLIENTS, snippets, type Client } from './snippets.ts';
+import { publicOrigin } from '../../lib/origin.ts';
 
 const WAIT_MS = 2000;
 const CLIENT_IDS = Object.keys(CLIENTS) as [Client, ...Client[]];
@@ -79,7 +80,7 @@ function Examples({ data }: { data: Quickstart }) {
   const [endpoint = fallback.endpoint, model = fallback.model] = search['model']?.split(' ') ?? [];
   const client = oneOf(search['client'], CLIENT_IDS);
   const { blocks, note } = snippets(client, {
-    origin: location.origin,
+    origin: publicOrigin(),
     token: fresh,
     endpoint,
     model,

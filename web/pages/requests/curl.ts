@@ -1,4 +1,5 @@
 import type { RequestItem } from '../../../src/console/contract.ts';
+import { publicOrigin } from '../../lib/origin.ts';
 
 /** The request again, as far as it is known: contents are not stored, so a placeholder stands in. */
 export function asCurl(row: Pick<RequestItem, 'kind' | 'endpoint' | 'model' | 'stream'>): string {
@@ -12,7 +13,7 @@ export function asCurl(row: Pick<RequestItem, 'kind' | 'endpoint' | 'model' | 's
           ...(row.stream ? { stream: true } : {}),
         };
   const path = row.kind === 'images' ? 'images/generations' : 'chat/completions';
-  return curlCommand(`${location.origin}/api/public/v1/${path}`, body, '$TOLLGATE_TOKEN');
+  return curlCommand(`${publicOrigin()}/api/public/v1/${path}`, body, '$TOLLGATE_TOKEN');
 }
 
 export function curlCommand(url: string, body: unknown, token: string): string {

@@ -1,5 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import { Logo } from '../../ui/Logo.tsx';
+import { publicOrigin } from '../../lib/origin.ts';
 
 /** This server has not been set up yet. Only somebody who can read its output may begin. */
 export function SetupNeeded() {
@@ -9,9 +10,7 @@ export function SetupNeeded() {
       <Logo />
       <h1 className="text-2xl font-semibold tracking-tight">{t('setup.neededTitle')}</h1>
       <p className="text-ink-2">{t('setup.neededLead')}</p>
-      <code className="rounded-md border border-line bg-surface p-4 break-all">
-        {location.origin}/setup/…
-      </code>
+      <code className="rounded-md border border-line bg-surface p-4 break-all">{publicOrigin()}/setup/…</code>
       <p className="text-ink-3">{t('setup.neededHint')}</p>
     </main>
   );

@@ -10,6 +10,7 @@ import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
 import { ACCOUNT_READS } from './refresh.ts';
 import { RemoveAccount } from './RemoveAccount.tsx';
+import { publicOrigin } from '../../../lib/origin.ts';
 
 const ROUTES = {
   disable: 'POST /api/console/admin/accounts/{id}/disable',
@@ -103,5 +104,5 @@ export function AccessActions({ account }: { account: AdminAccountDetail }) {
 
 /** The token is behind the `#`, which a browser does not send. */
 function linkOf(token: string): string {
-  return `${location.origin}/reset-password#${token}`;
+  return `${publicOrigin()}/reset-password#${token}`;
 }

@@ -13,6 +13,7 @@ import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
+import { publicOrigin } from '../../../lib/origin.ts';
 
 export function Invites() {
   const { t } = useTranslation();
@@ -20,7 +21,7 @@ export function Invites() {
   const [link, setLink] = useState<string>();
   const make = useAction(async () => await call('POST /api/console/admin/invites', { body: {} }), {
     refresh: ['GET /api/console/admin/invites'],
-    onDone: ({ code }) => setLink(`${location.origin}/sign-up?invite=${encodeURIComponent(code)}`),
+    onDone: ({ code }) => setLink(`${publicOrigin()}/sign-up?invite=${encodeURIComponent(code)}`),
   });
   const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
   return (

@@ -1,0 +1,116 @@
+import type { LedgerLoad } from '../ledger/load.ts';
+import type { DistributionSample } from '../std/distribution.ts';
+import { openFileCount } from '../std/open-files.ts';
+import { gaugeFamily, histogramFamily, labelText, type MetricFamily } from './metric-family.ts';
+
+/** What is read when somebody asks; a part that fails is left out, and the others are still shown. */
+export interface ProcessParts {
+  readonly version: string;
+  readonly startedAtMs: number;
+  /** How many files this process may have open. */
+  readonly maxFiles?: number | undefined;
+  readonly openHolds: () => Promise<number>;
+  readonly backends: () => readonly BackendSample[];
+  /** Requests under way in this process. */
+  readonly inFlight?: (() => number) | undefined;
+  /** How late the event loop is. */
+  readonly eventLoop?: (() => DistributionSample) | undefined;
+  readonly ledgerLoad?: (() => LedgerLoad) | undefined;
+  /** By name: what waits to be done. */
+  readonly queues?: (() => Readonly<Record<string, number>>) | undefined;
+  /** When the certificate that is served ends; `undefined` without one. */
+  readonly certificateEndsAt?: (() => number | undefined) | undefined;
+}
+
+export interface BackendSample {
+  readonly name: string;
+  readonly state: string;
+}
+
+const BACKEND_STATES = ['ok', 'failing', 'resting', 'probing'];
+/** A scrape must have its answer in time, also while the store does not answer. */
+const HOLDS_TIMEOUT_MS = 2_000;
+
+export async function processFamilies(parts: ProcessParts): Promise<MetricFamily[]> {
+  return [
+    await holdFamily(parts),
+    oneGauge('tollgate_requests_in_flight', 'Requests under way.', parts.inFlight?.()),
+    backendFamily(parts.backends()),
+    ...loadFamilies(parts),
+    eventLoopFamily(parts.eventLoop?.()),
+    certificateFamily(parts.certificateEndsAt?.()),
+    ...runtimeFamilies(parts),
+  ];
+}
+
+/** The same on all nodes, because it is read from the store. */
+async function holdFamily({ openHolds }: ProcessParts): Promise<MetricFamily> {
+  const late = Bun.sleep(HOLDS_TIMEOUT_MS).then(() => undefined);
+  const open = await Promise.race([openHolds().catch(() => undefined), late]);
+  return oneGauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', open, 'max');
+}
+
+function backendFamily(backends: readonly BackendSample[]): MetricFamily {
+  const samples = backends.flatMap(({ name, state }) =>
+    BACKEND_STATES.map(
+      (one) => [`{${labelText({ backend: name, state: one })}}`, one === state ? 1 : 0] as const,
+    ),
+  );
+  return gaugeFamily('tollgate_backend_state', 'In how many processes a backend is in each state.', samples);
+}
+
+function loadFamilies({ ledgerLoad, queues }: ProcessParts): MetricFamily[] {
+  const { batches, connections } = ledgerLoad?.() ?? { batches: [], connections: [] };
+  const waiting = { ...Object.fromEntries(batches.map((one) => [one.name, one.waiting])), ...queues?.() };
+  const poolSamples = connections.flatMap(({ name, total, idle, waiting: calls }) =>
+    Object.entries({ busy: total - idle, idle, waiting: calls }).map(
+      ([state, count]) => [`{${labelText({ pool: name, state })}}`, count] as const,
+    ),
+  );
+  return [
+    histogramFamily(
+      'tollgate_ledger_batch_size',
+      'How many operations of the ledger went to the database together.',
+      batches.map(({ name, sizes }) => ({ labels: labelText({ queue: name }), values: sizes })),
+    ),
+    gaugeFamily(
+      'tollgate_queue_length',
+      'What waits to be done.',
+      Object.entries(waiting).map(([queue, length]) => [`{${labelText({ queue })}}`, length]),
+    ),
+    gaugeFamily('tollgate_database_connections', 'Connections, and calls that wait for one.', poolSamples),
+  ];
+}
+
+function eventLoopFamily(values: DistributionSample | undefined): MetricFamily {
+  const help = 'How late steps of the event loop began.';
+  return histogramFamily('tollgate_event_loop_delay_seconds', help, values ? [{ labels: '', values }] : []);
+}
+
+function certificateFamily(endsAtMs: number | undefined): MetricFamily {
+  const help = 'How long the certificate that is served is still valid.';
+  const seconds = endsAtMs === undefined ? undefined : (endsAtMs - Date.now()) / 1000;
+  return oneGauge('tollgate_certificate_remaining_seconds', help, seconds, 'min');
+}
+
+function runtimeFamilies({ version, startedAtMs, maxFiles }: ProcessParts): MetricFamily[] {
+  const build = labelText({ version, runtime: `bun ${Bun.version}` });
+  return [
+    gaugeFamily('tollgate_build_info', 'What is running.', [[`{${build}}`, 1]], 'max'),
+    oneGauge('tollgate_processes', 'Processes that serve requests on this port.', 1),
+    oneGauge('process_resident_memory_bytes', 'Memory.', process.memoryUsage.rss()),
+    oneGauge('process_open_fds', 'Open files and connections.', openFileCount()),
+    oneGauge('process_max_fds', 'How many files and connections may be open.', maxFiles),
+    oneGauge('process_start_time_seconds', 'When it started.', Math.floor(startedAtMs / 1000), 'min'),
+  ];
+}
+
+/** Without a value it is named all the same, so that a mistake in a dashboard can be told from a value that is not there. */
+function oneGauge(
+  name: string,
+  help: string,
+  value: number | undefined,
+  merge?: MetricFamily['merge'],
+): MetricFamily {
+  return gaugeFamily(name, help, value === undefined ? [] : [['', value]], merge);
+}

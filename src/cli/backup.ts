@@ -1,0 +1,160 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { writeAudit } from '../activity/audit.ts';
+import { isSecretOf, secretAtHand } from '../identity/accounts/secret.ts';
+import { StartupError } from '../std/startup-error.ts';
+import {
+  backUpPostgres,
+  inspectDump,
+  requireRestorable,
+  restoreCommand,
+  runPostgresCommand,
+} from '../store/postgres-backup.ts';
+import {
+  backUpSqlite,
+  BackupRefusal,
+  DATABASE_FILE,
+  restoreSqlite,
+  type BackupFacts,
+} from '../store/sqlite-backup.ts';
+import {
+  CommandRefused,
+  JSON_FLAG,
+  NotFoundError,
+  printResult,
+  type CliCommand,
+  type CliContext,
+  type CommandInput,
+} from './command.ts';
+
+export const backupCommands: readonly CliCommand[] = [
+  {
+    name: 'backup',
+    usage: 'FILE [--force] [--json]',
+    about:
+      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. The secret is not in it: keep a copy of it elsewhere. --force replaces an older file',
+    flags: { ...JSON_FLAG, force: { type: 'boolean' } },
+    minArguments: 1,
+    run: backup,
+  },
+  {
+    name: 'restore',
+    usage: 'FILE [--force] [--without-secret] [--json]',
+    about:
+      'put a backup in place of the database while no server runs, with the secret that it was made with. --force: also where there is one already, which SQLite keeps under another name; --without-secret: to run `tollgate secret reset` afterwards',
+    flags: { ...JSON_FLAG, force: { type: 'boolean' }, 'without-secret': { type: 'boolean' } },
+    minArguments: 1,
+    run: restore,
+  },
+];
+
+async function backup(input: CommandInput, context: CliContext): Promise<number> {
+  const file = resolve(input.arguments[0] ?? '');
+  if (existsSync(file) && (input.flags['force'] !== true || !statSync(file).isFile()))
+    throw new CommandRefused(`${file} is there already. Choose another name, or add --force.`);
+  if (!existsSync(dirname(file))) throw new NotFoundError(`There is no folder ${dirname(file)}.`);
+  const url = databaseUrl(context);
+  const facts = await refusing(async () =>
+    url === undefined
+      ? backUpSqlite(databaseFile(context), file)
+      : await backUpPostgres(url, file, context.env['PATH'] ?? ''),
+  );
+  const { size } = statSync(file);
+  printResult(input, context, { file, bytes: size, ...viewOf(facts) }, [
+    `${file}: ${describe(facts)}, ${(size / 1_048_576).toFixed(1)} MB.`,
+    'The secret is not in it, and without it no token works: keep TOLLGATE_SECRET, or the file `secret` of the data folder, elsewhere.',
+  ]);
+  return 0;
+}
+
+function databaseFile({ dataDir }: CliContext): string {
+  const path = join(dataDir, DATABASE_FILE);
+  if (!existsSync(path)) throw new NotFoundError(`There is no database at ${path}.`);
+  return path;
+}
+
+async function restore(input: CommandInput, context: CliContext): Promise<number> {
+  const file = resolve(input.arguments[0] ?? '');
+  if (!existsSync(file)) throw new NotFoundError(`There is no file ${file}.`);
+  const replace = input.flags['force'] === true;
+  const withoutSecret = input.flags['without-secret'] === true;
+  const accept = (facts: BackupFacts): void => {
+    if (!withoutSecret) requireSecret(facts, context);
+  };
+  const url = databaseUrl(context);
+  const suffix = `replaced-${new Date(context.clock.now()).toISOString().replaceAll(/[:.]/g, '-')}`;
+  const facts = await refusing(async () =>
+    url === undefined
+      ? restoreSqlite({ file, dataDir: context.dataDir, replace: replace ? { suffix } : undefined, accept })
+      : await restoreDump(url, { file, replace, accept, path: context.env['PATH'] ?? '' }),
+  );
+  // What was running when the copy was made will never end by itself.
+  const closed = withoutSecret
+    ? 0
+    : await context.withServices(async ({ ledger, store }) => {
+        const entry = { actor: 'cli', action: 'store.restore', target: '', detail: { file } };
+        await writeAudit(store, entry, context.clock.now());
+        return await ledger.expire();
+      });
+  printResult(input, context, { file, requests_closed: closed, ...viewOf(facts) }, [
+    `Restored ${describe(facts)}; ${closed} requests that were running then were closed.`,
+    withoutSecret
+      ? 'Now run: tollgate secret reset --yes'
+      : 'Check the books with `tollgate verify --full`, then start the server.',
+  ]);
+  return 0;
+}
+
+async function restoreDump(
+  url: string,
+  {
+    file,
+    replace,
+    accept,
+    path,
+  }: { file: string; replace: boolean; accept: (facts: BackupFacts) => void; path: string },
+): Promise<BackupFacts> {
+  const facts = await inspectDump(file, path);
+  accept(facts);
+  await requireRestorable(url, replace);
+  await runPostgresCommand(restoreCommand(url, file, replace), path);
+  return facts;
+}
+
+function requireSecret({ secretFingerprint }: BackupFacts, { env, dataDir }: CliContext): void {
+  if (secretFingerprint === undefined) return;
+  const secret = secretAtHand(env['TOLLGATE_SECRET'], dataDir);
+  if (secret === undefined)
+    throw new BackupRefusal(
+      'The secret that this backup needs is not here. Set TOLLGATE_SECRET, or put the file `secret` into the data folder. If it is lost, add --without-secret.',
+    );
+  if (!isSecretOf(secret, secretFingerprint))
+    throw new BackupRefusal(
+      'The secret here is not the one that this backup was made with: no token would work. Set TOLLGATE_SECRET to that one, or put its file into the data folder.',
+    );
+}
+
+function databaseUrl({ env }: CliContext): string | undefined {
+  const url = env['DATABASE_URL'];
+  return url === undefined || url.trim() === '' ? undefined : url;
+}
+
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    // A schema that this version cannot use is found as it is at the start of a server.
+    const isRefusal = error instanceof BackupRefusal || error instanceof StartupError;
+    throw isRefusal ? new CommandRefused(error.message) : error;
+  }
+}
+
+function viewOf({ accounts, receipts, schemaStep, secretFingerprint }: BackupFacts) {
+  return { accounts, receipts, schema_step: schemaStep, secret_fingerprint: secretFingerprint };
+}
+
+function describe({ accounts, receipts, schemaStep }: BackupFacts): string {
+  return accounts === undefined
+    ? `a dump of schema step ${schemaStep}`
+    : `${accounts} accounts, ${receipts} receipts`;
+}

@@ -1,0 +1,244 @@
+import { IMAGE_QUOTA_BYTES } from '../activity/image-store.ts';
+import { LEDGER_DEADLINE_MS } from '../ledger/postgres/batch-queue.ts';
+import { closestWord } from '../std/closest.ts';
+import { SettingError } from '../std/startup-error.ts';
+import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-address.ts';
+
+/** One environment variable: the reader, `tollgate config`, the reference page and the check at the start come from this. */
+export interface EnvironmentSetting {
+  readonly group: 'place' | 'database' | 'restarts' | 'load' | 'logs' | 'sign-in' | 'commands' | 'internal';
+  readonly about: string;
+  /** What is used when it is not set; `undefined`: nothing. */
+  readonly fallback: string | number | undefined;
+  /** For a whole number: the least and the most. */
+  readonly range?: readonly [number, number];
+  /** `whole`: never shown. `password`: an address that may hold one. */
+  readonly secret?: 'whole' | 'password';
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+const MEGABYTE = 1_048_576;
+export const MAX_WORKERS = 256;
+
+export const ENVIRONMENT = {
+  TOLLGATE_CONFIG: {
+    group: 'place',
+    about:
+      'The catalog file; `tollgate.yaml` where the program is started, if it is there. Without one the catalog is in the store and is edited in the console.',
+    fallback: undefined,
+  },
+  TOLLGATE_DATA: { group: 'place', about: 'Folder of the database and the secret.', fallback: './data' },
+  TOLLGATE_HOST: { group: 'place', about: 'The address to listen on.', fallback: '127.0.0.1' },
+  TOLLGATE_PORT: {
+    group: 'place',
+    about: 'The port to listen on; 0 takes a free one.',
+    fallback: 8700,
+    range: [0, 65_535],
+  },
+  TOLLGATE_PUBLIC_URL: {
+    group: 'place',
+    about:
+      'Where customers reach this server, such as `https://gate.example.com`: used in every link that it makes (setup, passwords, invitations, images), in the documentation and in the OpenAPI document. Without it, the address that a request was sent to.',
+    fallback: undefined,
+  },
+  TOLLGATE_SECRET: {
+    group: 'place',
+    about:
+      'Keys tokens, sessions, signed links and stored provider keys; 16 characters at least, the same on every node. Without it, the file `secret` in the data folder, made at the first start on SQLite.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_CATALOG_ENV: {
+    group: 'place',
+    about:
+      'Environment variables that a catalog edited in the console may read, besides `*_API_KEY`: `NAME,NAME=https://host`.',
+    fallback: undefined,
+  },
+  DATABASE_URL: {
+    group: 'database',
+    about:
+      'Postgres, as `postgres://user:password@host:5432/database`; without it SQLite in the data folder.',
+    fallback: undefined,
+    secret: 'password',
+  },
+  TOLLGATE_DATABASE_CONNECTIONS: {
+    group: 'database',
+    about:
+      'How many connections to Postgres one process may open in all; `tollgate doctor` says how many the server has.',
+    fallback: DEFAULT_CONNECTIONS,
+    range: [LEAST_CONNECTIONS, 200],
+  },
+  TOLLGATE_DATABASE_WAIT_SECONDS: {
+    group: 'database',
+    about: 'How long a server that starts before its Postgres waits for it.',
+    fallback: 60,
+    range: [0, 3_600],
+  },
+  TOLLGATE_DATABASE_DEADLINE_MS: {
+    group: 'database',
+    about: 'How long a request waits for Postgres before it is refused with `service_unavailable`.',
+    fallback: LEDGER_DEADLINE_MS,
+    range: [100, 60_000],
+  },
+  TOLLGATE_LEASE_SECONDS: {
+    group: 'database',
+    about: 'How long after the death of a node the others close its requests.',
+    fallback: 120,
+    range: [2, 3_600],
+  },
+  TOLLGATE_WORKERS: {
+    group: 'load',
+    about: 'With Postgres: processes on this machine that share the port, one for each core.',
+    fallback: 1,
+    range: [1, MAX_WORKERS],
+  },
+  TOLLGATE_DRAIN_SECONDS: {
+    group: 'restarts',
+    about:
+      'How long requests are still served after SIGTERM, while `/readyz` already says no; longer than a load balancer needs to notice.',
+    fallback: 5,
+    range: [0, 3_600],
+  },
+  TOLLGATE_GRACE_SECONDS: {
+    group: 'restarts',
+    about: 'How long streams may go on after that.',
+    fallback: 60,
+    range: [0, 86_400],
+  },
+  TOLLGATE_MAX_IN_FLIGHT: {
+    group: 'load',
+    about:
+      'Requests that a process has under way at once, half of them for one account; fewer where it may not open two files for each. Beyond it, new ones get 500 `service_unavailable` at once.',
+    fallback: 20_000,
+    range: [1, 1_000_000],
+  },
+  TOLLGATE_MAX_DELAY_MS: {
+    group: 'load',
+    about: 'How late the event loop may be, five times in a row, before new requests are refused.',
+    fallback: 1_000,
+    range: [10, 60_000],
+  },
+  TOLLGATE_COUNT_WAIT_MS: {
+    group: 'load',
+    about:
+      'How long a request waits for the count of its input, 150 ms more for each megabyte, before its hold is the bound of one token per byte.',
+    fallback: 50,
+    range: [1, 60_000],
+  },
+  TOLLGATE_IMAGE_QUOTA_MB: {
+    group: 'load',
+    about: 'What the generated images of one account may occupy; the oldest make room for new ones.',
+    fallback: IMAGE_QUOTA_BYTES / MEGABYTE,
+    range: [64, 1_000_000],
+  },
+  TOLLGATE_LOG_LEVEL: {
+    group: 'logs',
+    about: 'The least important lines that are logged, where the catalog file does not say it.',
+    fallback: 'info',
+  },
+  TOLLGATE_ACCESS_LOG: {
+    group: 'logs',
+    about:
+      'One line for each answered request: `off`, `json`, or a share of the requests from 0 to 1, where the catalog file does not say it.',
+    fallback: 'off',
+  },
+  TOLLGATE_METRICS_TOKEN: {
+    group: 'logs',
+    about:
+      'Lets others than this machine read `/metrics` with `Authorization: Bearer`; 16 characters at least.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_METRICS_ADDRESS: {
+    group: 'logs',
+    about:
+      'An address of its own for `/metrics`, such as `10.0.0.11:9700`, open to everybody who reaches it.',
+    fallback: undefined,
+  },
+  TOLLGATE_GITHUB_CLIENT_ID: {
+    group: 'sign-in',
+    about: 'With its secret: signing in with GitHub.',
+    fallback: undefined,
+  },
+  TOLLGATE_GITHUB_CLIENT_SECRET: {
+    group: 'sign-in',
+    about: 'The secret of the application at GitHub.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_GOOGLE_CLIENT_ID: {
+    group: 'sign-in',
+    about: 'With its secret: signing in with Google.',
+    fallback: undefined,
+  },
+  TOLLGATE_GOOGLE_CLIENT_SECRET: {
+    group: 'sign-in',
+    about: 'The secret of the application at Google.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_NEW_SECRET: {
+    group: 'commands',
+    about: 'The secret that `tollgate secret rotate` puts in place.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_WORKER: {
+    group: 'internal',
+    about: 'Set by the server for each of its workers; never by hand.',
+    fallback: undefined,
+    range: [0, MAX_WORKERS],
+  },
+} as const satisfies Record<string, EnvironmentSetting>;
+
+export type SettingName = keyof typeof ENVIRONMENT;
+type WholeNumberName = {
+  [Name in SettingName]: (typeof ENVIRONMENT)[Name] extends { readonly range: unknown } ? Name : never;
+}[SettingName];
+
+/** An empty text is not set, as in a Compose file with an empty default. */
+export function readText(env: Env, name: SettingName): string | undefined {
+  const value = env[name];
+  return value === undefined || value.trim() === '' ? undefined : value;
+}
+
+export function readWholeNumber(env: Env, name: WholeNumberName): number {
+  const setting = ENVIRONMENT[name];
+  const [least, most] = setting.range;
+  const text = readText(env, name);
+  if (text === undefined) return setting.fallback ?? 0;
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new SettingError(`${name} must be a whole number from ${least} to ${most}, not '${text}'.`);
+}
+
+/** An address without a path, so that links can be made of it. */
+export function readAddress(env: Env, name: SettingName): string | undefined {
+  const text = readText(env, name);
+  if (text === undefined) return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url && url.pathname === '/' && !url.search && !url.hash && !url.username && !url.password;
+  if (!isPlain || !/^https?:$/.test(url.protocol))
+    throw new SettingError(`${name} must be an address such as https://gate.example.com, not '${text}'.`);
+  return url.origin;
+}
+
+/** Variables with our prefix that nothing reads: a mistyped one would be ignored in silence. */
+export function unknownVariables(env: Env): { readonly name: string; readonly meant: string | undefined }[] {
+  const known = Object.keys(ENVIRONMENT);
+  return Object.keys(env)
+    .filter((name) => name.startsWith(PREFIX) && !known.includes(name))
+    .map((name) => ({ name, meant: meantVariable(name) }));
+}
+
+const PREFIX = 'TOLLGATE_';
+
+/** By what follows the prefix: that all have in common. */
+function meantVariable(name: string): string | undefined {
+  const endings = Object.keys(ENVIRONMENT).flatMap((known) =>
+    known.startsWith(PREFIX) ? [known.slice(PREFIX.length)] : [],
+  );
+  const meant = closestWord(name.slice(PREFIX.length), endings);
+  return meant === undefined ? undefined : PREFIX + meant;
+}

@@ -1,0 +1,55 @@
+import { placesFor, type Route } from '../catalog/catalog.ts';
+import type { AccountId } from '../std/ids.ts';
+import type { NativeRequest, RelayParts } from './call.ts';
+
+export interface CountedConversation extends Pick<NativeRequest, 'body' | 'version' | 'beta'> {
+  readonly account: AccountId;
+  readonly requestId: string;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
+/** A client waits for the count before it goes on, and our own is good enough. */
+const MOST_WAIT_MS = 5_000;
+
+/**
+ * The input tokens of a conversation as a backend of the client's own dialect counts them, where one serves the model;
+ * `undefined` if there is none, it rests, or it does not say in time. Whatever comes of it says nothing about its health.
+ */
+export async function countAtBackend(
+  route: Route,
+  conversation: CountedConversation,
+  parts: RelayParts,
+): Promise<number | undefined> {
+  const { upstreams, log } = parts;
+  const native = placesFor(route)
+    .flat()
+    .find(({ upstream }) => parts.catalog().upstreams.get(upstream)?.speaksMessages === true);
+  if (!native) return undefined;
+  const { account, requestId, signal, ...request } = conversation;
+  const model = route.model.upstreamModels.get(native.upstream) ?? route.model.id;
+  const permit = upstreams.admit({ upstream: native.upstream, model, account });
+  if (permit.kind === 'wait') return undefined;
+  const waitMs = Math.min(MOST_WAIT_MS, upstreams.timeouts(native.upstream).firstByteMs);
+  try {
+    const answer = await permit.upstream.countTokens?.({
+      ...request,
+      model,
+      // Counting writes nothing.
+      maxTokens: 0,
+      requestId,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
+    });
+    return answer && inputTokens(answer);
+  } catch (error) {
+    log.warn('backend_did_not_count', { upstream: native.upstream, model, error });
+    return undefined;
+  } finally {
+    permit.release();
+  }
+}
+
+function inputTokens(answer: Uint8Array): number | undefined {
+  const { input_tokens: tokens } = JSON.parse(new TextDecoder().decode(answer)) as { input_tokens?: unknown };
+  return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined;
+}

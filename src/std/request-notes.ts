@@ -1,0 +1,76 @@
+import type { RequestId } from './ids.ts';
+import type { LogFields } from './log.ts';
+import type { TraceContext } from './trace.ts';
+
+/** What is known of a request so far. Whoever learns more of it writes it here, and every line about it has it. */
+export interface RequestNotes {
+  readonly requestId: RequestId;
+  /** The client's own `x-request-id`. */
+  readonly clientRequestId: string | undefined;
+  readonly trace: TraceContext | undefined;
+  account: string | undefined;
+  endpoint: string | undefined;
+  model: string | undefined;
+  /** The backend that was called last. */
+  upstream: string | undefined;
+  /** Money is held for it: it goes on after its answer has begun, until `end` is set. */
+  isHeld: boolean;
+  end: RequestEnd | undefined;
+  /** Called once `end` is set. */
+  onEnd: (() => void) | undefined;
+}
+
+/** How a request ended that was admitted. */
+export interface RequestEnd {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly ending: RequestEnding;
+  /** Absent if nothing was used. */
+  readonly usage: UsedTokens | undefined;
+  /** In nano-USD; `undefined`: the store is unavailable, and the charge follows later. */
+  readonly charged: number | undefined;
+}
+
+interface RequestEnding {
+  readonly outcome: string;
+  readonly errorCode?: string | undefined;
+  readonly upstream?: string | undefined;
+  readonly attempts: readonly EndedAttempt[];
+  readonly firstByteMs?: number | undefined;
+  readonly durationMs: number;
+}
+
+interface UsedTokens {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly images: number;
+}
+
+interface EndedAttempt {
+  readonly upstream: string;
+  readonly result: string;
+  readonly reason?: string | undefined;
+  readonly cost?: { readonly amount: number } | undefined;
+}
+
+/** Tells whoever waits for the end of a request. */
+export function noteEnd(notes: RequestNotes, end: RequestEnd): void {
+  notes.isHeld = false;
+  notes.end = end;
+  notes.onEnd?.();
+}
+
+/** The fields that every line about a request has, as far as they are known. */
+export function requestLogFields(notes: RequestNotes): LogFields {
+  return {
+    request: notes.requestId,
+    client_request: notes.clientRequestId,
+    traceparent: notes.trace?.traceparent,
+    account: notes.account,
+    endpoint: notes.endpoint,
+    model: notes.model,
+    upstream: notes.upstream,
+  };
+}

@@ -1,0 +1,190 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { SERVER_SETTINGS } from '../../src/main/server-settings.ts';
+import { ENVIRONMENT } from '../../src/main/environment.ts';
+import { readTls } from '../../src/http/tls.ts';
+import { checkCatalogFile } from '../../src/cli/catalog.ts';
+import { NodeProcess } from '../support/node-process.ts';
+
+/** No container engine is at hand: what the files say is compared with the program, and what they run is run. */
+
+const DEPLOY = join(import.meta.dir, '../../deploy');
+const read = (name: string): string => readFileSync(join(DEPLOY, name), 'utf8');
+const known = (name: string): boolean => Object.hasOwn(ENVIRONMENT, name);
+/** What a node takes from SIGTERM to its end: the pause, the grace, and the time for what is cut off then. */
+const LONGEST_STOP_SECONDS =
+  ENVIRONMENT.TOLLGATE_DRAIN_SECONDS.fallback + ENVIRONMENT.TOLLGATE_GRACE_SECONDS.fallback + 5;
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-deploy-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('the image', () => {
+  const lines = read('Dockerfile').split('\n');
+  const last = (word: string): string =>
+    lines.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1) ?? '';
+  const env = Object.fromEntries(
+    lines
+      .filter((line) => line.startsWith('ENV '))
+      .flatMap((line) => line.slice(4).split(' '))
+      .map((pair) => pair.split('=') as [string, string]),
+  );
+  const command = (JSON.parse(last('ENTRYPOINT')) as string[]).concat(JSON.parse(last('CMD')) as string[]);
+  const healthcheck = JSON.parse(/CMD (\[.*\])/.exec(last('HEALTHCHECK'))?.[1] ?? '[]') as string[];
+
+  test('runs the binary that `npm run build` makes, not as root, with settings that exist', () => {
+    expect(lines).toContain('COPY --from=build /src/dist/tollgate /usr/local/bin/tollgate');
+    expect(read('../scripts/build.ts')).toContain("'dist/tollgate'");
+    expect(last('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(Object.keys(env).filter((name) => !known(name))).toEqual([]);
+    expect(last('EXPOSE')).toBe(env['TOLLGATE_PORT'] ?? '');
+    expect(last('VOLUME')).toBe(env['TOLLGATE_DATA'] ?? '');
+    expect(lines).toContain(`COPY --from=build --chown=${last('USER')} /empty ${env['TOLLGATE_DATA']}`);
+    expect(command).toEqual(['/usr/local/bin/tollgate', 'serve']);
+  });
+
+  test('its commands work in an empty folder: the server starts, and its health check says when it is alive', async () => {
+    expect(healthcheck[0]).toBe(command[0]);
+    const node = await NodeProcess.start({ env: { TOLLGATE_HOST: env['TOLLGATE_HOST'] ?? '' } });
+    try {
+      const { port } = new URL(node.url);
+      const alive = await healthOf(node, port, healthcheck.slice(1));
+      expect(alive).toEqual({ code: 0, output: '/healthz answers 200\n' });
+      expect((await healthOf(node, port, [...healthcheck.slice(1), '--ready'])).code).toBe(0);
+      node.signal('SIGKILL');
+      await node.exited();
+      expect((await healthOf(node, port, healthcheck.slice(1))).code).toBe(5);
+    } finally {
+      await node.stop();
+    }
+  }, 60_000);
+});
+
+async function healthOf(node: NodeProcess, port: string, words: readonly string[]) {
+  const main = join(import.meta.dir, '../../src/main/main.ts');
+  const child = Bun.spawn([process.execPath, main, ...words], {
+    cwd: folder,
+    env: { ...node.env, PATH: process.env['PATH'] ?? '', TOLLGATE_PORT: port },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const output = await new Response(child.stdout).text();
+  return { code: await child.exited, output };
+}
+
+interface ComposeService {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly stop_grace_period?: string;
+  readonly networks?: readonly string[];
+}
+
+describe('the compose file', () => {
+  const compose = parse(read('compose.yaml'), { merge: true }) as {
+    readonly services: Readonly<Record<string, ComposeService>>;
+    readonly networks: {
+      readonly inside: { readonly ipam: { readonly config: { readonly subnet: string }[] } };
+    };
+  };
+  const { node1, node2, proxy, postgres } = compose.services;
+  const catalog = read('catalog.yaml');
+
+  test('two equal nodes, with settings that exist and the time that a stop may take', () => {
+    expect(node2).toEqual(node1);
+    const environment = node1?.environment ?? {};
+    expect(Object.keys(environment).filter((name) => !known(name))).toEqual([]);
+    for (const name of ['DATABASE_URL', 'TOLLGATE_SECRET', 'TOLLGATE_PUBLIC_URL'])
+      expect(Object.keys(environment)).toContain(name);
+    const mounts = (node1?.volumes ?? []).map((volume) => volume.split(':')[1]);
+    expect(mounts).toContain(environment['TOLLGATE_CONFIG'] ?? '');
+    expect(Number(/^(\d+)s$/.exec(node1?.stop_grace_period ?? '')?.[1])).toBeGreaterThan(
+      LONGEST_STOP_SECONDS,
+    );
+    const url = new URL((environment['DATABASE_URL'] ?? '').replaceAll(/\$\{[^}]*\}/g, 'x'));
+    expect([url.hostname, url.username, url.pathname]).toEqual([
+      'postgres',
+      postgres?.environment?.['POSTGRES_USER'] ?? '',
+      `/${postgres?.environment?.['POSTGRES_DB']}`,
+    ]);
+  });
+
+  test('every variable that it asks for is in env.example, and every one there is asked for', () => {
+    const asked = new Set([...read('compose.yaml').matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
+    const given = [...read('env.example').matchAll(/^(\w+)=/gm)].map(([, name]) => name);
+    expect([...asked].toSorted()).toEqual(given.toSorted());
+  });
+
+  test('only the proxy is reached from outside, it asks every node, and the nodes believe it', () => {
+    expect(
+      Object.entries(compose.services)
+        .filter(([, { ports }]) => ports)
+        .map(([name]) => name),
+    ).toEqual(['proxy']);
+    const config = read('haproxy.cfg');
+    const bound = [...config.matchAll(/^ {2}bind :(\d+)/gm)].map(([, port]) => port);
+    expect((proxy?.ports ?? []).map((port) => port.split(':')[1])).toEqual(bound as string[]);
+    const servers = [...config.matchAll(/^ {2}server \w+ ([\w:]+)/gm)].map(([, server]) => server);
+    expect(servers).toEqual(['node1:8700', 'node2:8700']);
+    expect(config).toContain('option httpchk GET /readyz');
+    const [, inter = 0, fall = 0] = /inter (\d+)s fall (\d+)/.exec(config) ?? [];
+    expect(Number(inter) * Number(fall)).toBeLessThan(ENVIRONMENT.TOLLGATE_DRAIN_SECONDS.fallback * 0.8);
+    for (const mount of proxy?.volumes ?? [])
+      if (mount.includes('tls.pem')) expect(config).toContain(`crt ${mount.split(':')[1]} `);
+    const path = join(folder, 'catalog.yaml');
+    writeFileSync(path, catalog);
+    const checked = checkCatalogFile(path, {}, SERVER_SETTINGS);
+    expect(checked.mistakes).toEqual([]);
+    expect(checked.catalog?.settings?.get('trusted_proxies')?.value).toEqual([
+      compose.networks.inside.ipam.config[0]?.subnet,
+    ]);
+  });
+
+  const haproxy = Bun.which('haproxy', { PATH: `${process.env['PATH']}:/usr/sbin` });
+  test.skipIf(haproxy === null)(
+    'the proxy takes its file, where HAProxy is installed',
+    async () => {
+      const { cert, key } = (await readTls({ kind: 'self-signed' }, folder)) ?? { cert: '', key: '' };
+      const pem = join(folder, 'tls.pem');
+      writeFileSync(pem, `${cert}\n${key}`);
+      const file = join(folder, 'haproxy.cfg');
+      writeFileSync(file, read('haproxy.cfg').replace('/etc/haproxy/tls.pem', pem));
+      const checked = Bun.spawnSync([haproxy ?? '', '-c', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+      expect({ code: checked.exitCode, said: checked.stderr.toString() }).toMatchObject({ code: 0 });
+    },
+    60_000,
+  );
+});
+
+describe('the unit of systemd', () => {
+  const lines = read('tollgate.service').split('\n');
+  const value = (key: string): string =>
+    lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1) ?? '';
+
+  test('settings that exist, a folder that it may write, one signal to the first process, and time to stop', () => {
+    const variables = lines
+      .filter((line) => line.startsWith('Environment='))
+      .map((line) => line.slice(12).split('='));
+    expect(variables.filter(([name = '']) => !known(name))).toEqual([]);
+    expect(new Map(variables as [string, string][]).get('TOLLGATE_DATA')).toBe(
+      `/var/lib/${value('StateDirectory')}`,
+    );
+    expect(value('KillMode')).toBe('mixed');
+    expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(LONGEST_STOP_SECONDS);
+    expect(value('ExecStart')).toBe('/usr/local/bin/tollgate serve');
+    expect(value('ExecReload')).toBe('/bin/kill -HUP $MAINPID');
+    expect(['root', '']).not.toContain(value('User'));
+    // The engine compiles while it runs.
+    expect(value('MemoryDenyWriteExecute')).toBe('');
+  });
+
+  const analyze = Bun.which('systemd-analyze');
+  test.skipIf(analyze === null)('systemd takes it, where it is installed', () => {
+    const unit = join(folder, 'tollgate.service');
+    const existing = lines.map((line) => (line.startsWith('ExecStart=') ? 'ExecStart=/bin/true' : line));
+    writeFileSync(unit, existing.filter((line) => !/^(User|Group)=/.test(line)).join('\n'));
+    const checked = Bun.spawnSync([analyze ?? '', 'verify', unit], { stdio: ['ignore', 'pipe', 'pipe'] });
+    expect(checked.stderr.toString().includes('tollgate.service:')).toBe(false);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import alerts from '../../deploy/prometheus/alerts.yaml' with { type: 'text' };
+import dashboard from '../../deploy/grafana/tollgate.json' with { type: 'json' };
+import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
+import { completion, images, ScriptedBackend, usage } from '../support/scripted-backend.ts';
+
+/** What Prometheus reads, and what the dashboard and the alerts of `deploy/` make of it. */
+
+const ROOT = join(import.meta.dir, '../..');
+const promtool = Bun.which('promtool');
+const backend = new ScriptedBackend();
+let gateway: Gateway;
+let account: TestAccount;
+let text: string;
+
+beforeAll(async () => {
+  backend.script(({ path, text: sent }) => {
+    if (path.endsWith('/images/generations')) return images(1);
+    return sent.includes('fail') ? new Response('{}', { status: 503 }) : completion('ok', usage(10, 3));
+  });
+  gateway = await Gateway.start({ yaml: catalogFor([backend.baseUrl]) });
+  account = await gateway.account('5');
+  for (const answer of [
+    gateway.chat(account.token),
+    gateway.chat(account.token, { messages: [{ role: 'user', content: 'fail' }] }),
+    gateway.image(account.token),
+    gateway.chat((await gateway.account('0')).token),
+    gateway.chat('sk-nobody'),
+  ])
+    await (await answer).text();
+  text = await scrape();
+});
+afterAll(async () => {
+  await gateway.stop();
+  await backend.stop();
+});
+
+async function scrape(): Promise<string> {
+  const response = await gateway.fetch('/metrics');
+  expect(response.headers.get('content-type')).toStartWith('text/plain; version=0.0.4');
+  return await response.text();
+}
+
+test('what requests did is there: by endpoint, model, backend and status, with tokens and money', () => {
+  const lines = text.split('\n');
+  const chat = 'endpoint="svc_chat",model="m",backend="b0"';
+  for (const line of [
+    `tollgate_requests_total{${chat},status="200",outcome="completed"} 1`,
+    `tollgate_requests_total{${chat},status="500",outcome="upstream_failed"} 1`,
+    `tollgate_tokens_total{${chat},kind="input"} 10`,
+    `tollgate_tokens_total{${chat},kind="output"} 3`,
+    `tollgate_charged_usd_total{${chat}} 0.000016`,
+    'tollgate_images_total{endpoint="svc_tgter",model="p",backend="b0"} 1',
+    'tollgate_backend_attempts_total{backend="b0",result="served",reason=""} 2',
+    'tollgate_backend_attempts_total{backend="b0",result="failed",reason="server"} 2',
+    'tollgate_refusals_total{reason="insufficient_balance"} 1',
+    'tollgate_http_answers_total{path="/api/public/v1/chat/completions",status="200"} 1',
+    'tollgate_http_answers_total{path="/api/public/v1/chat/completions",status="401"} 1',
+    'tollgate_http_answers_total{path="/api/public/v1/chat/completions",status="402"} 1',
+    'tollgate_ledger_breaches 0',
+  ])
+    expect(lines).toContain(line);
+  expect(text).toMatch(/^tollgate_ledger_batch_size_count\{queue="ledger"\} [1-9]/m);
+  expect(text).toMatch(/^process_open_fds [1-9]/m);
+});
+
+test('counters do not fall when the catalog changes', async () => {
+  const attempts = (from: string) => Number(/result="failed",reason="server"\} (\d+)/.exec(from)?.[1]);
+  await Bun.write(
+    join(gateway.folder, 'tollgate.yaml'),
+    catalogFor([backend.baseUrl], { upstream: 'headers: { x-other: "1" }' }),
+  );
+  await gateway.tollgate.reload();
+  expect(attempts(await scrape())).toBe(attempts(text));
+});
+
+describe('promtool', () => {
+  test.skipIf(promtool === null)('accepts the metrics (skipped where it is not installed)', async () => {
+    expect(await check(['check', 'metrics'], text)).toEqual({ code: 0, said: '' });
+  });
+
+  test.skipIf(promtool === null)('accepts the alerts (skipped where it is not installed)', async () => {
+    const { code, said } = await check(['check', 'rules', join(ROOT, 'deploy/prometheus/alerts.yaml')], '');
+    expect(said).toContain('SUCCESS');
+    expect(code).toBe(0);
+  });
+});
+
+async function check(words: readonly string[], input: string): Promise<{ code: number; said: string }> {
+  const child = Bun.spawn([promtool ?? '', ...words], {
+    stdin: new Blob([input]),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  return { code: await child.exited, said: said.join('') };
+}
+
+describe('every metric is there that is named in', () => {
+  test.each([
+    ['the dashboard', queriesOf(dashboard)],
+    [
+      'the alerts',
+      [...alerts.matchAll(/expr: (?:\|\n)?((?:.*\n?)*?)(?=\s+(?:for|labels):)/g)].map(([, one = '']) => one),
+    ],
+  ])('%s', (_, queries) => {
+    const named = queries.flatMap((query) => query.match(/\b(?:tollgate|process)_[a-z_]+/g) ?? []);
+    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+    expect(named.length).toBeGreaterThan(8);
+    const missing = named.filter(
+      (name) => !known.has(name) && !known.has(name.replace(/_(?:bucket|sum|count)$/, '')),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+function queriesOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(queriesOf);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    (key === 'expr' || key === 'query') && typeof inner === 'string' ? [inner] : queriesOf(inner),
+  );
+}
