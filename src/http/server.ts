@@ -346,7 +346,7 @@ class BunRequest implements IncomingRequest, RequestNotes {
     const { server, front } = this.#connection;
     const peer = server.requestIP(this.request);
     if (!peer) return '';
-    return front ? (front.addressOf(peer.port) ?? '') : peer.address;
+    return front ? (front.peerOf(peer.port)?.address ?? '') : peer.address;
   }
 
   get origin(): string {

@@ -13,6 +13,12 @@ export interface TlsFrontOptions {
   readonly innerPort: number;
 }
 
+/** A client, as its own connection shows it. */
+export interface FrontPeer {
+  readonly address: string;
+  readonly port: number;
+}
+
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 const INNER_HOST = '127.0.0.1';
 
@@ -26,7 +32,7 @@ export class TlsFront {
   readonly #server: Server;
   readonly #clients = new Set<TLSSocket>();
   /** By the port from which the server behind is reached. */
-  readonly #addresses = new Map<number, string>();
+  readonly #peers = new Map<number, FrontPeer>();
 
   private constructor(options: TlsFrontOptions) {
     this.#options = options;
@@ -56,8 +62,8 @@ export class TlsFront {
   }
 
   /** The client behind a connection; `undefined` for one that did not come through here. */
-  addressOf(innerClientPort: number): string | undefined {
-    return this.#addresses.get(innerClientPort);
+  peerOf(innerClientPort: number): FrontPeer | undefined {
+    return this.#peers.get(innerClientPort);
   }
 
   /** New connections get this certificate; open ones go on with theirs. */
@@ -76,14 +82,14 @@ export class TlsFront {
   }
 
   #accept(client: TLSSocket): void {
-    const address = client.remoteAddress ?? '';
+    const peer = { address: client.remoteAddress ?? '', port: client.remotePort ?? 0 };
     const inner = connect({ host: INNER_HOST, port: this.#options.innerPort, noDelay: true });
     this.#clients.add(client);
     inner.once('connect', () => {
       const { localPort } = inner;
       const innerPort = localPort ?? 0;
-      this.#addresses.set(innerPort, address);
-      inner.once('close', () => this.#addresses.delete(innerPort));
+      this.#peers.set(innerPort, peer);
+      inner.once('close', () => this.#peers.delete(innerPort));
       client.pipe(inner);
       inner.pipe(client);
     });

@@ -86,12 +86,7 @@ export async function startTollgate(
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
-    const links = new ImageLinks({
-      store: makeImageStore(services.store.db, { clock, random, quotaBytes: config.imageQuotaBytes }),
-      key: services.secret.key('image links'),
-      clock,
-      publicUrl: config.publicUrl,
-    });
+    const links = makeImageLinks(services);
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
@@ -135,6 +130,12 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
+}
+
+function makeImageLinks({ config, store, secret, clock, random }: Services): ImageLinks {
+  const { imageQuotaBytes: quotaBytes, publicUrl } = config;
+  const images = makeImageStore(store.db, { clock, random, quotaBytes });
+  return new ImageLinks({ store: images, key: secret.key('image links'), clock, publicUrl });
 }
 
 /** A server that is being replaced may take its whole grace; one that stays is a mistake. */

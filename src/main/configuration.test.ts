@@ -22,7 +22,9 @@ describe('the effective configuration', () => {
       value: 8700,
       source: 'default',
     });
-    expect(settingOf('log.level', {})).toMatchObject({ value: 'info', source: 'default' });
+    // What the file does not say is as the environment says.
+    expect(settingOf('log.level', {})).toMatchObject({ value: null, source: 'default' });
+    expect(settingOf('TOLLGATE_LOG_LEVEL', {})).toMatchObject({ value: 'info', source: 'default' });
     expect(settingOf('log.level', {}, { log: { level: 'warn' } })).toMatchObject({
       value: 'warn',
       source: 'tollgate.yaml',

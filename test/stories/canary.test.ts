@@ -231,7 +231,7 @@ async function drained(answer: Promise<Response>, status?: number): Promise<void
 /** A backend that repeats in its errors whatever it was sent, as some do. */
 function answer({ path, headers, body, text }: RecordedCall): Response {
   if (path.endsWith('/images/generations')) return images(1);
-  const quoted = `got "${PROMPT}" with ${headers.get('authorization')}`;
+  const quoted = `got "${PROMPT}" and the key ${headers.get('authorization')?.slice('Bearer '.length)}`;
   const error = (status: number): Response => Response.json({ error: { message: quoted } }, { status });
   if (text.includes('fail')) return error(500);
   if (text.includes('refuse')) return error(401);
