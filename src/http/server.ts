@@ -81,7 +81,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const idle = closeIdleConnections({
     serverPort: server.port ?? options.port,
     portsInUse: () => http.portsInUse(server),
-    addressOf: (clientPort) => front?.addressOf(clientPort),
+    addressOf: (clientPort) => front?.peerOf(clientPort)?.address,
   });
   return {
     url: `${front ? 'https' : 'http'}://${urlHost(options.host)}:${front?.port ?? server.port}`,
