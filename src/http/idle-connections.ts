@@ -11,6 +11,8 @@ export interface IdleConnectionsOptions {
   readonly serverPort: number;
   /** The ports of the clients whose requests are being answered: their connections are never closed. */
   readonly portsInUse: () => ReadonlySet<number>;
+  /** Who is behind a connection that does not come from its client itself, by its port. */
+  readonly addressOf?: (clientPort: number) => string | undefined;
   /** For tests. */
   readonly firstRequestMs?: number;
 }
@@ -96,7 +98,9 @@ class IdleSweeper {
       if (from > 0) await nextTurn();
       found.push(...this.#sockets.among(files.slice(from, from + FILES_PER_STEP), this.#options.serverPort));
     }
-    return found;
+    const { addressOf } = this.#options;
+    if (!addressOf) return found;
+    return found.map((socket) => ({ ...socket, network: addressOf(socket.port) ?? socket.network }));
   }
 }
 

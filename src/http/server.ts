@@ -81,6 +81,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const idle = closeIdleConnections({
     serverPort: front?.port ?? server.port ?? options.port,
     portsInUse: () => http.portsInUse(server),
+    addressOf: (clientPort) => front?.peerOf(clientPort)?.address,
   });
   return {
     url: `${front ? 'https' : 'http'}://${urlHost(options.host)}:${front?.port ?? server.port}`,

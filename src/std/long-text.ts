@@ -25,7 +25,11 @@ export async function decodeInSteps(decoder: TextDecoder, bytes: Uint8Array): Pr
     text += decoder.decode(bytes.subarray(from, from + LONG_TEXT), { stream: true });
     await nextTurn();
   }
-  return text + decoder.decode();
+  text += decoder.decode();
+  // The pieces are joined when the text is first looked at, and that takes a step of its own.
+  text.charCodeAt(0);
+  await nextTurn();
+  return text;
 }
 
 /** As UTF-8. The first step is after the current one, which may have been long itself. */

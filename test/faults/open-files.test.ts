@@ -6,7 +6,7 @@ import { testPostgres } from '../support/postgres.ts';
 
 const MAX_FILES = 256;
 const REQUESTS = 400;
-const CROWD = 500;
+const CROWD = 1_200;
 /** One token of output at $2 for a million. */
 const PRICE_NANO_USD = 2_000;
 const BALANCE_NANO_USD = 5_000_000_000;
@@ -90,6 +90,10 @@ test.skipIf(process.platform !== 'linux')(
     const crowd = openCrowd(node.url);
     await eventually('most of the files are taken', () => node.openSockets() > MAX_FILES / 2);
 
+    // Until the crowd is cut down, a request may be told to come again. The server's own timeout would free its files too
+    // late, half a minute after they were taken.
+    const isServed = async () => (await chat(node, token, {}, AbortSignal.timeout(ANSWER_MS))) === 'served';
+    await eventually('another client is served', isServed, 25_000);
     for (let requests = 0; requests < 5; requests++)
       expect(await chat(node, token, { delayMs: 300 })).toBe('served');
     // What it may have, it keeps.
@@ -112,16 +116,16 @@ test('tollgate doctor tells a low limit', async () => {
 
 type Answer = 'served' | 'service_unavailable' | 'no connection' | `unexpected ${string}`;
 
-/** A connection that is not accepted by then is not going to be. */
-const ANSWER_MS = 40_000;
+/** A connection that is not accepted by then is tried again. */
+const ANSWER_MS = 10_000;
 
 /** On a connection of its own. */
-async function chat(node: NodeProcess, token: string, script = {}): Promise<Answer> {
+async function chat(node: NodeProcess, token: string, script = {}, signal?: AbortSignal): Promise<Answer> {
   try {
     const response = await fetch(`${node.url}/api/public/v1/chat/completions`, {
       method: 'POST',
       keepalive: false,
-      signal: AbortSignal.timeout(ANSWER_MS),
+      ...(signal && { signal }),
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         endpoint: 'svc_chat',
