@@ -11,7 +11,6 @@ export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
     { name: 'units', paths: ['src', 'web', 'scripts'] },
     { name: 'golden', paths: ['test/golden'] },
     { name: 'clients', paths: ['test/clients'] },
-    { name: 'bill', paths: ['test/bill'] },
   ],
   [
     { name: 'browser', paths: ['test/browser'] },
@@ -23,6 +22,7 @@ export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
 ];
 /** What measures or loads the whole machine. */
 export const ALONE: readonly TestGroup[] = [
+  { name: 'bill', paths: ['test/bill'] },
   { name: 'binary', paths: ['test/binary'] },
   { name: 'faults', paths: ['test/faults'] },
 ];

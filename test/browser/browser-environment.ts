@@ -13,6 +13,8 @@ import { Gateway, type GatewayOptions } from '../support/gateway.ts';
 
 /** Nothing in the console takes a tenth of this, even on a busy machine. */
 const WAIT_MS = 30_000;
+/** The end of a request is an event that may have been before anybody waited for it. */
+const LOOK_AGAIN_MS = 10;
 
 /** A real Tollgate with its console, and a real Chromium. */
 export class BrowserEnvironment {
@@ -85,10 +87,12 @@ export async function settled(page: Page): Promise<void> {
     await page.waitForFunction(
       () => document.querySelector('h1') && !document.querySelector('[role=status][aria-label^="Loading"]'),
     );
-    for (const request of requests) await request.response().then((response) => response?.finished());
-    const isIdle = await page.evaluate(animationsFinished);
-    if (isIdle && requests.size === 0) return;
-    if (Date.now() > deadline) throw new Error(`${page.url()} is never done: ${urlsOf(requests)}`);
+    while (requests.size > 0) {
+      if (Date.now() > deadline) throw new Error(`${page.url()} is never done: ${urlsOf(requests)}`);
+      await Bun.sleep(LOOK_AGAIN_MS);
+    }
+    if ((await page.evaluate(animationsFinished)) && requests.size === 0) return;
+    if (Date.now() > deadline) throw new Error(`${page.url()} never comes to rest`);
   }
 }
 

@@ -175,7 +175,7 @@ test('a catalog file of the operator is shown and cannot be edited', async () =>
   try {
     const keeper = await setUpAdmin(own);
     await keeper.page.goto('/admin/catalog');
-    await keeper.page.getByText(/^The catalog is the file .*tollgate\.yaml/).waitFor();
+    await keeper.page.getByText(/^The catalog is read from .*tollgate\.yaml/).waitFor();
     await keeper.page.getByRole('tab', { name: 'YAML' }).click();
     await keeper.page.getByText('House Echo').first().waitFor();
     expect(await keeper.page.getByRole('button', { name: 'Check and preview' }).count()).toBe(0);

@@ -288,7 +288,7 @@ test('an overrun alarms the operator, after the commit and once', async () => {
   const alarms = lines
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line['event'] === 'overrun');
-  expect(alarms).toMatchObject([{ level: 'error', requestId: id, overrunNanoUsd: 7_900 }]);
+  expect(alarms).toMatchObject([{ level: 'error', request: id, overrunNanoUsd: 7_900 }]);
 });
 
 test('the operator’s losses never leave the range of exact integers', () => {

@@ -42,7 +42,7 @@ export function onceArrivedIsRead(
 }
 
 function afterLag(laggedMs: number): typeof READ_ALONG {
-  const pauseMs = Math.min(Math.max(laggedMs, 25), 250);
+  const pauseMs = Math.min(Math.max(2 * laggedMs, 100), 250);
   return {
     pauseMs,
     leastBytes: pauseMs * PILED_UP_BYTES_PER_MS,

@@ -66,7 +66,7 @@ export interface LlamaResponse {
 }
 
 export const INSTALL_HINT =
-  'node-llama-cpp is not installed; run `npm install node-llama-cpp` where Tollgate is installed';
+  'node-llama-cpp is not installed; run npm install node-llama-cpp where Tollgate is installed';
 
 /**
  * The name is in a variable, so that neither the type checker nor the bundler looks for a package that may be missing.
