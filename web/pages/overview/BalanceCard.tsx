@@ -111,9 +111,9 @@ function Rate({ count }: { count: number }) {
 
 function Figure({ label, value }: { label: string; value: ReactNode }) {
   return (
-    <div className="min-w-0 px-4 py-4 sm:px-5">
-      <dt className="truncate text-sm text-ink-3">{label}</dt>
-      <dd className="mt-0.5 truncate text-base font-medium sm:text-lg">{value}</dd>
+    <div className="flex min-w-0 flex-col px-4 py-4 sm:px-5">
+      <dt className="text-sm text-ink-3">{label}</dt>
+      <dd className="mt-auto truncate pt-0.5 text-base font-medium sm:text-lg">{value}</dd>
     </div>
   );
 }
