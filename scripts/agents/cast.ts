@@ -38,6 +38,14 @@ export interface ToolCall {
 export const MODEL = 'svc_chat/m';
 export const TASK = 'Create a file hello.txt that says: hello from tollgate';
 
+/** For Claude Code, and for the kit that runs it. */
+export const CLAUDE_CODE_SETTINGS: Readonly<Record<string, string>> = {
+  ANTHROPIC_MODEL: MODEL,
+  ANTHROPIC_DEFAULT_HAIKU_MODEL: MODEL,
+  CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+};
+
 export const AGENTS: readonly Agent[] = [
   {
     name: 'Claude Code',
@@ -47,10 +55,7 @@ export const AGENTS: readonly Agent[] = [
     environment: ({ url, token }) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_AUTH_TOKEN: token,
-      ANTHROPIC_MODEL: MODEL,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: MODEL,
-      CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      ...CLAUDE_CODE_SETTINGS,
     }),
     files: () => ({}),
     writeFile: (file, content) => ({ name: 'Write', arguments: { file_path: file, content } }),

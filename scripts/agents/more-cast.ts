@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { MODEL, TASK, type Agent, type Place } from './cast.ts';
+import { CLAUDE_CODE_SETTINGS, MODEL, TASK, type Agent, type Place } from './cast.ts';
 
 /** Further agents, and the two kits that people build their own from. */
 export const MORE_AGENTS: readonly Agent[] = [
@@ -59,10 +59,7 @@ export const MORE_AGENTS: readonly Agent[] = [
     environment: ({ url, token }) => ({
       ANTHROPIC_BASE_URL: url,
       ANTHROPIC_API_KEY: token,
-      ANTHROPIC_MODEL: MODEL,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: MODEL,
-      CLAUDE_CODE_MAX_CONTEXT_TOKENS: '200000',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      ...CLAUDE_CODE_SETTINGS,
     }),
     files: () => ({}),
     writeFile: (file, content) => ({ name: 'Write', arguments: { file_path: file, content } }),

@@ -14,7 +14,8 @@ test('a text is the same in steps, wherever they end', async () => {
   }
 });
 
-test('other work has its turn between the steps', async () => {
+/** How many turns of the event loop others had until it was done. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   let isOver = false;
   const count = (): void => {
@@ -22,25 +23,23 @@ test('other work has its turn between the steps', async () => {
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  await encodeInSteps('語'.repeat(5 * LONG_TEXT));
-  expect(turns).toBeGreaterThanOrEqual(5);
-  turns = 0;
-  await decodeInSteps(new TextDecoder(), new Uint8Array(5 * LONG_TEXT).fill(0x61));
-  expect(turns).toBeGreaterThanOrEqual(5);
+  await work();
   isOver = true;
+  return turns;
+}
+
+test('other work has its turn between the steps', async () => {
+  const text = '語'.repeat(5 * LONG_TEXT);
+  expect(await turnsDuring(() => encodeInSteps(text))).toBeGreaterThanOrEqual(5);
+  const bytes = new Uint8Array(5 * LONG_TEXT).fill(0x61);
+  expect(await turnsDuring(() => decodeInSteps(new TextDecoder(), bytes))).toBeGreaterThanOrEqual(5);
 });
 
 test('of several long texts, one step is done in each turn', async () => {
-  let turns = 0;
-  let isOver = false;
-  const count = (): void => {
-    turns++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
   const text = 'x'.repeat(5 * LONG_TEXT);
-  await Promise.all([encodeInSteps(text), encodeInSteps(text), encodeInSteps(text)]);
-  isOver = true;
+  const turns = await turnsDuring(() =>
+    Promise.all([encodeInSteps(text), encodeInSteps(text), encodeInSteps(text)]),
+  );
   expect(turns).toBeGreaterThanOrEqual(14);
 });
 
