@@ -23,7 +23,7 @@ const yaml = z.string().max(2_000_000);
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
-  route('GET /api/console/admin/catalog', { who: 'admin', handle: currentCatalog }),
+  route('GET /api/console/admin/catalog', { who: 'admin', compressed: true, handle: currentCatalog }),
   route('POST /api/console/admin/catalog/propose', {
     who: 'admin',
     // A preview stores nothing, so there is nothing to record.

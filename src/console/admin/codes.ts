@@ -20,6 +20,7 @@ const makeSchema = z.strictObject({
 export const codeRoutes = [
   route('GET /api/console/admin/codes', {
     who: 'admin',
+    compressed: true,
     query: pagingSchema,
     async handle({ store, reader }, { query }): Promise<Page<AdminCodeBatch>> {
       const limit = limitOf(query);

@@ -18,6 +18,7 @@ const querySchema = z.strictObject({ ...requestFields, account: z.string().max(6
 export const adminRequestRoutes = [
   route('GET /api/console/admin/requests', {
     who: 'admin',
+    compressed: true,
     query: querySchema,
     async handle(parts, { query: { account, ...query } }): Promise<AdminRequestPage> {
       const { rows, ...page } = await findRequests(parts, filterOf(query, account), query);

@@ -29,6 +29,7 @@ export const siteRoutes = [
   }),
   route('GET /api/console/admin/audit', {
     who: 'admin',
+    compressed: true,
     query: z.strictObject({
       ...pagingFields,
       actor: z.string().max(64).optional(),
