@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/large-bodies.ts';
@@ -50,6 +51,7 @@ export interface ApiParts {
   readonly links: ImageLinks;
   readonly store: Store;
   readonly idempotency: Idempotency;
+  readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */
   readonly openApi: () => unknown;
 }

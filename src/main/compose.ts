@@ -24,6 +24,7 @@ import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
+import { RefusedCalls } from '../activity/refused-calls.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
@@ -87,18 +88,20 @@ export async function startTollgate(
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
     const links = makeImageLinks(services);
+    const refusedCalls = new RefusedCalls(services);
+    opened.defer(() => lastFlush(refusedCalls, log));
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links.onOwnAddress(), relay.places),
+      playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
+    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings, refusedCalls });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, consoleServices, accessLog };
+    const served = { services, catalog, settings, relay, links, consoleServices, accessLog, refusedCalls };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
@@ -136,6 +139,15 @@ function makeImageLinks({ config, store, secret, clock, random }: Services): Ima
   const { imageQuotaBytes: quotaBytes, publicUrl } = config;
   const images = makeImageStore(store.db, { clock, random, quotaBytes });
   return new ImageLinks({ store: images, key: secret.key('image links'), clock, publicUrl });
+}
+
+/** The store may be gone by now; what was refused last is then not listed. */
+async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
+  try {
+    await refusedCalls.flush();
+  } catch (error) {
+    log.warn('refused_calls_not_written', { error });
+  }
 }
 
 /** A server that is being replaced may take its whole grace; one that stays is a mistake. */
@@ -230,6 +242,7 @@ interface ServerParts {
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
+  readonly refusedCalls: RefusedCalls;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -261,6 +274,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       links,
       store,
       idempotency,
+      refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
     }),
     ...healthRoutes({
@@ -292,7 +306,8 @@ function startPeriodicTasks(
     consoleServices: { auth },
     relay: { dailyCosts, metrics, lifetime },
     settings,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
+    refusedCalls,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'refusedCalls'>,
 ): PeriodicTasks {
   const images = makeImageStore(store.db, { clock });
   const answers = new IdempotencyStore(store, clock);
@@ -300,6 +315,8 @@ function startPeriodicTasks(
     [
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
+      { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
+      { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },

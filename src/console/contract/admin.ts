@@ -2,6 +2,8 @@ import type {
   Entry,
   ReceiptAttempt,
   ReceiptDetail,
+  RefusedCallItem,
+  RefusedCallPage,
   RequestPage,
   RequestItem,
   UsageCounts,
@@ -78,6 +80,15 @@ export interface AdminRequestRow extends RequestItem {
 
 export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
   items: AdminRequestRow[];
+}
+
+export interface AdminRefusedCallPage extends Omit<RefusedCallPage, 'items'> {
+  items: AdminRefusedCall[];
+}
+
+export interface AdminRefusedCall extends RefusedCallItem {
+  accountId: string;
+  email: string;
 }
 
 export interface AdminReceipt extends Omit<ReceiptDetail, 'attempts'> {
