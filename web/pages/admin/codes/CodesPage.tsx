@@ -78,6 +78,7 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       header: t('codes.each'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} />,
     },
     {

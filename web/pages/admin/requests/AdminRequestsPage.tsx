@@ -147,16 +147,21 @@ function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => 
               { label: t('requests.account'), value: data.email },
               { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },
               { label: t('receipt.node'), value: <code className="text-xs">{data.node}</code> },
-              { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain /> },
+              { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain exact /> },
               {
                 label: t('receipt.cost'),
-                value: data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain />,
+                value:
+                  data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain exact />,
               },
-              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain /> },
+              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain exact /> },
               {
                 label: t('receipt.margin'),
                 value:
-                  data.marginUsd === null ? t('receipt.costUnknown') : <Money usd={data.marginUsd} plain />,
+                  data.marginUsd === null ? (
+                    t('receipt.costUnknown')
+                  ) : (
+                    <Money usd={data.marginUsd} plain exact />
+                  ),
               },
             ]}
           />
