@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { emailsOf } from '../activity/accounts.ts';
+import { accountNamed, emailsOf } from '../activity/accounts.ts';
 import {
   refusedCallPage,
   refusedCallSums,
@@ -14,7 +14,7 @@ import { route } from './route.ts';
 
 const fields = { ...pagingFields, reason: z.string().min(1).max(64).optional() };
 const querySchema = z.strictObject(fields);
-const adminQuerySchema = z.strictObject({ ...fields, account: z.string().min(1).max(64).optional() });
+const adminQuerySchema = z.strictObject({ ...fields, account: z.string().min(1).max(320).optional() });
 type RefusedQuery = z.output<typeof querySchema>;
 
 /** Calls that were refused: the account's own, and for admins those of all accounts or of one. */
@@ -38,7 +38,8 @@ export const refusedCallRoutes = [
     compressed: true,
     query: adminQuerySchema,
     async handle(parts, { query: { account, ...query } }): Promise<AdminRefusedCallPage> {
-      const rows = await findRefused(parts, { accountId: account, reason: query.reason }, query);
+      const accountId = account && (await accountNamed(parts.store.db, account));
+      const rows = await findRefused(parts, { accountId, reason: query.reason }, query);
       const emails = await emailsOf(
         parts.store.db,
         rows.map((row) => row.account_id),
@@ -48,7 +49,7 @@ export const refusedCallRoutes = [
         accountId: row.account_id,
         email: emails.get(row.account_id) ?? '',
       });
-      return { ...pageOf(rows, limitOf(query), { item, cursor }), ...(await summary(parts, account)) };
+      return { ...pageOf(rows, limitOf(query), { item, cursor }), ...(await summary(parts, accountId)) };
     },
   }),
 ];
