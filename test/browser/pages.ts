@@ -35,6 +35,7 @@ export const PAGES = {
     '/admin/requests',
     '/admin/refused',
     '/admin/catalog',
+    '/admin/catalog?view=import',
     '/admin/catalog?view=edit',
     '/admin/catalog?view=history',
     '/admin/catalog?view=keys',
