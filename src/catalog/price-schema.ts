@@ -17,7 +17,7 @@ export const tokenPrice = price(MAX_TOKEN_PRICE, '10,000 USD per million tokens'
 const imagePrice = price(MAX_UNIT_PRICE, '1,000 USD per image');
 const requestPrice = price(MAX_UNIT_PRICE, '1,000 USD per request');
 const callPrice = price(MAX_UNIT_PRICE, '1,000 USD per call');
-const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');
+export const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');
 
 const TOKEN_PRICES = {
   input: tokenPrice.optional().describe('USD per million input tokens.'),

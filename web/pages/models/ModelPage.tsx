@@ -14,6 +14,7 @@ import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
 import { Abilities } from './columns.tsx';
+import { ImageFields } from './ImageFields.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
@@ -146,7 +147,10 @@ function Facts({ model }: { model: ModelItem }) {
   const facts: { label: string; value: ReactNode }[] = [
     { label: t('models.endpoint'), value: `${model.endpointName} (${model.endpoint})` },
     ...(model.type === 'image_generation'
-      ? [{ label: t('models.sizes'), value: model.sizes.join(', ') }]
+      ? [
+          { label: t('models.sizes'), value: model.sizes.join(', ') },
+          { label: t('models.imageFields'), value: <ImageFields abilities={model.abilities} /> },
+        ]
       : [
           { label: t('models.context'), value: tokens(model.contextTokens) },
           { label: t('models.maxOutput'), value: tokens(model.maxOutput) },
