@@ -47,6 +47,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/account',
       '/api/public/v1/chat/completions',
       '/api/public/v1/endpoints/{code}/models',
+      '/api/public/v1/images/edits',
       '/api/public/v1/images/generations',
       '/api/public/v1/images/{id}',
       '/api/public/v1/models',

@@ -7,13 +7,14 @@ import type { Caller, Ceiling } from '../ledger/port.ts';
 import { holdPrices } from '../ledger/price.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import type { Quote, RelayParts } from '../relay/call.ts';
+import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
 import { chatRequestSchema } from '../wire/openai/chat.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
 import { publicChatCall } from './chat-completions.ts';
+import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
 import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase, placed } from './inference.ts';
@@ -44,7 +45,8 @@ export const quotes: ApiOperation = {
   path: '/api/public/v1/quotes',
   tag: 'Inference',
   summary: 'The highest possible cost of a chat or image request, and its parts',
-  description: 'Takes the body of a chat or of an image generation. Nobody is called and nothing is charged.',
+  description:
+    'Takes the body of a chat, of an image generation or of an edit in JSON. Nobody is called and nothing is charged.',
   token: 'required',
   request: {
     name: 'QuoteRequest',
@@ -103,11 +105,22 @@ export async function quoteBody(
 ): Promise<Quote> {
   const isImage = body['prompt'] !== undefined && body['messages'] === undefined;
   const quote = isImage
-    ? await quoteImageCall(publicImageCall(base, body), parts)
+    ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
   // The count is the tighter bound, so it is what the request would be held at on a small balance.
   return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
 }
+
+/** Of an edit only the number of its pictures counts; none of them is looked up. */
+function quotedImageCall(base: CallBase, body: Record<string, unknown>): ImageCall {
+  const { pictures, mask, value } = takePictures(body);
+  const call = publicImageCall(base, value);
+  if (pictures.length === 0) return call;
+  const image = pictures.map(() => NO_PICTURE);
+  return { ...call, request: { ...call.request, image, ...(mask && { mask: NO_PICTURE }) } };
+}
+
+const NO_PICTURE = { bytes: new Uint8Array(), mime: 'image/png' };
 
 /** A quote in the public API's words. */
 export function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
