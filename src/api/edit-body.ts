@@ -50,14 +50,21 @@ function pictureOf(given: unknown, param: 'image' | 'mask'): Picture {
   const text =
     typeof given === 'object' && given !== null ? (given as { image_url?: unknown }).image_url : given;
   if (typeof text !== 'string' || text === '')
-    throw new Fault('invalid_field', `${param} must be a data URL or the address of an image of your gallery.`, {
-      param,
-    });
+    throw new Fault(
+      'invalid_field',
+      `${param} must be a data URL or the address of an image of your gallery.`,
+      {
+        param,
+      },
+    );
   if (!/^data:/i.test(text)) return { address: text, param };
   const [start, mime] = DATA_URL.exec(text) ?? [];
-  const bytes = start === undefined ? undefined : new Uint8Array(Buffer.from(text.slice(start.length), 'base64'));
+  const bytes =
+    start === undefined ? undefined : new Uint8Array(Buffer.from(text.slice(start.length), 'base64'));
   if (mime === undefined || bytes === undefined || bytes.length === 0)
-    throw new Fault('invalid_field', `${param} must be data:image/…;base64,… with a picture in it.`, { param });
+    throw new Fault('invalid_field', `${param} must be data:image/…;base64,… with a picture in it.`, {
+      param,
+    });
   return { bytes, mime: mime.toLowerCase() };
 }
 
@@ -103,7 +110,11 @@ function textFields(form: FormData): Record<string, unknown> {
 }
 
 /** What two forms have in common that say the same: a client that retries may choose another boundary. */
-function formText(value: object, pictures: readonly UploadedImage[], mask: UploadedImage | undefined): string {
+function formText(
+  value: object,
+  pictures: readonly UploadedImage[],
+  mask: UploadedImage | undefined,
+): string {
   const hashes = [...pictures, ...(mask ? [mask] : [])].map(({ bytes }) =>
     createHash('sha256').update(bytes).digest('hex'),
   );
@@ -116,8 +127,8 @@ export async function loadPictures(
   { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
   parts: ApiParts,
 ): Promise<{ image: UploadedImage[]; mask?: UploadedImage }> {
-  const load = (picture: Picture): UploadedImage | Promise<UploadedImage> =>
-    'bytes' in picture ? picture : ownImage(picture, { incoming, caller }, parts);
+  const load = async (picture: Picture): Promise<UploadedImage> =>
+    'bytes' in picture ? picture : await ownImage(picture, { incoming, caller }, parts);
   const image = await Promise.all(pictures.map(load));
   return mask ? { image, mask: await load(mask) } : { image };
 }

@@ -4,7 +4,8 @@ import { readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
 import type { Caller, Ceiling } from '../ledger/port.ts';
-import { holdPrices } from '../ledger/price.ts';
+import { holdPrices, type ImageCeiling } from '../ledger/price.ts';
+import type { ImagePrice } from '../ledger/priced-parts.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { preferTokenError } from '../relay/admission.ts';
 import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
@@ -30,7 +31,7 @@ const quoteAnswer = z.object({
   max_tokens: z.int().optional().describe('The output cap that this pays for, for each choice'),
   lines: z.array(
     z.object({
-      dimension: z.enum(['input', 'output', 'image', 'fixed']),
+      dimension: z.enum(['input', 'output', 'image', 'input_image', 'partial_image', 'fixed']),
       quantity: z.int().describe('The most that the request can use'),
       price: usd.describe('Per million tokens, per image, or once'),
       usd: usd.describe('Before rounding up'),
@@ -141,9 +142,13 @@ function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
   const { price } = quote;
   if (price.kind === 'images') {
     const images = ceiling.kind === 'images' ? ceiling.images : 0;
-    const total = holdFor(quote, 0);
-    const one = nanoUsd(Math.ceil(total / Math.max(1, images)));
-    return [{ dimension: 'image', quantity: images, price: formatUsd(one), usd: formatUsd(total) }];
+    const others = ceiling.kind === 'images' ? pictureLines(price, ceiling) : [];
+    const own = nanoUsd(holdFor(quote, 0) - others.reduce((sum, { amount }) => sum + amount, 0));
+    const one = nanoUsd(Math.ceil(own / Math.max(1, images)));
+    return [
+      { dimension: 'image', quantity: images, price: formatUsd(one), usd: formatUsd(own) },
+      ...others.map(({ line }) => line),
+    ];
   }
   const { input, output, fixed } = holdPrices(price, ceiling);
   const outputTokens = ceiling.kind === 'tokens' ? ceiling.output * ceiling.choices : (ceiling.output ?? 0);
@@ -151,6 +156,19 @@ function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
     tokenLine('input', ceiling.input ?? 0, input),
     ...(outputTokens > 0 ? [tokenLine('output', outputTokens, output)] : []),
     ...(fixed > 0 ? [fixedLine(fixed)] : []),
+  ];
+}
+
+/** What is priced beside the images themselves. */
+function pictureLines({ extra }: ImagePrice, ceiling: ImageCeiling): { line: QuoteLine; amount: number }[] {
+  const line = (dimension: 'input_image' | 'partial_image', quantity = 0, price = nanoUsd(0)) => {
+    const amount = nanoUsd(quantity * price);
+    if (amount === 0) return [];
+    return [{ amount, line: { dimension, quantity, price: formatUsd(price), usd: formatUsd(amount) } }];
+  };
+  return [
+    ...line('input_image', ceiling.inputImages, extra?.inputImage),
+    ...line('partial_image', ceiling.partialImages, extra?.partialImage),
   ];
 }
 

@@ -254,9 +254,7 @@ export interface WantedImage {
 export function priceFor(model: Model, { size = model.sizes[0], quality }: WantedImage = {}): PriceSnapshot {
   if (model.price.kind === 'tokens') return model.price;
   const price =
-    size !== undefined && takesSize(model, size)
-      ? imageSnapshot(model.price, { size, quality })
-      : undefined;
+    size !== undefined && takesSize(model, size) ? imageSnapshot(model.price, { size, quality }) : undefined;
   if (price === undefined)
     throw new Fault('invalid_field', `size must be ${sizesText(model)}.`, { param: 'size' });
   return price;

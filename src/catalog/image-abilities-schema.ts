@@ -142,5 +142,7 @@ export function hasRatio({ size: given, aspectRatio }: ImageShape): boolean {
 export function rangeMistake(sizes: SizesEntry | undefined): string | undefined {
   const range = buildRange(sizes);
   if (!range || sizes === undefined || isList(sizes)) return undefined;
-  return isInRange(sizes.default, range) ? undefined : `has a default of ${sizes.default}, which is not in the range`;
+  return isInRange(sizes.default, range)
+    ? undefined
+    : `has a default of ${sizes.default}, which is not in the range`;
 }

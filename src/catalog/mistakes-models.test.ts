@@ -194,6 +194,12 @@ const CASES: MistakeCase[] = [
     /32x32, which is not in sizes/,
   ],
   [
+    'a price per picture of a model that is sold by the token',
+    file({ models: '{ model: m, input: 1, output: 1, input_image: ¦1 }' }),
+    'lists.list[0].input_image',
+    /goes with a price per image/,
+  ],
+  [
     'a mask for no picture',
     file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ mask: true } }' }),
     'lists.list[0].abilities',

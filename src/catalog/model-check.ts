@@ -27,6 +27,9 @@ export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
   const refuse: Refuse = (key, message) =>
     context.addIssue({ code: 'custom', path: key === '' ? [] : [key], message });
   const tokens = isPricedByToken(model);
+  for (const key of ['input_image', 'partial_image'] as const)
+    if (model[key] !== undefined && model.image === undefined)
+      refuse(key, 'goes with a price per image, and this model has none');
   if (tokens && model.image !== undefined)
     refuse('image', 'has a price per image and per token; keep one of them');
   else if (model.free) checkFree(model, tokens, refuse);
@@ -105,9 +108,12 @@ function checkAbilities(model: ModelShape, abilities: AbilitiesEntry, refuse: Re
   if (abilities.mask && abilities.reference_images === 0)
     refuse('abilities', 'has a mask but no reference_images that it could be for');
   const shapes = shapesOf(abilities);
-  const sizes = [...(namedSizes(model.sizes) ?? []), ...Object.keys(imageAmounts(model.image ?? 0))];
+  const sizes = new Set([
+    ...(namedSizes(model.sizes) ?? []),
+    ...(model.image === undefined ? [] : Object.keys(imageAmounts(model.image))),
+  ]);
   const range = buildRange(model.sizes);
-  const strange = shapes.find(({ size }) => !sizes.includes(size) && !(range && isInRange(size, range)));
+  const strange = shapes.find(({ size }) => !sizes.has(size) && !(range && isInRange(size, range)));
   if (strange) refuse('abilities', `names ${strange.size}, which is not in sizes`);
   const askew = shapes.find((shape) => !hasRatio(shape));
   if (askew) refuse('abilities', `says that ${askew.size} is ${askew.aspectRatio}; it is not`);

@@ -78,6 +78,14 @@ export const PRICE_KEYS = {
     .describe(
       'USD per image: a number; a map by size with an optional `default` for sizes not named, each a number or a map by quality; or { per_megapixel }.',
     ),
+  input_image: imagePrice
+    .optional()
+    .describe('USD per picture that an edit starts from, beside the price of the image.'),
+  partial_image: imagePrice
+    .optional()
+    .describe(
+      'USD per picture that a stream shows before the image is finished, beside the price of the image.',
+    ),
   request: requestPrice.optional().describe('USD per request, beside everything else.'),
   tool_calls: strict({ web_search: callPrice.optional().describe('USD per web search.') })
     .optional()

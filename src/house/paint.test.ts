@@ -147,7 +147,8 @@ describe('house-paint', () => {
         .description;
     expect(describe()).toMatch(/soft mist.*water.*birds|soft mist.*birds/);
     const without = describe('fog, bird, pond');
-    for (const word of ['mist', 'fog', 'birds', 'water']) expect(without.split('. Painted')[0]).not.toContain(word);
+    for (const word of ['mist', 'fog', 'birds', 'water'])
+      expect(without.split('. Painted')[0]).not.toContain(word);
     expect(without).toContain('snow');
     fc.assert(
       fc.property(fc.constantFrom(...SCENES), fc.integer({ min: 0, max: 99 }), (scene, seed) => {

@@ -38,15 +38,20 @@ function wantedSize({ size: wanted }: ImageRequest, model: Model): string {
   throw refused('size', `size must be ${sizesText(model)}.`);
 }
 
-function chosenShape({ size, aspect_ratio, resolution }: ImageRequest, shapes: readonly ImageShape[]): ImageShape {
+function chosenShape(
+  { size, aspect_ratio, resolution }: ImageRequest,
+  shapes: readonly ImageShape[],
+): ImageShape {
   const given = aspect_ratio === undefined ? 'resolution' : 'aspect_ratio';
   if (size !== undefined && size !== 'auto')
     throw refused('size', `size and ${given} both say how large the image is. Use one of them.`);
   const inResolution =
     resolution === undefined ? shapes : shapes.filter((shape) => shape.resolution === resolution);
-  if (inResolution.length === 0) throw noSuchShape('resolution', shapes);
+  if (resolution !== undefined && inResolution.length === 0) throw noSuchShape('resolution', shapes);
   const found =
-    aspect_ratio === undefined ? inResolution : inResolution.filter((one) => one.aspectRatio === aspect_ratio);
+    aspect_ratio === undefined
+      ? inResolution
+      : inResolution.filter((one) => one.aspectRatio === aspect_ratio);
   const [first] = found;
   if (!first) throw noSuchShape('aspect_ratio', inResolution);
   return first;

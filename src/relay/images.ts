@@ -42,7 +42,7 @@ const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
       ...served,
       outcome: call.signal.aborted ? 'client_left' : 'completed',
       measured: {
-        usage: usageOfImages(served.answer, images.length, quote),
+        usage: usageOfImages(served.answer, images.length, { call, quote }),
         source: 'upstream',
         cost: reportedCost(served.answer.usage),
       },
@@ -83,7 +83,13 @@ function imageCeiling(
 ): Ceiling {
   if (model.price.kind === 'images') {
     const isByPixel = model.price.extra?.megapixel !== undefined;
-    return { kind: 'images', images: count, ...(isByPixel && { pixels: count * pixelsOf(size) }) };
+    const inputImages = call.request.image?.length ?? 0;
+    return {
+      kind: 'images',
+      images: count,
+      ...(isByPixel && { pixels: count * pixelsOf(size) }),
+      ...(inputImages > 0 && { inputImages }),
+    };
   }
   const uploads = (call.request.image?.length ?? 0) + (call.request.mask ? 1 : 0);
   return {
@@ -104,7 +110,12 @@ function pixelsOf(size: string): number {
 }
 
 /** The tokens are the backend's; what was made is what arrived. */
-function usageOfImages(answer: ImageAnswer, images: number, { price, fitting }: ImageQuote): Usage {
+function usageOfImages(
+  answer: ImageAnswer,
+  images: number,
+  { call, quote }: { call: ImageCall; quote: ImageQuote },
+): Usage {
+  const { price, fitting } = quote;
   const isByPixel = price.kind === 'images' && price.extra?.megapixel !== undefined;
   const quality =
     answer.quality !== undefined && /^[\w.-]{1,32}$/.test(answer.quality) ? answer.quality : undefined;
@@ -112,5 +123,6 @@ function usageOfImages(answer: ImageAnswer, images: number, { price, fitting }: 
     images,
     pixels: isByPixel ? images * pixelsOf(fitting.size) : undefined,
     quality: price.kind === 'images' && price.extra?.qualities ? quality : undefined,
+    inputImages: price.kind === 'images' ? call.request.image?.length : undefined,
   });
 }

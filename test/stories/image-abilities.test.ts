@@ -124,12 +124,7 @@ describe.each(['/api/public/v1/images/generations', '/api/public/v1/quotes'])('%
     ['able', { size: '2064x1024' }, 'size', RANGE],
     ['able', { size: '2048x512' }, 'size', RANGE],
     ['able', { size: '2048x1040' }, 'size', RANGE],
-    [
-      'bare',
-      { style: 'vivid' },
-      'style',
-      'style is not supported by this model, which takes n, size, seed.',
-    ],
+    ['bare', { style: 'vivid' }, 'style', 'style is not supported by this model, which takes n, size, seed.'],
     [
       'bare',
       { negative_prompt: 'fog' },
@@ -158,7 +153,12 @@ describe.each(['/api/public/v1/images/generations', '/api/public/v1/quotes'])('%
 });
 
 test('what says no more than its absence is taken by every model, and not sent to one that has no such field', async () => {
-  const response = await ask('bare', { quality: 'auto', background: 'auto', moderation: 'auto', size: 'auto' });
+  const response = await ask('bare', {
+    quality: 'auto',
+    background: 'auto',
+    moderation: 'auto',
+    size: 'auto',
+  });
   expect(response.status).toBe(200);
   expect(backend.calls[0]!.body).not.toContainAnyKeys(['quality', 'background', 'moderation']);
 });

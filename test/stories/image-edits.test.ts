@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { nanoUsd } from '../../src/std/money.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { PIXEL_BASE64, ScriptedBackend } from '../support/scripted-backend.ts';
 
@@ -37,7 +38,9 @@ beforeEach(() => {
 });
 
 const fieldsFor = (path: string): Record<string, string> =>
-  path === V1 ? { model: 'images/p', prompt: 'in winter' } : { endpoint: 'images', model: 'p', prompt: 'in winter' };
+  path === V1
+    ? { model: 'images/p', prompt: 'in winter' }
+    : { endpoint: 'images', model: 'p', prompt: 'in winter' };
 
 function form(path: string, pictures: readonly string[], more: Record<string, string> = {}): FormData {
   const body = new FormData();
@@ -60,7 +63,10 @@ function received(): { path: string; names: string[]; files: number } {
 
 describe.each([PUBLIC, V1])('%s', (path) => {
   test('a form with several pictures and a mask reaches the backend, at the price of a generation', async () => {
-    const response = await send(path, form(path, ['image', 'image[]', 'mask'], { size: '1024x1024', seed: '7' }));
+    const response = await send(
+      path,
+      form(path, ['image', 'image[]', 'mask'], { size: '1024x1024', seed: '7' }),
+    );
     expect(response.status).toBe(200);
     expect(response.headers.get('x-tollgate-cost')).toBe('0.01');
     expect(received()).toMatchObject({ path: '/v1/images/edits', files: 3 });
@@ -103,20 +109,35 @@ describe.each([PUBLIC, V1])('%s', (path) => {
       error: { code: 'invalid_field', param: 'image', message: 'There is no such image in your gallery.' },
     });
     expect(backend.calls).toEqual([]);
-    expect((await gateway.money(other)).balance).toBe(await balanceOf('10'));
+    expect((await gateway.money(other)).balance).toBe(nanoUsd(10_000_000_000));
   });
 
   test.each([
     ['nothing', {}, 'image', /image is required/],
-    ['an address elsewhere', { image: 'https://example.com/a.png' }, 'image', /nothing is fetched from elsewhere/],
+    [
+      'an address elsewhere',
+      { image: 'https://example.com/a.png' },
+      'image',
+      /nothing is fetched from elsewhere/,
+    ],
     ['an address within', { image: 'http://169.254.169.254/latest' }, 'image', /nothing is fetched/],
-    ['our address on another host', { image: 'https://x.test/api/public/v1/images/img_1' }, 'image', /nothing is/],
+    [
+      'our address on another host',
+      { image: 'https://x.test/api/public/v1/images/img_1' },
+      'image',
+      /nothing is/,
+    ],
     ['another path of ours', { image: '/api/public/v1/models' }, 'image', /nothing is fetched/],
     ['an image that is not there', { image: '/api/public/v1/images/img_1' }, 'image', /no such image/],
     ['a data URL of text', { image: 'data:text/plain;base64,aGk=' }, 'image', /data:image/],
     ['an empty data URL', { image: 'data:image/png;base64,' }, 'image', /with a picture in it/],
     ['a number', { image: 7 }, 'image', /must be a data URL/],
-    ['a mask elsewhere', { image: DATA_URL, mask: 'https://example.com/m.png' }, 'mask', /nothing is fetched/],
+    [
+      'a mask elsewhere',
+      { image: DATA_URL, mask: 'https://example.com/m.png' },
+      'mask',
+      /nothing is fetched/,
+    ],
     ['four pictures', { image: Array.from({ length: 4 }, () => DATA_URL) }, 'image', /at most 3 pictures/],
     ['seventeen', { image: Array.from({ length: 17 }, () => DATA_URL) }, 'image', /At most 16 images/],
   ])('%s is refused, and nobody is called', async (_, pictures, param, message) => {
@@ -140,7 +161,7 @@ describe.each([PUBLIC, V1])('%s', (path) => {
     const headers = { 'idempotency-key': `json ${path}` };
     const asked = () => sendJson(path, { image: DATA_URL }, account.token, { headers });
     const texts = [await (await asked()).text(), await (await asked()).text()];
-    expect(texts[0]).toBe(texts[1]!);
+    expect(texts[0]).toBe(texts[1]);
     expect(backend.calls).toHaveLength(2);
   });
 });
@@ -152,7 +173,3 @@ test('a quote of an edit is refused as the edit would be, and costs nobody a pic
   expect(await refused.json()).toMatchObject({ error: { message: 'This model takes at most 3 pictures.' } });
   expect(backend.calls).toEqual([]);
 });
-
-async function balanceOf(usd: string): Promise<number> {
-  return (await gateway.money(await gateway.account(usd))).balance;
-}

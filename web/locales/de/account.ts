@@ -125,6 +125,8 @@ export const account: typeof english = {
       audio_output: 'Audio-Ausgabe',
       image_output: 'Bild-Ausgabe',
       megapixel: 'Je Megapixel',
+      input_image: 'Je Eingabebild',
+      partial_image: 'Je Zwischenbild',
       web_search: 'Je Websuche',
       request: 'Je Anfrage',
     },

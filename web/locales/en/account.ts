@@ -119,6 +119,8 @@ export const account = {
       audio_output: 'Audio output',
       image_output: 'Image output',
       megapixel: 'Per megapixel',
+      input_image: 'Per input image',
+      partial_image: 'Per partial image',
       web_search: 'Per web search',
       request: 'Per request',
     },

@@ -133,6 +133,8 @@ const PRICED_ITEMS = [
   'audio_output',
   'image_output',
   'megapixel',
+  'input_image',
+  'partial_image',
   'web_search',
   'request',
 ] as const;
