@@ -1,5 +1,5 @@
 import type { Model } from './catalog.ts';
-import { MAX_IMAGES, type FreeField, type ImageShape, type ListedField } from './image-abilities.ts';
+import { MAX_IMAGES, type FreeField, type NamedSize, type ListedField } from './image-abilities.ts';
 
 /** What an image model takes, for lists of models; the names are those of a request. `null`: its backend decides. */
 export interface AbilitiesView
@@ -61,6 +61,6 @@ export function abilitiesView(model: Model): AbilitiesView | undefined {
   };
 }
 
-function shapeView({ size, aspectRatio, resolution }: ImageShape): ShapeView {
+function shapeView({ size, aspectRatio, resolution }: NamedSize): ShapeView {
   return { size, aspect_ratio: aspectRatio ?? null, resolution: resolution ?? null };
 }

@@ -8,7 +8,7 @@ import {
   MAX_IMAGES,
   MAX_REFERENCE_IMAGES,
   type ImageAbilities,
-  type ImageShape,
+  type NamedSize,
   type SizeRange,
 } from './image-abilities.ts';
 import { size, word } from './price-schema.ts';
@@ -117,12 +117,12 @@ export function buildAbilities(
   };
 }
 
-export function shapesOf({ aspect_ratio, resolution }: AbilitiesEntry): ImageShape[] {
-  const ratios = (map: Readonly<Record<string, string>>, more: Partial<ImageShape> = {}): ImageShape[] =>
+export function shapesOf({ aspect_ratio, resolution }: AbilitiesEntry): NamedSize[] {
+  const ratios = (map: Readonly<Record<string, string>>, more: Partial<NamedSize> = {}): NamedSize[] =>
     Object.entries(map).map(([aspectRatio, one]) => ({ ...more, aspectRatio, size: one }));
   return [
     ...(aspect_ratio ? ratios(aspect_ratio) : []),
-    ...Object.entries(resolution ?? {}).flatMap(([name, given]): ImageShape[] =>
+    ...Object.entries(resolution ?? {}).flatMap(([name, given]): NamedSize[] =>
       typeof given === 'string' ? [{ resolution: name, size: given }] : ratios(given, { resolution: name }),
     ),
   ];
@@ -131,7 +131,7 @@ export function shapesOf({ aspect_ratio, resolution }: AbilitiesEntry): ImageSha
 /** A size may differ from its ratio by what its edges are rounded to; more is a slip. */
 const RATIO_TOLERANCE = 0.05;
 
-export function hasRatio({ size: given, aspectRatio }: ImageShape): boolean {
+export function hasRatio({ size: given, aspectRatio }: NamedSize): boolean {
   if (aspectRatio === undefined) return true;
   const [width, height] = edgesOf(given);
   const [across = 1, down = 1] = aspectRatio.split(':').map(Number);

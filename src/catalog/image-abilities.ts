@@ -8,7 +8,7 @@ export interface ImageAbilities {
   readonly referenceImages: number;
   readonly mask: boolean;
   /** The sizes that an aspect ratio or a resolution stands for; the first is the default of either. */
-  readonly shapes: readonly ImageShape[];
+  readonly shapes: readonly NamedSize[];
 }
 
 export const LISTED_FIELDS = ['quality', 'background', 'output_format', 'moderation', 'style'] as const;
@@ -18,7 +18,7 @@ export const FREE_FIELDS = ['output_compression', 'seed', 'negative_prompt'] as 
 export type FreeField = (typeof FREE_FIELDS)[number];
 
 /** A size by other names, which some backends take instead of it. */
-export interface ImageShape {
+export interface NamedSize {
   readonly size: string;
   readonly aspectRatio?: string | undefined;
   readonly resolution?: string | undefined;

@@ -5,7 +5,7 @@ import {
   sizesText,
   takesSize,
   type ImageAbilities,
-  type ImageShape,
+  type NamedSize,
 } from '../catalog/image-abilities.ts';
 import { Fault } from '../std/fault.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
@@ -14,7 +14,7 @@ import type { ImageRequest } from '../wire/openai/images.ts';
 export interface FittingRequest {
   readonly size: string;
   /** Other names of the size, if the request used them. */
-  readonly shape: ImageShape | undefined;
+  readonly shape: NamedSize | undefined;
   readonly request: ImageRequest;
 }
 
@@ -40,8 +40,8 @@ function wantedSize({ size: wanted }: ImageRequest, model: Model): string {
 
 function chosenShape(
   { size, aspect_ratio, resolution }: ImageRequest,
-  shapes: readonly ImageShape[],
-): ImageShape {
+  shapes: readonly NamedSize[],
+): NamedSize {
   const given = aspect_ratio === undefined ? 'resolution' : 'aspect_ratio';
   if (size !== undefined && size !== 'auto')
     throw refused('size', `size and ${given} both say how large the image is. Use one of them.`);
@@ -57,7 +57,7 @@ function chosenShape(
   return first;
 }
 
-function noSuchShape(field: 'aspect_ratio' | 'resolution', shapes: readonly ImageShape[]): Fault {
+function noSuchShape(field: 'aspect_ratio' | 'resolution', shapes: readonly NamedSize[]): Fault {
   const name = field === 'resolution' ? 'resolution' : 'aspectRatio';
   const known = [...new Set(shapes.flatMap((shape) => shape[name] ?? []))];
   if (known.length === 0) return refused(field, `${field} is not supported by this model. Use size instead.`);

@@ -1,5 +1,5 @@
 import type { RequestForm } from '../catalog/catalog.ts';
-import type { ImageShape } from '../catalog/image-abilities.ts';
+import type { NamedSize } from '../catalog/image-abilities.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { TraceContext } from '../std/trace.ts';
 import { isOutOfFiles } from '../std/open-files.ts';
@@ -70,7 +70,7 @@ export interface UpstreamImageCall {
   readonly request: ImageRequest;
   readonly size: string;
   /** Other names of the size, for backends that take these, if the client used them. */
-  readonly shape?: ImageShape | undefined;
+  readonly shape?: NamedSize | undefined;
   readonly signal: AbortSignal;
   readonly requestId: string;
   /** The client's, which the backend gets too. */
