@@ -47,6 +47,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/account',
       '/api/public/v1/chat/completions',
       '/api/public/v1/endpoints/{code}/models',
+      '/api/public/v1/images/edits',
       '/api/public/v1/images/generations',
       '/api/public/v1/images/{id}',
       '/api/public/v1/models',
@@ -190,7 +191,7 @@ describe('the OpenAPI document', () => {
   test('every example is valid by its schema', () => {
     const schemas: Record<string, z.ZodType> = {};
     for (const { request, answer } of OPERATIONS)
-      for (const body of [request, answer.body]) if (body) schemas[body.name] = body.schema;
+      for (const body of [request, request?.or, answer.body]) if (body) schemas[body.name] = body.schema;
     const seen = new Set<string>();
     for (const { node } of walk(document.paths)) {
       const { schema } = node as { schema?: { $ref?: string } };
@@ -201,7 +202,7 @@ describe('the OpenAPI document', () => {
       for (const example of examples) schemas[name]?.parse(example);
     }
     // A form has no example.
-    expect([...seen, 'ImageForm'].sort()).toEqual(Object.keys(schemas).sort());
+    expect([...seen, 'ImageForm', 'ImageEditForm'].sort()).toEqual(Object.keys(schemas).sort());
     expect(seen.size).toBeGreaterThan(18);
   });
 

@@ -108,13 +108,19 @@ function answerContent({ body, stream, untyped }: ApiAnswer, dialect: ErrorDiale
   };
 }
 
-function bodyContent({ name, examples, mediaType = 'application/json' }: ApiBody): Record<string, unknown> {
+function bodyContent({
+  name,
+  examples,
+  mediaType = 'application/json',
+  or,
+}: ApiBody): Record<string, unknown> {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }]);
   return {
     [mediaType]: {
       schema: schemaReference(name),
       ...(named.length > 0 ? { examples: Object.fromEntries(named) } : {}),
     },
+    ...(or ? bodyContent(or) : {}),
   };
 }
 
@@ -155,6 +161,7 @@ function componentSchemas(
   };
   for (const { request, answer } of operations) {
     if (request) add(request.name, request.schema, 'input');
+    if (request?.or) add(request.or.name, request.or.schema, 'input');
     if (answer.body) add(answer.body.name, answer.body.schema, 'output');
     if (answer.stream) add(answer.stream.name, answer.stream.chunk, 'output');
   }

@@ -71,6 +71,8 @@ export interface ApiBody {
   readonly examples: Readonly<Record<string, unknown>>;
   /** Default: JSON. A form has no examples. */
   readonly mediaType?: 'application/json' | 'multipart/form-data';
+  /** The same in another media type. */
+  readonly or?: ApiBody;
 }
 
 /** The answer with status 200. */

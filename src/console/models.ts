@@ -1,3 +1,4 @@
+import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model, ModelPrice } from '../catalog/catalog.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
@@ -65,6 +66,7 @@ function modelItem(endpoint: Endpoint, model: Model): ModelItem {
     contextTokens: model.contextTokens,
     maxOutput: model.maxOutput,
     sizes: [...model.sizes],
+    abilities: endpoint.type === 'image_generation' ? (abilitiesView(model) ?? null) : null,
     vision: model.vision,
     tools: model.tools,
     reasoning: model.reasoning,

@@ -109,6 +109,8 @@ export const CSV_OWN: CsvColumns = [
       ['audio_output_tokens', 'audioOutput'],
       ['image_output_tokens', 'imageOutput'],
       ['web_searches', 'webSearches'],
+      ['input_images', 'inputImages'],
+      ['partial_images', 'partialImages'],
     ] as const
   ).map(
     ([name, kind]) => [name, (row: LoggedRequest) => extraUsageOf(row.extra).extra?.[kind] ?? 0] as const,

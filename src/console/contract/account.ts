@@ -61,11 +61,39 @@ export interface ModelItem {
   maxOutput: number;
   /** Image models; the first is the default. */
   sizes: string[];
+  /** Image models only: what a request may ask for. */
+  abilities: ImageAbilityList | null;
   vision: boolean;
   tools: boolean;
   reasoning: boolean;
   /** Why it cannot be used now; null when it can. */
   unavailable: string | null;
+}
+
+/** By the names of a request; null where the backend decides. */
+export interface ImageAbilityList {
+  sizes: readonly string[];
+  size_range: {
+    step: number;
+    min_edge: number;
+    max_edge: number;
+    max_ratio: number;
+    min_pixels: number;
+    max_pixels: number;
+  } | null;
+  /** What an aspect ratio, a resolution, or both together stand for. */
+  shapes: readonly { size: string; aspect_ratio: string | null; resolution: string | null }[];
+  max_n: number;
+  quality: readonly string[] | null;
+  background: readonly string[] | null;
+  output_format: readonly string[] | null;
+  output_compression: boolean | null;
+  moderation: readonly string[] | null;
+  style: readonly string[] | null;
+  seed: boolean | null;
+  negative_prompt: boolean | null;
+  reference_images: number | null;
+  mask: boolean | null;
 }
 
 /** Tokens: dollars per million. Images: dollars each. */

@@ -189,6 +189,8 @@ export const records: typeof english = {
     image_output: 'Tokens Bild-Ausgabe',
     image: 'Bilder',
     megapixel: 'Pixel',
+    input_image: 'Eingabebilder',
+    partial_image: 'Zwischenbilder',
     web_search: 'Websuchen',
     request: 'Anfrage',
     factor: '× {{factor, number}} für die Servicestufe',

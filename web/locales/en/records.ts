@@ -186,6 +186,8 @@ export const records = {
     image_output: 'image output tokens',
     image: 'images',
     megapixel: 'pixels',
+    input_image: 'input images',
+    partial_image: 'partial images',
     web_search: 'web searches',
     request: 'request',
     factor: '× {{factor, number}} for the service tier',

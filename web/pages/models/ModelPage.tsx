@@ -14,6 +14,7 @@ import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
 import { Abilities, modelHref } from './columns.tsx';
+import { ImageFields } from './ImageFields.tsx';
 import { ModelPriceCell } from './ModelPrice.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
@@ -166,6 +167,8 @@ const PRICED_ITEMS = [
   'audio_output',
   'image_output',
   'megapixel',
+  'input_image',
+  'partial_image',
   'web_search',
   'request',
 ] as const;
@@ -180,7 +183,10 @@ function Facts({ model }: { model: ModelItem }) {
   const facts: { label: string; value: ReactNode }[] = [
     { label: t('models.endpoint'), value: `${model.endpointName} (${model.endpoint})` },
     ...(model.type === 'image_generation'
-      ? [{ label: t('models.sizes'), value: model.sizes.join(', ') }]
+      ? [
+          { label: t('models.sizes'), value: model.sizes.join(', ') },
+          { label: t('models.imageFields'), value: <ImageFields abilities={model.abilities} /> },
+        ]
       : [
           { label: t('models.context'), value: tokens(model.contextTokens) },
           { label: t('models.maxOutput'), value: tokens(model.maxOutput) },
