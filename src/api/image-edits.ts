@@ -6,7 +6,7 @@ import { preferTokenError } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
 import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall } from './images.ts';
+import { answerOrStart, IMAGE_ANSWER, readImageFields, v1ImageCall } from './images.ts';
 import { callOf, largeBodyOf, MAX_COST_FIELD, placed } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -32,6 +32,7 @@ export const imageEdits: ApiOperation = {
   summary: 'Paint images from pictures and a description',
   description: 'The model is named as GET /v1/models lists it.',
   token: 'required',
+  respondAsync: true,
   request: { name: 'ImageForm', schema: imageForm, examples: {}, mediaType: 'multipart/form-data' },
   answer: IMAGE_ANSWER,
   errors: INFERENCE_ERRORS,
@@ -50,7 +51,7 @@ async function edit(incoming: IncomingRequest, caller: Caller, parts: ApiParts):
     const { request, knobs } = readImageFields(value);
     return v1ImageCall(base, { request: { ...request, image, ...(mask ? { mask } : {}) }, knobs }, parts);
   });
-  return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
+  return await answerOrStart(call, parts, incoming);
 }
 
 interface ImageForm extends Pick<JsonBody, 'size' | 'value'> {
