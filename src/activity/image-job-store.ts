@@ -16,7 +16,7 @@ export type ImageJobRow = Selectable<ImageJobTable>;
 
 /** How long a job that has ended can be asked for. */
 const KEPT_MS = 7 * 86_400_000;
-/** A node that closed a hold ends its job right after; if it has not after this long, it is gone. */
+/** A node that released a hold says right after why the job failed; if it has not after this long, it is gone. */
 const ENDING_MS = 60_000;
 const TOGETHER = 100;
 
@@ -111,6 +111,7 @@ export class ImageJobStore {
       .where((where) =>
         where.or([
           where('receipt.outcome', '=', 'expired'),
+          where.and([where('receipt.state', '=', 'posted'), where('image_job.result', 'is not', null)]),
           where('receipt.finished_at', '<', before),
           // A crash of the database can lose a hold whose request goes on, and which is written again in the end.
           where.and([where('receipt.id', 'is', null), where('image_job.deadline', '<', before)]),
