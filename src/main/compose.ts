@@ -1,4 +1,3 @@
-import { makeImageStore } from '../activity/image-store.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
@@ -9,7 +8,8 @@ import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
 import { MetricsGuard } from '../http/metrics-guard.ts';
 import { LargeBodies } from '../http/large-bodies.ts';
-import { ImageLinks } from '../api/image-links.ts';
+import type { ImageJobs } from '../api/image-jobs.ts';
+import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import { apiRoutes, OPERATIONS } from '../api/operations.ts';
 import { makePlayground } from '../api/playground.ts';
@@ -29,6 +29,7 @@ import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
 import { openAccessLog } from './access-log.ts';
+import { imageTasks, makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
 import { LongestLife } from './longest-life.ts';
 import { openAnyCatalog } from './open-catalog.ts';
 import { LiveServerSettings } from './server-settings.ts';
@@ -90,6 +91,7 @@ export async function startTollgate(
     const links = makeImageLinks(services);
     const refusedCalls = new RefusedCalls(services);
     opened.defer(() => lastFlush(refusedCalls, log));
+    const imageJobs = makeImageJobs(services, relay, links);
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
@@ -98,16 +100,24 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings, refusedCalls });
+    const tasks = startPeriodicTasks(services, {
+      consoleServices,
+      relay,
+      settings,
+      refusedCalls,
+      imageJobs,
+    });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, consoleServices, accessLog, refusedCalls };
+    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
+    const served = { ...shared, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
     // A server that cannot start says why in one line, so this comes after.
     logFileLimit(config, log);
+    await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
     return {
@@ -125,7 +135,7 @@ export async function startTollgate(
       stop: async (graceMs = config.graceMs) => {
         state.draining = true;
         server.closeListener();
-        await drain(relay, graceMs);
+        await drain(relay, imageJobs, graceMs);
         await opened.disposeAsync();
       },
     };
@@ -133,12 +143,6 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
-}
-
-function makeImageLinks({ config, store, secret, clock, random }: Services): ImageLinks {
-  const { imageQuotaBytes: quotaBytes, publicUrl } = config;
-  const images = makeImageStore(store.db, { clock, random, quotaBytes });
-  return new ImageLinks({ store: images, key: secret.key('image links'), clock, publicUrl });
 }
 
 /** The store may be gone by now; what was refused last is then not listed. */
@@ -241,6 +245,7 @@ interface ServerParts {
   readonly settings: LiveServerSettings;
   readonly relay: Relay;
   readonly links: ImageLinks;
+  readonly imageJobs: ImageJobs;
   readonly consoleServices: ConsoleServices;
   readonly refusedCalls: RefusedCalls;
   readonly state: { readonly draining: boolean };
@@ -272,6 +277,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       largeBodies,
       places: relay.places,
       links,
+      imageJobs: parts.imageJobs,
       store,
       idempotency,
       refusedCalls: parts.refusedCalls,
@@ -301,15 +307,17 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
 }
 
 function startPeriodicTasks(
-  { config, ledger: { ledger }, store, clock, log }: Services,
+  services: Services,
   {
     consoleServices: { auth },
     relay: { dailyCosts, metrics, lifetime },
     settings,
     refusedCalls,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'refusedCalls'>,
+    imageJobs,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'refusedCalls' | 'imageJobs'>,
 ): PeriodicTasks {
-  const images = makeImageStore(store.db, { clock });
+  const { config, store, clock, log } = services;
+  const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
     [
@@ -317,7 +325,7 @@ function startPeriodicTasks(
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
-      { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
+      ...imageTasks(services, imageJobs),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
@@ -370,15 +378,23 @@ async function archiveReceipts(
     log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
 }
 
-/** Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. */
-async function drain({ activeRequests, settlements }: Relay, graceMs: number): Promise<void> {
+/**
+ * Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. Jobs that
+ * another process can go on with are left to it at once.
+ */
+async function drain(
+  { activeRequests, settlements, log }: Relay,
+  imageJobs: ImageJobs,
+  graceMs: number,
+): Promise<void> {
+  await imageJobs.handOver().catch((error: unknown) => log.warn('image_jobs_not_handed_over', { error }));
   if (!(await activeRequests.idle(graceMs))) {
     activeRequests.cutAll(
       new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
     );
     await activeRequests.idle(CUT_TIMEOUT_MS);
   }
-  await settlements.drained(CUT_TIMEOUT_MS);
+  await Promise.all([settlements.drained(CUT_TIMEOUT_MS), imageJobs.ended(CUT_TIMEOUT_MS)]);
 }
 
 const CUT_TIMEOUT_MS = 5_000;

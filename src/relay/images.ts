@@ -2,13 +2,18 @@ import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
-import type { ImageAnswer } from '../upstream/port.ts';
+import {
+  UpstreamFailure,
+  type ImageAnswer,
+  type Upstream,
+  type UpstreamImageCall,
+} from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { quoteOf } from './admission.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
 import { knobsFor } from './knobs.ts';
-import { relay, type Operation } from './relay.ts';
+import { relay, type AnsweredCall, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
 
 export interface ImageReply {
@@ -27,35 +32,51 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
 }
 
 /** Charged by the number of images that the backend returned. */
-const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
+export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
   quote: quoteImages,
   isStreamed: () => false,
   callUpstream({ call, quote, parts }, upstream, attempt) {
     const { knobs, requestId } = call;
-    const { size, shape, request: asked } = quote.fitting;
-    const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
-    return upstream.images({ ...attempt, request, size, shape, requestId });
+    const { size, shape, request: fitting } = quote.fitting;
+    const request = knobs ? knobsFor(fitting, knobs, { quote, upstream: upstream.name, parts }) : fitting;
+    const { job, ...rest } = attempt;
+    const asked = { ...rest, request, size, shape, requestId };
+    return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
   },
-  async deliver({ call, quote, summary, hold, served }) {
-    const images = served.answer.images.slice(0, quote.count);
-    const settled = await hold.settle({
-      ...served,
-      outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: {
-        usage: usageOfImages(served.answer, images.length, { call, quote }),
-        source: 'upstream',
-        cost: reportedCost(served.answer.usage),
-      },
-    });
-    return {
-      summary,
-      answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) },
-      settled,
-    };
+  async deliver(answered) {
+    return { summary: answered.summary, ...(await settleImages(answered)) };
   },
 };
 
-interface ImageQuote extends Quote {
+type ServedImages = Omit<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'summary' | 'parts'>;
+
+/** Charges what was delivered; more images than were asked for are neither. */
+export async function settleImages({
+  call,
+  quote,
+  hold,
+  served,
+}: ServedImages): Promise<Omit<ImageReply, 'summary'>> {
+  const images = served.answer.images.slice(0, quote.count);
+  const settled = await hold.settle({
+    ...served,
+    outcome: call.signal.aborted ? 'client_left' : 'completed',
+    measured: {
+      usage: usageOfImages(served.answer, images.length, { call, quote }),
+      source: 'upstream',
+      cost: reportedCost(served.answer.usage),
+    },
+  });
+  return { answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) }, settled };
+}
+
+/** A backend that does not work by jobs any more, after a change of the catalog, cannot know the job. */
+function resume(upstream: Upstream, job: string, asked: UpstreamImageCall): Promise<ImageAnswer> {
+  if (upstream.resumeImages) return upstream.resumeImages(job, asked);
+  throw new UpstreamFailure('protocol', 'this backend does not work by jobs', { blameless: true });
+}
+
+export interface ImageQuote extends Quote {
   readonly fitting: FittingRequest;
   readonly count: number;
 }
