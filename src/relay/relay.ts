@@ -43,10 +43,7 @@ export interface Operation<C extends Call<unknown>, Q extends Quote, Answer, Rep
   isStreamed(call: C): boolean;
   /** Of jobs: before any backend is called. */
   onHeld?(held: Pick<AnsweredCall<C, Q, unknown>, 'quote' | 'hold'>, admission: Admitted): Promise<void>;
-  /**
-   * One attempt at one backend. Resolves when the answer has proved to be one, while another backend could still be
-   * tried.
-   */
+  /** One attempt at one backend: resolves when the answer has proved to be one, while another could still be tried. */
   callUpstream(admitted: AdmittedCall<C, Q>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
   /** Meters the answer, settles, and returns the reply. A stream settles when it ends. */
   deliver(answered: AnsweredCall<C, Q, Answer>): Reply | Promise<Reply>;
