@@ -58,6 +58,15 @@ export class ImageLinks {
     return `${this.#options.publicUrl ?? origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
   }
 
+  /** The id in an address of one of our images, or of the console's; `undefined` for any other address. */
+  idIn(address: string, origin: string): string | undefined {
+    const own = this.#options.publicUrl ?? origin;
+    if (!URL.canParse(address, own)) return undefined;
+    const url = new URL(address, own);
+    if (url.origin !== new URL(own).origin && url.origin !== new URL(origin).origin) return undefined;
+    return /^\/api\/(?:public\/v1|console)\/images\/(img_\w{1,64})$/.exec(url.pathname)?.[1];
+  }
+
   async serve(request: Request, requestId: string, id: string): Promise<Response> {
     const query = new URL(request.url).searchParams;
     const expires = Number(query.get('expires'));

@@ -47,6 +47,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/account',
       '/api/public/v1/chat/completions',
       '/api/public/v1/endpoints/{code}/models',
+      '/api/public/v1/images/edits',
       '/api/public/v1/images/generations',
       '/api/public/v1/images/jobs/{id}',
       '/api/public/v1/images/{id}',
@@ -191,7 +192,8 @@ describe('the OpenAPI document', () => {
   test('every example is valid by its schema', () => {
     const schemas: Record<string, z.ZodType> = {};
     for (const { request, answer } of OPERATIONS)
-      for (const body of [request, answer.body, answer.asyncBody]) if (body) schemas[body.name] = body.schema;
+      for (const body of [request, request?.or, answer.body, answer.asyncBody])
+        if (body) schemas[body.name] = body.schema;
     const seen = new Set<string>();
     for (const { node } of walk(document.paths)) {
       const { schema } = node as { schema?: { $ref?: string; anyOf?: { $ref?: string }[] } };
@@ -204,7 +206,7 @@ describe('the OpenAPI document', () => {
       }
     }
     // A form has no example.
-    expect([...seen, 'ImageForm'].sort()).toEqual(Object.keys(schemas).sort());
+    expect([...seen, 'ImageForm', 'ImageEditForm'].sort()).toEqual(Object.keys(schemas).sort());
     expect(seen.size).toBeGreaterThan(18);
   });
 

@@ -110,7 +110,7 @@ function answerContent({ body, asyncBody, stream, untyped }: ApiAnswer, dialect:
 }
 
 function bodyContent(
-  { name, examples, mediaType = 'application/json' }: ApiBody,
+  { name, examples, mediaType = 'application/json', or }: ApiBody,
   other?: ApiBody,
 ): Record<string, unknown> {
   const named = Object.entries({ ...examples, ...other?.examples }).map(([name, value]) => [name, { value }]);
@@ -119,6 +119,7 @@ function bodyContent(
       schema: other ? { anyOf: [schemaReference(name), schemaReference(other.name)] } : schemaReference(name),
       ...(named.length > 0 ? { examples: Object.fromEntries(named) } : {}),
     },
+    ...(or ? bodyContent(or) : {}),
   };
 }
 
@@ -159,6 +160,7 @@ function componentSchemas(
   };
   for (const { request, answer } of operations) {
     if (request) add(request.name, request.schema, 'input');
+    if (request?.or) add(request.or.name, request.or.schema, 'input');
     if (answer.body) add(answer.body.name, answer.body.schema, 'output');
     if (answer.asyncBody) add(answer.asyncBody.name, answer.asyncBody.schema, 'output');
     if (answer.stream) add(answer.stream.name, answer.stream.chunk, 'output');

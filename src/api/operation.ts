@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/large-bodies.ts';
@@ -54,6 +55,7 @@ export interface ApiParts {
   readonly imageJobs: ImageJobs;
   readonly store: Store;
   readonly idempotency: Idempotency;
+  readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */
   readonly openApi: () => unknown;
 }
@@ -73,6 +75,8 @@ export interface ApiBody {
   readonly examples: Readonly<Record<string, unknown>>;
   /** Default: JSON. A form has no examples. */
   readonly mediaType?: 'application/json' | 'multipart/form-data';
+  /** The same in another media type. */
+  readonly or?: ApiBody;
 }
 
 /** The answer with status 200. */

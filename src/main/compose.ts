@@ -24,6 +24,7 @@ import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
+import { RefusedCalls } from '../activity/refused-calls.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
@@ -88,19 +89,28 @@ export async function startTollgate(
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
     const links = makeImageLinks(services);
+    const refusedCalls = new RefusedCalls(services);
+    opened.defer(() => lastFlush(refusedCalls, log));
     const imageJobs = makeImageJobs(services, relay, links);
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links.onOwnAddress(), relay.places),
+      playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings, imageJobs });
+    const tasks = startPeriodicTasks(services, {
+      consoleServices,
+      relay,
+      settings,
+      refusedCalls,
+      imageJobs,
+    });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, imageJobs, consoleServices, accessLog };
+    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
+    const served = { ...shared, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
@@ -132,6 +142,15 @@ export async function startTollgate(
   } catch (error) {
     await opened.disposeAsync();
     throw error;
+  }
+}
+
+/** The store may be gone by now; what was refused last is then not listed. */
+async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
+  try {
+    await refusedCalls.flush();
+  } catch (error) {
+    log.warn('refused_calls_not_written', { error });
   }
 }
 
@@ -228,6 +247,7 @@ interface ServerParts {
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly consoleServices: ConsoleServices;
+  readonly refusedCalls: RefusedCalls;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -260,6 +280,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       imageJobs: parts.imageJobs,
       store,
       idempotency,
+      refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
     }),
     ...healthRoutes({
@@ -291,8 +312,9 @@ function startPeriodicTasks(
     consoleServices: { auth },
     relay: { dailyCosts, metrics, lifetime },
     settings,
+    refusedCalls,
     imageJobs,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'imageJobs'>,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'refusedCalls' | 'imageJobs'>,
 ): PeriodicTasks {
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
@@ -301,6 +323,8 @@ function startPeriodicTasks(
     [
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
+      { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
+      { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },

@@ -1,8 +1,7 @@
-import { resolve, type Model, type Route } from '../catalog/catalog.ts';
-import { priceFor } from '../catalog/catalog.ts';
+import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
+import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
-import { Fault } from '../std/fault.ts';
 import {
   UpstreamFailure,
   type ImageAnswer,
@@ -12,6 +11,7 @@ import {
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { quoteOf } from './admission.ts';
+import { fitToModel, type FittingRequest } from './image-request.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type AnsweredCall, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
@@ -36,12 +36,11 @@ export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> =
   quote: quoteImages,
   isStreamed: () => false,
   callUpstream({ call, quote, parts }, upstream, attempt) {
-    const { knobs } = call;
-    const request = knobs
-      ? knobsFor(call.request, knobs, { quote, upstream: upstream.name, parts })
-      : call.request;
+    const { knobs, requestId } = call;
+    const { size, shape, request: fitting } = quote.fitting;
+    const request = knobs ? knobsFor(fitting, knobs, { quote, upstream: upstream.name, parts }) : fitting;
     const { job, ...rest } = attempt;
-    const asked = { ...rest, request, size: quote.size, requestId: call.requestId };
+    const asked = { ...rest, request, size, shape, requestId };
     return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
   },
   async deliver(answered) {
@@ -63,7 +62,7 @@ export async function settleImages({
     ...served,
     outcome: call.signal.aborted ? 'client_left' : 'completed',
     measured: {
-      usage: usageOfImages(served.answer, images.length, quote),
+      usage: usageOfImages(served.answer, images.length, { call, quote }),
       source: 'upstream',
       cost: reportedCost(served.answer.usage),
     },
@@ -78,17 +77,18 @@ function resume(upstream: Upstream, job: string, asked: UpstreamImageCall): Prom
 }
 
 export interface ImageQuote extends Quote {
-  readonly size: string;
+  readonly fitting: FittingRequest;
   readonly count: number;
 }
 
 function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
   const route = resolve(parts.catalog(), call.selector);
-  const size = imageSize(call, route);
+  const fitting = fitToModel(call.request, route.model);
+  const { size } = fitting;
   const count = call.request.n ?? 1;
   return {
     route,
-    size,
+    fitting,
     count,
     image: { size, quality: call.request.quality },
     ceiling: imageCeiling(call, route.model, { size, count }),
@@ -104,7 +104,13 @@ function imageCeiling(
 ): Ceiling {
   if (model.price.kind === 'images') {
     const isByPixel = model.price.extra?.megapixel !== undefined;
-    return { kind: 'images', images: count, ...(isByPixel && { pixels: count * pixelsOf(size) }) };
+    const inputImages = call.request.image?.length ?? 0;
+    return {
+      kind: 'images',
+      images: count,
+      ...(isByPixel && { pixels: count * pixelsOf(size) }),
+      ...(inputImages > 0 && { inputImages }),
+    };
   }
   const uploads = (call.request.image?.length ?? 0) + (call.request.mask ? 1 : 0);
   return {
@@ -120,25 +126,24 @@ function imageCeiling(
 const UPLOAD_TOKENS = 8_000;
 
 function pixelsOf(size: string): number {
-  const [width = 0, height = 0] = size.split('x').map(Number);
+  const [width, height] = edgesOf(size);
   return width * height;
 }
 
 /** The tokens are the backend's; what was made is what arrived. */
-function usageOfImages(answer: ImageAnswer, images: number, { price, size }: ImageQuote): Usage {
+function usageOfImages(
+  answer: ImageAnswer,
+  images: number,
+  { call, quote }: { call: ImageCall; quote: ImageQuote },
+): Usage {
+  const { price, fitting } = quote;
   const isByPixel = price.kind === 'images' && price.extra?.megapixel !== undefined;
   const quality =
     answer.quality !== undefined && /^[\w.-]{1,32}$/.test(answer.quality) ? answer.quality : undefined;
   return readImageUsage(price.kind === 'tokens' ? answer.usage : undefined, {
     images,
-    pixels: isByPixel ? images * pixelsOf(size) : undefined,
+    pixels: isByPixel ? images * pixelsOf(fitting.size) : undefined,
     quality: price.kind === 'images' && price.extra?.qualities ? quality : undefined,
+    inputImages: price.kind === 'images' ? call.request.image?.length : undefined,
   });
-}
-
-function imageSize(call: ImageCall, { model }: Route): string {
-  const wanted = call.request.size;
-  const size = wanted === undefined || wanted === 'auto' ? model.sizes[0] : wanted;
-  if (size !== undefined && model.sizes.includes(size)) return size;
-  throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
 }

@@ -1,4 +1,5 @@
 import type { RequestForm } from '../catalog/catalog.ts';
+import type { NamedSize } from '../catalog/image-abilities.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { TraceContext } from '../std/trace.ts';
 import { isOutOfFiles } from '../std/open-files.ts';
@@ -73,6 +74,8 @@ export interface UpstreamImageCall {
   readonly form?: RequestForm | undefined;
   readonly request: ImageRequest;
   readonly size: string;
+  /** Other names of the size, for backends that take these, if the client used them. */
+  readonly shape?: NamedSize | undefined;
   /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
   readonly signal: AbortSignal;
   readonly requestId: string;

@@ -255,7 +255,8 @@ BEGIN
   WITH overdue AS MATERIALIZED (
     SELECT h.id, h.input_tokens, h.cached_tokens, h.output_tokens, h.reasoning_tokens, h.images, h.created_at, h.extra,
       h.owed,
-      h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0 AS delivered
+      h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0
+        OR coalesce(h.extra, '') LIKE '%"partialImages":%' AS delivered
     FROM hold h WHERE h.lease_until < v_now AND NOT ${isAdoptable('v_now')}
     ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
