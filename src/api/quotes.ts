@@ -106,7 +106,7 @@ export async function quoteBody(
     ? await quoteImageCall(publicImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
   // The count is the tighter bound, so it is what the request would be held at on a small balance.
-  return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
+  return quote.countInput ? { ...quote, ceiling: await quote.countInput(base.signal) } : quote;
 }
 
 /** A quote in the public API's words. */
