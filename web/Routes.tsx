@@ -31,6 +31,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/usage', page(accountPages, 'UsagePage')],
   ['/app/requests', page(accountPages, 'RequestsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
+  ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
 
@@ -43,6 +44,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/backends', page(adminPages, 'BackendsPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
+  ['/admin/messages', page(adminPages, 'MessagesPage')],
   ['/admin/audit', page(adminPages, 'AuditPage')],
   ['/admin/settings', page(adminPages, 'AdminSettingsPage')],
 ];

@@ -5,6 +5,7 @@ import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
+import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
@@ -23,6 +24,7 @@ import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 /** Every route of the console's API: what the server finds, the authorisation test calls and the pages may name. */
 export const ROUTES = [
@@ -38,6 +40,7 @@ export const ROUTES = [
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
+  ...webhookRoutes,
   ...playgroundRoutes,
   ...adminOverviewRoutes,
   ...adminAccountRoutes,
@@ -50,6 +53,7 @@ export const ROUTES = [
   ...catalogImportRoutes,
   ...backendRoutes,
   ...siteRoutes,
+  ...messageRoutes,
 ];
 
 export interface MatchedRoute {

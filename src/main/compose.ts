@@ -3,6 +3,7 @@ import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { composeOutbox, messageTasks, type MessageServices } from './compose-outbox.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -19,8 +20,9 @@ import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
-import type { Ledger } from '../ledger/port.ts';
+import type { Breach, Ledger } from '../ledger/port.ts';
 import { applyRetention } from '../ledger/retention.ts';
+import { watchLedger } from '../outbox/watch-operation.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
@@ -85,17 +87,19 @@ export async function startTollgate(
     const accessLog = openAccessLog(services, { catalog, settings }, opened);
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
-    const relay = makeRelay(services, catalog, { eventLoop, certificate });
+    const messages = composeOutbox(services, opened);
+    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages });
     const links = makeImageLinks(services);
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
+      messages,
       playground: makePlayground(relay, links.onOwnAddress(), relay.places),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
+    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings, messages, certificate });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
     const served = { services, catalog, settings, relay, links, consoleServices, accessLog };
@@ -178,7 +182,7 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  { eventLoop, certificate }: Pick<ServerParts, 'eventLoop' | 'certificate'>,
+  { eventLoop, certificate, messages }: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages'>,
 ): Relay {
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
@@ -218,6 +222,7 @@ function makeRelay(
     tokens,
     countWaitMs: config.countWaitMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
+    onLimitReached: (caller) => messages.reachedLimits.note(caller),
     clock,
     log,
   };
@@ -230,6 +235,7 @@ interface ServerParts {
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
+  readonly messages: MessageServices;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -237,7 +243,7 @@ interface ServerParts {
   readonly certificate: Certificate | undefined;
 }
 
-async function openServer(parts: ServerParts): Promise<RunningServer> {
+async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
   const { catalog, settings, relay, links, consoleServices, state, eventLoop, accessLog } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
@@ -287,17 +293,30 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
 }
 
 function startPeriodicTasks(
-  { config, ledger: { ledger }, store, clock, log }: Services,
-  {
-    consoleServices: { auth },
-    relay: { dailyCosts, metrics, lifetime },
-    settings,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
+  services: Services,
+  parts: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'messages' | 'certificate'>,
 ): PeriodicTasks {
+  const {
+    config,
+    ledger: { ledger },
+    store,
+    clock,
+    log,
+    notices,
+  } = services;
+  const {
+    consoleServices: { auth },
+    relay,
+    settings,
+    messages,
+    certificate,
+  } = parts;
+  const { dailyCosts, metrics, lifetime, upstreams: pool } = relay;
   const images = makeImageStore(store.db, { clock });
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
     [
+      ...messageTasks(services, messages, { pool, certificate }),
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
       { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
@@ -308,7 +327,10 @@ function startPeriodicTasks(
         name: 'ledger check',
         everyMs: 300_000,
         maxTimeShare: 0.02,
-        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
+        run: async () => {
+          const breaches = await checkLedger({ ledger, metrics, log }, lifetime.longestMs());
+          await watchLedger({ db: store.db, notices }, breaches);
+        },
       },
       {
         name: 'old receipts',
@@ -329,11 +351,12 @@ function startPeriodicTasks(
 async function checkLedger(
   { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
   longestMs: number,
-): Promise<void> {
+): Promise<readonly Breach[]> {
   const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
   metrics.verified(breaches.length);
   for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
     log.error('ledger_invariant_violated', { ...breach });
+  return breaches;
 }
 
 const MAX_LOGGED_BREACHES = 20;

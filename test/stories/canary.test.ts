@@ -45,7 +45,11 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
 
   beforeAll(async () => {
     databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
-    const env = { TOLLGATE_ACCESS_LOG: 'json', TOLLGATE_METRICS_TOKEN: METRICS_TOKEN };
+    const env = {
+      TOLLGATE_ACCESS_LOG: 'json',
+      TOLLGATE_METRICS_TOKEN: METRICS_TOKEN,
+      TOLLGATE_WEBHOOKS_PRIVATE: 'yes',
+    };
     gateway = await Gateway.start({ env, ...(databaseUrl !== undefined && { databaseUrl }) });
     backend.script(answer);
     await useEverything();
@@ -70,6 +74,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await chats(token);
     await errors(token);
     await playground(user);
+    await webhooks(admin);
     await resetLink(admin, await user.accountId());
   }
 
@@ -159,6 +164,18 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     const body = { endpoint: 'svc_chat', model: 'm', messages: [{ role: 'user', content: PROMPT }] };
     await drained(user.raw('POST', '/api/console/playground/chat', { body }), 200);
     await user.must('GET', '/api/console/requests');
+  }
+
+  async function webhooks(admin: Browser): Promise<void> {
+    const wanted = { url: `${backend.baseUrl}/hook`, events: ['backend.down'] };
+    const path = '/api/console/admin/webhooks';
+    const made = await admin.must<{ webhook: { id: string }; secret: string }>('POST', path, wanted);
+    const { secret } = await admin.must<{ secret: string }>('POST', `${path}/${made.webhook.id}/rotate`);
+    secrets.set('secret of a webhook', made.secret.slice('whsec_'.length));
+    secrets.set('new secret of a webhook', secret.slice('whsec_'.length));
+    const { error } = await admin.must<{ error: unknown }>('POST', `${path}/${made.webhook.id}/test`);
+    expect(error).toBeNull();
+    await admin.must('GET', '/api/console/admin/messages');
   }
 
   async function resetLink(admin: Browser, accountId: string): Promise<void> {
