@@ -53,6 +53,8 @@ const PublicPage = page(entryPages, 'PublicPage');
 const SignInPage = page(entryPages, 'SignInPage');
 const SignUpPage = page(entryPages, 'SignUpPage');
 const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
+const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
+const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
 const SetupPage = page(entryPages, 'SetupPage');
 const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
 
@@ -67,6 +69,8 @@ export function Routes({ session }: { session: SessionState }) {
         <SignedOutOnly session={session} page={SignUpPage} />
       </Route>
       <Route path="/reset-password" component={ResetPasswordPage} />
+      <Route path="/forgot-password" component={ForgotPasswordPage} />
+      <Route path="/verify-email" component={VerifyEmailPage} />
       <Route path="/setup/:token?" component={SetupPage} />
       <Route path="/docs/:page?/:part?" component={DocsPage} />
       <Route path="/app/*?">

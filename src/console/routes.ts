@@ -10,6 +10,7 @@ import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
+import { addressRoutes } from './address.ts';
 import { billingRoutes } from './billing.ts';
 import { exportRoutes } from './export.ts';
 import { imageRoutes } from './images.ts';
@@ -30,6 +31,7 @@ import { webhookRoutes } from './webhooks.ts';
 export const ROUTES = [
   ...sessionRoutes,
   ...passwordResetRoutes,
+  ...addressRoutes,
   ...modelRoutes,
   ...overviewRoutes,
   ...tokenRoutes,

@@ -41,6 +41,8 @@ export function composeConsole(
     secret: Buffer.from(secret.key('sessions')).toString('hex'),
     clock,
     log,
+    notices: services.notices,
+    publicUrl: config.publicUrl,
     social: { github: socialLogin(config.env, 'GITHUB'), google: socialLogin(config.env, 'GOOGLE') },
   });
   const setup = createSetup({ store, users: auth.users, clock });

@@ -2,8 +2,8 @@ import { readSite } from '../identity/sign-in/site.ts';
 import { makeMailChannel } from '../outbox/mail-channel.ts';
 import { OutboxSender } from '../outbox/sender.ts';
 import { ReachedLimits, watchBalances } from '../outbox/watch-accounts.ts';
-import { BackendWatch, watchCertificate } from '../outbox/watch-operation.ts';
-import { makeWebhookChannel, type WebhookRules } from '../outbox/webhook-channel.ts';
+import { BackendWatch, watchCertificate, watchMargin } from '../outbox/watch-operation.ts';
+import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../outbox/webhook-channel.ts';
 import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
 import type { Pool } from '../upstream/pool.ts';
 import type { Certificate } from './certificate.ts';
@@ -23,7 +23,9 @@ export function composeOutbox(services: Services, opened: AsyncDisposableStack):
   const { db } = store;
   const key = secret.key('webhooks');
   const rules: WebhookRules = { operatorMayBePrivate: config.operatorWebhooksMayBePrivate };
-  const webhook = makeWebhookChannel({ db, key, rules, clock, log });
+  const onPaused = ({ accountId, ...data }: PausedWebhook) =>
+    notices.mail(db, { accountId, template: 'webhook.paused', data });
+  const webhook = makeWebhookChannel({ db, key, rules, clock, log, onPaused });
   const mail =
     config.mail &&
     makeMailChannel({
@@ -55,6 +57,7 @@ export function messageTasks(
     { name: 'outbox', everyMs: 1_000, run: () => sender.pass() },
     { name: 'old messages', everyMs: 60_000, run: () => outbox.sweep() },
     { name: 'low balances', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBalances(parts) },
+    { name: 'margin of the day', everyMs: 60_000, run: () => watchMargin(parts) },
     {
       name: 'end of the certificate',
       everyMs: 600_000,

@@ -16,6 +16,7 @@ export interface EventData {
   'backend.down': { readonly backend: string; readonly reason: string | null };
   'backend.up': { readonly backend: string };
   'certificate.ending': { readonly ends_at: string; readonly days_left: number };
+  'margin.negative': { readonly day: string; readonly revenue_usd: number; readonly cost_usd: number };
   'ledger.breach': { readonly breaches: number; readonly rules: readonly string[] };
   'webhook.test': { readonly account: string | null };
 }
@@ -35,6 +36,7 @@ export const OPERATOR_EVENTS = [
   'backend.down',
   'backend.up',
   'certificate.ending',
+  'margin.negative',
   'ledger.breach',
 ] as const satisfies readonly EventType[];
 

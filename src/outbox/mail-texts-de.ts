@@ -63,9 +63,9 @@ export const MAIL_TEXTS_DE: MailTexts = {
     subject: `Ein Webhook bei ${site.name} ist angehalten`,
     paragraphs: [
       `Ihr Webhook ${url} ist seit Tagen nicht erreichbar und bekommt keine Ereignisse mehr. Der letzte Fehler: ${reason}.`,
-      'Wenn er wieder erreichbar ist, setzen Sie ihn in den Einstellungen fort.',
+      'Wenn er wieder erreichbar ist, setzen Sie ihn in der Konsole fort.',
     ],
-    action: linkTo(site, '/app/settings', 'Einstellungen öffnen'),
+    action: linkTo(site, '/app/webhooks', 'Webhooks öffnen'),
   }),
   'mail.test': ({ at }, { name }) => ({
     subject: `Ein Test von ${name}`,

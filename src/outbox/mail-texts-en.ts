@@ -63,9 +63,9 @@ export const MAIL_TEXTS_EN: MailTexts = {
     subject: `A webhook at ${site.name} is paused`,
     paragraphs: [
       `Your webhook ${url} has failed for days and gets no events any more. The last failure: ${reason}.`,
-      'When it works again, resume it in your settings.',
+      'When it works again, resume it in the console.',
     ],
-    action: linkTo(site, '/app/settings', 'Open your settings'),
+    action: linkTo(site, '/app/webhooks', 'Open your webhooks'),
   }),
   'mail.test': ({ at }, { name }) => ({
     subject: `A test of ${name}`,

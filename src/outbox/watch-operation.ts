@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
+import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
+import { nanoUsd, toUsdNumber } from '../std/money.ts';
 import type { Schema } from '../store/schema.ts';
 import { OPERATOR } from './events.ts';
 import type { Notices } from './notices.ts';
@@ -98,6 +100,31 @@ export async function watchCertificate(
     if (!(await notices.raise(tx, { accountId: OPERATOR, topic: 'certificate', mark }))) return;
     const data = { ends_at: new Date(endsAt).toISOString(), days_left: daysLeft };
     await notices.event(tx, { accountId: OPERATOR, type: 'certificate.ending', data });
+  });
+}
+
+/** Tells the operator, once a day, that requests whose cost is known have cost more than they brought. */
+export async function watchMargin({
+  db,
+  notices,
+  clock,
+}: WatchParts & { readonly clock: Clock }): Promise<void> {
+  const day = dayOf(clock.now());
+  const { revenue, cost } = await db
+    .selectFrom('usage_day')
+    .select(({ fn }) => [fn.sum<number>('costed').as('revenue'), fn.sum<number>('cost').as('cost')])
+    .where('account_id', '=', '')
+    .where('day', '=', day)
+    .executeTakeFirstOrThrow();
+  if (Number(cost) <= Number(revenue)) return;
+  await db.transaction().execute(async (tx) => {
+    if (!(await notices.raise(tx, { accountId: OPERATOR, topic: 'margin', mark: String(day) }))) return;
+    const data = {
+      day: String(day).replace(/(\d{4})(\d\d)(\d\d)/, '$1-$2-$3'),
+      revenue_usd: toUsdNumber(nanoUsd(Number(revenue))),
+      cost_usd: toUsdNumber(nanoUsd(Number(cost))),
+    };
+    await notices.event(tx, { accountId: OPERATOR, type: 'margin.negative', data });
   });
 }
 

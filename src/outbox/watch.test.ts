@@ -6,7 +6,13 @@ import { testConsole, type Browser, type TestConsole } from '../console/testing/
 import type { AccountId } from '../std/ids.ts';
 import { OPERATOR } from './events.ts';
 import { ReachedLimits, watchBalances } from './watch-accounts.ts';
-import { BackendWatch, watchCertificate, watchLedger, type WatchedBackend } from './watch-operation.ts';
+import {
+  BackendWatch,
+  watchCertificate,
+  watchLedger,
+  watchMargin,
+  type WatchedBackend,
+} from './watch-operation.ts';
 
 const DAY = 86_400_000;
 const PEPPER = new Uint8Array(32).fill(3);
@@ -24,7 +30,13 @@ describe.each(['SQLite', 'Postgres'])('what is told on %s', (name) => {
     account = (await owner.accountId()) as AccountId;
     const { events } = await owner.must<{ events: string[] }>('GET', '/api/console/webhooks');
     await site.messages.webhooks.add(account, { url: 'https://hooks.example/a', events });
-    const ofOperator = ['backend.down', 'backend.up', 'certificate.ending', 'ledger.breach'];
+    const ofOperator = [
+      'backend.down',
+      'backend.up',
+      'certificate.ending',
+      'margin.negative',
+      'ledger.breach',
+    ];
     await site.messages.webhooks.add(OPERATOR, { url: 'https://hooks.example/o', events: ofOperator });
   }, 120_000);
   afterAll(() => site.close());
@@ -161,6 +173,24 @@ describe.each(['SQLite', 'Postgres'])('what is told on %s', (name) => {
     expect(days).toEqual([15, 26, 29]);
     await watchCertificate(parts(), site.clock.now() + 90 * DAY);
     expect(await topics()).toHaveLength(3);
+  });
+
+  test('a day that costs more than it brings is told once', async () => {
+    const day = Number(new Date(site.clock.now()).toISOString().slice(0, 10).replaceAll('-', ''));
+    const row = { account_id: '', day, endpoint: 'e', model: 'm' };
+    await site.store.db
+      .insertInto('usage_day')
+      .values({ ...row, costed: 2_000_000_000, cost: 2_000_000_000 })
+      .execute();
+    await watchMargin(parts());
+    expect(await topics()).toEqual([]);
+    await site.store.db
+      .updateTable('usage_day')
+      .set({ cost: 3_000_000_000 })
+      .where('endpoint', '=', 'e')
+      .execute();
+    await Promise.all([watchMargin(parts()), watchMargin(parts())]);
+    expect(await told()).toMatchObject([{ type: 'margin.negative', data: { revenue_usd: 2, cost_usd: 3 } }]);
   });
 
   test('broken books are told once until other rules are broken, or they were whole in between', async () => {

@@ -29,6 +29,15 @@ export interface WebhookChannelParts {
   readonly rules: WebhookRules;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told that an address gets nothing any more. */
+  readonly onPaused?: ((paused: PausedWebhook) => Promise<unknown>) | undefined;
+}
+
+export interface PausedWebhook {
+  readonly accountId: string;
+  /** Without its query, which may hold a secret of the receiver. */
+  readonly url: string;
+  readonly reason: string;
 }
 
 const PAUSED_AFTER_MS = 3 * 86_400_000;
@@ -114,7 +123,7 @@ function failure(error: unknown, signal: AbortSignal): SendResult {
 
 /** Remembers how it went; one that has failed for days is paused, and what waits for it is given up. */
 async function note(
-  { db, clock, log }: WebhookChannelParts,
+  { db, clock, log, onPaused }: WebhookChannelParts,
   webhook: WebhookRow,
   message: OutboxMessage,
   result: SendResult,
@@ -136,6 +145,8 @@ async function note(
   await own.set({ paused_at: now, paused_reason: reason }).execute();
   await giveUpMessages(db, { webhookId: id, except: message.id, now });
   log.warn('webhook_paused', { webhook: id, account, reason });
+  const { origin, pathname } = new URL(webhook.url);
+  await onPaused?.({ accountId: account, url: `${origin}${pathname}`, reason });
   return { ...result, isFinal: true };
 }
 

@@ -133,13 +133,14 @@ function partsOf(
   publicUrl: string | undefined,
 ): ConsoleParts {
   const passwords = makePasswords({ parallel: 2, queue: 500 });
-  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords });
+  const { notices } = messages;
+  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords, notices, publicUrl });
   return {
     store,
     ledger,
     auth,
     setup: createSetup({ store, users: auth.users, clock }),
-    accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices: messages.notices }),
+    accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
     catalog,
     restartNeeded: () => [],

@@ -30,9 +30,14 @@ export function testMessages(store: Store, clock: Clock, options: TestMessagesOp
   const { mail, publicUrl: url } = options;
   const shared = { db, key: KEY, clock, log: silentLog, random: systemRandom };
   const outbox = makeOutbox(shared);
+  const notices = makeNotices({ outbox, clock, sendsMail: mail !== undefined });
   const rules = { operatorMayBePrivate: false, ...options.webhookRules };
   const channels = {
-    webhook: makeWebhookChannel({ ...shared, rules }),
+    webhook: makeWebhookChannel({
+      ...shared,
+      rules,
+      onPaused: ({ accountId, ...data }) => notices.mail(db, { accountId, template: 'webhook.paused', data }),
+    }),
     ...(mail && {
       mail: makeMailChannel({
         config: mail,
@@ -42,7 +47,7 @@ export function testMessages(store: Store, clock: Clock, options: TestMessagesOp
   };
   return {
     outbox,
-    notices: makeNotices({ outbox, clock, sendsMail: mail !== undefined }),
+    notices,
     sender: new OutboxSender({ db, outbox, channels, clock, log: silentLog }),
     webhooks: makeWebhooks({ ...shared, rules, durable: () => store.durable() }),
     mail: mail && { from: mail.from.address, server: new URL(mail.smtpUrl).host },

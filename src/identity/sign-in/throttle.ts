@@ -27,13 +27,17 @@ const ALLOWANCES = {
   export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
+  /** Mails with a link for a new password, to one address and to all. */
+  reset_mail: { burst: 3, everyMs: 1_200_000 },
+  reset_mail_everybody: { burst: 50, everyMs: 2_000 },
+  verification: { burst: 3, everyMs: 600_000 },
   /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */
   challenge_address: { burst: 60, everyMs: 2_000 },
   challenge_everybody: { burst: 1_000, everyMs: 20 },
 } as const;
 
-/** Counted by account; the others by network. */
-const BY_ACCOUNT: ReadonlySet<string> = new Set(['redeem', 'webhook']);
+/** Counted by account or mail address; the others by network. */
+const BY_ACCOUNT: ReadonlySet<string> = new Set(['redeem', 'webhook', 'reset_mail', 'verification']);
 
 export function makeThrottle(clock: Clock): Throttle {
   const arrivals = new BoundedMap<number>(MAX_KEYS);

@@ -18,6 +18,7 @@ export const messages: typeof english = {
       backend_down: 'Backend ausgefallen',
       backend_up: 'Backend wieder da',
       certificate_ending: 'Zertifikat läuft ab',
+      margin_negative: 'Marge negativ',
       ledger_breach: 'Bücher stimmen nicht',
       webhook_test: 'Test',
     },
@@ -62,7 +63,7 @@ export const messages: typeof english = {
     mailFailed: 'Der Test ist fehlgeschlagen: {{error}}',
     ownWebhooks: 'Webhooks des Betreibers',
     ownWebhooksLead:
-      'Für ausgefallene und wiederkehrende Backends, ablaufende Zertifikate und Bücher, die nicht stimmen.',
+      'Für ausgefallene und wiederkehrende Backends, ablaufende Zertifikate, Tage mit negativer Marge und Bücher, die nicht stimmen.',
     list: 'Gesendet und wartend',
     filter: 'Zustand',
     kind: { mail: 'E-Mail', webhook: 'Webhook' },

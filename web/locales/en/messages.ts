@@ -16,6 +16,7 @@ export const messages = {
       backend_down: 'Backend down',
       backend_up: 'Backend back',
       certificate_ending: 'Certificate about to end',
+      margin_negative: 'Negative margin',
       ledger_breach: 'Books do not add up',
       webhook_test: 'Test',
     },
@@ -55,7 +56,7 @@ export const messages = {
     mailFailed: 'The test failed: {{error}}',
     ownWebhooks: 'Webhooks of the operator',
     ownWebhooksLead:
-      'Told when a backend is down or back, a certificate is about to end, or the books do not add up.',
+      'Told when a backend is down or back, a certificate is about to end, a day’s margin is negative, or the books do not add up.',
     list: 'Sent and waiting',
     filter: 'State',
     kind: { mail: 'Mail', webhook: 'Webhook' },
