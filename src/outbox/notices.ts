@@ -13,7 +13,7 @@ export interface Notices {
   /** To the owner of an account, in their language. The message's id; `undefined` as in `Outbox.add`, or without mail. */
   mail<T extends MailTemplate>(tx: Kysely<Schema>, mail: NewMail<T>): Promise<string | undefined>;
   /** To every webhook of the account, or of the operator, that asks for the event. */
-  event<T extends EventType>(tx: Kysely<Schema>, event: NewEvent<T>): Promise<void>;
+  event<T extends EventType>(tx: Kysely<Schema>, event: NewNoticeEvent<T>): Promise<void>;
   /** True if this occurrence of a condition has not been told yet, of however many nodes that notice it only for one. */
   raise(tx: Kysely<Schema>, notice: Notice): Promise<boolean>;
   /** True if the condition had been told. */
@@ -32,7 +32,7 @@ export interface NewMail<T extends MailTemplate> {
   readonly language?: string | undefined;
 }
 
-export interface NewEvent<T extends EventType> {
+export interface NewNoticeEvent<T extends EventType> {
   /** `OPERATOR` for those of the operator. */
   readonly accountId: string;
   readonly type: T;
