@@ -20,7 +20,7 @@ export interface MailAddress {
 
 export interface MailChannelParts {
   readonly config: MailConfig;
-  site(): Promise<MailSite>;
+  readonly site: () => Promise<MailSite>;
 }
 
 const MAX_ADDRESS = 254;

@@ -115,7 +115,7 @@ async function isFull(tx: Kysely<Schema>, destination: string): Promise<boolean>
 async function countWaiting(db: Kysely<Schema>): Promise<number> {
   const { count } = await db
     .selectFrom('outbox')
-    .select((select) => select.fn.countAll<number>().as('count'))
+    .select((select) => select.fn.countAll<number | string>().as('count'))
     .where(isWaiting)
     .executeTakeFirstOrThrow();
   return Number(count);

@@ -112,7 +112,10 @@ export async function watchMargin({
   const day = dayOf(clock.now());
   const { revenue, cost } = await db
     .selectFrom('usage_day')
-    .select(({ fn }) => [fn.sum<number>('costed').as('revenue'), fn.sum<number>('cost').as('cost')])
+    .select(({ fn }) => [
+      fn.sum<number | string | null>('costed').as('revenue'),
+      fn.sum<number | string | null>('cost').as('cost'),
+    ])
     .where('account_id', '=', '')
     .where('day', '=', day)
     .executeTakeFirstOrThrow();
