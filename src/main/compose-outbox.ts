@@ -41,11 +41,16 @@ export function composeOutbox(services: Services, opened: AsyncDisposableStack):
   };
 }
 
+export interface NoticedParts {
+  readonly messages: MessageServices;
+  readonly pool: Pool;
+  readonly certificate: Certificate | undefined;
+}
+
 /** What one worker sees is noticed by each; what the store says, by the first. */
 export function messageTasks(
   { config, store: { db }, outbox, notices, clock }: Services,
-  { sender, reachedLimits }: MessageServices,
-  { pool, certificate }: { readonly pool: Pool; readonly certificate: Certificate | undefined },
+  { messages: { sender, reachedLimits }, pool, certificate }: NoticedParts,
 ): PeriodicTask[] {
   const backends = new BackendWatch({ db, notices });
   const parts = { db, notices, clock };
