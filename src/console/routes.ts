@@ -5,10 +5,12 @@ import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
+import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
+import { addressRoutes } from './address.ts';
 import { billingRoutes } from './billing.ts';
 import { exportRoutes } from './export.ts';
 import { imageRoutes } from './images.ts';
@@ -24,11 +26,13 @@ import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 /** Every route of the console's API: what the server finds, the authorisation test calls and the pages may name. */
 export const ROUTES = [
   ...sessionRoutes,
   ...passwordResetRoutes,
+  ...addressRoutes,
   ...modelRoutes,
   ...overviewRoutes,
   ...tokenRoutes,
@@ -40,6 +44,7 @@ export const ROUTES = [
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
+  ...webhookRoutes,
   ...playgroundRoutes,
   ...adminOverviewRoutes,
   ...adminAccountRoutes,
@@ -52,6 +57,7 @@ export const ROUTES = [
   ...catalogImportRoutes,
   ...backendRoutes,
   ...siteRoutes,
+  ...messageRoutes,
 ];
 
 export interface MatchedRoute {

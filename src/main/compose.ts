@@ -2,6 +2,7 @@ import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { composeOutbox, type MessageServices } from './compose-outbox.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -85,7 +86,8 @@ export async function startTollgate(
     const accessLog = openAccessLog(services, { catalog, settings }, opened);
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
-    const relay = makeRelay(services, catalog, { eventLoop, certificate });
+    const messages = composeOutbox(services, opened);
+    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
@@ -93,12 +95,14 @@ export async function startTollgate(
       catalog,
       settings,
       pool: relay.upstreams,
+      messages,
       playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
     const { auth } = consoleServices;
-    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs });
+    const noticed = { messages, pool: relay.upstreams, certificate };
+    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs, noticed });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
     const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
@@ -197,7 +201,7 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  { eventLoop, certificate }: Pick<ServerParts, 'eventLoop' | 'certificate'>,
+  { eventLoop, certificate, messages }: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages'>,
 ): Relay {
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
@@ -237,6 +241,7 @@ function makeRelay(
     tokens,
     countWaitMs: config.countWaitMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
+    onLimitReached: (caller) => messages.reachedLimits.note(caller),
     clock,
     log,
   };
@@ -250,6 +255,7 @@ interface ServerParts {
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly consoleServices: ConsoleServices;
+  readonly messages: MessageServices;
   readonly refusedCalls: RefusedCalls;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
@@ -258,7 +264,7 @@ interface ServerParts {
   readonly certificate: Certificate | undefined;
 }
 
-async function openServer(parts: ServerParts): Promise<RunningServer> {
+async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
   const { catalog, settings, relay, links, consoleServices, state, eventLoop, accessLog } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');

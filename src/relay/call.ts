@@ -115,6 +115,8 @@ export interface RelayParts {
   readonly tokens: TokenCounter;
   /** How long a request waits for the count of a short input, before it is held by its bound. */
   readonly countWaitMs: number;
+  /** Called for a request that the account's monthly limit refuses. */
+  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -1,12 +1,13 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
+import type { OutboxSchema } from './schema-outbox.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema extends AuthSchema {
+export interface Schema extends AuthSchema, OutboxSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

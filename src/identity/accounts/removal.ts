@@ -135,7 +135,8 @@ async function anonymise(tx: Transaction<Schema>, accountId: string): Promise<vo
     await tx.deleteFrom(table).where('userId', '=', accountId).execute();
   await tx.deleteFrom('auth_user').where('id', '=', accountId).execute();
   await tx.deleteFrom('preference').where('account_id', '=', accountId).execute();
-  await tx.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
+  for (const table of ['reset_link', 'webhook', 'outbox', 'notice'] as const)
+    await tx.deleteFrom(table).where('account_id', '=', accountId).execute();
   const { numUpdatedRows } = await tx
     .updateTable('account')
     .set({ email: removedEmail(accountId) })
