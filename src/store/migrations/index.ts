@@ -3,6 +3,7 @@ import { baseline } from './0001-baseline.ts';
 import { retention } from './0002-retention.ts';
 import { costs } from './0003-costs.ts';
 import { signInAttempts } from './0004-sign-in-attempts.ts';
+import { payments } from './0005-payments.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 2, name: 'retention', compatibleFrom: 1, statements: retention },
   { number: 3, name: 'costs', compatibleFrom: 1, statements: costs },
   { number: 4, name: 'sign-in attempts', compatibleFrom: 1, statements: signInAttempts },
+  { number: 5, name: 'payments', compatibleFrom: 1, statements: payments },
 ];
