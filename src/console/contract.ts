@@ -7,3 +7,4 @@ export type * from './contract/session.ts';
 export type * from './contract/account.ts';
 export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';
+export type * from './contract/payments.ts';

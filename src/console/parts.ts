@@ -5,6 +5,7 @@ import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Auth } from '../identity/sign-in/auth.ts';
 import type { Setup } from '../identity/sign-in/setup.ts';
 import type { Ledger } from '../ledger/port.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
@@ -22,6 +23,8 @@ export interface ConsoleParts {
   readonly setup: Setup;
   readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
   readonly codes: Codes;
+  /** Absent while payments by card are off. */
+  readonly payments: Payments | undefined;
   readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
   /** Keys of the catalog's file whose new value is not in force before the next start. */
   restartNeeded(): readonly string[];

@@ -6,6 +6,7 @@ import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
 import { moneyRoutes } from './admin/money.ts';
+import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
@@ -15,6 +16,7 @@ import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
 import { passkeyRoutes } from './passkeys.ts';
+import { paymentConsoleRoutes } from './payments.ts';
 import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { requestRoutes } from './requests.ts';
@@ -35,6 +37,7 @@ export const ROUTES = [
   ...requestRoutes,
   ...imageRoutes,
   ...billingRoutes,
+  ...paymentConsoleRoutes,
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
@@ -43,6 +46,7 @@ export const ROUTES = [
   ...adminAccountRoutes,
   ...accountActRoutes,
   ...moneyRoutes,
+  ...adminPaymentRoutes,
   ...marginRoutes,
   ...adminRequestRoutes,
   ...codeRoutes,

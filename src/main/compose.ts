@@ -3,6 +3,7 @@ import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { openPayments, paymentRoutes, paymentTasks } from './compose-payments.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -16,6 +17,7 @@ import { makePlayground } from '../api/playground.ts';
 import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
+import type { Payments } from '../payments/payments.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -87,7 +89,9 @@ export async function startTollgate(
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
     const links = makeImageLinks(services);
+    const payments = await openPayments(services);
     const consoleServices = composeConsole(services, {
+      payments,
       catalog,
       settings,
       pool: relay.upstreams,
@@ -95,10 +99,10 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
+    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings, payments });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, consoleServices, accessLog };
+    const served = { services, catalog, settings, relay, links, consoleServices, accessLog, payments };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
@@ -230,6 +234,7 @@ interface ServerParts {
   readonly relay: Relay;
   readonly links: ImageLinks;
   readonly consoleServices: ConsoleServices;
+  readonly payments: Payments | undefined;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -269,6 +274,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       metrics: parts.metrics,
       guard: new MetricsGuard(config.metricsToken),
     }),
+    ...paymentRoutes(parts.payments),
   ]);
   const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
   const site = makeSite({
@@ -292,7 +298,8 @@ function startPeriodicTasks(
     consoleServices: { auth },
     relay: { dailyCosts, metrics, lifetime },
     settings,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
+    payments,
+  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'payments'>,
 ): PeriodicTasks {
   const images = makeImageStore(store.db, { clock });
   const answers = new IdempotencyStore(store, clock);
@@ -303,6 +310,7 @@ function startPeriodicTasks(
       { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      ...paymentTasks(payments),
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
       {
         name: 'ledger check',

@@ -43,11 +43,19 @@ export interface Config {
   readonly metricsToken: string | undefined;
   /** Where the metrics are served to everybody who can reach it. */
   readonly metricsAddress: ListenAddress | undefined;
+  /** Payments by card; absent while the keys are not set. */
+  readonly stripe: StripeKeys | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
   readonly env: Env;
+}
+
+export interface StripeKeys {
+  readonly secretKey: string;
+  readonly webhookSecret: string;
+  readonly address: string | undefined;
 }
 
 export interface ListenAddress {
@@ -81,6 +89,7 @@ export function readConfig(env: Env): Config {
     accessShare: readAccessShare(env),
     metricsToken: readMetricsToken(env),
     metricsAddress: readMetricsAddress(env),
+    stripe: readStripe(env),
     workers: readWorkers(env),
     worker: readText(env, WORKER_VARIABLE) === undefined ? undefined : readWholeNumber(env, WORKER_VARIABLE),
     env,
@@ -123,6 +132,26 @@ function readMetricsAddress(env: Env): ListenAddress | undefined {
   throw new SettingError(
     `TOLLGATE_METRICS_ADDRESS must be an address and a port, such as 10.0.0.11:9700, not '${text}'.`,
   );
+}
+
+/** One without the other would take money that is never credited. */
+function readStripe(env: Env): StripeKeys | undefined {
+  const secretKey = readText(env, 'TOLLGATE_STRIPE_SECRET_KEY');
+  const webhookSecret = readText(env, 'TOLLGATE_STRIPE_WEBHOOK_SECRET');
+  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+  if (secretKey === undefined || webhookSecret === undefined)
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY and TOLLGATE_STRIPE_WEBHOOK_SECRET are set together or not at all.',
+    );
+  if (!/^(sk|rk)_/.test(secretKey))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY must be a secret key of Stripe: it begins with sk_ or rk_.',
+    );
+  if (!webhookSecret.startsWith('whsec_'))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_WEBHOOK_SECRET must be the signing secret of a webhook: it begins with whsec_.',
+    );
+  return { secretKey, webhookSecret, address: readAddress(env, 'TOLLGATE_STRIPE_ADDRESS') };
 }
 
 function readWorkers(env: Env): number {

@@ -6,7 +6,16 @@ import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-addres
 
 /** One environment variable: the reader, `tollgate config`, the reference page and the check at the start come from this. */
 export interface EnvironmentSetting {
-  readonly group: 'place' | 'database' | 'restarts' | 'load' | 'logs' | 'sign-in' | 'commands' | 'internal';
+  readonly group:
+    | 'place'
+    | 'database'
+    | 'restarts'
+    | 'load'
+    | 'logs'
+    | 'sign-in'
+    | 'payments'
+    | 'commands'
+    | 'internal';
   readonly about: string;
   /** What is used when it is not set; `undefined`: nothing. */
   readonly fallback: string | number | undefined;
@@ -177,6 +186,23 @@ export const ENVIRONMENT = {
     about: 'The secret of the application at Google.',
     fallback: undefined,
     secret: 'whole',
+  },
+  TOLLGATE_STRIPE_SECRET_KEY: {
+    group: 'payments',
+    about: 'With the secret of the webhook: top-up by card. A secret or restricted key of Stripe.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_WEBHOOK_SECRET: {
+    group: 'payments',
+    about: 'The signing secret (`whsec_…`) of the webhook at Stripe that sends to `/webhooks/stripe`.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_ADDRESS: {
+    group: 'payments',
+    about: 'Another address for the API of Stripe, such as that of a stand-in for tests.',
+    fallback: undefined,
   },
   TOLLGATE_NEW_SECRET: {
     group: 'commands',

@@ -127,6 +127,7 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     setup: createSetup({ store, users: auth.users, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
+    payments: undefined,
     catalog,
     restartNeeded: () => [],
     catalogEditor: catalog,

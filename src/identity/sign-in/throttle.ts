@@ -22,6 +22,8 @@ const ALLOWANCES = {
   sign_up_address: { burst: 10, everyMs: 360_000 },
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
+  /** Pages at the payment provider; each is a row. */
+  payment: { burst: 10, everyMs: 30_000 },
   export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
@@ -36,7 +38,7 @@ export function makeThrottle(clock: Clock): Throttle {
     /** GCRA: one timestamp per key says how far it is ahead of its allowance. */
     act(kind, key) {
       const { burst, everyMs } = ALLOWANCES[kind];
-      const name = `${kind} ${kind === 'redeem' ? key : networkOf(key)}`;
+      const name = `${kind} ${kind === 'redeem' || kind === 'payment' ? key : networkOf(key)}`;
       const now = clock.now();
       const next = Math.max(arrivals.get(name) ?? 0, now) + everyMs;
       const waitMs = next - now - burst * everyMs;
