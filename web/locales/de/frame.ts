@@ -61,6 +61,7 @@ export const frame: typeof english = {
     adminAccounts: 'Konten',
     adminCodes: 'Codes und Einladungen',
     adminMargin: 'Marge',
+    adminPayments: 'Zahlungen',
     adminLedger: 'Hauptbuch',
     adminAudit: 'Protokoll',
     adminSettings: 'Servereinstellungen',

@@ -4,7 +4,8 @@ import { admin } from './admin.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
+import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
-export const de: Strings = { ...frame, ...entry, ...account, ...records, ...playground, ...docs, ...admin };
+export const de: Strings = { ...frame, ...entry, ...account, ...records, ...payments, ...playground, ...docs, ...admin };

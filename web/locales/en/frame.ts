@@ -59,6 +59,7 @@ export const frame = {
     adminAccounts: 'Accounts',
     adminCodes: 'Codes and invites',
     adminMargin: 'Margin',
+    adminPayments: 'Payments',
     adminLedger: 'Ledger',
     adminAudit: 'Audit log',
     adminSettings: 'Site settings',

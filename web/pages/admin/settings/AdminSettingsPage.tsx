@@ -31,6 +31,7 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   const { values, field } = useForm({
     siteName: settings.siteName,
     topUpHint: settings.topUpHint,
+    topUpAmounts: settings.topUpAmounts.join(' '),
     contact: settings.contact,
     code: settings.currency.code,
     perUsd: settings.currency.perUsd,
@@ -41,7 +42,9 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
     async () => {
       const currency = { code: values.code.trim().toUpperCase(), perUsd };
       const { siteName, topUpHint, contact } = values;
-      const body = { siteName: siteName.trim(), topUpHint, contact: contact.trim(), signUp, currency };
+      const topUpAmounts = values.topUpAmounts.trim().split(/\s+/);
+      const site = { siteName: siteName.trim(), topUpHint, topUpAmounts, contact: contact.trim() };
+      const body = { ...site, signUp, currency };
       return await call('PATCH /api/console/admin/settings', { body });
     },
     {
@@ -63,6 +66,13 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
           <Field label={t('adminSettings.topUpHint')} hint={t('adminSettings.topUpHintHint')}>
             {(ids) => <Textarea {...ids} rows={3} maxLength={1000} {...field('topUpHint')} />}
           </Field>
+          <TextField
+            label={t('adminSettings.topUpAmounts')}
+            hint={t('adminSettings.topUpAmountsHint')}
+            required
+            maxLength={80}
+            {...field('topUpAmounts')}
+          />
         </div>
       </Card>
       <Card title={t('adminSettings.signUp')}>
