@@ -39,7 +39,7 @@ export const paymentConsoleRoutes = [
     async handle(parts, { user, body, meta }) {
       const payments = await requirePayments(parts, user.accountId);
       const amount = await offeredAmount(parts, body.amountUsd);
-      const request = await pageRequest(parts, user.accountId, meta);
+      const request = await checkoutPage(parts, user.accountId, meta);
       const title = `${request.title}: $${usd(amount)}`;
       return await payments.beginTopUp({ ...request, title, amount, saveCard: body.saveCard });
     },
@@ -49,7 +49,7 @@ export const paymentConsoleRoutes = [
     body: emptyBody,
     async handle(parts, { user, meta }) {
       const payments = await requirePayments(parts, user.accountId);
-      return await payments.beginCard(await pageRequest(parts, user.accountId, meta));
+      return await payments.beginCard(await checkoutPage(parts, user.accountId, meta));
     },
   }),
   route('POST /api/console/payments/card/remove', {
@@ -164,7 +164,7 @@ function positive(text: string, param: string): NanoUsd {
   return amount;
 }
 
-async function pageRequest({ store, publicUrl }: RouteParts, accountId: AccountId, meta: ConsoleMeta) {
+async function checkoutPage({ store, publicUrl }: RouteParts, accountId: AccountId, meta: ConsoleMeta) {
   const page = `${publicUrl ?? meta.origin}/app/billing`;
   return { accountId, title: (await readSite(store)).siteName, returnUrl: page, cancelUrl: page };
 }

@@ -77,7 +77,7 @@ export async function lostByPayments(db: Kysely<Schema>): Promise<number> {
     .select(sql<number>`coalesce(sum(lost), 0)`.as('lost'))
     .where('returned_at', 'is', null)
     .executeTakeFirst();
-  return Number(row?.lost ?? 0);
+  return row?.lost ?? 0;
 }
 
 /** What automatic top-ups have taken, or are taking, since a moment. */
@@ -90,5 +90,5 @@ export async function automaticSince(db: Kysely<Schema>, accountId: string, sinc
     .where('state', '<>', 'failed')
     .where('created_at', '>=', since)
     .executeTakeFirst();
-  return Number(row?.total ?? 0);
+  return row?.total ?? 0;
 }

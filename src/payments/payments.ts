@@ -46,7 +46,7 @@ export class Payments {
   }
 
   /** The page of the provider's where a card is saved for automatic top-ups, and nothing is paid. */
-  async beginCard(request: PageRequest): Promise<{ readonly paymentId: string; readonly url: string }> {
+  async beginCard(request: CheckoutPage): Promise<{ readonly paymentId: string; readonly url: string }> {
     return await this.#checkout(request, {
       amount: undefined,
       customerId: await this.#customer(request.accountId),
@@ -109,7 +109,7 @@ export class Payments {
   }
 
   async #checkout(
-    { accountId, title, returnUrl, cancelUrl }: PageRequest,
+    { accountId, title, returnUrl, cancelUrl }: CheckoutPage,
     { amount, customerId }: { readonly amount: NanoUsd | undefined; readonly customerId: string | undefined },
   ): Promise<{ paymentId: string; url: string }> {
     const { store, provider, clock, random } = this.#options;
@@ -171,7 +171,7 @@ export class Payments {
 
 const RETRY_MS = 5_000;
 
-export interface PageRequest {
+export interface CheckoutPage {
   readonly accountId: AccountId;
   /** What the page says is sold. */
   readonly title: string;
@@ -179,7 +179,7 @@ export interface PageRequest {
   readonly cancelUrl: string;
 }
 
-export interface NewTopUp extends PageRequest {
+export interface NewTopUp extends CheckoutPage {
   /** A whole number of cents. */
   readonly amount: NanoUsd;
   readonly saveCard: boolean;

@@ -1,4 +1,4 @@
-import Stripe from 'stripe';
+import { Stripe } from 'stripe';
 import { checkForm, formText, parseForm, StripeRefusal, type FormValue } from './stripe-form.ts';
 import {
   disputeObject,

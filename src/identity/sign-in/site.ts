@@ -20,11 +20,9 @@ export const siteSettingsSchema = z.strictObject({
   topUpHint: z.string().trim().max(1_000),
   topUpAmounts: z
     .array(
-      z
-        .string()
-        .regex(/^(?!0+(\.0*)?$)\d{1,4}(\.\d{2})?$/, {
-          error: 'an amount is at most 9999.99, like 25 or 12.50',
-        }),
+      z.string().regex(/^(?!0+(\.0*)?$)\d{1,4}(\.\d{2})?$/, {
+        error: 'an amount is at most 9999.99, like 25 or 12.50',
+      }),
     )
     .min(1)
     .max(8),

@@ -48,7 +48,7 @@ export function reclaim(books: Books, { accountId, amount, once, cause, actor }:
   if (before) return before;
   const { taken, lost } = reclaimShares(account, amount, operator.balance);
   if (taken > 0) {
-    insertEntry.run(account.id, 'adjustment', -taken, null, once, cause, actor, books.nowMs);
+    insertEntry.run(account.id, 'adjustment', 0 - taken, null, once, cause, actor, books.nowMs);
     account.balance = subtractNano(account.balance, taken);
     books.touch(account);
   }

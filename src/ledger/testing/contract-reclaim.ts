@@ -141,12 +141,12 @@ function invariantCases(check: ContractCheck): void {
     await row.set({ lost, returned_at: 1 }).execute();
     expect(await breachesOf(harness)).toEqual([`I9 ${id}`]);
     const shared = { kind: 'adjustment', cause: 'came back', actor: 'stripe' } as const;
-    const { ledger } = harness;
-    await ledger().post({ ...shared, accountId: account.id, amount: taken, once: returnedKey(refund.once) });
-    await ledger().post({
+    const ledger = harness.ledger();
+    await ledger.post({ ...shared, accountId: account.id, amount: taken, once: returnedKey(refund.once) });
+    await ledger.post({
       ...shared,
       accountId: OVERRUN_ACCOUNT as AccountId,
-      amount: -lost,
+      amount: 0 - lost,
       once: returnedKey(lossKey(refund.once)),
     });
     expect(await breachesOf(harness)).toEqual([]);

@@ -1,4 +1,4 @@
-import Stripe from 'stripe';
+import { Stripe } from 'stripe';
 import { Fault } from '../../std/fault.ts';
 import type { AccountId } from '../../std/ids.ts';
 import {

@@ -8,4 +8,13 @@ import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
-export const de: Strings = { ...frame, ...entry, ...account, ...records, ...payments, ...playground, ...docs, ...admin };
+export const de: Strings = {
+  ...frame,
+  ...entry,
+  ...account,
+  ...records,
+  ...payments,
+  ...playground,
+  ...docs,
+  ...admin,
+};

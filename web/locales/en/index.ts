@@ -8,6 +8,15 @@ import { playground } from './playground.ts';
 import { records } from './records.ts';
 
 /** English is the reference: the shape of every other language is this one, and the compiler keeps it so. */
-export const en = { ...frame, ...entry, ...account, ...records, ...payments, ...playground, ...docs, ...admin };
+export const en = {
+  ...frame,
+  ...entry,
+  ...account,
+  ...records,
+  ...payments,
+  ...playground,
+  ...docs,
+  ...admin,
+};
 
 export type Strings = typeof en;

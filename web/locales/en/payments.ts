@@ -8,7 +8,8 @@ export const payments = {
     pay: 'Pay {{amount}}',
     returned: 'Thank you. The balance rises as soon as Stripe confirms the payment.',
     paused: {
-      refund: 'This account is paused: a payment was refunded that had been spent in part. Write to the operator.',
+      refund:
+        'This account is paused: a payment was refunded that had been spent in part. Write to the operator.',
       dispute:
         'This account is paused: a payment was disputed that had been spent in part. Write to the operator.',
     },
@@ -69,7 +70,8 @@ export const payments = {
     kinds: { refund: 'Refund', dispute: 'Dispute' },
     noReversals: 'No refunds or disputes',
     noProblems: 'No refused events',
-    problemsHint: 'Money may have come that is not in the books. Look it up at Stripe, and credit or refund it.',
+    problemsHint:
+      'Money may have come that is not in the books. Look it up at Stripe, and credit or refund it.',
     event: 'Event',
     reason: 'Reason',
   },

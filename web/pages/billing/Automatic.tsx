@@ -46,7 +46,11 @@ export function Automatic({ payments }: { payments: CardPayments }) {
       ) : (
         <div className="flex flex-col items-start gap-3">
           <p className="text-ink-2">{t('payments.noCard')}</p>
-          <Button busy={addCard.isPending} disabled={payments.pausedBy !== null} onClick={() => addCard.mutate()}>
+          <Button
+            busy={addCard.isPending}
+            disabled={payments.pausedBy !== null}
+            onClick={() => addCard.mutate()}
+          >
             {t('payments.addCard')}
           </Button>
         </div>
@@ -69,14 +73,17 @@ function RuleForm({ payments }: { payments: CardPayments }) {
   const save = useAction(
     async () =>
       await call('PUT /api/console/payments/automatic', {
-        body: { thresholdUsd: thresholdUsd ?? '', amountUsd: values.amount, monthlyMaxUsd: monthlyMaxUsd ?? '' },
+        body: {
+          thresholdUsd: thresholdUsd ?? '',
+          amountUsd: values.amount,
+          monthlyMaxUsd: monthlyMaxUsd ?? '',
+        },
       }),
     { refresh: CHANGED, onDone: () => toast(t('common.saved')) },
   );
-  const stop = useAction(
-    async () => await call('POST /api/console/payments/automatic/stop', { body: {} }),
-    { refresh: CHANGED },
-  );
+  const stop = useAction(async () => await call('POST /api/console/payments/automatic/stop', { body: {} }), {
+    refresh: CHANGED,
+  });
   const isOn = automatic?.enabled === true;
   const wrong = (value: string | undefined): string | undefined =>
     value === undefined ? t('payments.badAmount') : undefined;

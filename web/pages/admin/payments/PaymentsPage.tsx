@@ -158,10 +158,30 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
         </span>
       ),
     },
-    { id: 'id', header: t('adminPayments.atStripe'), cell: (row) => <code className="text-xs break-all">{row.id}</code> },
-    { id: 'amount', header: t('adminPayments.amount'), align: 'right', card: 'aside', cell: (row) => <Money usd={row.amountUsd} plain /> },
-    { id: 'taken', header: t('adminPayments.taken'), align: 'right', cell: (row) => <Money usd={row.takenUsd} plain /> },
-    { id: 'lost', header: t('adminPayments.loss'), align: 'right', cell: (row) => <Money usd={row.lostUsd} plain /> },
+    {
+      id: 'id',
+      header: t('adminPayments.atStripe'),
+      cell: (row) => <code className="text-xs break-all">{row.id}</code>,
+    },
+    {
+      id: 'amount',
+      header: t('adminPayments.amount'),
+      align: 'right',
+      card: 'aside',
+      cell: (row) => <Money usd={row.amountUsd} plain />,
+    },
+    {
+      id: 'taken',
+      header: t('adminPayments.taken'),
+      align: 'right',
+      cell: (row) => <Money usd={row.takenUsd} plain />,
+    },
+    {
+      id: 'lost',
+      header: t('adminPayments.loss'),
+      align: 'right',
+      cell: (row) => <Money usd={row.lostUsd} plain />,
+    },
   ];
 }
 
@@ -169,8 +189,17 @@ function problemColumns(t: TFunction): Column<AdminPaymentProblem>[] {
   return [
     { id: 'time', header: t('payments.time'), cell: (row) => <Time at={row.at} /> },
     accountColumn<AdminPaymentProblem>(t),
-    { id: 'event', header: t('adminPayments.event'), card: 'title', cell: (row) => <code className="text-xs break-all">{row.type}</code> },
-    { id: 'object', header: t('adminPayments.atStripe'), cell: (row) => <code className="text-xs break-all">{row.objectId}</code> },
+    {
+      id: 'event',
+      header: t('adminPayments.event'),
+      card: 'title',
+      cell: (row) => <code className="text-xs break-all">{row.type}</code>,
+    },
+    {
+      id: 'object',
+      header: t('adminPayments.atStripe'),
+      cell: (row) => <code className="text-xs break-all">{row.objectId}</code>,
+    },
     { id: 'reason', header: t('adminPayments.reason'), cell: (row) => row.reason },
   ];
 }
