@@ -146,9 +146,10 @@ function ours(paymentId: string, accountId: string): Record<string, string> {
   return { [PAYMENT_KEY]: paymentId, [ACCOUNT_KEY]: accountId };
 }
 
-function checkoutMode({ paymentId, accountId, cents, customerId, title }: Checkout) {
+function checkoutMode(checkout: Checkout): Stripe.Checkout.SessionCreateParams {
+  const { paymentId, accountId, cents, customerId, title } = checkout;
   if (cents === undefined) {
-    return { mode: 'setup', setup_intent_data: { metadata: ours(paymentId, accountId) } } as const;
+    return { mode: 'setup', setup_intent_data: { metadata: ours(paymentId, accountId) } };
   }
   return {
     mode: 'payment',
@@ -160,9 +161,9 @@ function checkoutMode({ paymentId, accountId, cents, customerId, title }: Checko
     ],
     payment_intent_data: {
       metadata: ours(paymentId, accountId),
-      ...(customerId !== undefined && { setup_future_usage: 'off_session' as const }),
+      ...(customerId !== undefined && { setup_future_usage: 'off_session' }),
     },
-  } as const;
+  };
 }
 
 /** Stripe's own check refuses what is old; what is from the future would be good until then. */
