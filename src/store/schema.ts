@@ -2,12 +2,13 @@ import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
+import type { PaymentSchema } from './schema-payments.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema extends AuthSchema, OutboxSchema {
+export interface Schema extends AuthSchema, OutboxSchema, PaymentSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;
@@ -63,6 +64,8 @@ export interface AccountTable {
   month: Default<number>;
   month_spent: Default<number>;
   low_balance: Nullable<number>;
+  /** Why a disabled account is paused: it may still sign in, and is told so. */
+  paused_reason: Nullable<string>;
   created_at: number;
 }
 

@@ -389,6 +389,8 @@ export const admin: typeof english = {
     contactHint: 'Eine E-Mail-Adresse oder Webseite. Jeder sieht sie, etwa wer sein Passwort vergessen hat.',
     topUpHint: 'So wird aufgeladen',
     topUpHintHint: 'Steht auf der Abrechnungsseite, reiner Text.',
+    topUpAmounts: 'Beträge zum Aufladen mit Karte, in Dollar',
+    topUpAmountsHint: 'Bis zu acht, mit Leerzeichen dazwischen: 10.00 25.00 50.00',
     signUp: 'Registrierung',
     open: 'Offen: Jeder darf ein Konto anlegen',
     invite: 'Mit Einladung: Ein Code ist nötig',

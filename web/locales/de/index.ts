@@ -5,6 +5,7 @@ import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
 import { messages } from './messages.ts';
+import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
@@ -13,6 +14,7 @@ export const de: Strings = {
   ...entry,
   ...account,
   ...records,
+  ...payments,
   ...playground,
   ...docs,
   ...admin,

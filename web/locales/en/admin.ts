@@ -384,6 +384,8 @@ export const admin = {
       'An email address or web page. It is public, for example for people who forgot their password.',
     topUpHint: 'How to top up',
     topUpHintHint: 'Shown on the billing page as plain text.',
+    topUpAmounts: 'Amounts to top up by card, in dollars',
+    topUpAmountsHint: 'Up to eight, with spaces between them: 10.00 25.00 50.00',
     signUp: 'Sign-up',
     open: 'Open: anyone can create an account',
     invite: 'By invitation: an invite code is required',
