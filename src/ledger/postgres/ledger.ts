@@ -14,8 +14,6 @@ import type {
   Ledger,
   NewEntry,
   Progress,
-  Reclaim,
-  Reclaimed,
   Redeemed,
   Redemption,
   Settled,
@@ -179,7 +177,7 @@ export class PostgresLedger implements Ledger {
     return redeemCode(this.#controlPool, redemption, this.#offsetUs());
   }
 
-  reclaim(reclaim: Reclaim): Promise<Reclaimed> {
+  reclaim(reclaim: Parameters<Ledger['reclaim']>[0]): ReturnType<Ledger['reclaim']> {
     return reclaimAmount(this.#controlPool, reclaim, this.#offsetUs());
   }
 

@@ -1,6 +1,7 @@
 import type { Strings } from '../en/index.ts';
 import { account } from './account.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
@@ -18,5 +19,6 @@ export const de: Strings = {
   ...playground,
   ...docs,
   ...admin,
+  ...audit,
   ...messages,
 };

@@ -1,5 +1,6 @@
 import { account } from './account.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
@@ -18,6 +19,7 @@ export const en = {
   ...playground,
   ...docs,
   ...admin,
+  ...audit,
   ...messages,
 };
 
