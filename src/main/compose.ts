@@ -19,20 +19,19 @@ import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
-import type { Ledger } from '../ledger/port.ts';
-import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
-import { RefusedCalls } from '../activity/refused-calls.ts';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
 import { openAccessLog } from './access-log.ts';
-import { imageTasks, makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
+import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
 import { LongestLife } from './longest-life.ts';
 import { openAnyCatalog } from './open-catalog.ts';
 import { LiveServerSettings } from './server-settings.ts';
+import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import type { AccessLog } from '../std/access-log.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
@@ -44,7 +43,6 @@ import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { Places, placesWithin } from '../std/places.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
-import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
@@ -89,8 +87,7 @@ export async function startTollgate(
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
     const links = makeImageLinks(services);
-    const refusedCalls = new RefusedCalls(services);
-    opened.defer(() => lastFlush(refusedCalls, log));
+    const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
     const consoleServices = composeConsole(services, {
       catalog,
@@ -100,13 +97,8 @@ export async function startTollgate(
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, {
-      consoleServices,
-      relay,
-      settings,
-      refusedCalls,
-      imageJobs,
-    });
+    const { auth } = consoleServices;
+    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
     const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
@@ -128,16 +120,7 @@ export async function startTollgate(
         await reloadCatalog(catalog, services);
         await certificate?.check();
       },
-      announceStop: () => {
-        state.draining = true;
-      },
-      closeAfterAnswers: () => server.closeAfterAnswers(),
-      stop: async (graceMs = config.graceMs) => {
-        state.draining = true;
-        server.closeListener();
-        await drain(relay, imageJobs, graceMs);
-        await opened.disposeAsync();
-      },
+      ...stopping({ config, relay, imageJobs, server, state, opened }),
     };
   } catch (error) {
     await opened.disposeAsync();
@@ -145,13 +128,33 @@ export async function startTollgate(
   }
 }
 
-/** The store may be gone by now; what was refused last is then not listed. */
-async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
-  try {
-    await refusedCalls.flush();
-  } catch (error) {
-    log.warn('refused_calls_not_written', { error });
-  }
+interface StoppingParts extends Pick<ServerParts, 'relay' | 'imageJobs'> {
+  readonly config: Config;
+  readonly server: RunningServer;
+  readonly state: { draining: boolean };
+  readonly opened: AsyncDisposableStack;
+}
+
+function stopping({
+  config,
+  relay,
+  imageJobs,
+  server,
+  state,
+  opened,
+}: StoppingParts): Pick<Tollgate, 'announceStop' | 'closeAfterAnswers' | 'stop'> {
+  return {
+    announceStop: () => {
+      state.draining = true;
+    },
+    closeAfterAnswers: () => server.closeAfterAnswers(),
+    stop: async (graceMs = config.graceMs) => {
+      state.draining = true;
+      server.closeListener();
+      await drain(relay, imageJobs, graceMs);
+      await opened.disposeAsync();
+    },
+  };
 }
 
 /** A server that is being replaced may take its whole grace; one that stays is a mistake. */
@@ -304,78 +307,6 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   // Only now: a server that cannot listen should fail without waiting for the bundler.
   files.resolve(webFiles(log));
   return server;
-}
-
-function startPeriodicTasks(
-  services: Services,
-  {
-    consoleServices: { auth },
-    relay: { dailyCosts, metrics, lifetime },
-    settings,
-    refusedCalls,
-    imageJobs,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings' | 'refusedCalls' | 'imageJobs'>,
-): PeriodicTasks {
-  const { config, store, clock, log } = services;
-  const { ledger } = services.ledger;
-  const answers = new IdempotencyStore(store, clock);
-  return new PeriodicTasks(
-    [
-      { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
-      { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
-      { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
-      { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
-      ...imageTasks(services, imageJobs),
-      { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
-      { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
-      { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
-      {
-        name: 'ledger check',
-        everyMs: 300_000,
-        maxTimeShare: 0.02,
-        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
-      },
-      {
-        name: 'old receipts',
-        everyMs: 300_000,
-        maxTimeShare: 0.2,
-        run: async (stopping) => {
-          const keepDays = settings.receiptsDays();
-          if (keepDays !== undefined && (config.worker ?? 0) === 0)
-            await archiveReceipts(ledger, keepDays, { log, stopping });
-        },
-      },
-    ],
-    log,
-  );
-}
-
-/** The same check as `tollgate verify`, run periodically for the metric and the log. */
-async function checkLedger(
-  { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
-  longestMs: number,
-): Promise<void> {
-  const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
-  metrics.verified(breaches.length);
-  for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
-    log.error('ledger_invariant_violated', { ...breach });
-}
-
-const MAX_LOGGED_BREACHES = 20;
-const RETENTION_RUN_MS = 30_000;
-
-/** What does not leave in this run leaves in the next one. */
-async function archiveReceipts(
-  ledger: Ledger,
-  keepDays: number,
-  { log, stopping }: { log: Log; stopping: AbortSignal },
-): Promise<void> {
-  const until = performance.now() + RETENTION_RUN_MS;
-  const isOver = (): boolean => stopping.aborted || performance.now() > until;
-  const { days, requests, refused } = await applyRetention(ledger, keepDays, { isOver });
-  if (days > 0) log.info('receipts_archived', { days, requests });
-  for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
-    log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Upstream } from '../upstream/port.ts';
 import { admit, callerRateOf, admissionSummary, preferTokenError, quoteOf } from './admission.ts';
+import type { Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { droppedNames } from './knobs.ts';
@@ -41,11 +42,8 @@ export interface Operation<C extends Call<unknown>, Q extends Quote, Answer, Rep
   quote(call: C, parts: RelayParts): Q;
   isStreamed(call: C): boolean;
   /** Of jobs: before any backend is called. */
-  onHeld?(held: { quote: Q; hold: ActiveHold }, admission: Awaited<ReturnType<typeof admit>>): Promise<void>;
-  /**
-   * One attempt at one backend. Resolves when the answer has proved to be one, while another backend could still be
-   * tried.
-   */
+  onHeld?(held: Pick<AnsweredCall<C, Q, unknown>, 'quote' | 'hold'>, admission: Admitted): Promise<void>;
+  /** One attempt at one backend: resolves when the answer has proved to be one, while another could still be tried. */
   callUpstream(admitted: AdmittedCall<C, Q>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
   /** Meters the answer, settles, and returns the reply. A stream settles when it ends. */
   deliver(answered: AnsweredCall<C, Q, Answer>): Reply | Promise<Reply>;

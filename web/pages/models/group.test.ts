@@ -47,6 +47,7 @@ function offer(endpoint: string, model: string, more: Partial<ModelItem> = {}, i
     tools: false,
     reasoning: false,
     unavailable: null,
+    abilities: null,
     ...more,
   };
 }
