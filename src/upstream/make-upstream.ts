@@ -2,6 +2,7 @@ import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { makeBlocked } from './blocked-upstream.ts';
 import { makeGguf } from './gguf/gguf.ts';
+import { makeImageApi, withImageApi } from './image-apis/image-api-upstream.ts';
 import { makeOpenAi } from './openai.ts';
 import type { LearnedField, Upstream } from './port.ts';
 import { makeProvider } from './ai-sdk/provider-upstream.ts';
@@ -21,7 +22,8 @@ export function makeUpstream(
   if (config.problem !== undefined) return makeBlocked(config.name, config.problem);
   if (config.kind === 'openai') return makeOpenAi(config, onLearned);
   if (config.kind === 'gguf') return makeGguf(config, { clock });
-  const upstream = builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock });
-  if (upstream) return upstream;
+  const upstream =
+    builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock }) ?? makeImageApi(config);
+  if (upstream) return withImageApi(upstream, config);
   throw new Error(`there is no kind of upstream '${config.kind}'`);
 }

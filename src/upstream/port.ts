@@ -19,6 +19,11 @@ export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: UpstreamChatCall): Promise<ChatAnswer>;
   images(call: UpstreamImageCall): Promise<ImageAnswer>;
+  /**
+   * Goes on with what `onJob` reported last, in another process or after a restart: no new job is made. Absent if the
+   * backend does not work by jobs.
+   */
+  resumeImages?(job: string, call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
   embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
@@ -68,8 +73,15 @@ export interface UpstreamImageCall {
   readonly form?: RequestForm | undefined;
   readonly request: ImageRequest;
   readonly size: string;
+  /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /**
+   * Called when a backend that works by jobs has accepted one, with what `resumeImages` needs: an opaque text of at most
+   * 8,000 characters. Several images may be several jobs: each further call replaces what was reported before. Must not
+   * throw.
+   */
+  readonly onJob?: ((job: string) => void | Promise<void>) | undefined;
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
 }
