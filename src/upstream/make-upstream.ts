@@ -1,6 +1,7 @@
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { makeBlocked } from './blocked-upstream.ts';
+import { finishingImages } from './finished-images.ts';
 import { makeGguf } from './gguf/gguf.ts';
 import { makeImageApi, withImageApi } from './image-apis/image-api-upstream.ts';
 import { makeOpenAi } from './openai.ts';
@@ -20,10 +21,10 @@ export function makeUpstream(
   onLearned?: (learned: LearnedField) => void,
 ): Upstream {
   if (config.problem !== undefined) return makeBlocked(config.name, config.problem);
-  if (config.kind === 'openai') return makeOpenAi(config, onLearned);
   if (config.kind === 'gguf') return makeGguf(config, { clock });
+  if (config.kind === 'openai') return finishingImages(makeOpenAi(config, onLearned));
   const upstream =
     builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock }) ?? makeImageApi(config);
-  if (upstream) return withImageApi(upstream, config);
+  if (upstream) return finishingImages(withImageApi(upstream, config));
   throw new Error(`there is no kind of upstream '${config.kind}'`);
 }

@@ -55,7 +55,8 @@ export class StrictStability extends ImageStandIn {
     if (outcome === 'failed') return failed(500, 'internal_error', 'An unexpected server error has occurred');
     if (outcome === 'refused') return failed(403, 'content_moderation', FLAGGED);
     this.bill(service === 'sd3' ? textOf(body['model']) : service, [outcome], textOf(body['aspect_ratio']));
-    return new Response(this.pictureFor(outcome), {
+    const bytes = outcome === 'gone' ? Buffer.from('expired') : this.pictureFor(outcome);
+    return new Response(bytes, {
       headers: { 'content-type': 'image/png', 'finish-reason': 'SUCCESS', seed: '42' },
     });
   }

@@ -13,6 +13,10 @@ export const imageRequestSchema = z.looseObject({
   style: z.string().max(64).nullish(),
   background: z.string().max(64).nullish(),
   output_format: z.string().max(64).nullish(),
+  strip_metadata: z
+    .boolean()
+    .nullish()
+    .describe('Without texts, Exif, XMP and certificates of origin; pixels and colours stay as they are'),
   user: z.string().max(512).nullish(),
 });
 
