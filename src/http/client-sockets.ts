@@ -47,21 +47,28 @@ export function openClientSockets(): ClientSockets | undefined {
     length[0] = buffer.length;
     return call() === 0;
   };
-  const peerOf = (file: number): Peer | undefined =>
-    read(name, () => libc.getpeername(file, name, length)) ? peerIn(name) : undefined;
-  const portOf = (file: number): number | undefined =>
-    read(name, () => libc.getsockname(file, name, length)) ? peerIn(name)?.port : undefined;
-  const socketOf = (file: number, serverPort: number): ClientSocket[] => {
-    const peer = portOf(file) === serverPort ? peerOf(file) : undefined;
-    if (!peer || !read(info, () => libc.getsockopt(file, IPPROTO_TCP, TCP_INFO, info, length))) return [];
+  const ownPort = (file: number): number | undefined =>
+    read(name, () => libc.getsockname(file, name, length)) ? portIn(name) : undefined;
+  /** Leaves the client's address in `name`. */
+  const clientPort = (file: number): number | undefined =>
+    read(name, () => libc.getpeername(file, name, length)) ? portIn(name) : undefined;
+  const readInfo = (file: number): boolean =>
+    read(info, () => libc.getsockopt(file, IPPROTO_TCP, TCP_INFO, info, length)) &&
     // An old kernel has less to tell.
-    if ((length[0] ?? 0) < TCP_INFO_BYTES) return [];
-    return [{ file, ...peer, ...activityIn(info) }];
-  };
+    (length[0] ?? 0) >= TCP_INFO_BYTES;
   return {
-    among: (files, serverPort) => files.flatMap((file) => socketOf(file, serverPort)),
+    among(files, serverPort) {
+      const found: ClientSocket[] = [];
+      for (const file of files) {
+        if (ownPort(file) !== serverPort) continue;
+        const port = clientPort(file);
+        if (port === undefined || !readInfo(file)) continue;
+        found.push({ file, port, network: networkIn(name), ...activityIn(info) });
+      }
+      return found;
+    },
     end({ file, port }) {
-      if (peerOf(file)?.port === port) libc.shutdown(file, SHUT_RDWR);
+      if (clientPort(file) === port) libc.shutdown(file, SHUT_RDWR);
     },
   };
 }
@@ -85,17 +92,18 @@ function loadLibc() {
   return undefined;
 }
 
-type Peer = Pick<ClientSocket, 'network' | 'port'>;
-
-/** A `struct sockaddr_in` or `sockaddr_in6`; an IPv4 client of a server for both has the latter. */
-function peerIn(name: Buffer): Peer | undefined {
+/** A `struct sockaddr_in` and a `sockaddr_in6` have the port at the same place. */
+function portIn(name: Buffer): number | undefined {
   const family = name.readUInt16LE(0);
-  const port = name.readUInt16BE(2);
-  if (family === AF_INET) return { network: name.subarray(4, 8).join('.'), port };
-  if (family !== AF_INET6) return undefined;
+  return family === AF_INET || family === AF_INET6 ? name.readUInt16BE(2) : undefined;
+}
+
+/** An IPv4 client of a server for both has an address of the newer kind. */
+function networkIn(name: Buffer): string {
+  if (name.readUInt16LE(0) === AF_INET) return name.subarray(4, 8).join('.');
   const address = name.subarray(8, 24);
   const isIpv4 = address.readBigUInt64BE(0) === 0n && address.readUInt32BE(8) === 0xffff;
-  return { network: isIpv4 ? address.subarray(12).join('.') : address.toString('hex', 0, 8), port };
+  return isIpv4 ? address.subarray(12).join('.') : address.toString('hex', 0, 8);
 }
 
 /** The acknowledgement of the connection itself counts as one byte. */

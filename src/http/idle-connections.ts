@@ -25,8 +25,9 @@ const SILENT_STREAM_MS = 20_000;
 const CROWDED_SHARE = 0.5;
 const ADDRESS_SHARE = 1 / 8;
 const ALL_SHARE = 1 / 4;
-const SWEEP_MS = 1_000;
-const CROWDED_SWEEP_MS = 250;
+/** Thousands of connections take a while to look at: the pause afterwards is so many times as long, within these bounds. */
+const PAUSE = { timesSweep: 200, leastMs: 1_000, mostMs: 10_000 };
+const CROWDED_PAUSE = { timesSweep: 10, leastMs: 250, mostMs: 1_000 };
 /** Looked at in one step of the event loop. */
 const FILES_PER_STEP = 2_048;
 /** On a system without a limit of its own. */
@@ -50,10 +51,13 @@ export function closeIdleConnections(options: IdleConnectionsOptions): { stop():
     timer.unref();
   };
   const run = async (): Promise<void> => {
+    const startedAt = performance.now();
     const isCrowded = await sweeper.sweep();
-    if (!isStopped) schedule(isCrowded ? CROWDED_SWEEP_MS : SWEEP_MS);
+    const tookMs = performance.now() - startedAt;
+    const { timesSweep, leastMs, mostMs } = isCrowded ? CROWDED_PAUSE : PAUSE;
+    if (!isStopped) schedule(Math.min(Math.max(timesSweep * tookMs, leastMs), mostMs));
   };
-  schedule(SWEEP_MS);
+  schedule(PAUSE.leastMs);
   return {
     stop() {
       isStopped = true;

@@ -14,10 +14,14 @@ const repeated = (unit: fc.Arbitrary<string>) =>
 const characters = (from: number, to: number) =>
   fc.integer({ min: from, max: to }).map((code) => String.fromCodePoint(code));
 
+const sentences = fc
+  .array(fc.lorem({ maxCount: 6 }), { minLength: 20, maxLength: 40 })
+  .map((words) => words.join(' '));
+
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
 const TEXTS: readonly { name: string; text: fc.Arbitrary<string>; most: number }[] = [
-  { name: 'prose', text: fc.lorem({ maxCount: 120 }), most: 8 },
+  { name: 'prose', text: sentences, most: 8 },
   { name: 'digits', text: repeated(characters(0x30, 0x39)), most: 5 },
   { name: 'punctuation', text: repeated(fc.constantFrom(...'!#$%&()*+,-./:;<=>?@[]^_`{|}~')), most: 4 },
   { name: 'base64', text: repeated(fc.constantFrom(...BASE64)), most: 4 },
