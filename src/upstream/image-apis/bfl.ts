@@ -4,7 +4,7 @@ import { rejected } from '../response.ts';
 import {
   formatAt,
   isRecord,
-  pathOf,
+  modelPath,
   seedOf,
   textIn,
   type ImageApi,
@@ -21,7 +21,7 @@ export const bfl: ImageApi = {
   kind: 'bfl',
   headers: (key) => ({ 'x-key': key, accept: 'application/json' }),
   perCall: () => 1,
-  request: (call) => ({ method: 'POST', path: `/${pathOf(call.model)}`, json: bodyOf(call) }),
+  request: (call) => ({ method: 'POST', path: `/${modelPath(call.model)}`, json: bodyOf(call) }),
   read: ({ json }) => ({ job: textIn(json['polling_url']), state: { kind: 'working' } }),
   jobs: {
     // The answer names the region that has the job, such as api.eu2.bfl.ai.

@@ -4,10 +4,10 @@ import {
   formatAt,
   mostPerCall,
   objectsIn,
-  pathOf,
+  modelPath,
   seedOf,
   textIn,
-  type ApiReading,
+  type ImageApiReading,
   type ImageApi,
   type ImageApiCall,
   type ImageState,
@@ -21,7 +21,11 @@ export const fal: ImageApi = {
   kind: 'fal',
   headers: (key) => ({ authorization: `Key ${key}`, accept: 'application/json' }),
   perCall: (call) => mostPerCall(call, 4),
-  request: (call, count) => ({ method: 'POST', path: `/${pathOf(call.model)}`, json: bodyOf(call, count) }),
+  request: (call, count) => ({
+    method: 'POST',
+    path: `/${modelPath(call.model)}`,
+    json: bodyOf(call, count),
+  }),
   read: ({ json }) => readingOf(json),
   jobs: {
     // The address leaves out what follows the app in a model's name: fal-ai/flux/dev is fal-ai/flux.
@@ -59,7 +63,7 @@ function bodyOf(call: ImageApiCall, count: number): Record<string, unknown> {
 }
 
 /** The answer to a submission, or a result. */
-function readingOf(json: Readonly<Record<string, unknown>>): ApiReading {
+function readingOf(json: Readonly<Record<string, unknown>>): ImageApiReading {
   const address = textIn(json['response_url']);
   if (address === undefined || !URL.canParse(address)) return { state: resultOf(json) };
   return { job: new URL(address).pathname, state: { kind: 'working' } };

@@ -23,13 +23,13 @@ import {
 } from '../response.ts';
 import {
   isRecord,
-  type ApiAnswer,
-  type ApiReading,
-  type ApiRequest,
+  type ImageApiAnswer,
+  type ImageApiReading,
+  type ImageApiRequest,
   type ImageApi,
   type ImageState,
 } from './image-api.ts';
-import { poll, POLL_TIMES, type PollTimes } from './poll.ts';
+import { pollJob, POLL_TIMES, type PollTimes } from './poll.ts';
 import { IMAGE_APIS } from './registry.ts';
 
 /** The upstream for a configuration whose kind is a provider of images alone; undefined for other kinds. */
@@ -115,9 +115,9 @@ class ImageApiUpstream {
     return { ok: true, detail, latencyMs: Math.round(performance.now() - startedAt) };
   }
 
-  async #finish({ job, state }: ApiReading, call: UpstreamImageCall): Promise<GeneratedImage[]> {
+  async #finish({ job, state }: ImageApiReading, call: UpstreamImageCall): Promise<GeneratedImage[]> {
     try {
-      const last = state.kind === 'working' ? await this.#poll(job, call) : state;
+      const last = state.kind === 'working' ? await this.#pollJob(job, call) : state;
       return await this.#imagesOf(last, job, call);
     } catch (thrown) {
       if (job !== undefined && isGivenUp(call, thrown)) this.#cancel(job);
@@ -125,7 +125,7 @@ class ImageApiUpstream {
     }
   }
 
-  #poll(job: string | undefined, call: UpstreamImageCall): Promise<ImageState> {
+  #pollJob(job: string | undefined, call: UpstreamImageCall): Promise<ImageState> {
     const { jobs } = this.#api;
     if (!jobs || job === undefined) throw new UpstreamFailure('protocol', 'a job without a name');
     const ask = async () => {
@@ -135,7 +135,7 @@ class ImageApiUpstream {
         return { kind: 'wait' as const, retryAfterMs: retryAfter(answer.headers) };
       return { kind: 'done' as const, value: state };
     };
-    return poll(ask, call.signal, this.#times);
+    return pollJob(ask, call.signal, this.#times);
   }
 
   async #imagesOf(
@@ -168,7 +168,7 @@ class ImageApiUpstream {
       });
       return { kind: 'done' as const, value };
     };
-    const answer = await poll(ask, call.signal, this.#times);
+    const answer = await pollJob(ask, call.signal, this.#times);
     if (answer instanceof UpstreamFailure) throw answer;
     return this.#api.read(answer).state;
   }
@@ -186,7 +186,7 @@ class ImageApiUpstream {
   }
 
   /** A job's name is sent back with the key, so it must be one, and of this backend. */
-  #checked(reading: ApiReading): ApiReading {
+  #checked(reading: ImageApiReading): ImageApiReading {
     const { job } = reading;
     const { jobs } = this.#api;
     if (job === undefined) return reading;
@@ -215,7 +215,7 @@ class ImageApiUpstream {
       .catch(() => undefined);
   }
 
-  async #send(request: ApiRequest, call: SentCall): Promise<ApiAnswer> {
+  async #send(request: ImageApiRequest, call: SentCall): Promise<ImageApiAnswer> {
     const response = await this.#fetch(request, call);
     if (!response.ok) throw operators(await failureOf(response, (failed) => this.#api.refusal?.(failed)));
     await refuseEncoded(response);
@@ -229,7 +229,7 @@ class ImageApiUpstream {
   }
 
   /** A redirect is an error: following it would send the key to another server. */
-  async #fetch(request: ApiRequest, { signal, trace }: SentCall): Promise<Response> {
+  async #fetch(request: ImageApiRequest, { signal, trace }: SentCall): Promise<Response> {
     const { method, path, json, form } = request;
     const headers = trace ? withTrace(this.#headers, trace) : new Headers(this.#headers);
     for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);

@@ -13,8 +13,8 @@ export interface ImageApi {
   /** The most images that one call makes. */
   perCall(call: ImageApiCall): number;
   /** The call for `count` images; throws a `rejected` failure for what the model cannot do. */
-  request(call: ImageApiCall, count: number): ApiRequest;
-  read(answer: ApiAnswer): ApiReading;
+  request(call: ImageApiCall, count: number): ImageApiRequest;
+  read(answer: ImageApiAnswer): ImageApiReading;
   readonly jobs?: ImageJobs;
   /** The words for a client whose content was refused, where the status alone does not tell; undefined: another failure. */
   refusal?(failed: FailedAnswer): string | undefined;
@@ -27,11 +27,11 @@ export interface ImageJobs {
   /** Hosts other than that of the base address that get the key, because the documentation says so. */
   isOwnHost?(host: string, baseHost: string): boolean;
   isJob(job: string): boolean;
-  status(job: string): ApiRequest;
-  read(answer: ApiAnswer): ImageState;
+  status(job: string): ImageApiRequest;
+  read(answer: ImageApiAnswer): ImageState;
   /** Where the images of a finished job are, if the status does not tell. */
-  result?(job: string): ApiRequest;
-  cancel?(job: string): ApiRequest;
+  result?(job: string): ImageApiRequest;
+  cancel?(job: string): ImageApiRequest;
 }
 
 export interface ImageApiCall extends Pick<UpstreamImageCall, 'model' | 'request' | 'size'> {
@@ -40,7 +40,7 @@ export interface ImageApiCall extends Pick<UpstreamImageCall, 'model' | 'request
   readonly isResumable: boolean;
 }
 
-export interface ApiRequest {
+export interface ImageApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT';
   /** Below the base address, or a whole address from `job`. */
   readonly path: string;
@@ -49,7 +49,7 @@ export interface ApiRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface ApiAnswer {
+export interface ImageApiAnswer {
   readonly headers: Headers;
   /** An empty object if the answer is no JSON object. */
   readonly json: Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ export interface FailedAnswer {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-export interface ApiReading {
+export interface ImageApiReading {
   /** The job that was accepted; absent where the answer is final. */
   readonly job?: string | undefined;
   readonly state: ImageState;
@@ -96,7 +96,7 @@ export function mostPerCall({ options }: ImageApiCall, usual: number): number {
 }
 
 /** A model's name as part of a path. */
-export function pathOf(model: string): string {
+export function modelPath(model: string): string {
   return model.split('/').map(encodeURIComponent).join('/');
 }
 

@@ -1,5 +1,12 @@
 import { nearestRatio } from '../aspect-ratio.ts';
-import { objectsIn, pathOf, textIn, type ImageApi, type ImageApiCall, type ImageState } from './image-api.ts';
+import {
+  objectsIn,
+  modelPath,
+  textIn,
+  type ImageApi,
+  type ImageApiCall,
+  type ImageState,
+} from './image-api.ts';
 
 /**
  * Imagen of Google's Gemini API, which the AI SDK's package has no longer. Source:
@@ -12,7 +19,7 @@ export const imagen: ImageApi = {
   perCall: () => 4,
   request: (call, count) => ({
     method: 'POST',
-    path: `/models/${pathOf(call.model)}:predict`,
+    path: `/models/${modelPath(call.model)}:predict`,
     json: { instances: [{ prompt: call.request.prompt }], parameters: parametersOf(call, count) },
   }),
   read: ({ json }) => ({ state: stateOf(json) }),

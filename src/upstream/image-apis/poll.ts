@@ -30,7 +30,7 @@ export type Polled<Done> =
  * Asks until there is an answer. The job goes on at the backend whether we can ask or not, so an answer that fails for
  * the moment is asked for again; the deadline is the caller's `signal`.
  */
-export async function poll<Done>(
+export async function pollJob<Done>(
   ask: () => Promise<Polled<Done>>,
   signal: AbortSignal,
   times: PollTimes,

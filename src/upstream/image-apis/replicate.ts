@@ -3,11 +3,11 @@ import { dataAddress } from '../image-response.ts';
 import {
   formatAt,
   mostPerCall,
-  pathOf,
+  modelPath,
   seedOf,
   textIn,
-  type ApiReading,
-  type ApiRequest,
+  type ImageApiReading,
+  type ImageApiRequest,
   type ImageApi,
   type ImageApiCall,
   type ImageState,
@@ -36,14 +36,14 @@ export const replicate: ImageApi = {
 /** Long enough for fast models, and short enough that a client that leaves is noticed. */
 const WAIT_SECONDS = 10;
 
-function requestFor(call: ImageApiCall, count: number): ApiRequest {
+function requestFor(call: ImageApiCall, count: number): ImageApiRequest {
   const { model } = call;
   const input = inputOf(call, count);
   // A connection that waits tells the job's name only at its end.
   const headers = { prefer: call.isResumable ? 'respond-async' : `wait=${WAIT_SECONDS}` };
   const version = /^[\w.-]+\/[\w.-]+:[0-9a-f]{64}$|^[0-9a-f]{64}$/.test(model) ? model : undefined;
   return version === undefined
-    ? { method: 'POST', path: `/models/${pathOf(model)}/predictions`, json: { input }, headers }
+    ? { method: 'POST', path: `/models/${modelPath(model)}/predictions`, json: { input }, headers }
     : { method: 'POST', path: '/predictions', json: { version, input }, headers };
 }
 
@@ -92,7 +92,7 @@ function sizeFields(size: string, shape: string): Record<string, unknown> {
   return { ...(shape === 'custom_ratio' && { aspect_ratio: 'custom' }), ...dimensionsOf(size) };
 }
 
-function readingOf(json: Readonly<Record<string, unknown>>): ApiReading {
+function readingOf(json: Readonly<Record<string, unknown>>): ImageApiReading {
   return { job: textIn(json['id']), state: stateOf(json) };
 }
 

@@ -4,9 +4,9 @@ import {
   formatAt,
   isRecord,
   seedOf,
-  type ApiReading,
-  type ApiAnswer,
-  type ApiRequest,
+  type ImageApiReading,
+  type ImageApiAnswer,
+  type ImageApiRequest,
   type ImageApi,
   type ImageApiCall,
 } from './image-api.ts';
@@ -37,7 +37,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   'stable-image-ultra': 'ultra',
 };
 
-function requestFor(call: ImageApiCall): ApiRequest {
+function requestFor(call: ImageApiCall): ImageApiRequest {
   const { model, request } = call;
   const service = SERVICES[model] ?? 'sd3';
   const fields: Record<string, unknown> = {
@@ -71,7 +71,7 @@ function sourceFields({ request, size }: ImageApiCall, service: string): Record<
 }
 
 /** A picture that was filtered is blurred, and its header tells. */
-function readingOf({ headers, image, json }: ApiAnswer): ApiReading {
+function readingOf({ headers, image, json }: ImageApiAnswer): ImageApiReading {
   if (headers.get('finish-reason') === 'CONTENT_FILTERED') return { state: { kind: 'refused' } };
   if (image) return { state: { kind: 'images', images: [image] } };
   const message = isRecord(json) && Array.isArray(json['errors']) ? json['errors'].join(' ') : 'no picture';
