@@ -1,23 +1,28 @@
 import { z } from 'zod';
+import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog, Endpoint, Model } from '../catalog/catalog.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
+import { abilitiesBody } from './image-abilities.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const endpointEntry = z.object({
   endpoint: z.string(),
   name: z.string(),
   endpoint_type: z.enum(['chat_completion', 'image_generation']),
-  models: z.array(z.object({ model: z.string(), display_name: z.string() })),
+  models: z.array(
+    z.object({ model: z.string(), display_name: z.string(), abilities: abilitiesBody.optional() }),
+  ),
 });
 
 const modelEntrySchema = z.object({
   model: z.string(),
   display_name: z.string(),
   source_table: z.string().describe('The list the model comes from'),
+  abilities: abilitiesBody.optional(),
 });
 
 export const endpointList: ApiOperation = {
@@ -93,7 +98,11 @@ function publicEndpoints(catalog: Catalog) {
     endpoint: endpoint.code,
     name: endpoint.name,
     endpoint_type: endpoint.type,
-    models: endpoint.models.map(({ id, displayName }) => ({ model: id, display_name: displayName })),
+    models: endpoint.models.map((model) => ({
+      model: model.id,
+      display_name: model.displayName,
+      ...abilitiesOf(endpoint, model),
+    })),
   }));
 }
 
@@ -106,7 +115,7 @@ async function listModels(incoming: IncomingRequest, { callerAuth }: ApiParts): 
   }
   const kind = endpoint.type === 'image_generation' ? 'images' : 'chat';
   return json(
-    endpoint.models.map(modelEntry),
+    endpoint.models.map((model) => modelEntry(endpoint, model)),
     incoming.requestId,
     rateHeaders(rateOf(snapshot, kind, callerAuth.parts)),
   );
@@ -116,6 +125,15 @@ function isPublic(endpoint: Endpoint): boolean {
   return endpoint.type !== 'embedding';
 }
 
-function modelEntry(model: Model) {
-  return { model: model.id, display_name: model.displayName, source_table: model.list };
+function modelEntry(endpoint: Endpoint, model: Model) {
+  return {
+    model: model.id,
+    display_name: model.displayName,
+    source_table: model.list,
+    ...abilitiesOf(endpoint, model),
+  };
+}
+
+function abilitiesOf(endpoint: Endpoint, model: Model) {
+  return endpoint.type === 'image_generation' ? { abilities: abilitiesView(model) } : {};
 }

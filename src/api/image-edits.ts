@@ -1,94 +1,116 @@
 import { z } from 'zod';
 import type { IncomingRequest } from '../http/incoming-request.ts';
-import { readBody, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import type { Caller } from '../ledger/port.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import { Fault } from '../std/fault.ts';
-import { imageRequestSchema, type UploadedImage } from '../wire/openai/images.ts';
-import { INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, readImageFields, v1ImageCall } from './images.ts';
-import { callOf, largeBodyOf, MAX_COST_FIELD, placed } from './inference.ts';
+import type { ImageCall } from '../relay/call.ts';
+import { imageRequestSchema } from '../wire/openai/images.ts';
+import { loadPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
+import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import { answerOrStart, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
+import { callOf, ENDPOINT_FIELDS, largeBodyOf, MAX_COST_FIELD, placed, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
-
-const MAX_IMAGES = 16;
 
 const upload = z.string().meta({ contentMediaType: 'application/octet-stream' });
 
-/** The fields as sent in the form; they are then checked by the schema of a generation. */
-const imageForm = imageRequestSchema.extend({
-  ...MAX_COST_FIELD,
+/** The fields as sent in a form; they are then checked by the schema of a generation. */
+const formPictures = {
   image: z
-    .union([upload, z.array(upload).min(1).max(MAX_IMAGES)])
+    .union([upload, z.array(upload).min(1).max(MAX_PICTURES)])
     .describe('The pictures to start from; image[] is the same field'),
   mask: upload.optional(),
-});
+};
 
-/** An edit is a generation with input images, sent as a form. */
+const picture = z.string().describe('A data URL, or the address of an image of your gallery');
+const pictureObject = z.object({ image_url: picture });
+
+const jsonPictures = {
+  image: z.union([picture, z.array(picture).min(1).max(MAX_PICTURES)]).optional(),
+  images: z
+    .array(pictureObject)
+    .max(MAX_PICTURES)
+    .optional()
+    .describe("The same in the form of OpenAI's API; one of the two is needed"),
+  mask: z.union([picture, pictureObject]).optional(),
+};
+
+const EXAMPLE = { prompt: 'the same gate in winter', image: 'data:image/png;base64,iVBORw0KGgo=' };
+
+/** An edit is a generation with input images. */
 export const imageEdits: ApiOperation = {
+  id: 'editImage',
+  method: 'POST',
+  path: '/api/public/v1/images/edits',
+  tag: 'Inference',
+  summary: 'Paint images from pictures and a description',
+  description:
+    'As a form, or as JSON with data URLs or addresses of images of your own gallery. Nothing is fetched from elsewhere.',
+  token: 'required',
+  idempotencyKey: true,
+  respondAsync: true,
+  request: {
+    name: 'ImageEditForm',
+    schema: imageRequestSchema.extend({ ...ENDPOINT_FIELDS, ...formPictures }),
+    examples: {},
+    mediaType: 'multipart/form-data',
+    or: {
+      name: 'ImageEditRequest',
+      schema: imageRequestSchema.extend({ ...ENDPOINT_FIELDS, ...jsonPictures }),
+      examples: { simple: { endpoint: 'svc_tgter', model: 'house-paint', ...EXAMPLE } },
+    },
+  },
+  answer: IMAGE_ANSWER,
+  errors: KEYED_INFERENCE_ERRORS,
+  dialect: OPENAI_ERRORS,
+  handle: placed((incoming, caller, parts) => edit({ incoming, caller }, parts, publicImageCall)),
+};
+
+export const v1ImageEdits: ApiOperation = {
   id: 'v1EditImage',
   method: 'POST',
   path: '/v1/images/edits',
   tag: 'OpenAI-compatible',
-  summary: 'Paint images from pictures and a description',
-  description: 'The model is named as GET /v1/models lists it.',
+  summary: "Paint images from pictures and a description, for OpenAI's clients",
+  description: 'The model is named as GET /v1/models lists it. A form, or JSON.',
   token: 'required',
-  request: { name: 'ImageForm', schema: imageForm, examples: {}, mediaType: 'multipart/form-data' },
+  idempotencyKey: true,
+  respondAsync: true,
+  request: {
+    name: 'ImageForm',
+    schema: imageRequestSchema.extend({ ...MAX_COST_FIELD, ...formPictures }),
+    examples: {},
+    mediaType: 'multipart/form-data',
+    or: {
+      name: 'V1ImageEditRequest',
+      schema: imageRequestSchema.extend({ ...MAX_COST_FIELD, ...jsonPictures }),
+      examples: { simple: { model: 'svc_tgter/house-paint', ...EXAMPLE } },
+    },
+  },
   answer: IMAGE_ANSWER,
-  errors: INFERENCE_ERRORS,
+  errors: KEYED_INFERENCE_ERRORS,
   dialect: OPENAI_ERRORS,
-  handle: placed(edit),
+  handle: placed((incoming, caller, parts) =>
+    edit({ incoming, caller }, parts, (base, value) => v1ImageCall(base, readImageFields(value), parts)),
+  ),
 };
 
-async function edit(incoming: IncomingRequest, caller: Caller, parts: ApiParts): Promise<Response> {
-  const { callerAuth } = parts;
-  const call = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
-    const { value, size, image, mask } = await readImageForm(
-      incoming.request,
-      largeBodyOf(parts, incoming, caller),
-    );
-    const base = callOf(incoming, caller, { size, value });
-    const { request, knobs } = readImageFields(value);
-    return v1ImageCall(base, { request: { ...request, image, ...(mask ? { mask } : {}) }, knobs }, parts);
+/** Reads the call of a body whose pictures have been taken out. */
+type ReadCall = (base: CallBase, value: Record<string, unknown>) => ImageCall;
+
+interface Sender {
+  readonly incoming: IncomingRequest;
+  readonly caller: Caller;
+}
+
+async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
+  const { callerAuth, idempotency } = parts;
+  const { call, text } = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
+    const body = await readEdit(incoming.request, largeBodyOf(parts, incoming, caller));
+    const plain = read(callOf(incoming, caller, body), body.value);
+    const pictures = await loadPictures(body, { incoming, caller }, parts);
+    return { call: { ...plain, request: { ...plain.request, ...pictures } }, text: body.text };
   });
-  return await answerImages(call, incoming.origin, callerAuth.parts, parts.links);
-}
-
-interface ImageForm extends Pick<JsonBody, 'size' | 'value'> {
-  readonly image: readonly UploadedImage[];
-  readonly mask: UploadedImage | undefined;
-}
-
-async function readImageForm(request: Request, admitLarge: AdmitLargeBody): Promise<ImageForm> {
-  const bytes = await readBody(request, admitLarge);
-  const form = await parseForm(bytes, request.headers.get('content-type') ?? '');
-  const image = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
-  if (image.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
-  if (image.length > MAX_IMAGES)
-    throw new Fault('invalid_field', `At most ${MAX_IMAGES} images.`, { param: 'image' });
-  const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
-  const size = { bytes: bytes.byteLength, characters: bytes.byteLength };
-  return { value: textFields(form), size, image, mask };
-}
-
-async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
-  try {
-    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData();
-  } catch (cause) {
-    throw new Fault('invalid_json', 'The body must be multipart/form-data.', { cause });
-  }
-}
-
-function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {
-  if (typeof value === 'string') return [];
-  return [value.arrayBuffer().then((buffer) => ({ bytes: new Uint8Array(buffer), mime: value.type }))];
-}
-
-/** Everything in a form is text; the two numeric fields are converted. */
-function textFields(form: FormData): Record<string, unknown> {
-  const fields: Record<string, unknown> = {};
-  for (const [key, value] of form) {
-    if (typeof value !== 'string' || key.startsWith('image') || key === 'mask') continue;
-    fields[key] = key === 'n' || key === 'output_compression' ? Number(value) : value;
-  }
-  return fields;
+  return await idempotency.run(incoming, { caller, text }, (keyed) =>
+    // A call with a key continues when its client leaves.
+    answerOrStart(keyed ? { ...call, ...keyed } : call, parts, incoming),
+  );
 }

@@ -40,8 +40,13 @@ export class ImageLinks {
 
   /** Stores the image and returns its URL. */
   async publish(image: GeneratedImage, call: ImageCall, origin: string): Promise<string> {
-    const id = await this.#store.save({ image, requestId: call.requestId, prompt: call.request.prompt });
-    return this.link(id, origin);
+    return this.link(await this.store(image, call), origin);
+  }
+
+  /** Stores the image and returns its id; see {@link ImageStore} for the one that is given. */
+  async store(image: GeneratedImage, call: ImageCall, id?: string): Promise<string> {
+    const { requestId, request } = call;
+    return await this.#store.save({ image, requestId, prompt: request.prompt, id });
   }
 
   now(): number {
@@ -51,6 +56,15 @@ export class ImageLinks {
   link(id: string, origin: string): string {
     const expires = Math.floor((this.#clock.now() + LINK_LIFE_MS) / 1000);
     return `${this.#options.publicUrl ?? origin}/api/public/v1/images/${id}?expires=${expires}&signature=${this.#sign(id, expires)}`;
+  }
+
+  /** The id in an address of one of our images, or of the console's; `undefined` for any other address. */
+  idIn(address: string, origin: string): string | undefined {
+    const own = this.#options.publicUrl ?? origin;
+    if (!URL.canParse(address, own)) return undefined;
+    const url = new URL(address, own);
+    if (url.origin !== new URL(own).origin && url.origin !== new URL(origin).origin) return undefined;
+    return /^\/api\/(?:public\/v1|console)\/images\/(img_\w{1,64})$/.exec(url.pathname)?.[1];
   }
 
   async serve(request: Request, requestId: string, id: string): Promise<Response> {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { abilitiesView } from '../catalog/abilities-view.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { priceRows, serviceTiers } from '../catalog/price-rows.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
@@ -8,6 +9,7 @@ import { Fault } from '../std/fault.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
 import { modelsList, oneModel, type ModelEntry } from '../wire/openai/models-list.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
+import { abilitiesBody } from './image-abilities.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
 const usd = z.string().describe('Dollars as a decimal');
@@ -54,6 +56,7 @@ const modelBody = z.object({
     .describe('Every price of the model'),
   service_tiers: z.record(z.string(), z.number()).describe('Factors of the token prices'),
   supported_parameters: z.array(z.string()),
+  abilities: abilitiesBody.optional(),
 });
 
 const EXAMPLE = oneModel({
@@ -178,5 +181,6 @@ function modelEntries(catalog: Catalog): ModelEntry[] {
     vision: model.vision,
     tools: model.tools,
     reasoning: model.reasoning,
+    abilities: endpoint.type === 'image_generation' ? { ...abilitiesView(model) } : undefined,
   }));
 }

@@ -8,7 +8,8 @@ import { endpointList, endpointModels } from './endpoints.ts';
 import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models.ts';
 import { generateContent, streamGenerateContent } from './generate-content.ts';
 import { hello } from './hello.ts';
-import { imageEdits } from './image-edits.ts';
+import { imageEdits, v1ImageEdits } from './image-edits.ts';
+import { imageJob } from './image-job-operation.ts';
 import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
 import { messages } from './messages.ts';
 import { models, oneModelById } from './models.ts';
@@ -22,7 +23,9 @@ import { textCompletions } from './text-completions.ts';
 export const OPERATIONS: readonly ApiOperation[] = [
   chatCompletions,
   imageGenerations,
+  imageEdits,
   imageByLink,
+  imageJob,
   quotes,
   endpointList,
   endpointModels,
@@ -33,7 +36,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   responses,
   textCompletions,
   v1ImageGenerations,
-  imageEdits,
+  v1ImageEdits,
   embeddings,
   models,
   oneModelById,

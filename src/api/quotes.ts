@@ -4,16 +4,18 @@ import { readJson } from '../http/json-body.ts';
 import { json, rateHeaders } from '../http/response.ts';
 import { holdFor } from '../ledger/decide.ts';
 import type { Caller, Ceiling } from '../ledger/port.ts';
-import { holdPrices } from '../ledger/price.ts';
+import { holdPrices, type ImageCeiling } from '../ledger/price.ts';
+import type { ImagePrice } from '../ledger/priced-parts.ts';
 import { exactUsd } from '../ledger/receipt.ts';
 import { preferTokenError } from '../relay/admission.ts';
-import type { Quote, RelayParts } from '../relay/call.ts';
+import type { ImageCall, Quote, RelayParts } from '../relay/call.ts';
 import { quoteChatCall } from '../relay/chat.ts';
 import { quoteImageCall } from '../relay/images.ts';
 import { formatUsd, nanoUsd, type NanoUsd } from '../std/money.ts';
 import { chatRequestSchema } from '../wire/openai/chat.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
 import { publicChatCall } from './chat-completions.ts';
+import { takePictures } from './edit-body.ts';
 import { QUOTE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { publicImageCall } from './images.ts';
 import { callOf, ENDPOINT_FIELDS, largeBodyOf, type CallBase, placed } from './inference.ts';
@@ -29,7 +31,7 @@ const quoteAnswer = z.object({
   max_tokens: z.int().optional().describe('The output cap that this pays for, for each choice'),
   lines: z.array(
     z.object({
-      dimension: z.enum(['input', 'output', 'image', 'fixed']),
+      dimension: z.enum(['input', 'output', 'image', 'input_image', 'partial_image', 'fixed']),
       quantity: z.int().describe('The most that the request can use'),
       price: usd.describe('Per million tokens, per image, or once'),
       usd: usd.describe('Before rounding up'),
@@ -44,7 +46,8 @@ export const quotes: ApiOperation = {
   path: '/api/public/v1/quotes',
   tag: 'Inference',
   summary: 'The highest possible cost of a chat or image request, and its parts',
-  description: 'Takes the body of a chat or of an image generation. Nobody is called and nothing is charged.',
+  description:
+    'Takes the body of a chat, of an image generation or of an edit in JSON. Nobody is called and nothing is charged.',
   token: 'required',
   request: {
     name: 'QuoteRequest',
@@ -103,11 +106,22 @@ export async function quoteBody(
 ): Promise<Quote> {
   const isImage = body['prompt'] !== undefined && body['messages'] === undefined;
   const quote = isImage
-    ? await quoteImageCall(publicImageCall(base, body), parts)
+    ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
   // The count is the tighter bound, so it is what the request would be held at on a small balance.
   return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
 }
+
+/** Of an edit only the number of its pictures counts; none of them is looked up. */
+function quotedImageCall(base: CallBase, body: Record<string, unknown>): ImageCall {
+  const { pictures, mask, value } = takePictures(body);
+  const call = publicImageCall(base, value);
+  if (pictures.length === 0) return call;
+  const image = pictures.map(() => NO_PICTURE);
+  return { ...call, request: { ...call.request, image, ...(mask && { mask: NO_PICTURE }) } };
+}
+
+const NO_PICTURE = { bytes: new Uint8Array(), mime: 'image/png' };
 
 /** A quote in the public API's words. */
 export function quoteView(quote: Quote): z.infer<typeof quoteAnswer> {
@@ -128,9 +142,13 @@ function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
   const { price } = quote;
   if (price.kind === 'images') {
     const images = ceiling.kind === 'images' ? ceiling.images : 0;
-    const total = holdFor(quote, 0);
-    const one = nanoUsd(Math.ceil(total / Math.max(1, images)));
-    return [{ dimension: 'image', quantity: images, price: formatUsd(one), usd: formatUsd(total) }];
+    const others = ceiling.kind === 'images' ? pictureLines(price, ceiling) : [];
+    const own = nanoUsd(holdFor(quote, 0) - others.reduce((sum, { amount }) => sum + amount, 0));
+    const one = nanoUsd(Math.ceil(own / Math.max(1, images)));
+    return [
+      { dimension: 'image', quantity: images, price: formatUsd(one), usd: formatUsd(own) },
+      ...others.map(({ line }) => line),
+    ];
   }
   const { input, output, fixed } = holdPrices(price, ceiling);
   const outputTokens = ceiling.kind === 'tokens' ? ceiling.output * ceiling.choices : (ceiling.output ?? 0);
@@ -138,6 +156,19 @@ function linesOf(quote: Quote, ceiling: Ceiling): QuoteLine[] {
     tokenLine('input', ceiling.input ?? 0, input),
     ...(outputTokens > 0 ? [tokenLine('output', outputTokens, output)] : []),
     ...(fixed > 0 ? [fixedLine(fixed)] : []),
+  ];
+}
+
+/** What is priced beside the images themselves. */
+function pictureLines({ extra }: ImagePrice, ceiling: ImageCeiling): { line: QuoteLine; amount: number }[] {
+  const line = (dimension: 'input_image' | 'partial_image', quantity = 0, price = nanoUsd(0)) => {
+    const amount = nanoUsd(quantity * price);
+    if (amount === 0) return [];
+    return [{ amount, line: { dimension, quantity, price: formatUsd(price), usd: formatUsd(amount) } }];
+  };
+  return [
+    ...line('input_image', ceiling.inputImages, extra?.inputImage),
+    ...line('partial_image', ceiling.partialImages, extra?.partialImage),
   ];
 }
 

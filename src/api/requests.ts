@@ -4,6 +4,7 @@ import { json, rateHeaders } from '../http/response.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { rateOf } from '../relay/admission.ts';
 import { Fault } from '../std/fault.ts';
+import { PRICED_ITEMS } from '../std/price-dimensions.ts';
 import { OPENAI_ERRORS, TOKEN_ERRORS } from './errors.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -31,10 +32,11 @@ const receiptAnswer = z.object({
   }),
   lines: z.array(
     z.object({
-      item: z.enum(['input', 'cached_input', 'output', 'image']),
+      item: z.enum(PRICED_ITEMS),
       quantity: z.int(),
       unit_price_usd: usd,
       per: z.int(),
+      factor: z.number().optional().describe('Of the service tier'),
       amount_usd: usd,
     }),
   ),

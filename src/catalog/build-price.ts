@@ -64,13 +64,17 @@ function tiersOf(tiers: NonNullable<PriceEntry['above']>): LongInputPrices[] {
 }
 
 function imagePrice(entry: PriceEntry, image: NonNullable<PriceEntry['image']>): ModelPrice {
-  const request = entry.request;
+  const beside: ExtraImagePrices = {
+    request: entry.request,
+    inputImage: entry.input_image,
+    partialImage: entry.partial_image,
+  };
   if (typeof image === 'number') {
-    const extra = orNothing<ExtraImagePrices>({ request });
+    const extra = orNothing(beside);
     return { kind: 'images', bySize: new Map(), otherwise: nanoUsd(image), ...(extra && { extra }) };
   }
   if ('per_megapixel' in image && typeof image.per_megapixel === 'number') {
-    const extra = { request, megapixel: image.per_megapixel };
+    const extra = { ...beside, megapixel: image.per_megapixel };
     return { kind: 'images', bySize: new Map(), otherwise: ZERO, extra: orNothing(extra) ?? extra };
   }
   // A union of maps: without `per_megapixel` it is the one by size.
@@ -81,7 +85,7 @@ function imagePrice(entry: PriceEntry, image: NonNullable<PriceEntry['image']>):
   const qualities = sizes.flatMap(([size, price]) =>
     typeof price === 'number' ? [] : [[size, price] as const],
   );
-  const extra = orNothing<ExtraImagePrices>({ request });
+  const extra = orNothing(beside);
   return {
     kind: 'images',
     bySize: amounts,

@@ -10,6 +10,7 @@ import type {
 } from './catalog.ts';
 import { buildPrice, freePrice } from './build-price.ts';
 import type { Environment, KeyRules } from './key-rules.ts';
+import { buildAbilities, buildRange, namedSizes } from './image-abilities-schema.ts';
 import type { CatalogFile, EndpointEntry, ModelFileEntry } from './file-schema.ts';
 import { placesByPrice } from './price-order.ts';
 import type { Path, PathMistake } from './mistakes.ts';
@@ -86,7 +87,10 @@ function buildList(
 
 function buildModel(list: string, entry: ModelFileEntry): Model {
   const reasoning = typeof entry.reasoning === 'number' ? entry.reasoning : undefined;
-  const price = entry.free ? freePrice(entry.sizes) : buildPrice({ ...entry, reasoning });
+  const named = namedSizes(entry.sizes);
+  const range = buildRange(entry.sizes);
+  const price = entry.free ? freePrice(named) : buildPrice({ ...entry, reasoning });
+  const priced = price.kind === 'images' ? [...price.bySize.keys()] : [];
   return {
     id: entry.model,
     displayName: entry.display_name ?? entry.model,
@@ -94,7 +98,9 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     price,
     contextTokens: entry.context,
     maxOutput: entry.max_output ?? Math.min(DEFAULT_MAX_OUTPUT, entry.context),
-    sizes: entry.sizes ?? (price.kind === 'images' ? [...price.bySize.keys()] : []),
+    sizes: range ? [...new Set([...(named ?? []), ...priced])] : (named ?? priced),
+    ...(range && { sizeRange: range }),
+    ...(entry.abilities && { abilities: buildAbilities(entry.abilities, qualitiesOf(price)) }),
     upstreamModels: new Map(Object.entries(entry.upstream_models)),
     form: buildForm(entry),
     free: entry.free,
@@ -108,6 +114,11 @@ function buildModel(list: string, entry: ModelFileEntry): Model {
     finishesAttachments: !entry.free && entry.on_disconnect === undefined,
     costs: new Map(Object.entries(entry.cost).map(([upstream, prices]) => [upstream, buildPrice(prices)])),
   };
+}
+
+function qualitiesOf(price: ModelPrice): string[] {
+  if (price.kind !== 'images') return [];
+  return [...new Set([...(price.qualities?.values() ?? [])].flatMap((prices) => Object.keys(prices)))];
 }
 
 function buildInputs({ inputs }: ModelFileEntry): ModelInputs | undefined {

@@ -17,12 +17,17 @@ lists:
   house_tools:
     - { model: house-echo, display_name: House Echo, input: 0.05, output: 0.20, vision: true, tools: true, inputs: { image: { max_tokens: 800 }, audio: { tokens_per_second: 32 }, file: { max_tokens: 3000 } } }
   image_models:
-    - { model: house-paint, display_name: House Paint, image: 0.01, sizes: [1024x1024, 512x512, 256x256] }
+    - model: house-paint
+      display_name: House Paint
+      image: 0.01
+      sizes: [1024x1024, 512x512, 256x256]
+      abilities: { ${HOUSE_PAINT}, resolution: { 1K: 1024x1024, 0.5K: 512x512 } }
   image_models_wide:
     - model: house-paint
       display_name: House Paint
       image: { default: 0.01, 1792x1024: 0.02, 1024x1792: 0.02 }
       sizes: [1024x1024, 1792x1024, 1024x1792, 512x512, 256x256]
+      abilities: { ${HOUSE_PAINT}, aspect_ratio: { 1:1: 1024x1024, 16:9: 1792x1024, 9:16: 1024x1792 } }
 ${found ? partnerList(found.partner) : ''}
 endpoints:
   svc_chat:     { name: Primary chat, type: chat_completion, lists: [house_guides, house_tools], upstreams: [house] }
@@ -41,6 +46,10 @@ aliases:
   house-paint: svc_tgter/house-paint
 `;
 }
+
+/** What the built-in painter honours, in either list. */
+const HOUSE_PAINT =
+  'max_n: 10, output_format: [png], style: [vivid, natural, pastel, muted, monochrome, sepia, neon, oil], seed: true, negative_prompt: true';
 
 /** The first one wins: an endpoint's upstreams are alternatives, and providers do not serve each other's models. */
 function findPartner(env: Environment): { partner: Partner; variable: string } | undefined {

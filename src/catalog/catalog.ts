@@ -4,6 +4,7 @@ import type { Log } from '../std/log.ts';
 import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
 import type { TokenEncoding } from '../tokenizer/port.ts';
+import { sizesText, takesSize, type ImageAbilities, type SizeRange } from './image-abilities.ts';
 import type { ImageDialect } from './image-dialect.ts';
 
 /**
@@ -59,6 +60,10 @@ export interface Model {
   readonly maxOutput: number;
   /** Image models: allowed sizes, the first is the default. */
   readonly sizes: readonly string[];
+  /** Further sizes. */
+  readonly sizeRange?: SizeRange | undefined;
+  /** Absent: the catalog does not say what an image model takes, and its backend decides. */
+  readonly abilities?: ImageAbilities | undefined;
   /** The model's name at an upstream, where it differs. */
   readonly upstreamModels: ReadonlyMap<string, string>;
   /** Absent: by the upstream's options and the model's name at the upstream. */
@@ -252,11 +257,9 @@ export interface WantedImage {
 export function priceFor(model: Model, { size = model.sizes[0], quality }: WantedImage = {}): PriceSnapshot {
   if (model.price.kind === 'tokens') return model.price;
   const price =
-    size !== undefined && model.sizes.includes(size)
-      ? imageSnapshot(model.price, { size, quality })
-      : undefined;
+    size !== undefined && takesSize(model, size) ? imageSnapshot(model.price, { size, quality }) : undefined;
   if (price === undefined)
-    throw new Fault('invalid_field', `size must be one of ${model.sizes.join(', ')}.`, { param: 'size' });
+    throw new Fault('invalid_field', `size must be ${sizesText(model)}.`, { param: 'size' });
   return price;
 }
 

@@ -1,6 +1,7 @@
 import type { Catalog, Endpoint, Model, UpstreamConfig } from './catalog.ts';
 import { formatUsd } from '../std/money.ts';
 import { FACTOR_ONE } from '../std/price-dimensions.ts';
+import { abilitiesText, rangeText } from './image-abilities.ts';
 import { priceLabel } from './price-label.ts';
 import { hintOf } from './seal.ts';
 
@@ -98,7 +99,8 @@ function modelFacts(model: Model): Facts {
     list: model.list,
     context: `${model.contextTokens} tokens`,
     'longest answer': `${model.maxOutput} tokens`,
-    sizes: listText(model.sizes),
+    sizes: listText([...model.sizes, ...(model.sizeRange ? [rangeText(model.sizeRange)] : [])]),
+    'image abilities': abilitiesText(model.abilities) ?? 'as the backend has them',
     abilities: listText(abilities),
     'shows its reasoning': model.hidesReasoning ? 'no' : 'yes',
     attachments: inputsText(model),

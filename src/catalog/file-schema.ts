@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { TOKEN_ENCODINGS } from '../tokenizer/port.ts';
 import { CAP_FIELDS, IMAGE_FORMATS, ON_DISCONNECT } from './catalog.ts';
+import { imageAbilities, modelSizes } from './image-abilities-schema.ts';
 import { UPSTREAM_KIND_NAMES } from './kinds.ts';
 import { PRESET_NAMES } from './presets.ts';
 import { checkModel } from './model-check.ts';
-import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, size, tokenPrice } from './price-schema.ts';
-import { choice, mustBeOneOf, strict } from './strict.ts';
+import { costPrices, dailyLimit, markupFactor, PRICE_KEYS, tokenPrice } from './price-schema.ts';
+import { choice, mustBeOneOf, strict, whole } from './strict.ts';
 
 /** `${ENV_NAME}` as a whole value. */
 export const REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
@@ -29,12 +30,16 @@ const model = strict({
   model: modelId,
   display_name: text.optional().describe('Shown to people; the id when absent.'),
   ...PRICE_KEYS,
-  sizes: z
-    .array(size)
-    .min(1, 'must name at least one size')
-    .max(64)
+  sizes: modelSizes
     .optional()
-    .describe('Allowed sizes; the first is the default.'),
+    .describe(
+      'Allowed sizes: a list whose first is the default, or a range such as { default: 1024x1024, step: 16, max_edge: 3840, max_ratio: 3, max_pixels: 8294400 }.',
+    ),
+  abilities: imageAbilities
+    .optional()
+    .describe(
+      'Image models: what a request may ask for beside prompt and size. Anything else is refused, and so is any other value. When absent, the fields are passed on, and the backend decides.',
+    ),
   context: whole(1, MAX_TOKENS).default(128_000).describe('Input and output tokens together.'),
   max_output: whole(1, MAX_TOKENS)
     .optional()
@@ -232,8 +237,3 @@ export type CatalogFile = z.output<z.ZodObject<typeof CATALOG_KEYS>>;
 export type ModelFileEntry = z.output<typeof model>;
 export type EndpointEntry = z.output<typeof endpoint>;
 export type WrittenUpstream = z.output<typeof upstream>;
-
-function whole(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`;
-  return z.int({ error }).min(min, error).max(max, error);
-}

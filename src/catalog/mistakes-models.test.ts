@@ -150,6 +150,62 @@ const CASES: MistakeCase[] = [
     /such as 1024x1024/,
   ],
   [
+    'a range of sizes that its default is not in',
+    file({ models: '{ model: m, image: 1, sizes: ¦{ default: 100x100, step: 16, max_edge: 512 } }' }),
+    'lists.list[0].sizes',
+    /default of 100x100, which is not in the range/,
+  ],
+  [
+    'a range of sizes without a price for all of them',
+    file({ models: '{ model: m, image: ¦{ 64x64: 1 }, sizes: { default: 64x64, max_edge: 512 } }' }),
+    'lists.list[0].image',
+    /no default price/,
+  ],
+  [
+    'a mistyped ability',
+    file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: { ¦sead: true } }' }),
+    'lists.list[0].abilities.sead',
+    /did you mean seed/,
+  ],
+  [
+    'abilities of a chat model',
+    file({ models: '{ model: m, input: 1, output: 1, abilities: ¦{ seed: true } }' }),
+    'lists.list[0].abilities',
+    /for image models/,
+  ],
+  [
+    'a quality that has no price',
+    file({
+      models: '{ model: m, image: { 64x64: { low: 1 } }, abilities: ¦{ quality: [low, high] } }',
+    }),
+    'lists.list[0].abilities',
+    /quality high without a price/,
+  ],
+  [
+    'an aspect ratio that its size has not',
+    file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ aspect_ratio: { 2:1: 64x64 } } }' }),
+    'lists.list[0].abilities',
+    /64x64 is 2:1; it is not/,
+  ],
+  [
+    'an aspect ratio of a size that the model has not',
+    file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ aspect_ratio: { 1:1: 32x32 } } }' }),
+    'lists.list[0].abilities',
+    /32x32, which is not in sizes/,
+  ],
+  [
+    'a price per picture of a model that is sold by the token',
+    file({ models: '{ model: m, input: 1, output: 1, input_image: ¦1 }' }),
+    'lists.list[0].input_image',
+    /goes with a price per image/,
+  ],
+  [
+    'a mask for no picture',
+    file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ mask: true } }' }),
+    'lists.list[0].abilities',
+    /no reference_images/,
+  ],
+  [
     'a size twice',
     file({ models: '{ model: m, image: 1, sizes: ¦[64x64, 64x64] }' }),
     'lists.list[0].sizes',

@@ -1,9 +1,20 @@
 import type { z } from 'zod';
+import { isInRange } from './image-abilities.ts';
+import {
+  buildRange,
+  hasRatio,
+  namedSizes,
+  rangeMistake,
+  shapesOf,
+  type AbilitiesEntry,
+  type SizesEntry,
+} from './image-abilities-schema.ts';
 import type { PriceEntry } from './price-schema.ts';
 
 interface ModelShape extends Omit<PriceEntry, 'reasoning'> {
   readonly reasoning: boolean | 'hidden' | number;
-  readonly sizes?: readonly string[] | undefined;
+  readonly sizes?: SizesEntry | undefined;
+  readonly abilities?: AbilitiesEntry | undefined;
   readonly context: number;
   readonly max_output?: number | undefined;
   readonly free: boolean;
@@ -16,6 +27,9 @@ export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
   const refuse: Refuse = (key, message) =>
     context.addIssue({ code: 'custom', path: key === '' ? [] : [key], message });
   const tokens = isPricedByToken(model);
+  for (const key of ['input_image', 'partial_image'] as const)
+    if (model[key] !== undefined && model.image === undefined)
+      refuse(key, 'goes with a price per image, and this model has none');
   if (tokens && model.image !== undefined)
     refuse('image', 'has a price per image and per token; keep one of them');
   else if (model.free) checkFree(model, tokens, refuse);
@@ -23,7 +37,8 @@ export function checkModel(model: ModelShape, context: z.RefinementCtx): void {
   else if (model.image !== undefined) checkImagePrice(model.image, model.sizes, refuse);
   else refuse('', NO_PRICE);
   checkForm(model, refuse);
-  if (new Set(model.sizes).size !== (model.sizes?.length ?? 0)) refuse('sizes', 'names a size twice');
+  checkSizes(model.sizes, refuse);
+  if (model.abilities) checkAbilities(model, model.abilities, refuse);
   if (model.max_output !== undefined && model.max_output > model.context) {
     refuse('max_output', `must not exceed the context of ${model.context} tokens`);
   }
@@ -78,11 +93,51 @@ function checkForm(model: ModelShape, refuse: Refuse): void {
     refuse('image_format', 'is for image models; this one has no image price or sizes');
 }
 
+function checkSizes(sizes: ModelShape['sizes'], refuse: Refuse): void {
+  const named = namedSizes(sizes) ?? [];
+  if (new Set(named).size !== named.length) refuse('sizes', 'names a size twice');
+  const mistake = rangeMistake(sizes);
+  if (mistake !== undefined) refuse('sizes', mistake);
+}
+
+function checkAbilities(model: ModelShape, abilities: AbilitiesEntry, refuse: Refuse): void {
+  if (model.image === undefined && model.sizes === undefined)
+    return refuse('abilities', 'is for image models; this one has no image price or sizes');
+  if (abilities.aspect_ratio && abilities.resolution)
+    refuse('abilities', 'has aspect_ratio beside resolution; put the ratios into each resolution');
+  if (abilities.mask && abilities.reference_images === 0)
+    refuse('abilities', 'has a mask but no reference_images that it could be for');
+  const shapes = shapesOf(abilities);
+  const sizes = new Set([
+    ...(namedSizes(model.sizes) ?? []),
+    ...(model.image === undefined ? [] : Object.keys(imageAmounts(model.image))),
+  ]);
+  const range = buildRange(model.sizes);
+  const strange = shapes.find(({ size }) => !sizes.has(size) && !(range && isInRange(size, range)));
+  if (strange) refuse('abilities', `names ${strange.size}, which is not in sizes`);
+  const askew = shapes.find((shape) => !hasRatio(shape));
+  if (askew) refuse('abilities', `says that ${askew.size} is ${askew.aspectRatio}; it is not`);
+  if (model.image === undefined) return;
+  const priced = pricedQualities(model.image);
+  const unpriced = abilities.quality?.filter((quality) => !priced.includes(quality)) ?? [];
+  if (unpriced.length > 0)
+    refuse('abilities', `has quality ${unpriced.join(', ')} without a price; give image by size and quality`);
+}
+
+/** The qualities that some size has a price for. */
+function pricedQualities(image: NonNullable<ModelShape['image']>): string[] {
+  if (typeof image === 'number') return [];
+  const maps = Object.values(image).flatMap((price) => (typeof price === 'object' ? [price] : []));
+  return [...new Set(maps.flatMap((prices) => Object.keys(prices)))];
+}
+
 function checkImagePrice(
   image: NonNullable<ModelShape['image']>,
-  sizes: ModelShape['sizes'],
+  given: ModelShape['sizes'],
   refuse: Refuse,
 ): void {
+  const sizes = namedSizes(given);
+  const range = buildRange(given);
   const prices = imageAmounts(image);
   const named = Object.keys(prices).filter((key) => key !== 'default');
   if (sizes === undefined && named.length === 0)
@@ -92,8 +147,10 @@ function checkImagePrice(
   if (Object.values(prices).flat().includes(0))
     refuse('image', 'makes images free; say free: true instead if that is meant');
   if (sizes === undefined) return;
-  const unknown = named.filter((size) => !sizes.includes(size));
+  const unknown = named.filter((size) => !sizes.includes(size) && !(range && isInRange(size, range)));
   if (unknown.length > 0) refuse('image', `has a price for ${unknown.join(', ')}, which is not in sizes`);
+  if (range && prices['default'] === undefined)
+    return refuse('image', 'has no default price, which sizes of a range need');
   const unpriced = prices['default'] === undefined ? sizes.filter((size) => !named.includes(size)) : [];
   if (unpriced.length > 0) refuse('image', `has no price for ${unpriced.join(', ')}; add it, or a default`);
 }

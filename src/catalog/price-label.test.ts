@@ -17,5 +17,10 @@ test('a price is shown in dollars', () => {
   expect(
     priceLabel(model('image: { default: 0.01, 128x64: 0.02 }, sizes: [64x64, 128x64]', 'image_generation')),
   ).toBe('128x64: 0.02, 0.01 (USD per image)');
+  expect(
+    priceLabel(
+      model('image: 0.04, input_image: 0.003, partial_image: 0.001, sizes: [64x64]', 'image_generation'),
+    ),
+  ).toBe('0.04, 0.003 per input image, 0.001 per partial image (USD per image)');
   expect(priceLabel(model('free: true', 'chat_completion'))).toBe('free');
 });

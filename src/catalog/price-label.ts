@@ -37,9 +37,18 @@ function imageLabels({ price }: Pick<Model, 'price'>, rows: readonly PriceRow[])
     price.otherwise === undefined || isByPixel || price.qualities?.has('default')
       ? []
       : [usd(price.otherwise)];
-  const others = rows.filter(({ item }) => item === 'megapixel' || item === 'request');
-  return [...sizes, ...otherwise, ...others.map(({ item, amount }) => `${usd(amount)} per ${item}`)];
+  const others = rows.flatMap(({ item, amount }) =>
+    BESIDE[item] === undefined ? [] : [`${usd(amount)} per ${BESIDE[item]}`],
+  );
+  return [...sizes, ...otherwise, ...others];
 }
+
+const BESIDE: Readonly<Record<string, string>> = {
+  megapixel: 'megapixel',
+  input_image: 'input image',
+  partial_image: 'partial image',
+  request: 'request',
+};
 
 function usd(amount: number): string {
   return formatUsd(nanoUsd(amount));

@@ -61,6 +61,8 @@ function imageRows(price: ModelPrice & { kind: 'images' }, sizes: readonly strin
   });
   return [
     ...(megapixel === undefined ? images : each('megapixel', megapixel)),
+    ...each('input_image', extra.inputImage),
+    ...each('partial_image', extra.partialImage),
     ...each('request', extra.request),
   ];
 }

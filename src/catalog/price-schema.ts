@@ -17,7 +17,7 @@ export const tokenPrice = price(MAX_TOKEN_PRICE, '10,000 USD per million tokens'
 const imagePrice = price(MAX_UNIT_PRICE, '1,000 USD per image');
 const requestPrice = price(MAX_UNIT_PRICE, '1,000 USD per request');
 const callPrice = price(MAX_UNIT_PRICE, '1,000 USD per call');
-const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');
+export const word = z.string().regex(/^[\w.-]{1,32}$/, 'must be 1 to 32 letters, digits, _, . or -');
 
 const TOKEN_PRICES = {
   input: tokenPrice.optional().describe('USD per million input tokens.'),
@@ -77,6 +77,14 @@ export const PRICE_KEYS = {
     .optional()
     .describe(
       'USD per image: a number; a map by size with an optional `default` for sizes not named, each a number or a map by quality; or { per_megapixel }.',
+    ),
+  input_image: imagePrice
+    .optional()
+    .describe('USD per picture that an edit starts from, beside the price of the image.'),
+  partial_image: imagePrice
+    .optional()
+    .describe(
+      'USD per picture that a stream shows before the image is finished, beside the price of the image.',
     ),
   request: requestPrice.optional().describe('USD per request, beside everything else.'),
   tool_calls: strict({ web_search: callPrice.optional().describe('USD per web search.') })

@@ -25,6 +25,11 @@ export function mustBeOneOf(values: readonly string[], given: unknown, listed = 
   return `${meant === undefined ? '' : `did you mean ${meant}? It `}must be one of ${listed}`;
 }
 
+export function whole(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.int({ error }).min(min, error).max(max, error);
+}
+
 /** The end of a message about a word that is not known. */
 export function meantHint(word: string, known: readonly string[]): string {
   const meant = closestWord(word, known);

@@ -36,6 +36,7 @@ type RequestQuery = z.output<typeof querySchema>;
 export const requestRoutes = [
   route('GET /api/console/requests', {
     who: 'user',
+    compressed: true,
     query: querySchema,
     async handle(parts, { user, query }): Promise<RequestPage> {
       // The rows themselves are not for customers: they name backends and costs.
@@ -108,6 +109,8 @@ export const CSV_OWN: CsvColumns = [
       ['audio_output_tokens', 'audioOutput'],
       ['image_output_tokens', 'imageOutput'],
       ['web_searches', 'webSearches'],
+      ['input_images', 'inputImages'],
+      ['partial_images', 'partialImages'],
     ] as const
   ).map(
     ([name, kind]) => [name, (row: LoggedRequest) => extraUsageOf(row.extra).extra?.[kind] ?? 0] as const,

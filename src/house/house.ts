@@ -61,12 +61,12 @@ async function chat(call: UpstreamChatCall, context: { nowS: number; idleMs: num
 
 async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAnswer> {
   if (call.model !== 'house-paint') throw unknownModel(call.model, 'paint with house-paint');
-  const { prompt, n, style, output_format: format } = call.request;
+  const { prompt, n, style, seed, negative_prompt: avoid, output_format: format } = call.request;
   if (format !== undefined && format !== 'png')
     throw rejected(`house-paint makes PNG files only, not '${format}'.`);
   const size = sizeOf(call.size);
-  const words = style === undefined ? prompt : `${prompt} ${style}`;
-  const orders = Array.from({ length: n ?? 1 }, (_, index) => ({ prompt: words, index, ...size }));
+  const order = { prompt, style, seed, avoid, ...size };
+  const orders = Array.from({ length: n ?? 1 }, (_, index) => ({ ...order, index }));
   const stop = new AbortController();
   const signal = AbortSignal.any([call.signal, stop.signal]);
   try {

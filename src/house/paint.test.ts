@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { crc32, inflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
+import { builtinCatalog } from '../catalog/builtin.ts';
 import type { UpstreamConfig } from '../catalog/catalog.ts';
+import { parseCatalog } from '../catalog/parse.ts';
 import { systemClock } from '../std/clock.ts';
 import { UpstreamFailure, type UpstreamImageCall } from '../upstream/port.ts';
 import { makeHouse } from './house.ts';
@@ -114,6 +116,50 @@ describe('house-paint', () => {
     const { width, height, pixels } = readPng(paint({ prompt, index: 0, width: 120, height: 72 }).png);
     expect([width, height]).toEqual([120, 72]);
     expect(new Set(pixels).size).toBeGreaterThan(60);
+  });
+
+  test('a seed repeats a picture, another one changes it, and neither changes what it shows', () => {
+    const painted = (seed?: number) =>
+      paint({ prompt: 'a lake at dusk', index: 0, width: 64, height: 64, seed });
+    expect(Buffer.from(painted(7).png).equals(painted(7).png)).toBe(true);
+    const files = [undefined, 7, 8].map((seed) => Buffer.from(painted(seed).png).toString('base64'));
+    expect(new Set(files).size).toBe(3);
+    expect(painted(7).description).toContain('at dusk');
+    expect(painted(7).description).toBe(painted(8).description);
+  });
+
+  test('every style of the built-in catalog gives the same scene another look', () => {
+    const { endpoints } = parseCatalog(builtinCatalog({}), { fileName: 'built-in', env: {} });
+    const styles = endpoints.get('svc_tgter')!.models[0]!.abilities!.values.style!;
+    const painted = [undefined, ...styles].map((style) =>
+      paint({ prompt: 'mountains at dawn', index: 0, width: 64, height: 64, style }),
+    );
+    expect(styles.length).toBeGreaterThanOrEqual(5);
+    expect(new Set(painted.map(({ png }) => Buffer.from(png).toString('base64'))).size).toBe(
+      styles.length + 1,
+    );
+    for (const { description } of painted) expect(description).toStartWith('Layered mountains');
+  });
+
+  test('what a negative prompt names is not painted, whatever it is called in the prompt', () => {
+    const describe = (avoid?: string) =>
+      paint({ prompt: 'a misty lake with birds and snow', index: 0, width: 32, height: 32, avoid })
+        .description;
+    expect(describe()).toMatch(/soft mist.*water.*birds|soft mist.*birds/);
+    const without = describe('fog, bird, pond');
+    for (const word of ['mist', 'fog', 'birds', 'water'])
+      expect(without.split('. Painted')[0]).not.toContain(word);
+    expect(without).toContain('snow');
+    fc.assert(
+      fc.property(fc.constantFrom(...SCENES), fc.integer({ min: 0, max: 99 }), (scene, seed) => {
+        const avoided = paint({ prompt: scene, index: 0, width: 16, height: 16, avoid: scene, seed });
+        const wanted = paint({ prompt: scene, index: 0, width: 16, height: 16, seed });
+        expect(avoided.description.split(/ at | in | under |\./)[0]).not.toBe(
+          wanted.description.split(/ at | in | under |\./)[0],
+        );
+      }),
+      { numRuns: 20 },
+    );
   });
 
   test('any prompt in any size gives a valid PNG of that size and a description', () => {

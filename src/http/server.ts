@@ -303,6 +303,8 @@ class BunRequest implements IncomingRequest, RequestNotes {
   account: string | undefined;
   endpoint: string | undefined;
   model: string | undefined;
+  askedEndpoint: unknown;
+  askedModel: unknown;
   upstream: string | undefined;
   isHeld = false;
   end: RequestEnd | undefined;

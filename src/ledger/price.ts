@@ -48,6 +48,8 @@ export interface ImageCeiling {
   readonly kind: 'images';
   readonly images: number;
   readonly pixels?: number | undefined;
+  readonly inputImages?: number | undefined;
+  readonly partialImages?: number | undefined;
   readonly input?: number | undefined;
   readonly output?: number | undefined;
   readonly extra?: ExtraCeiling | undefined;
@@ -115,7 +117,9 @@ function imagesWorstCase(price: ImagePrice, ceiling: AnyCeiling): NanoUsd {
   if (ceiling.kind !== 'images') return NOTHING;
   const qualities = price.extra?.qualities;
   const dearest = qualities ? Math.max(price.image, ...Object.values(qualities)) : price.image;
-  const extra = ceiling.pixels === undefined ? undefined : { pixels: ceiling.pixels };
+  const { pixels, inputImages, partialImages } = ceiling;
+  const isPlain = pixels === undefined && inputImages === undefined && partialImages === undefined;
+  const extra = isPlain ? undefined : { pixels, inputImages, partialImages };
   return costOf({ ...price, image: nanoUsd(dearest) }, { ...NO_USAGE, images: ceiling.images, extra });
 }
 
@@ -156,9 +160,10 @@ export function isUsage(usage: Usage): boolean {
 function isExtraUsage({ input, cached, output }: Usage, extra: ExtraUsage): boolean {
   const { cacheWrite = 0, cacheWrite1h = 0, audioInput = 0, imageInput = 0 } = extra;
   const { audioOutput = 0, imageOutput = 0, webSearches = 0, pixels = 0 } = extra;
+  const { inputImages = 0, partialImages = 0 } = extra;
   const inputs = [cacheWrite, cacheWrite1h, audioInput, imageInput];
   return (
-    [...inputs, audioOutput, imageOutput, webSearches].every(isCount) &&
+    [...inputs, audioOutput, imageOutput, webSearches, inputImages, partialImages].every(isCount) &&
     Number.isSafeInteger(pixels) &&
     pixels >= 0 &&
     pixels <= MAX_PIXELS &&
@@ -167,9 +172,9 @@ function isExtraUsage({ input, cached, output }: Usage, extra: ExtraUsage): bool
   );
 }
 
-/** Nothing was used: what an extra usage counts is part of these, or comes with them. */
-export function isEmpty({ input, cached, output, reasoning, images }: Usage): boolean {
-  return input + cached + output + reasoning + images === 0;
+/** Nothing was used: all else that an extra usage counts is part of these, or comes with them. */
+export function isEmpty({ input, cached, output, reasoning, images, extra }: Usage): boolean {
+  return input + cached + output + reasoning + images + (extra?.partialImages ?? 0) === 0;
 }
 
 function isCount(value: number): boolean {

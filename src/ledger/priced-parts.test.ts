@@ -8,11 +8,12 @@ import {
   unpricedKinds,
   type ExtraCeiling,
   type ExtraUsage,
+  type ImagePrice,
   type TokenPrice,
 } from './priced-parts.ts';
 import { affordableOutput, worstCase } from './price.ts';
 import type { Ceiling } from './port.ts';
-import { MAX_COUNT, NO_USAGE, type Price, type Usage } from './price.ts';
+import { isEmpty, isUsage, MAX_COUNT, NO_USAGE, type Price, type Usage } from './price.ts';
 
 /**
  * A second bill, written from the rules of docs/prices.md alone: big integers over a common denominator, each token looked up
@@ -246,6 +247,107 @@ describe('without a price of its own', () => {
     ]);
     const priced = { ...ORDINARY, extra: { audioInput: 1, serviceTiers: { flex: 500_000 } } };
     expect(unpricedKinds(priced, used({ audioInput: 10, serviceTier: 'flex' }))).toEqual([]);
+  });
+});
+
+/** A second bill of images, from the rules of docs/prices.md alone. */
+function imageOracle(price: ImagePrice, usage: Usage): bigint {
+  const { request, megapixel, inputImage, partialImage, qualities } = price.extra ?? {};
+  const extra = usage.extra ?? {};
+  const told = Object.entries(qualities ?? {}).find(([quality]) => quality === extra.quality);
+  const perImage = BigInt(told ? told[1] : price.image);
+  let millionths = 0n;
+  if (megapixel === undefined) millionths += perImage * BigInt(usage.images) * 1_000_000n;
+  else millionths += BigInt(megapixel) * BigInt(extra.pixels ?? 0);
+  millionths += BigInt(inputImage ?? 0) * BigInt(extra.inputImages ?? 0) * 1_000_000n;
+  millionths += BigInt(partialImage ?? 0) * BigInt(extra.partialImages ?? 0) * 1_000_000n;
+  millionths += BigInt(request ?? 0) * 1_000_000n;
+  const up = millionths / 1_000_000n + (millionths % 1_000_000n > 0n ? 1n : 0n);
+  return up > MOST ? MOST : up;
+}
+
+const unit = fc.nat(1_000_000_000_000).map(nanoUsd);
+const maybeUnit = fc.option(unit, { nil: undefined });
+const imagePrice: fc.Arbitrary<ImagePrice> = fc.record({
+  kind: fc.constant('images' as const),
+  image: unit,
+  extra: fc.option(
+    fc.record({
+      request: maybeUnit,
+      megapixel: fc.option(fc.nat(1_000_000_000_000), { nil: undefined }),
+      inputImage: maybeUnit,
+      partialImage: maybeUnit,
+      qualities: fc.option(fc.record({ low: unit, high: unit }), { nil: undefined }),
+    }),
+    { nil: undefined },
+  ),
+});
+/** What a request asks for: so many images, of so many pixels, from so many pictures, with so many partial ones. */
+const asked = fc.record({
+  images: fc.integer({ min: 1, max: 10 }),
+  pixels: fc.nat(10_000_000),
+  inputImages: fc.nat(16),
+  partialImages: fc.nat(30),
+});
+
+describe('every dimension of an image price', () => {
+  test('is charged exactly, rounded up once, with a line for each', () => {
+    fc.assert(
+      fc.property(
+        imagePrice,
+        asked,
+        fc.constantFrom(undefined, 'low', 'high', 'x'),
+        (price, made, quality) => {
+          const { images, ...counts } = made;
+          const usage: Usage = { ...NO_USAGE, images, extra: { ...counts, quality } };
+          expect(BigInt(costOf(price, usage))).toBe(imageOracle(price, usage));
+          const items = new Set(pricedParts(price, usage).map(({ item }) => item));
+          expect(items.has('input_image')).toBe(
+            price.extra?.inputImage !== undefined && made.inputImages > 0,
+          );
+          expect(items.has('partial_image')).toBe(
+            price.extra?.partialImage !== undefined && made.partialImages > 0,
+          );
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('is held at the worst case: whatever part of it is delivered never costs more', () => {
+    const delivered = fc.record({ images: fc.nat(10), partials: fc.nat(30) });
+    fc.assert(
+      fc.property(imagePrice, asked, delivered, (price, ceiling, { images, partials }) => {
+        const held = BigInt(worstCase(price, { kind: 'images', ...ceiling }, 0));
+        const made = Math.min(images, ceiling.images);
+        const usage: Usage = {
+          ...NO_USAGE,
+          images: made,
+          extra: {
+            pixels: Math.floor((ceiling.pixels * made) / ceiling.images),
+            inputImages: ceiling.inputImages,
+            partialImages: Math.min(partials, ceiling.partialImages),
+            quality: 'low',
+          },
+        };
+        expect(imageOracle(price, usage)).toBeLessThanOrEqual(held);
+        const dearest = Object.values(price.extra?.qualities ?? {}).reduce(
+          (most, one) => Math.max(most, one),
+          Number(price.image),
+        );
+        const { images: count, ...counts } = ceiling;
+        const whole: Usage = { ...NO_USAGE, images: count, extra: counts };
+        expect(held).toBe(imageOracle({ ...price, image: nanoUsd(dearest) }, whole));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('what was shown of an image before it was finished is something, although no image is', () => {
+    expect(isEmpty({ ...NO_USAGE, extra: { partialImages: 1 } })).toBe(false);
+    expect(isEmpty({ ...NO_USAGE, extra: { inputImages: 1 } })).toBe(true);
+    expect(isUsage({ ...NO_USAGE, extra: { partialImages: -1 } })).toBe(false);
+    expect(isUsage({ ...NO_USAGE, extra: { inputImages: 0.5 } })).toBe(false);
   });
 });
 

@@ -49,6 +49,10 @@ export interface ExtraUsage {
   readonly webSearches?: number | undefined;
   /** Of all images together. */
   readonly pixels?: number | undefined;
+  /** Pictures that the request started from. */
+  readonly inputImages?: number | undefined;
+  /** Pictures that were shown before an image was finished. */
+  readonly partialImages?: number | undefined;
   /** The service tier that answered, unless it is the ordinary one. */
   readonly serviceTier?: string | undefined;
   /** Of the images, as the backend reports it. */
@@ -86,7 +90,7 @@ export function pricedParts(price: TokenPrice | ImagePrice, usage: CountedUsage)
 }
 
 function imageParts(price: ImagePrice, { images, extra }: CountedUsage): PricedPart[] {
-  const { request = 0, megapixel, qualities } = price.extra ?? {};
+  const { request = 0, megapixel, qualities, inputImage, partialImage } = price.extra ?? {};
   const quality = extra?.quality;
   const image =
     quality !== undefined && qualities && Object.hasOwn(qualities, quality) ? qualities[quality] : undefined;
@@ -94,6 +98,8 @@ function imageParts(price: ImagePrice, { images, extra }: CountedUsage): PricedP
     megapixel === undefined
       ? part('image', images, image ?? price.image)
       : part('megapixel', extra?.pixels ?? 0, megapixel, TOKENS_PER_PRICE),
+    ...ifPriced('input_image', extra?.inputImages, inputImage),
+    ...ifPriced('partial_image', extra?.partialImages, partialImage),
     ...unlessNone(part('request', request > 0 ? 1 : 0, request)),
   ];
 }
@@ -123,6 +129,10 @@ function tokenParts(price: TokenPrice, usage: CountedUsage): PricedPart[] {
     ...unlessNone(part('web_search', webSearches, webSearch)),
     ...unlessNone(part('request', request > 0 ? 1 : 0, request)),
   ];
+}
+
+function ifPriced(item: PricedItem, quantity = 0, unitPrice: number | undefined): PricedPart[] {
+  return unitPrice === undefined ? [] : unlessNone(part(item, quantity, unitPrice));
 }
 
 function unlessNone(one: PricedPart): PricedPart[] {

@@ -44,14 +44,10 @@ export const IMAGE_COUNT_SYNONYMS = [
 ] as const;
 
 /** The size of an image. */
-export const IMAGE_SIZE_SYNONYMS = [
-  'width',
-  'height',
-  'image_size',
-  'aspect_ratio',
-  'resolution',
-  'megapixels',
-] as const;
+export const IMAGE_SIZE_SYNONYMS = ['width', 'height', 'image_size', 'megapixels'] as const;
+
+/** Names of a size that a model may have in the catalog; its backend gets the size. */
+const IMAGE_SHAPES = ['aspect_ratio', 'resolution'] as const;
 
 /** Objects whose fields some servers read as if they were those of the request: they may hold any of the above. */
 export const NESTED_REQUESTS = [
@@ -75,5 +71,6 @@ export const NEVER_PASSED: ReadonlySet<string> = new Set<string>([
   ...CHOICES_SYNONYMS,
   ...IMAGE_COUNT_SYNONYMS,
   ...IMAGE_SIZE_SYNONYMS,
+  ...IMAGE_SHAPES,
   ...NESTED_REQUESTS,
 ]);

@@ -33,6 +33,10 @@ export interface ExtraImagePrices {
   readonly request?: NanoUsd | undefined;
   /** Nano-USD per million pixels; then an image has no price of its own. */
   readonly megapixel?: number | undefined;
+  /** Of each picture that a request starts from. */
+  readonly inputImage?: NanoUsd | undefined;
+  /** Of each picture that is shown before the image is finished. */
+  readonly partialImage?: NanoUsd | undefined;
   /** The price of one image by the quality that the backend reports; only where the request asked for none. */
   readonly qualities?: Readonly<Record<string, NanoUsd>> | undefined;
 }
@@ -41,18 +45,23 @@ export interface ExtraImagePrices {
 export const FACTOR_ONE = 1_000_000;
 
 /** The lines of a bill, and the keys of a price. */
-export type PricedItem =
-  | 'input'
-  | 'cached_input'
-  | 'cache_write'
-  | 'cache_write_1h'
-  | 'audio_input'
-  | 'image_input'
-  | 'output'
-  | 'reasoning'
-  | 'audio_output'
-  | 'image_output'
-  | 'image'
-  | 'megapixel'
-  | 'web_search'
-  | 'request';
+export const PRICED_ITEMS = [
+  'input',
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+  'audio_input',
+  'image_input',
+  'output',
+  'reasoning',
+  'audio_output',
+  'image_output',
+  'image',
+  'megapixel',
+  'input_image',
+  'partial_image',
+  'web_search',
+  'request',
+] as const;
+
+export type PricedItem = (typeof PRICED_ITEMS)[number];

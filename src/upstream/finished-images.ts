@@ -38,10 +38,10 @@ async function finished(answer: ImageAnswer, call: UpstreamImageCall): Promise<I
 
 async function finishedImage(
   image: GeneratedImage,
-  { request }: UpstreamImageCall,
+  { request, convertTo = request.output_format }: UpstreamImageCall,
 ): Promise<GeneratedImage | undefined> {
   if (!isWholeImage(image.bytes, image.mime)) return undefined;
-  const wanted = request.output_format === undefined ? undefined : FORMATS.get(request.output_format);
+  const wanted = convertTo === undefined ? undefined : FORMATS.get(convertTo);
   const made =
     wanted === undefined || wanted.mime === image.mime
       ? image
@@ -52,7 +52,7 @@ async function finishedImage(
 
 interface WantedFormat {
   readonly mime: string;
-  encode(image: Bun.Image, quality: number): Bun.Image;
+  readonly encode: (image: Bun.Image, quality: number) => Bun.Image;
 }
 
 const FORMATS: ReadonlyMap<string, WantedFormat> = new Map([

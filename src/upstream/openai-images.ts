@@ -52,7 +52,8 @@ function editForm(
   mask: UploadedImage | undefined,
 ): FormData {
   const form = new FormData();
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) form.set(key, String(value));
+  for (const [key, value] of Object.entries(fields))
+    if (value !== undefined) form.set(key, typeof value === 'string' ? value : JSON.stringify(value));
   for (const one of image) form.append(image.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
   if (mask) form.set('mask', asFile(mask), 'mask.png');
   return form;

@@ -1,4 +1,5 @@
 import type { RequestForm } from '../catalog/catalog.ts';
+import type { NamedSize } from '../catalog/image-abilities.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { TraceContext } from '../std/trace.ts';
 import { isOutOfFiles } from '../std/open-files.ts';
@@ -73,6 +74,10 @@ export interface UpstreamImageCall {
   readonly form?: RequestForm | undefined;
   readonly request: ImageRequest;
   readonly size: string;
+  /** Other names of the size, for backends that take these, if the client used them. */
+  readonly shape?: NamedSize | undefined;
+  /** The format that the client wants where the backend does not make it; `request.output_format` is not set then. */
+  readonly convertTo?: string | undefined;
   /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
   readonly signal: AbortSignal;
   readonly requestId: string;
@@ -85,6 +90,9 @@ export interface UpstreamImageCall {
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
 }
+
+/** Formats that a client gets whatever its backend makes. */
+export const CONVERTED_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp']);
 
 export interface UpstreamEmbeddingCall {
   readonly model: string;

@@ -33,6 +33,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'ledger/decide.ts',
     'upstream/port.ts',
     'catalog/catalog.ts',
+    'catalog/image-abilities.ts',
     'tokenizer',
   ],
   identity: ['std', 'store', 'ledger'],

@@ -12,9 +12,16 @@ import {
 } from './image-stand-in.ts';
 import { fieldsOf } from './stand-in.ts';
 
-const SIZES = ['square_hd', 'square', 'portrait_4_3', 'portrait_16_9', 'landscape_4_3', 'landscape_16_9'];
+const isNamedSize = isOneOf(
+  'square_hd',
+  'square',
+  'portrait_4_3',
+  'portrait_16_9',
+  'landscape_4_3',
+  'landscape_16_9',
+);
 const isSize: FieldRule = (value) =>
-  SIZES.includes(value as string) ||
+  isNamedSize(value) ||
   wrongField(fieldsOf(value), { width: isInteger(64, 14_142), height: isInteger(64, 14_142) }) === undefined;
 
 const COMMON: Readonly<Record<string, FieldRule>> = {

@@ -10,8 +10,12 @@ import { fieldsOf, listOf, textOf, type Fields } from './stand-in.ts';
 
 const GEMINI_RATIOS = isOneOf('1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9');
 const IMAGEN_RATIOS = isOneOf('1:1', '3:4', '4:3', '9:16', '16:9');
-const IMAGEN = ['imagen-4.0-generate-001', 'imagen-4.0-fast-generate-001', 'imagen-4.0-ultra-generate-001'];
-const GEMINI = ['gemini-2.5-flash-image', 'gemini-3-pro-image'];
+const isImagen = isOneOf(
+  'imagen-4.0-generate-001',
+  'imagen-4.0-fast-generate-001',
+  'imagen-4.0-ultra-generate-001',
+);
+const isGemini = isOneOf('gemini-2.5-flash-image', 'gemini-3-pro-image');
 
 /**
  * Images of Google's Gemini API: Imagen by `:predict` (https://ai.google.dev/gemini-api/docs/imagen), Gemini by
@@ -28,8 +32,8 @@ export class StrictGeminiImages extends ImageStandIn {
     if (path === '/v1beta/models') return Response.json({ models: [] });
     const [, model = '', operation] = /^\/v1beta\/models\/([\w.-]+):(\w+)$/.exec(path) ?? [];
     if (method !== 'POST') return failed(404, 'Not found');
-    if (operation === 'predict' && IMAGEN.includes(model)) return this.#predict(model, body);
-    if (operation === 'generateContent' && GEMINI.includes(model)) return this.#generate(model, body);
+    if (operation === 'predict' && isImagen(model)) return this.#predict(model, body);
+    if (operation === 'generateContent' && isGemini(model)) return this.#generate(model, body);
     return failed(404, `models/${model} is not found for API version v1beta`);
   }
 

@@ -21,6 +21,7 @@ const PATHS = [
   '/v1/chat/completions',
   '/v1/images/generations',
   '/v1/images/edits',
+  `${PREFIX}/images/edits`,
   '/v1/responses',
   '/v1/embeddings',
   '/v1/messages',

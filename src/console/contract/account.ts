@@ -61,11 +61,39 @@ export interface ModelItem {
   maxOutput: number;
   /** Image models; the first is the default. */
   sizes: string[];
+  /** Image models only: what a request may ask for. */
+  abilities: ImageAbilityList | null;
   vision: boolean;
   tools: boolean;
   reasoning: boolean;
   /** Why it cannot be used now; null when it can. */
   unavailable: string | null;
+}
+
+/** By the names of a request; null where the backend decides. */
+export interface ImageAbilityList {
+  sizes: readonly string[];
+  size_range: {
+    step: number;
+    min_edge: number;
+    max_edge: number;
+    max_ratio: number;
+    min_pixels: number;
+    max_pixels: number;
+  } | null;
+  /** What an aspect ratio, a resolution, or both together stand for. */
+  shapes: readonly { size: string; aspect_ratio: string | null; resolution: string | null }[];
+  max_n: number;
+  quality: readonly string[] | null;
+  background: readonly string[] | null;
+  output_format: readonly string[] | null;
+  output_compression: boolean | null;
+  moderation: readonly string[] | null;
+  style: readonly string[] | null;
+  seed: boolean | null;
+  negative_prompt: boolean | null;
+  reference_images: number | null;
+  mask: boolean | null;
 }
 
 /** Tokens: dollars per million. Images: dollars each. */
@@ -142,6 +170,40 @@ export interface UsageCounts {
 export interface RequestPage extends Page<RequestItem> {
   /** How far back this page looked. */
   searchedTo: Millis | null;
+}
+
+/** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
+export interface RefusedCallPage extends Page<RefusedCallItem> {
+  /** Calls by reason, most frequent first, of all that are kept. */
+  reasons: { reason: string; calls: number }[];
+  /** Refused calls that are not in the list, because there were too many different ones at once. */
+  leftOut: number;
+  keptDays: number;
+}
+
+/** All calls that were refused alike within ten minutes. */
+export interface RefusedCallItem {
+  id: string;
+  firstAt: Millis;
+  lastAt: Millis;
+  calls: number;
+  /** Of the last of them. */
+  requestId: string;
+  /** The path that was called. */
+  operation: string;
+  /** As the client wrote them; empty if it did not. */
+  endpoint: string;
+  model: string;
+  client: string;
+  status: number;
+  /** `reason` of a 402, `backend_refused`, or the error's code. */
+  reason: string;
+  /** The field that is wrong, where there is one. */
+  param: string | null;
+  /** What the client was told, where that cannot repeat the prompt. */
+  message: string | null;
+  /** A backend refused it after money was held: the request has a receipt of nothing. */
+  hasReceipt: boolean;
 }
 
 export interface RequestItem {

@@ -23,20 +23,35 @@ export interface Brief {
 
 export interface PaintOrder {
   readonly prompt: string;
+  /** A manner in a word that prompts use too; it does not change what is painted. */
+  readonly style?: string | undefined;
+  /** Another seed gives another picture of the same words. */
+  readonly seed?: number | undefined;
+  /** Words that the picture does not show, even if the prompt names them. */
+  readonly avoid?: string | undefined;
   /** The index of this image among the n of a request. */
   readonly index: number;
   readonly width: number;
   readonly height: number;
 }
 
-export function readBrief(order: Pick<PaintOrder, 'prompt' | 'index'>): Brief {
-  const words = wordsOf(order.prompt);
-  const seed = hashText(`${order.index}:${order.prompt.trim().toLowerCase()}`);
+export function readBrief(order: Omit<PaintOrder, 'width' | 'height'>): Brief {
+  const avoided = avoidedThings(order.avoid ?? '');
+  const words = [...wordsOf(order.prompt), ...wordsOf(order.style ?? '')].filter(
+    (word) => !avoided.words.has(word),
+  );
+  const seed = hashText(seedText(order));
   const random = makeRandom(seed);
-  const scene = sceneOf(words, random);
-  const details = new Set(words.flatMap((word) => DETAIL_WORDS.get(word) ?? []));
-  const daytime = words.map((word) => DAYTIME_WORDS.get(word)).find((found) => found !== undefined);
-  const chosen = daytime ?? pick(random, USUAL_DAYTIMES[scene]);
+  const scene = sceneOf(words, random, avoided.scenes);
+  const details = new Set(
+    words.flatMap((word) => DETAIL_WORDS.get(word) ?? []).filter((detail) => !avoided.details.has(detail)),
+  );
+  const daytime = words
+    .map((word) => DAYTIME_WORDS.get(word))
+    .find((found) => found !== undefined && !avoided.daytimes.has(found));
+  const usual = USUAL_DAYTIMES[scene].filter((each) => !avoided.daytimes.has(each));
+  const [first = 'day', ...others] = usual;
+  const chosen = daytime ?? pick(random, [first, ...others]);
   // Outdoors "golden" is a time of day; elsewhere it is a colour.
   const outdoors = LIT_SCENES.has(scene);
   const colours = words.filter((word) => COLOUR_WORDS.has(word) && !(outdoors && word === 'golden'));
@@ -47,6 +62,25 @@ export function readBrief(order: Pick<PaintOrder, 'prompt' | 'index'>): Brief {
     details,
     palette: makePalette(chosen, wishOf(colours), random),
     colours,
+  };
+}
+
+/** Without a seed the words alone decide, as they always did. */
+function seedText({ index, prompt, seed }: Omit<PaintOrder, 'width' | 'height'>): string {
+  const words = `${index}:${prompt.trim().toLowerCase()}`;
+  return seed === undefined ? words : `${seed}:${words}`;
+}
+
+/** What the words to avoid stand for: a lake is not painted under another name either. */
+function avoidedThings(text: string) {
+  const words = new Set(wordsOf(text));
+  const meant = <T>(table: ReadonlyMap<string, T>): ReadonlySet<T> =>
+    new Set([...words].flatMap((word) => table.get(word) ?? []));
+  return {
+    words,
+    scenes: meant(SCENE_WORDS),
+    details: meant(DETAIL_WORDS),
+    daytimes: meant(DAYTIME_WORDS),
   };
 }
 
@@ -82,16 +116,19 @@ function isKnown(form: string): boolean {
   return SCENE_WORDS.has(form) || DAYTIME_WORDS.has(form) || DETAIL_WORDS.has(form) || COLOUR_WORDS.has(form);
 }
 
-function sceneOf(words: readonly string[], random: RandomNumber): Scene {
+function sceneOf(words: readonly string[], random: RandomNumber, avoided: ReadonlySet<Scene>): Scene {
   const votes = new Map<Scene, number>();
   for (const [place, word] of words.entries()) {
     const scene = SCENE_WORDS.get(word);
     // Earlier words weigh a little more: the subject of a prompt tends to come first.
-    if (scene) votes.set(scene, (votes.get(scene) ?? 0) + 1 + 1 / (place + 2));
+    if (scene && !avoided.has(scene)) votes.set(scene, (votes.get(scene) ?? 0) + 1 + 1 / (place + 2));
   }
   const [best] = [...votes].sort((a, b) => b[1] - a[1]);
   if (best) return best[0];
-  return skyScene(words) ?? pick(random, OPEN_SCENES);
+  const suggested = skyScene(words);
+  if (suggested && !avoided.has(suggested)) return suggested;
+  const [first = 'shapes', ...others] = OPEN_SCENES.filter((scene) => !avoided.has(scene));
+  return pick(random, [first, ...others]);
 }
 
 /** "A quiet evening by the lake" names no scene, but its light and water suggest one. */

@@ -8,6 +8,7 @@ import {
   addAccount,
   chatAdmission,
   hold,
+  imageAdmission,
   requestRow,
   used,
   FAILED,
@@ -18,6 +19,7 @@ import {
 /** Prices beyond plain tokens and images, which SQL does not compute, and what requests cost the operator. */
 export function priceCases(check: ContractCheck): void {
   extraPriceCases(check);
+  pictureCases(check);
   lostCases(check);
   costCases(check);
   brokenSumCases(check);
@@ -115,6 +117,45 @@ function extraPriceCases(check: ContractCheck): void {
         .ledger()
         .settle(id, used({ input: 40, output: 100, extra: { audioInput: 40, webSearches: 12 } }));
       expect(settled).toMatchObject({ charged: 619, overrun: 70 });
+      await expectSound(harness);
+    },
+  );
+}
+
+function pictureCases(check: ContractCheck): void {
+  check(
+    'pictures beside an image are held for all of them and charged for those that came',
+    async (harness) => {
+      const account = await addAccount(harness, 100_000);
+      const price = {
+        kind: 'images' as const,
+        image: nanoUsd(100),
+        extra: { inputImage: nanoUsd(7), partialImage: nanoUsd(3) },
+      };
+      const ceiling = { kind: 'images' as const, images: 2, inputImages: 4, partialImages: 6 };
+      const admission = await harness.ledger().admit(imageAdmission(account, 2, { price, ceiling }));
+      // 2 × 100 + 4 × 7 + 6 × 3.
+      expect(admission).toMatchObject({ kind: 'admitted', held: 246 });
+      const [whole, lost] = [
+        await hold(harness, imageAdmission(account, 2, { price, ceiling })),
+        await hold(harness, imageAdmission(account, 2, { price, ceiling })),
+      ];
+      const extra = { inputImages: 4, partialImages: 5 };
+      expect(await harness.ledger().settle(whole, used({ images: 1, extra }))).toMatchObject({
+        charged: 143,
+      });
+      expect(
+        receiptOf(await requestRow(harness, whole)).lines.map(({ item, quantity }) => [item, quantity]),
+      ).toEqual([
+        ['image', 1],
+        ['input_image', 4],
+        ['partial_image', 5],
+      ]);
+      const delivered = { ...NO_USAGE, extra: { inputImages: 4, partialImages: 1 } };
+      await harness.ledger().renew([{ requestId: lost, delivered }]);
+      await harness.advance(harness.leaseMs + 1_000);
+      await harness.ledger().expire();
+      expect(await requestRow(harness, lost)).toMatchObject({ state: 'expired', charged: 31 });
       await expectSound(harness);
     },
   );

@@ -52,7 +52,7 @@ export function readUsage(raw: unknown, serviceTier?: unknown): Usage | undefine
  * models), with what was made: all output tokens of such an answer are image tokens unless it says otherwise.
  */
 export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
-  const { images, pixels, quality } = made;
+  const { images, pixels, quality, inputImages, partialImages } = made;
   const { input_tokens, output_tokens, input_tokens_details, output_tokens_details } =
     typeof raw === 'object' && raw !== null ? (raw as Record<string, unknown>) : {};
   const input = isCount(input_tokens) ? input_tokens : 0;
@@ -63,6 +63,8 @@ export function readImageUsage(raw: unknown, made: ImagesMade): Usage {
     imageOutput: output - text,
     pixels,
     quality,
+    inputImages,
+    partialImages,
   });
   return { ...NO_USAGE, input, output, images, ...(extra && { extra }) };
 }
@@ -72,6 +74,8 @@ export interface ImagesMade {
   /** Where they are priced by them. */
   readonly pixels?: number | undefined;
   readonly quality?: string | undefined;
+  readonly inputImages?: number | undefined;
+  readonly partialImages?: number | undefined;
 }
 
 type Part = readonly [keyof ExtraUsage, string];

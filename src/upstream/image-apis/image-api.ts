@@ -34,7 +34,7 @@ export interface ImageJobs {
   cancel?(job: string): ImageApiRequest;
 }
 
-export interface ImageApiCall extends Pick<UpstreamImageCall, 'model' | 'request' | 'size'> {
+export interface ImageApiCall extends Pick<UpstreamImageCall, 'model' | 'request' | 'size' | 'convertTo'> {
   readonly options: ReadonlyMap<string, string>;
   /** Somebody keeps the jobs' names, to go on after a restart: they must be known at once. */
   readonly isResumable: boolean;
@@ -81,7 +81,8 @@ export type ImageState =
 /** The backend's name of the format that the client wants; what it does not have is made from PNG, which loses nothing. */
 export function formatAt(call: ImageApiCall, names: Readonly<Record<string, string>>): string | undefined {
   const wanted = call.request.output_format;
-  return wanted === undefined ? undefined : (names[wanted] ?? names['png']);
+  if (wanted === undefined) return call.convertTo === undefined ? undefined : names['png'];
+  return names[wanted] ?? names['png'];
 }
 
 export function seedOf({ request }: ImageApiCall): number | undefined {

@@ -59,13 +59,13 @@ const FORMS: readonly ModelForm[] = [
   { name: /kontext/, size: 'aspect_ratio', most: 1, picture: 'input_image' },
   { name: /flux-(?:schnell|dev)/, size: 'aspect_ratio', most: 4, picture: 'image' },
   { name: /flux.*pro/, size: 'custom_ratio', most: 1, picture: 'image' },
-  { name: /./, size: 'dimensions', most: 4, picture: 'image' },
 ];
+const USUAL_FORM = { size: 'dimensions', most: 4, picture: 'image' } as const;
 const RATIOS = ['1:1', '16:9', '21:9', '3:2', '2:3', '4:5', '5:4', '3:4', '4:3', '9:16', '9:21'] as const;
 const FORMATS = { png: 'png', jpeg: 'jpg', webp: 'webp' };
 
-function formOf(model: string): ModelForm {
-  return FORMS.find(({ name }) => name.test(model))!;
+function formOf(model: string): Omit<ModelForm, 'name'> {
+  return FORMS.find(({ name }) => name.test(model)) ?? USUAL_FORM;
 }
 
 function inputOf(call: ImageApiCall, count: number): Record<string, unknown> {

@@ -50,7 +50,7 @@ function requestFor(call: ImageApiCall): ImageApiRequest {
   };
   const form = new FormData();
   for (const [name, value] of Object.entries({ ...fields, ...sourceFields(call, service) }))
-    if (value !== undefined) form.set(name, String(value));
+    if (typeof value === 'string' || typeof value === 'number') form.set(name, String(value));
   const [picture] = request.image ?? [];
   if (picture) form.set('image', new Blob([picture.bytes], { type: picture.mime }), 'image.png');
   return { method: 'POST', path: `/v2beta/stable-image/generate/${service}`, form };

@@ -4,7 +4,7 @@ import { fieldRules, pricedUnless, refusedBecause, refusedUnless, type FieldRule
 /** Images of OpenAI (https://platform.openai.com/docs/api-reference/images/create) and of servers like it. */
 export const IMAGE_FIELDS: FieldRules = fieldRules({
   harmless: [
-    'model prompt n size response_format user',
+    'model prompt n size aspect_ratio resolution response_format user',
     // How the picture looks and is encoded; the price of a GPT image depends on size and quality alone.
     'style background output_format output_compression moderation strip_metadata',
     'seed negative_prompt guidance_scale guidance prompt_upsampling',

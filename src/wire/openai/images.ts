@@ -13,6 +13,12 @@ export const imageRequestSchema = z.looseObject({
   style: z.string().max(64).nullish(),
   background: z.string().max(64).nullish(),
   output_format: z.string().max(64).nullish(),
+  output_compression: z.number().int().min(0).max(100).nullish(),
+  moderation: z.string().max(64).nullish(),
+  seed: z.number().int().nullish(),
+  negative_prompt: z.string().max(32_000).nullish(),
+  aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
+  resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
   strip_metadata: z
     .boolean()
     .nullish()

@@ -21,7 +21,11 @@ export interface ModelEntry {
   readonly vision: boolean;
   readonly tools: boolean;
   readonly reasoning: boolean;
+  /** Of an image model: what it takes, by the names of a request. `null`: nobody here knows. */
+  readonly abilities?: ListedAbilities | undefined;
 }
+
+export type ListedAbilities = Readonly<Record<string, unknown>>;
 
 /**
  * One body for the clients of OpenAI, Anthropic and OpenRouter. LibreChat takes prices and windows from it only if every
@@ -66,6 +70,7 @@ export function oneModel(model: ModelEntry): ModelBody {
     })),
     service_tiers: model.serviceTiers,
     supported_parameters: parameters(model),
+    ...(model.abilities && { abilities: model.abilities }),
   };
 }
 
@@ -95,6 +100,7 @@ export interface ModelBody {
   prices: PriceBody[];
   service_tiers: Readonly<Record<string, number>>;
   supported_parameters: string[];
+  abilities?: ListedAbilities;
 }
 
 /** One price, in nano-USD. */
@@ -190,8 +196,34 @@ function parameters(model: ModelEntry): string[] {
         ...(model.reasoning ? ['reasoning_effort'] : []),
       ];
     case 'image_generation':
-      return ['n', 'size', 'quality', 'response_format'];
+      return ['n', 'size', ...imageParameters(model.abilities), 'response_format'];
     case 'embedding':
       return ['dimensions', 'encoding_format'];
   }
+}
+
+const IMAGE_PARAMETERS = [
+  'quality',
+  'background',
+  'output_format',
+  'output_compression',
+  'moderation',
+  'style',
+  'seed',
+  'negative_prompt',
+  'mask',
+];
+
+function imageParameters(abilities: ListedAbilities | undefined): string[] {
+  if (!abilities || abilities['mask'] === null) return ['quality'];
+  const { shapes, reference_images: references } = abilities;
+  const names = (Array.isArray(shapes) ? shapes : []) as Record<string, unknown>[];
+  return [
+    ...['aspect_ratio', 'resolution'].filter((name) => names.some((shape) => shape[name] !== null)),
+    ...(references === 0 ? [] : ['image']),
+    ...IMAGE_PARAMETERS.filter((name) => {
+      const value = abilities[name];
+      return Array.isArray(value) ? value.length > 0 : value === true;
+    }),
+  ];
 }

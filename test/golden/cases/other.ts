@@ -14,6 +14,7 @@ export function otherCases(): GoldenCase[] {
     ...images(),
     ...edits(),
     ...links(),
+    ...jobs(),
     ...elsewhere(),
   ];
 }
@@ -243,13 +244,13 @@ function images(): GoldenCase[] {
 
 function edits(): GoldenCase[] {
   const path = '/v1/images/edits';
-  const form = (parts: readonly (readonly [head: string, body: string])[]): ClientRequest => {
+  const form = (parts: readonly (readonly [head: string, body: string])[], to = path): ClientRequest => {
     const lines = parts.map(
       ([head, body]) => `--golden\r\ncontent-disposition: form-data; ${head}\r\n\r\n${body}\r\n`,
     );
     return {
       method: 'POST',
-      path,
+      path: to,
       headers: { ...BEARER, 'content-type': 'multipart/form-data; boundary=golden' },
       body: `${lines.join('')}--golden--\r\n`,
     };
@@ -272,6 +273,27 @@ function edits(): GoldenCase[] {
     one('v1-images/edit-without-image', form(fields)),
     one('v1-images/edit-without-prompt', form([picture('image')])),
     one('v1-images/edit-not-a-form', post(path, { model: 'svc_tgter/p' })),
+    one('images/edit', form([...fields, picture('image')], '/api/public/v1/images/edits'), [PICTURE]),
+    one(
+      'images/edit-json',
+      post('/api/public/v1/images/edits', {
+        endpoint: 'svc_tgter',
+        model: 'p',
+        prompt: 'make it a gate',
+        // No real picture: the recording shows a form of text alone.
+        image: `data:image/png;base64,${btoa('a picture')}`,
+      }),
+      [PICTURE],
+    ),
+    one(
+      'images/edit-from-elsewhere',
+      post('/api/public/v1/images/edits', {
+        endpoint: 'svc_tgter',
+        model: 'p',
+        prompt: 'make it a gate',
+        image: 'https://elsewhere.example/a.png',
+      }),
+    ),
   ];
 }
 
@@ -310,6 +332,24 @@ function links(): GoldenCase[] {
       follow((path) => path.replace(/\?.*/, '')),
     ),
     one('images/unknown-link', get('/api/public/v1/images/img_1', {})),
+  ];
+}
+
+/** The backend has the job, and is not done with it before the last answer. */
+function jobs(): GoldenCase[] {
+  const headers = { ...BEARER, prefer: 'respond-async', 'idempotency-key': 'job-1' };
+  const body = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate' };
+  const make = post('/api/public/v1/images/generations', body, headers);
+  const path = '/api/public/v1/images/jobs';
+  const ofReplay = (answers: readonly Message[]): ClientRequest =>
+    get(`${path}/${answers[0] ? headerOf(answers[0], 'x-request-id') : ''}`);
+  return [
+    {
+      name: 'images/job',
+      replies: [{ ...PICTURE, after: 'held' }],
+      steps: [{ send: make, background: true }, { send: make }, { send: ofReplay }],
+    },
+    one('images/unknown-job', get(`${path}/req_unknown`)),
   ];
 }
 

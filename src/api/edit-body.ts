@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { galleryImage } from '../activity/gallery.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { readBody, readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
+import type { Caller } from '../ledger/port.ts';
+import { Fault } from '../std/fault.ts';
+import type { UploadedImage } from '../wire/openai/images.ts';
+import type { ApiParts } from './operation.ts';
+
+export const MAX_PICTURES = 16;
+
+/** The body of an edit, from a form or from JSON. */
+export interface EditBody extends Pick<JsonBody, 'size' | 'value' | 'text'> {
+  readonly pictures: readonly Picture[];
+  readonly mask: Picture | undefined;
+}
+
+/** A picture as it was sent, or its address in the gallery. */
+export type Picture = UploadedImage | { readonly address: string; readonly param: 'image' | 'mask' };
+
+export async function readEdit(request: Request, admitLarge: AdmitLargeBody): Promise<EditBody> {
+  const type = request.headers.get('content-type') ?? '';
+  const body = /^application\/json\b/i.test(type)
+    ? await readEditJson(request, admitLarge)
+    : await readEditForm(request, type, admitLarge);
+  if (body.pictures.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
+  return body;
+}
+
+async function readEditJson(request: Request, admitLarge: AdmitLargeBody): Promise<EditBody> {
+  const { value, text, size } = await readJson(request, admitLarge);
+  return { ...takePictures(value), text, size };
+}
+
+/**
+ * The pictures of a JSON body, and its other fields. `image` is one or several data URLs or addresses; `images` and `mask`
+ * may also be as OpenAI has them: `[{ "image_url": … }]` and `{ "image_url": … }`.
+ */
+export function takePictures(body: Record<string, unknown>): Pick<EditBody, 'pictures' | 'mask' | 'value'> {
+  const { image, images, mask, ...value } = body;
+  const given = [image, images].flatMap((one) => (one === undefined || one === null ? [] : one));
+  if (given.length > MAX_PICTURES) throw tooMany();
+  const [masked] = mask === undefined || mask === null ? [] : [pictureOf(mask, 'mask')];
+  return { pictures: given.map((one) => pictureOf(one, 'image')), mask: masked, value };
+}
+
+const DATA_URL = /^data:(image\/[\w.+-]{1,64});base64,/i;
+
+function pictureOf(given: unknown, param: 'image' | 'mask'): Picture {
+  const text =
+    typeof given === 'object' && given !== null ? (given as { image_url?: unknown }).image_url : given;
+  if (typeof text !== 'string' || text === '')
+    throw new Fault(
+      'invalid_field',
+      `${param} must be a data URL or the address of an image of your gallery.`,
+      {
+        param,
+      },
+    );
+  if (!/^data:/i.test(text)) return { address: text, param };
+  const [start, mime] = DATA_URL.exec(text) ?? [];
+  const bytes =
+    start === undefined ? undefined : new Uint8Array(Buffer.from(text.slice(start.length), 'base64'));
+  if (mime === undefined || bytes === undefined || bytes.length === 0)
+    throw new Fault('invalid_field', `${param} must be data:image/…;base64,… with a picture in it.`, {
+      param,
+    });
+  return { bytes, mime: mime.toLowerCase() };
+}
+
+function tooMany(): Fault {
+  return new Fault('invalid_field', `At most ${MAX_PICTURES} images.`, { param: 'image' });
+}
+
+async function readEditForm(request: Request, type: string, admitLarge: AdmitLargeBody): Promise<EditBody> {
+  const bytes = await readBody(request, admitLarge);
+  const form = await parseForm(bytes, type);
+  const pictures = await Promise.all([...form.getAll('image'), ...form.getAll('image[]')].flatMap(uploads));
+  if (pictures.length > MAX_PICTURES) throw tooMany();
+  const [mask] = await Promise.all(form.getAll('mask').flatMap(uploads));
+  const size = { bytes: bytes.byteLength, characters: bytes.byteLength };
+  const value = textFields(form);
+  return { value, size, pictures, mask, text: formText(value, pictures, mask) };
+}
+
+async function parseForm(bytes: Uint8Array<ArrayBuffer>, contentType: string): Promise<FormData> {
+  try {
+    return await new Response(bytes, { headers: { 'content-type': contentType } }).formData();
+  } catch (cause) {
+    throw new Fault('invalid_json', 'The body must be multipart/form-data or JSON.', { cause });
+  }
+}
+
+function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {
+  if (typeof value === 'string') return [];
+  return [value.arrayBuffer().then((buffer) => ({ bytes: new Uint8Array(buffer), mime: value.type }))];
+}
+
+const NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'seed', 'partial_images']);
+
+/** Everything in a form is text. */
+function textFields(form: FormData): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const [key, value] of form) {
+    if (typeof value !== 'string' || key.startsWith('image') || key === 'mask') continue;
+    if (key === 'stream') fields[key] = value === 'true' ? true : value === 'false' ? false : value;
+    else fields[key] = NUMBERS.has(key) ? Number(value) : value;
+  }
+  return fields;
+}
+
+/** What two forms have in common that say the same: a client that retries may choose another boundary. */
+function formText(
+  value: object,
+  pictures: readonly UploadedImage[],
+  mask: UploadedImage | undefined,
+): string {
+  const hashes = [...pictures, ...(mask ? [mask] : [])].map(({ bytes }) =>
+    createHash('sha256').update(bytes).digest('hex'),
+  );
+  return JSON.stringify([value, hashes, mask !== undefined]);
+}
+
+/** The pictures themselves. Nothing is fetched: an address is one of the account's own gallery. */
+export async function loadPictures(
+  { pictures, mask }: Pick<EditBody, 'pictures' | 'mask'>,
+  { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
+  parts: ApiParts,
+): Promise<{ image: UploadedImage[]; mask?: UploadedImage }> {
+  const load = async (picture: Picture): Promise<UploadedImage> =>
+    'bytes' in picture ? picture : await ownImage(picture, { incoming, caller }, parts);
+  const image = await Promise.all(pictures.map(load));
+  return mask ? { image, mask: await load(mask) } : { image };
+}
+
+async function ownImage(
+  { address, param }: Extract<Picture, { address: string }>,
+  { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
+  { callerAuth, links, store }: ApiParts,
+): Promise<UploadedImage> {
+  const id = links.idIn(address, incoming.origin);
+  if (id === undefined)
+    throw new Fault(
+      'invalid_field',
+      `${param} must be a data URL or the address of an image of your gallery; nothing is fetched from elsewhere.`,
+      { param },
+    );
+  const { accountId } = await callerAuth.account(caller);
+  const found = await galleryImage(store.db, accountId, id, links.now());
+  if (!found) throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
+  return { bytes: new Uint8Array(found.bytes), mime: found.mime };
+}
