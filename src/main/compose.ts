@@ -217,6 +217,7 @@ function makeRelay(
     places,
     tokens,
     countWaitMs: config.countWaitMs,
+    commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     clock,
     log,

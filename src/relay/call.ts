@@ -114,6 +114,8 @@ export interface RelayParts {
   readonly tokens: TokenCounter;
   /** How long a request waits for the count of a short input, before it is held by its bound. */
   readonly countWaitMs: number;
+  /** How often a stream of images gets a comment line while nothing else comes. */
+  readonly commentMs?: number | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }

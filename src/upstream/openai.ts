@@ -12,6 +12,7 @@ import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
+import { imageEvents } from './image-events.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
 import {
@@ -23,13 +24,16 @@ import {
 } from './unknown-field.ts';
 import {
   connectionFailure,
+  finishedImages,
   UpstreamFailure,
   type ChatAnswer,
   type UpstreamChatCall,
   type UpstreamEmbeddingCall,
   type ImageAnswer,
+  type ImageEvent,
   type LearnedField,
   type UpstreamImageCall,
+  type UpstreamImageStreamCall,
   type Upstream,
   type UpstreamHealth,
 } from './port.ts';
@@ -106,18 +110,33 @@ class OpenAiUpstream implements Upstream {
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
+    return await this.#collected(await this.#askForImages(call, NOT_STREAMED), call.signal);
+  }
+
+  async streamImages(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>> {
+    const response = await this.#askForImages(call, { stream: true, partial_images: call.partialImages });
+    const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
+    if (isStream && response.body) return imageEvents(response.body);
+    // A server that does not know the field answers as a whole.
+    return finishedImages(await this.#collected(response, call.signal));
+  }
+
+  async #collected(response: Response, signal: AbortSignal): Promise<ImageAnswer> {
+    const text = new TextDecoder().decode(await readAnswer(response));
+    return await collectImages(text, this.#imageLinks, signal);
+  }
+
+  async #askForImages(call: UpstreamImageCall, streaming: ImageStreaming): Promise<Response> {
     const form = this.#forms.of(call);
     const usual = call.request.image ? 'default' : 'b64_json';
     const send = (asked: SentForm): Promise<Response> =>
       call.request.image
-        ? this.#postForm('/images/edits', this.#editForm(call, asked), call)
-        : this.#post('/images/generations', this.#imageBody(call, asked), call);
-    const response = await send(form).catch((thrown: unknown) => {
+        ? this.#postForm('/images/edits', this.#editForm(call, asked, streaming), call)
+        : this.#post('/images/generations', this.#imageBody(call, asked, streaming), call);
+    return await send(form).catch((thrown: unknown) => {
       const isAdded = (form.imageFormat ?? usual) === 'b64_json';
       return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
     });
-    const text = new TextDecoder().decode(await readAnswer(response));
-    return await collectImages(text, this.#imageLinks, call.signal);
   }
 
   async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {
@@ -192,25 +211,17 @@ class OpenAiUpstream implements Upstream {
     return JSON.stringify(body);
   }
 
-  #imageBody(call: UpstreamImageCall, form: SentForm): string {
+  #imageBody(call: UpstreamImageCall, form: SentForm, streaming: ImageStreaming): string {
     const { image: _, mask: __, ...rest } = call.request;
-    return JSON.stringify({ ...rest, ...this.#imageFields(call, form, 'b64_json') });
+    return JSON.stringify({ ...rest, ...imageFields(call, form, 'b64_json'), ...streaming });
   }
 
-  /**
-   * The client gets its images in the format it wants either way, so the backend is asked for the one without a link.
-   */
-  #imageFields(call: UpstreamImageCall, form: SentForm, usual: ImageFormat) {
-    const { imageFormat = usual } = form;
-    const response_format = imageFormat === 'default' ? undefined : imageFormat;
-    return { model: call.model, size: call.size, response_format, ...NOT_STREAMED };
-  }
-
-  #editForm(call: UpstreamImageCall, sent: SentForm): FormData {
+  #editForm(call: UpstreamImageCall, sent: SentForm, streaming: ImageStreaming): FormData {
     const form = new FormData();
     const { image, mask, ...fields } = call.request;
     // Most models that edit do not accept the field.
-    for (const [key, value] of Object.entries({ ...fields, ...this.#imageFields(call, sent, 'default') })) {
+    const all = { ...fields, ...imageFields(call, sent, 'default'), ...streaming };
+    for (const [key, value] of Object.entries(all)) {
       if (value !== undefined) form.set(key, String(value));
     }
     for (const one of image ?? [])
@@ -261,8 +272,20 @@ function withoutUsage(options: UpstreamChatCall['request']['stream_options']): o
   return Object.keys(others).length === 0 ? undefined : others;
 }
 
-/** Images are read whole: an answer in events would look like a backend that fails. */
-const NOT_STREAMED = { stream: undefined, partial_images: undefined };
+interface ImageStreaming {
+  readonly stream: true | undefined;
+  readonly partial_images: number | undefined;
+}
+
+/** Read whole: an answer in events would look like a backend that fails. */
+const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
+
+/** The client gets its images in the format it wants either way, so the backend is asked for the one without a link. */
+function imageFields(call: UpstreamImageCall, form: SentForm, usual: ImageFormat) {
+  const { imageFormat = usual } = form;
+  const response_format = imageFormat === 'default' ? undefined : imageFormat;
+  return { model: call.model, size: call.size, response_format };
+}
 
 function asFile(image: NonNullable<ImageRequest['image']>[number]): Blob {
   return new Blob([image.bytes], { type: image.mime });

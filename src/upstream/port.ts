@@ -20,6 +20,8 @@ export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: UpstreamChatCall): Promise<ChatAnswer>;
   images(call: UpstreamImageCall): Promise<ImageAnswer>;
+  /** Absent if the backend shows nothing of an image before it is finished. Aborting the signal ends its work. */
+  streamImages?(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>>;
   /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
   embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
@@ -75,6 +77,30 @@ export interface UpstreamImageCall {
   readonly requestId: string;
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
+}
+
+export interface UpstreamImageStreamCall extends UpstreamImageCall {
+  /** How many pictures may be shown of each image before it is finished; at least one. */
+  readonly partialImages: number;
+}
+
+/** A stream of images ends after the last `completed`. */
+export type ImageEvent =
+  | { readonly kind: 'partial'; readonly image: GeneratedImage; readonly index: number }
+  | {
+      readonly kind: 'completed';
+      readonly image: GeneratedImage;
+      /** Of this image, as the backend reports it. */
+      readonly usage?: unknown;
+      readonly quality?: string | undefined;
+    };
+
+/** A whole answer as a stream: nothing is shown before its images are finished. */
+export async function* finishedImages({ images, usage, quality }: ImageAnswer): AsyncGenerator<ImageEvent> {
+  for (const [index, image] of images.entries()) {
+    const isLast = index === images.length - 1;
+    yield await Promise.resolve({ kind: 'completed', image, quality, usage: isLast ? usage : undefined });
+  }
 }
 
 export interface UpstreamEmbeddingCall {
