@@ -30,6 +30,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/models/:endpoint/:model', page(accountPages, 'ModelPage')],
   ['/app/usage', page(accountPages, 'UsagePage')],
   ['/app/requests', page(accountPages, 'RequestsPage')],
+  ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
@@ -39,6 +40,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/accounts', page(adminPages, 'AccountsPage')],
   ['/admin/codes', page(adminPages, 'CodesPage')],
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
+  ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],

@@ -71,6 +71,17 @@ export function monthSpent(row: Pick<AccountRow, 'month' | 'month_spent'>, now: 
   return row.month === monthOf(now) ? row.month_spent : 0;
 }
 
+/** The id of the account with an e-mail address; anything else is taken as an id. */
+export async function accountNamed(db: Kysely<Schema>, idOrEmail: string): Promise<string> {
+  if (!idOrEmail.includes('@')) return idOrEmail;
+  const row = await db
+    .selectFrom('account')
+    .select('id')
+    .where('email', '=', idOrEmail.toLowerCase())
+    .executeTakeFirst();
+  return row?.id ?? idOrEmail;
+}
+
 /** E-mail addresses of the accounts on one page, by id. */
 export async function emailsOf(db: Kysely<Schema>, ids: readonly string[]): Promise<Map<string, string>> {
   const unique = [...new Set(ids)];

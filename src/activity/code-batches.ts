@@ -11,6 +11,7 @@ export function batchPage(
   page: {
     readonly before?: { readonly at: number; readonly id: string } | undefined;
     readonly limit: number;
+    readonly now: number;
   },
 ) {
   const { before } = page;
@@ -21,6 +22,9 @@ export function batchPage(
       sql<number>`max(amount)`.as('amount'),
       sql<number>`count(*)`.as('count'),
       sql<number>`count(redeemed_at)`.as('redeemed'),
+      sql<number>`count(CASE WHEN redeemed_at IS NULL AND (expires_at IS NULL OR expires_at > ${page.now}) THEN 1 END)`.as(
+        'open',
+      ),
       sql<string>`max(created_by)`.as('createdBy'),
       sql<number>`min(created_at)`.as('createdAt'),
       sql<number | null>`max(expires_at)`.as('expiresAt'),

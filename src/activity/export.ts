@@ -3,6 +3,7 @@ import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import type { RefusedCallRow } from './refused-call-log.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
 
@@ -21,6 +22,7 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
     receiptPages(parts, account.id),
     usagePages(parts, account.id),
     imagePages(parts, account.id),
+    refusedCallPages(parts, account.id),
   ];
   for (const section of sections) {
     for await (const page of section) {
@@ -170,6 +172,42 @@ async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGener
     const last = rows.at(-1);
     if (rows.length < PAGE || !last) return;
     after = { at: last.created_at, id: last.id };
+  }
+}
+
+function refusedCallLine(row: RefusedCallRow): Line {
+  const { request_id, operation, endpoint, model, client, status, reason, param, message, calls } = row;
+  const first = { first_at: time(row.first_at), last_at: time(row.last_at), calls };
+  return {
+    type: 'refused_call',
+    ...first,
+    request_id,
+    operation,
+    endpoint,
+    model,
+    client,
+    status,
+    reason,
+    param,
+    message,
+  };
+}
+
+async function* refusedCallPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  for (let after = ''; ;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('refused_call')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(PAGE),
+    );
+    yield rows.map(refusedCallLine);
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last.id;
   }
 }
 

@@ -16,6 +16,8 @@ export interface NewImage {
   readonly image: { readonly bytes: Uint8Array; readonly mime: string };
   readonly requestId: string;
   readonly prompt: string;
+  /** For an image that may be saved twice, by processes that go on with each other's work: it is kept once. */
+  readonly id?: string | undefined;
 }
 
 const RETENTION_MS = 30 * 86_400_000;
@@ -35,8 +37,7 @@ export function makeImageStore(db: Kysely<Schema>, options: ImageStoreOptions): 
   const { clock, random = systemRandom, quotaBytes = IMAGE_QUOTA_BYTES } = options;
   const quota = new ImageQuota(db, quotaBytes);
   return {
-    async save({ image, requestId, prompt }) {
-      const id = `img_${random.text(22)}`;
+    async save({ image, requestId, prompt, id = `img_${random.text(22)}` }) {
       const now = clock.now();
       const { account_id } = await db
         .selectFrom('request')
@@ -56,6 +57,7 @@ export function makeImageStore(db: Kysely<Schema>, options: ImageStoreOptions): 
           created_at: now,
           expires_at: now + RETENTION_MS,
         })
+        .onConflict((conflict) => conflict.column('id').doNothing())
         .execute();
       await quota.added(account_id, image.bytes.byteLength);
       return id;

@@ -6,7 +6,7 @@ import type { ImageCall } from '../relay/call.ts';
 import { imageRequestSchema } from '../wire/openai/images.ts';
 import { loadPictures, MAX_PICTURES, readEdit } from './edit-body.ts';
 import { KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
-import { answerImages, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
+import { answerOrStart, IMAGE_ANSWER, publicImageCall, readImageFields, v1ImageCall } from './images.ts';
 import { callOf, ENDPOINT_FIELDS, largeBodyOf, MAX_COST_FIELD, placed, type CallBase } from './inference.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
 
@@ -46,6 +46,7 @@ export const imageEdits: ApiOperation = {
     'As a form, or as JSON with data URLs or addresses of images of your own gallery. Nothing is fetched from elsewhere.',
   token: 'required',
   idempotencyKey: true,
+  respondAsync: true,
   request: {
     name: 'ImageEditForm',
     schema: imageRequestSchema.extend({ ...ENDPOINT_FIELDS, ...formPictures }),
@@ -72,6 +73,7 @@ export const v1ImageEdits: ApiOperation = {
   description: 'The model is named as GET /v1/models lists it. A form, or JSON.',
   token: 'required',
   idempotencyKey: true,
+  respondAsync: true,
   request: {
     name: 'ImageForm',
     schema: imageRequestSchema.extend({ ...MAX_COST_FIELD, ...formPictures }),
@@ -100,7 +102,7 @@ interface Sender {
 }
 
 async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
-  const { callerAuth, idempotency, links } = parts;
+  const { callerAuth, idempotency } = parts;
   const { call, text } = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
     const body = await readEdit(incoming.request, largeBodyOf(parts, incoming, caller));
     const plain = read(callOf(incoming, caller, body), body.value);
@@ -109,6 +111,6 @@ async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCal
   });
   return await idempotency.run(incoming, { caller, text }, (keyed) =>
     // A call with a key continues when its client leaves.
-    answerImages(keyed ? { ...call, ...keyed } : call, incoming.origin, callerAuth.parts, links),
+    answerOrStart(keyed ? { ...call, ...keyed } : call, parts, incoming),
   );
 }

@@ -40,8 +40,13 @@ export class ImageLinks {
 
   /** Stores the image and returns its URL. */
   async publish(image: GeneratedImage, call: ImageCall, origin: string): Promise<string> {
-    const id = await this.#store.save({ image, requestId: call.requestId, prompt: call.request.prompt });
-    return this.link(id, origin);
+    return this.link(await this.store(image, call), origin);
+  }
+
+  /** Stores the image and returns its id; see {@link ImageStore} for the one that is given. */
+  async store(image: GeneratedImage, call: ImageCall, id?: string): Promise<string> {
+    const { requestId, request } = call;
+    return await this.#store.save({ image, requestId, prompt: request.prompt, id });
   }
 
   now(): number {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
@@ -6,6 +7,8 @@ import { relayImages } from '../relay/images.ts';
 import { IMAGE_FIELDS } from '../wire/openai/image-fields.ts';
 import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
+import { IMAGE_JOB_BODY } from './image-job-operation.ts';
+import { prefersAsync } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImageStream } from './image-stream.ts';
 import {
@@ -69,6 +72,7 @@ export const IMAGE_ANSWER: ApiAnswer = {
       '"created_at":1763170000,"size":"1024x1024","quality":"auto","background":"auto","output_format":"png",' +
       '"usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}\n\n',
   },
+  asyncBody: IMAGE_JOB_BODY,
 };
 
 export const imageGenerations: ApiOperation = {
@@ -79,6 +83,7 @@ export const imageGenerations: ApiOperation = {
   summary: 'Paint images from a description',
   token: 'required',
   idempotencyKey: true,
+  respondAsync: true,
   request: {
     name: 'ImageRequest',
     schema: imageRequestSchema.extend(ENDPOINT_FIELDS),
@@ -98,7 +103,7 @@ export const imageGenerations: ApiOperation = {
   handle: inference({
     rate: 'images',
     read: publicImageCall,
-    answer: (call, parts, { origin }) => answerImages(call, origin, parts.callerAuth.parts, parts.links),
+    answer: answerOrStart,
   }),
 };
 
@@ -111,6 +116,7 @@ export const v1ImageGenerations: ApiOperation = {
   description: 'The model is named as GET /v1/models lists it.',
   token: 'required',
   idempotencyKey: true,
+  respondAsync: true,
   request: {
     name: 'V1ImageRequest',
     schema: imageRequestSchema.extend(MAX_COST_FIELD),
@@ -124,7 +130,7 @@ export const v1ImageGenerations: ApiOperation = {
   handle: inference({
     rate: 'images',
     read: (base, value, parts) => v1ImageCall(base, readImageFields(value), parts),
-    answer: (call, parts, { origin }) => answerImages(call, origin, parts.callerAuth.parts, parts.links),
+    answer: answerOrStart,
   }),
 };
 
@@ -189,6 +195,16 @@ export function readImageFields(value: Record<string, unknown>): ImageFields {
   return { request: parseBody(imageRequestSchema, body) as ImageRequest, knobs };
 }
 
+/** The images, or the job of a client that does not want to wait for them. */
+export function answerOrStart(
+  call: ImageCall,
+  { imageJobs, callerAuth, links }: ApiParts,
+  incoming: IncomingRequest,
+): Promise<Response> {
+  if (prefersAsync(incoming.request)) return imageJobs.start(call, incoming);
+  return answerImages(call, incoming.origin, callerAuth.parts, links);
+}
+
 /** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */
 export async function answerImages(
   call: ImageCall,
@@ -198,7 +214,8 @@ export async function answerImages(
 ): Promise<Response> {
   if (call.request.stream === true) return await answerImageStream(call, { relay: parts, links, origin });
   const reply = await relayImages(call, parts);
-  const inline = call.request.response_format === 'b64_json';
+  // Whoever has left finds the images in the gallery.
+  const inline = call.request.response_format === 'b64_json' && !call.signal.aborted;
   const data = await Promise.all(
     reply.answer.images.map(async (image) => ({
       ...(inline

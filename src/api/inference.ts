@@ -11,6 +11,7 @@ import { Fault } from '../std/fault.ts';
 import { nextTurn } from '../std/long-text.ts';
 import { minNano, parseUsd, type NanoUsd } from '../std/money.ts';
 import type { ApiOperation, ApiParts } from './operation.ts';
+import { noteRefusal } from './refusals.ts';
 
 /** What every inference call has, whatever it asks for. */
 export type CallBase = Pick<
@@ -53,6 +54,9 @@ async function serve<C extends CallBase>(
       // A call with a key continues when its client leaves.
       steps.answer(keyed ? { ...call, ...keyed } : call, parts, incoming),
     );
+  } catch (thrown) {
+    noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
+    throw thrown;
   } finally {
     leavePlace(incoming, parts);
   }
@@ -67,6 +71,9 @@ export function placed(
     parts.places.enter(incoming.requestId, accountKey(caller));
     try {
       return await work(incoming, caller, parts);
+    } catch (thrown) {
+      noteRefusal(parts.refusedCalls, { incoming, caller, client: clientOf(incoming.request), thrown });
+      throw thrown;
     } finally {
       leavePlace(incoming, parts);
     }
@@ -100,9 +107,15 @@ export function callOf(
 ): CallBase {
   const { requestId, signal, notes } = incoming;
   const { headers } = incoming.request;
-  const client = (headers.get('user-agent') ?? '').slice(0, CLIENT_CHARACTERS);
+  const client = clientOf(incoming.request);
+  notes.askedModel = value['model'];
+  notes.askedEndpoint = value['endpoint'] ?? value['endpoint_code'];
   const maxCost = takeMaxCost(value, headers.get(MAX_COST_HEADER));
   return { requestId, caller, client, signal, size, maxCost, notes };
+}
+
+function clientOf({ headers }: Request): string {
+  return (headers.get('user-agent') ?? '').slice(0, CLIENT_CHARACTERS);
 }
 
 const MAX_COST_HEADER = 'x-tollgate-max-cost';

@@ -49,6 +49,7 @@ describe('the OpenAPI document', () => {
       '/api/public/v1/endpoints/{code}/models',
       '/api/public/v1/images/edits',
       '/api/public/v1/images/generations',
+      '/api/public/v1/images/jobs/{id}',
       '/api/public/v1/images/{id}',
       '/api/public/v1/models',
       '/api/public/v1/openapi.json',
@@ -191,15 +192,18 @@ describe('the OpenAPI document', () => {
   test('every example is valid by its schema', () => {
     const schemas: Record<string, z.ZodType> = {};
     for (const { request, answer } of OPERATIONS)
-      for (const body of [request, request?.or, answer.body]) if (body) schemas[body.name] = body.schema;
+      for (const body of [request, request?.or, answer.body, answer.asyncBody])
+        if (body) schemas[body.name] = body.schema;
     const seen = new Set<string>();
     for (const { node } of walk(document.paths)) {
-      const { schema } = node as { schema?: { $ref?: string } };
-      const name = schema?.$ref?.split('/').at(-1) ?? '';
-      const examples = examplesIn(node);
-      if (!Object.hasOwn(schemas, name) || examples.length === 0) continue;
-      seen.add(name);
-      for (const example of examples) schemas[name]?.parse(example);
+      const { schema } = node as { schema?: { $ref?: string; anyOf?: { $ref?: string }[] } };
+      const names = (schema?.anyOf ?? [schema]).map((one) => one?.$ref?.split('/').at(-1) ?? '');
+      if (!names.some((name) => Object.hasOwn(schemas, name))) continue;
+      for (const example of examplesIn(node)) {
+        const valid = names.find((name) => schemas[name]?.safeParse(example).success);
+        expect({ names, example, valid }).toMatchObject({ valid: expect.any(String) as string });
+        seen.add(valid ?? '');
+      }
     }
     // A form has no example.
     expect([...seen, 'ImageForm', 'ImageEditForm'].sort()).toEqual(Object.keys(schemas).sort());

@@ -67,6 +67,7 @@ function describeOperation(operation: ApiOperation): unknown {
     ...(operation.parameters ?? []).map(pathParameter),
     ...(answer.headers === 'paid' ? [{ $ref: '#/components/parameters/MaxCost' }] : []),
     ...(operation.idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(operation.respondAsync ? [{ $ref: '#/components/parameters/Prefer' }] : []),
   ];
   return {
     operationId: id,
@@ -100,24 +101,22 @@ function pathParameter({ name, description, example }: PathParameter): unknown {
   return { name, in: 'path', required: true, description, schema: { type: 'string' }, example };
 }
 
-function answerContent({ body, stream, untyped }: ApiAnswer, dialect: ErrorDialect): unknown {
+function answerContent({ body, asyncBody, stream, untyped }: ApiAnswer, dialect: ErrorDialect): unknown {
   return {
-    ...(body ? bodyContent(body) : {}),
+    ...(body ? bodyContent(body, asyncBody) : {}),
     ...(stream ? { 'text/event-stream': streamContent(stream, dialect) } : {}),
     ...(untyped ? { [untyped.mediaType]: { schema: untyped.schema } } : {}),
   };
 }
 
-function bodyContent({
-  name,
-  examples,
-  mediaType = 'application/json',
-  or,
-}: ApiBody): Record<string, unknown> {
-  const named = Object.entries(examples).map(([name, value]) => [name, { value }]);
+function bodyContent(
+  { name, examples, mediaType = 'application/json', or }: ApiBody,
+  other?: ApiBody,
+): Record<string, unknown> {
+  const named = Object.entries({ ...examples, ...other?.examples }).map(([name, value]) => [name, { value }]);
   return {
     [mediaType]: {
-      schema: schemaReference(name),
+      schema: other ? { anyOf: [schemaReference(name), schemaReference(other.name)] } : schemaReference(name),
       ...(named.length > 0 ? { examples: Object.fromEntries(named) } : {}),
     },
     ...(or ? bodyContent(or) : {}),
@@ -163,6 +162,7 @@ function componentSchemas(
     if (request) add(request.name, request.schema, 'input');
     if (request?.or) add(request.or.name, request.or.schema, 'input');
     if (answer.body) add(answer.body.name, answer.body.schema, 'output');
+    if (answer.asyncBody) add(answer.asyncBody.name, answer.asyncBody.schema, 'output');
     if (answer.stream) add(answer.stream.name, answer.stream.chunk, 'output');
   }
   for (const { name, schema } of dialects) add(name, schema, 'output');
@@ -235,6 +235,13 @@ const PARAMETERS = {
     in: 'header',
     description: 'The same key and body give the same answer and are charged once.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+  Prefer: {
+    name: 'Prefer',
+    in: 'header',
+    description:
+      '`respond-async`: answers with a job at once, which is asked for later. The rest is ignored.',
+    schema: { type: 'string', examples: ['respond-async'] },
   },
 };
 

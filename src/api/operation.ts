@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { CallerAuth } from '../http/caller-auth.ts';
 import type { Idempotency } from '../http/idempotency/idempotency.ts';
 import type { LargeBodies } from '../http/large-bodies.ts';
@@ -7,6 +8,7 @@ import type { FaultCode } from '../std/fault.ts';
 import type { Places } from '../std/places.ts';
 import type { Store } from '../store/store.ts';
 import type { ErrorDialect } from './errors.ts';
+import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 
 /** A public operation, declared once: the router and the OpenAPI document are both made from it. */
@@ -24,6 +26,8 @@ export interface ApiOperation {
   readonly parameters?: readonly PathParameter[];
   /** Takes an `Idempotency-Key`. */
   readonly idempotencyKey?: true;
+  /** Takes `Prefer: respond-async`. */
+  readonly respondAsync?: true;
   readonly request?: ApiBody;
   readonly answer: ApiAnswer;
   /** Every error code that it can answer with. */
@@ -48,8 +52,10 @@ export interface ApiParts {
   readonly largeBodies: LargeBodies;
   readonly places: Places;
   readonly links: ImageLinks;
+  readonly imageJobs: ImageJobs;
   readonly store: Store;
   readonly idempotency: Idempotency;
+  readonly refusedCalls: Pick<RefusedCalls, 'add'>;
   /** Generates the OpenAPI document. */
   readonly openApi: () => unknown;
 }
@@ -79,6 +85,8 @@ export interface ApiAnswer {
   /** Beside the request id: `rate` adds the state of the rate limit, `paid` also the cost. */
   readonly headers: 'none' | 'rate' | 'paid';
   readonly body?: ApiBody;
+  /** What it answers instead when the client does not want to wait. */
+  readonly asyncBody?: ApiBody;
   readonly stream?: ApiStream;
   /** A body that has no schema of ours. */
   readonly untyped?: { readonly mediaType: string; readonly schema: Readonly<Record<string, unknown>> };

@@ -9,6 +9,7 @@ import { countGeminiTokens, geminiModels, oneGeminiModel } from './gemini-models
 import { generateContent, streamGenerateContent } from './generate-content.ts';
 import { hello } from './hello.ts';
 import { imageEdits, v1ImageEdits } from './image-edits.ts';
+import { imageJob } from './image-job-operation.ts';
 import { imageByLink, imageGenerations, v1ImageGenerations } from './images.ts';
 import { messages } from './messages.ts';
 import { models, oneModelById } from './models.ts';
@@ -24,6 +25,7 @@ export const OPERATIONS: readonly ApiOperation[] = [
   imageGenerations,
   imageEdits,
   imageByLink,
+  imageJob,
   quotes,
   endpointList,
   endpointModels,

@@ -1,3 +1,4 @@
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, RelayParts } from '../relay/call.ts';
@@ -7,14 +8,28 @@ import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
 import type { CallBase } from './inference.ts';
 import { quoteBody, quoteView } from './quotes.ts';
+import { notePlaygroundRefusal } from './refusals.ts';
+
+export interface PlaygroundServices {
+  readonly links: ImageLinks;
+  readonly places: Places;
+  readonly refusedCalls: Pick<RefusedCalls, 'add'>;
+}
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
-export function makePlayground(parts: RelayParts, links: ImageLinks, places: Places): PlaygroundRelay {
+export function makePlayground(
+  parts: RelayParts,
+  { links, places, refusedCalls }: PlaygroundServices,
+): PlaygroundRelay {
   const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
     const { requestId, accountId } = asked;
+    const { endpoint, model } = asked.body;
     places.enter(requestId, accountId);
     try {
       return await work();
+    } catch (thrown) {
+      notePlaygroundRefusal(refusedCalls, { asked, endpoint, model, thrown });
+      throw thrown;
     } finally {
       places.answered(requestId, parts.activeRequests.has(requestId));
     }

@@ -24,8 +24,11 @@ export interface YamlSource {
   place(mistake: PathMistake): Mistake;
 }
 
-/** A catalog of two thousand models fits well within this. */
-export const MAX_YAML_CHARACTERS = 500_000;
+/**
+ * A catalog of five thousand models with prices has about a million. Reading a text of this length takes a few seconds, in
+ * which the server does nothing else, so there is a limit.
+ */
+export const MAX_YAML_CHARACTERS = 2_000_000;
 const MAX_DEPTH = 16;
 const MAX_NODES = 200_000;
 /** Nested aliases can turn a small text into a huge tree. */

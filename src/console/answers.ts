@@ -3,12 +3,29 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { requestLogFields } from '../std/request-notes.ts';
+import { compressedJson, encodingFor } from './compress.ts';
 import type { ConsoleMeta } from './route.ts';
 import { API_HEADERS } from './security.ts';
 
 /** A JSON response with the headers of the console's API. */
 export function answer(value: unknown, requestId: string, headers: Record<string, string> = {}): Response {
   return Response.json(value, { headers: { ...API_HEADERS, 'x-request-id': requestId, ...headers } });
+}
+
+/** The same for a list: compressed as the client takes it. */
+export async function listAnswer(value: unknown, requestId: string, request: Request): Promise<Response> {
+  const encoding = encodingFor(request.headers.get('accept-encoding'));
+  const text = JSON.stringify(value);
+  const bytes = encoding && (await compressedJson(text, encoding));
+  return new Response(bytes ?? text, {
+    headers: {
+      ...API_HEADERS,
+      'x-request-id': requestId,
+      'content-type': 'application/json;charset=utf-8',
+      vary: 'accept-encoding',
+      ...(bytes && { 'content-encoding': encoding }),
+    },
+  });
 }
 
 /** Adds the API's headers to a response that a handler made itself. */

@@ -4,7 +4,7 @@ import { requireConfirmed } from '../identity/sign-in/confirmation.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { authRoute } from '../identity/sign-in/routes.ts';
 import type { Visitor } from '../identity/sign-in/session.ts';
-import { answer, withApiHeaders, errorResponse } from './answers.ts';
+import { answer, errorResponse, listAnswer, withApiHeaders } from './answers.ts';
 import { readConsoleBody } from './body.ts';
 import type { ConsoleParts, RouteParts } from './parts.ts';
 import { authMeta, type ConsoleMeta, type RouteDeclaration } from './route.ts';
@@ -70,7 +70,10 @@ async function serve(
     route.audit !== undefined && user
       ? await runAudited(parts, { action: route.audit, user, params, body }, work)
       : await work();
-  return result instanceof Response ? withApiHeaders(result, meta.requestId) : answer(result, meta.requestId);
+  if (result instanceof Response) return withApiHeaders(result, meta.requestId);
+  return route.compressed
+    ? await listAnswer(result, meta.requestId, request)
+    : answer(result, meta.requestId);
 }
 
 /** Of a name that is there twice the first value counts. */

@@ -13,6 +13,7 @@ export const entryFields = { ...pagingFields, kind: z.enum(['all', 'money']).opt
 export const billingRoutes = [
   route('GET /api/console/entries', {
     who: 'user',
+    compressed: true,
     query: z.strictObject(entryFields),
     async handle({ store, reader }, { user, query }): Promise<Page<Entry>> {
       const limit = limitOf(query);

@@ -10,6 +10,8 @@ export interface Codes {
   ): Promise<{ readonly amount: NanoUsd; readonly balance: NanoUsd } | undefined>;
   /** The codes themselves are returned here and never again. */
   make(batch: CodeBatchOrder): Promise<{ readonly batch: string; readonly codes: readonly string[] }>;
+  /** How many codes of the batch were still good; none of them is any more. */
+  cancel(batch: string): Promise<number>;
 }
 
 export interface CodeBatchOrder {

@@ -11,29 +11,43 @@ import { route } from './route.ts';
 export const modelRoutes = [
   route('GET /api/console/models', {
     who: 'public',
+    compressed: true,
     handle: ({ catalog, backends }): Promise<ModelList> => {
-      const endpoints = [...catalog.current().endpoints.values()];
-      const models = endpoints.flatMap((endpoint) =>
-        endpoint.models.map((model) => modelItem(endpoint, model)),
-      );
-      return Promise.resolve({ endpoints: endpoints.map((one) => endpointItem(one, backends)), models });
+      const current = catalog.current();
+      const states = new Map(backends.list().map(({ name, state }) => [name, state]));
+      const endpoints = [...current.endpoints.values()].map((one) => endpointItem(one, states));
+      return Promise.resolve({ endpoints, models: modelsOf(current) });
     },
   }),
 ];
 
-function endpointItem(endpoint: Endpoint, backends: BackendHealth): EndpointItem {
+type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[number]['state']>;
+
+/** Thousands of models are written out once, not for every visitor. */
+const itemsOf = new WeakMap<Catalog, ModelItem[]>();
+
+function modelsOf(catalog: Catalog): ModelItem[] {
+  const known = itemsOf.get(catalog);
+  if (known) return known;
+  const items = [...catalog.endpoints.values()].flatMap((endpoint) =>
+    endpoint.models.map((model) => modelItem(endpoint, model)),
+  );
+  itemsOf.set(catalog, items);
+  return items;
+}
+
+function endpointItem(endpoint: Endpoint, states: BackendStates): EndpointItem {
   return {
     endpoint: endpoint.code,
     name: endpoint.name,
     type: endpoint.type,
     unavailable: endpoint.unavailable ?? null,
-    status: statusOf(endpoint, backends),
+    status: statusOf(endpoint, states),
   };
 }
 
 /** Down when no backend can serve it, degraded when some of its backends cannot. */
-function statusOf(endpoint: Endpoint, backends: BackendHealth): EndpointItem['status'] {
-  const states = new Map(backends.list().map(({ name, state }) => [name, state]));
+function statusOf(endpoint: Endpoint, states: BackendStates): EndpointItem['status'] {
   const used = endpoint.places.flat().map(({ upstream }) => states.get(upstream) ?? 'ok');
   if (endpoint.unavailable !== undefined || used.every((state) => state === 'resting')) return 'down';
   return used.every((state) => state === 'ok') ? 'up' : 'degraded';

@@ -21,7 +21,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
   }, 60_000);
   afterAll(() => site.close());
 
-  /** Somebody with a balance, a charge, a token, an image, a kept answer and preferences. */
+  /** Somebody with a balance, a charge, a token, an image, a job, a kept answer and preferences. */
   async function person(email: string, name: string) {
     const browser = site.browser();
     await browser.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD, name });
@@ -41,6 +41,11 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
         prompt: name,
         expires_at: 1,
       })
+      .execute();
+    const job = { id: requestId, account_id: id, deadline: 1, created_at: 1 };
+    await db
+      .insertInto('image_job')
+      .values({ ...job, state: 'running', request: JSON.stringify({ prompt: name }) })
       .execute();
     await db
       .insertInto('answer')

@@ -36,6 +36,7 @@ type RequestQuery = z.output<typeof querySchema>;
 export const requestRoutes = [
   route('GET /api/console/requests', {
     who: 'user',
+    compressed: true,
     query: querySchema,
     async handle(parts, { user, query }): Promise<RequestPage> {
       // The rows themselves are not for customers: they name backends and costs.

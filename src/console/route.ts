@@ -24,6 +24,8 @@ export interface RouteDeclaration<
   readonly confirmed?: true;
   /** Its name in the audit log. Every admin route that changes something has one. */
   readonly audit?: string;
+  /** Its answer is compressed: a list, never anything with a token or another secret in it. */
+  readonly compressed?: true;
   /** How large the body may be, where the usual limit is too small. */
   readonly maxBytes?: number;
   /** Both schemas refuse fields that they do not have. */

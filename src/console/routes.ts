@@ -17,6 +17,7 @@ import { overviewRoutes } from './overview.ts';
 import { passkeyRoutes } from './passkeys.ts';
 import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
+import { refusedCallRoutes } from './refused-calls.ts';
 import { requestRoutes } from './requests.ts';
 import type { RouteDeclaration } from './route.ts';
 import { sessionRoutes } from './session.ts';
@@ -33,6 +34,7 @@ export const ROUTES = [
   ...tokenRoutes,
   ...usageRoutes,
   ...requestRoutes,
+  ...refusedCallRoutes,
   ...imageRoutes,
   ...billingRoutes,
   ...settingsRoutes,

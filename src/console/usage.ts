@@ -25,6 +25,7 @@ const DEFAULT_DAYS = 30;
 export const usageRoutes = [
   route('GET /api/console/usage', {
     who: 'user',
+    compressed: true,
     query: querySchema,
     async handle(parts, { user, query }): Promise<UsageReport> {
       const range = rangeOf(query, parts.clock.now());

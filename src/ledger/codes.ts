@@ -65,6 +65,22 @@ export class RedeemCodes {
     }
   }
 
+  /** From now on no code of the batch can be redeemed; what was redeemed stays. Returns how many were still good. */
+  async cancel(batch: string): Promise<number> {
+    const { store, clock } = this.#options;
+    const now = clock.now();
+    // A code that has expired is refused by every version of Tollgate that may run beside this one.
+    const { numUpdatedRows } = await store.db
+      .updateTable('redeem_code')
+      .set({ expires_at: now })
+      .where('batch', '=', batch)
+      .where('redeemed_at', 'is', null)
+      .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+      .executeTakeFirstOrThrow();
+    await store.durable();
+    return Number(numUpdatedRows);
+  }
+
   #hash(code: string): string {
     return createHmac('sha256', this.#options.key).update(code).digest('hex');
   }

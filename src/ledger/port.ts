@@ -21,8 +21,15 @@ export interface Ledger {
   void(requestId: RequestId, ending: Ending): Promise<Settled>;
   /** Renews the leases of running requests and writes how far their meters have come. Unknown or closed ids are ignored. */
   renew(progress: readonly Progress[]): Promise<void>;
-  /** Closes holds whose lease ran out: what was delivered is charged, the rest released. Returns how many were closed. */
+  /**
+   * Closes holds whose lease ran out: what was delivered is charged, the rest released. Returns how many were closed. Those
+   * of jobs that another process can go on with are left for `adopt`, until the jobs' deadlines.
+   */
   expire(): Promise<number>;
+  /** Takes over a hold whose lease ran out; true for one caller alone, who renews it from then on and closes it. */
+  adopt(requestId: RequestId): Promise<boolean>;
+  /** Ends the leases of holds now, for whoever adopts them. Unknown or closed ids are ignored. */
+  giveUp(requestIds: readonly RequestId[]): Promise<void>;
   /** Who is behind this token and what may they still do; consumes nothing. `undefined`: nobody. */
   identify(caller: Caller): Promise<AccountSnapshot | undefined>;
   /** Changes a balance from outside a request. Throws `invalid_field` when it would leave 0 ≤ held ≤ balance ≤ maximum. */

@@ -1,4 +1,3 @@
-import { makeImageStore } from '../activity/image-store.ts';
 import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
@@ -9,7 +8,8 @@ import { CallerAuth } from '../http/caller-auth.ts';
 import { healthRoutes } from '../http/health.ts';
 import { MetricsGuard } from '../http/metrics-guard.ts';
 import { LargeBodies } from '../http/large-bodies.ts';
-import { ImageLinks } from '../api/image-links.ts';
+import type { ImageJobs } from '../api/image-jobs.ts';
+import type { ImageLinks } from '../api/image-links.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import { apiRoutes, OPERATIONS } from '../api/operations.ts';
 import { makePlayground } from '../api/playground.ts';
@@ -19,18 +19,19 @@ import { startServer, type RunningServer } from '../http/server.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
-import type { Ledger } from '../ledger/port.ts';
-import { applyRetention } from '../ledger/retention.ts';
 import type { RelayParts } from '../relay/call.ts';
 import { DailyCosts } from '../relay/daily-costs.ts';
 import { backendCosts } from '../activity/margin.ts';
+import type { RefusedCalls } from '../activity/refused-calls.ts';
 import { SettlementRetryQueue } from '../relay/hold/settlement-retry-queue.ts';
 import { ActiveRequests } from '../relay/hold/active-hold.ts';
 import { logFileLimit, startHttpThread } from './files.ts';
 import { openAccessLog } from './access-log.ts';
+import { makeImageJobs, makeImageLinks, takeOverJobs } from './compose-image-jobs.ts';
 import { LongestLife } from './longest-life.ts';
 import { openAnyCatalog } from './open-catalog.ts';
 import { LiveServerSettings } from './server-settings.ts';
+import { openRefusedCalls, startPeriodicTasks } from './start-tasks.ts';
 import { closeServices, openServices, type Services } from './services.ts';
 import type { AccessLog } from '../std/access-log.ts';
 import { systemClock, type Clock } from '../std/clock.ts';
@@ -42,7 +43,6 @@ import { stderrLog, type Log } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import { Places, placesWithin } from '../std/places.ts';
 import { Heartbeat } from '../store/heartbeat.ts';
-import { PeriodicTasks } from './periodic-tasks.ts';
 import { houseBackend } from '../house/backend.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
@@ -87,24 +87,29 @@ export async function startTollgate(
     opened.defer(() => eventLoop.stop());
     const relay = makeRelay(services, catalog, { eventLoop, certificate });
     const links = makeImageLinks(services);
+    const refusedCalls = openRefusedCalls(services, opened);
+    const imageJobs = makeImageJobs(services, relay, links);
     const consoleServices = composeConsole(services, {
       catalog,
       settings,
       pool: relay.upstreams,
-      playground: makePlayground(relay, links.onOwnAddress(), relay.places),
+      playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
-    const tasks = startPeriodicTasks(services, { consoleServices, relay, settings });
+    const { auth } = consoleServices;
+    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs });
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const served = { services, catalog, settings, relay, links, consoleServices, accessLog };
+    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
+    const served = { ...shared, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
     opened.defer(() => server.stop());
     certificate?.follow((pair) => server.useCertificate(pair));
     // A server that cannot start says why in one line, so this comes after.
     logFileLimit(config, log);
+    await takeOverJobs(imageJobs, log);
     // One worker issues the link: each new link invalidates the earlier ones.
     const setup = (config.worker ?? 0) === 0 ? await consoleServices.setup.issue() : undefined;
     return {
@@ -115,16 +120,7 @@ export async function startTollgate(
         await reloadCatalog(catalog, services);
         await certificate?.check();
       },
-      announceStop: () => {
-        state.draining = true;
-      },
-      closeAfterAnswers: () => server.closeAfterAnswers(),
-      stop: async (graceMs = config.graceMs) => {
-        state.draining = true;
-        server.closeListener();
-        await drain(relay, graceMs);
-        await opened.disposeAsync();
-      },
+      ...stopping({ config, relay, imageJobs, server, state, opened }),
     };
   } catch (error) {
     await opened.disposeAsync();
@@ -132,10 +128,33 @@ export async function startTollgate(
   }
 }
 
-function makeImageLinks({ config, store, secret, clock, random }: Services): ImageLinks {
-  const { imageQuotaBytes: quotaBytes, publicUrl } = config;
-  const images = makeImageStore(store.db, { clock, random, quotaBytes });
-  return new ImageLinks({ store: images, key: secret.key('image links'), clock, publicUrl });
+interface StoppingParts extends Pick<ServerParts, 'relay' | 'imageJobs'> {
+  readonly config: Config;
+  readonly server: RunningServer;
+  readonly state: { draining: boolean };
+  readonly opened: AsyncDisposableStack;
+}
+
+function stopping({
+  config,
+  relay,
+  imageJobs,
+  server,
+  state,
+  opened,
+}: StoppingParts): Pick<Tollgate, 'announceStop' | 'closeAfterAnswers' | 'stop'> {
+  return {
+    announceStop: () => {
+      state.draining = true;
+    },
+    closeAfterAnswers: () => server.closeAfterAnswers(),
+    stop: async (graceMs = config.graceMs) => {
+      state.draining = true;
+      server.closeListener();
+      await drain(relay, imageJobs, graceMs);
+      await opened.disposeAsync();
+    },
+  };
 }
 
 /** A server that is being replaced may take its whole grace; one that stays is a mistake. */
@@ -230,7 +249,9 @@ interface ServerParts {
   readonly settings: LiveServerSettings;
   readonly relay: Relay;
   readonly links: ImageLinks;
+  readonly imageJobs: ImageJobs;
   readonly consoleServices: ConsoleServices;
+  readonly refusedCalls: RefusedCalls;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -260,8 +281,10 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       largeBodies,
       places: relay.places,
       links,
+      imageJobs: parts.imageJobs,
       store,
       idempotency,
+      refusedCalls: parts.refusedCalls,
       openApi: () => openApiDocument(OPERATIONS, config.publicUrl),
     }),
     ...healthRoutes({
@@ -287,82 +310,23 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
   return server;
 }
 
-function startPeriodicTasks(
-  { config, ledger: { ledger }, store, clock, log }: Services,
-  {
-    consoleServices: { auth },
-    relay: { dailyCosts, metrics, lifetime },
-    settings,
-  }: Pick<ServerParts, 'consoleServices' | 'relay' | 'settings'>,
-): PeriodicTasks {
-  const images = makeImageStore(store.db, { clock });
-  const answers = new IdempotencyStore(store, clock);
-  return new PeriodicTasks(
-    [
-      { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
-      { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
-      { name: 'old images', everyMs: 60_000, run: () => images.sweep() },
-      { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
-      { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
-      { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
-      {
-        name: 'ledger check',
-        everyMs: 300_000,
-        maxTimeShare: 0.02,
-        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
-      },
-      {
-        name: 'old receipts',
-        everyMs: 300_000,
-        maxTimeShare: 0.2,
-        run: async (stopping) => {
-          const keepDays = settings.receiptsDays();
-          if (keepDays !== undefined && (config.worker ?? 0) === 0)
-            await archiveReceipts(ledger, keepDays, { log, stopping });
-        },
-      },
-    ],
-    log,
-  );
-}
-
-/** The same check as `tollgate verify`, run periodically for the metric and the log. */
-async function checkLedger(
-  { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
-  longestMs: number,
+/**
+ * Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. Jobs that
+ * another process can go on with are left to it at once.
+ */
+async function drain(
+  { activeRequests, settlements, log }: Relay,
+  imageJobs: ImageJobs,
+  graceMs: number,
 ): Promise<void> {
-  const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
-  metrics.verified(breaches.length);
-  for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
-    log.error('ledger_invariant_violated', { ...breach });
-}
-
-const MAX_LOGGED_BREACHES = 20;
-const RETENTION_RUN_MS = 30_000;
-
-/** What does not leave in this run leaves in the next one. */
-async function archiveReceipts(
-  ledger: Ledger,
-  keepDays: number,
-  { log, stopping }: { log: Log; stopping: AbortSignal },
-): Promise<void> {
-  const until = performance.now() + RETENTION_RUN_MS;
-  const isOver = (): boolean => stopping.aborted || performance.now() > until;
-  const { days, requests, refused } = await applyRetention(ledger, keepDays, { isOver });
-  if (days > 0) log.info('receipts_archived', { days, requests });
-  for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
-    log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
-}
-
-/** Running requests may finish within the grace period; the rest are cut off with an error, metered and closed. */
-async function drain({ activeRequests, settlements }: Relay, graceMs: number): Promise<void> {
+  await imageJobs.handOver().catch((error: unknown) => log.warn('image_jobs_not_handed_over', { error }));
   if (!(await activeRequests.idle(graceMs))) {
     activeRequests.cutAll(
       new Fault('service_unavailable', 'This node is shutting down. Retry.', { retryAfterMs: 1_000 }),
     );
     await activeRequests.idle(CUT_TIMEOUT_MS);
   }
-  await settlements.drained(CUT_TIMEOUT_MS);
+  await Promise.all([settlements.drained(CUT_TIMEOUT_MS), imageJobs.ended(CUT_TIMEOUT_MS)]);
 }
 
 const CUT_TIMEOUT_MS = 5_000;

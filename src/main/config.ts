@@ -34,6 +34,8 @@ export interface Config {
   readonly commentMs: number;
   /** Requests that may be under way in this process; fewer where it may not open enough files for them. */
   readonly maxInFlight: number;
+  /** Image jobs that may run in this process. */
+  readonly maxImageJobs: number;
   /** New requests are refused while the event loop is later than this, several times in a row. */
   readonly maxDelayMs: number;
   /** The least important lines that are logged, unless the catalog file says so. */
@@ -78,6 +80,7 @@ export function readConfig(env: Env): Config {
     countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
     commentMs: readWholeNumber(env, 'TOLLGATE_COMMENT_MS'),
     maxInFlight: readWholeNumber(env, 'TOLLGATE_MAX_IN_FLIGHT'),
+    maxImageJobs: readWholeNumber(env, 'TOLLGATE_MAX_IMAGE_JOBS'),
     maxDelayMs: readWholeNumber(env, 'TOLLGATE_MAX_DELAY_MS'),
     logLevel: readLogLevel(env),
     accessShare: readAccessShare(env),

@@ -113,6 +113,14 @@ export const ENVIRONMENT = {
     fallback: 20_000,
     range: [1, 1_000_000],
   },
+  TOLLGATE_MAX_IMAGE_JOBS: {
+    group: 'load',
+    about:
+      'Image jobs (`Prefer: respond-async`) that may run in one process; further ones are refused with 429. Each also counts as a request under way.',
+    fallback: 500,
+    range: [1, 100_000],
+  },
+
   TOLLGATE_MAX_DELAY_MS: {
     group: 'load',
     about: 'How late the event loop may be, five times in a row, before new requests are refused.',

@@ -66,6 +66,10 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
   /** The client's, which the backend gets too. */
   readonly trace: TraceContext | undefined;
+  /** Of images: told what the backend's own job is. */
+  readonly onJob?: ((job: string) => Promise<void>) | undefined;
+  /** Of images: a job of the backend to go on with. */
+  readonly job?: string | undefined;
 }
 
 /** At most this many attempts are made for one request, however many backends the catalog lists; skipped ones do not count. */
@@ -139,7 +143,7 @@ export async function firstAnswer<Answer>(
     if (!neverStarted(last, permit)) possiblyBilled.add(name);
     if (!last.retryable || deadline.isAbandoned) break;
   }
-  throw new AllAttemptsFailed(faultOf(last, shortestWaitMs), attempts);
+  throw new AllAttemptsFailed(attemptFault(last, shortestWaitMs), attempts);
 }
 
 function hasSpentItsDay(upstream: string, parts: RelayParts): boolean {
@@ -175,7 +179,7 @@ type AttemptOutcome<Answer> =
   | { kind: 'served'; answer: Answer; record: Attempt }
   | { kind: 'failed'; failure: UpstreamFailure; record: Attempt };
 
-async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
+export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<AttemptOutcome<Answer>> {
   const { permit, model, form, attempt, deadline, parts, notes } = one;
   const { upstream } = permit;
   const startedAt = parts.clock.now();
@@ -281,7 +285,7 @@ function drawOf(upstream: string, account: AccountId | undefined): number {
   return account === undefined ? Math.random() : Bun.hash.xxHash32(`${account} ${upstream}`) / 2 ** 32;
 }
 
-function modelAt(model: Model, upstream: string): string {
+export function modelAt(model: Model, upstream: string): string {
   return model.upstreamModels.get(upstream) ?? model.id;
 }
 
@@ -293,7 +297,7 @@ function asFailure(thrown: unknown): UpstreamFailure {
 const DEFAULT_RETRY_AFTER_MS = 2_000;
 
 /** The error for the client. A backend's message is only logged, unless it rejected the client's own request. */
-function faultOf(failure: UpstreamFailure | undefined, shortestWaitMs: number): Fault {
+export function attemptFault(failure: UpstreamFailure | undefined, shortestWaitMs: number): Fault {
   if (!failure) {
     const retryAfterMs = Number.isFinite(shortestWaitMs) ? shortestWaitMs : DEFAULT_RETRY_AFTER_MS;
     return new Fault('upstream_error', 'No backend is available right now. Retry later.', { retryAfterMs });

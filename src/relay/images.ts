@@ -3,14 +3,19 @@ import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
 import { addNano, type NanoUsd } from '../std/money.ts';
-import type { ImageAnswer, Upstream, UpstreamImageCall } from '../upstream/port.ts';
+import {
+  UpstreamFailure,
+  type ImageAnswer,
+  type Upstream,
+  type UpstreamImageCall,
+} from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { quoteOf } from './admission.ts';
 import type { AttemptOptions } from './attempts.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
 import { knobsFor } from './knobs.ts';
-import { relay, type AdmittedCall, type Operation } from './relay.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 
 export interface ImageReply {
@@ -29,30 +34,46 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
 }
 
 /** Charged by the number of images that the backend returned. */
-const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
+export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
   quote: quoteImages,
   isStreamed: () => false,
-  callUpstream: (admitted, upstream, attempt) =>
-    upstream.images(upstreamImageCall(admitted, upstream, attempt)),
-  async deliver({ call, quote, summary, hold, served }) {
-    const images = served.answer.images.slice(0, quote.count);
-    const settled = await hold.settle({
-      ...served,
-      outcome: call.signal.aborted ? 'client_left' : 'completed',
-      measured: imagesMeasured(quote, {
-        images: images.length,
-        partialImages: 0,
-        usages: [served.answer.usage],
-        quality: served.answer.quality,
-      }),
-    });
-    return {
-      summary,
-      answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) },
-      settled,
-    };
+  callUpstream(admitted, upstream, { job, ...attempt }) {
+    const asked = upstreamImageCall(admitted, upstream, attempt);
+    return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
+  },
+  async deliver(answered) {
+    return { summary: answered.summary, ...(await settleImages(answered)) };
   },
 };
+
+type ServedImages = Omit<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'summary' | 'parts'>;
+
+/** Charges what was delivered; more images than were asked for are neither. */
+export async function settleImages({
+  call,
+  quote,
+  hold,
+  served,
+}: ServedImages): Promise<Omit<ImageReply, 'summary'>> {
+  const images = served.answer.images.slice(0, quote.count);
+  const settled = await hold.settle({
+    ...served,
+    outcome: call.signal.aborted ? 'client_left' : 'completed',
+    measured: imagesMeasured(quote, {
+      images: images.length,
+      partialImages: 0,
+      usages: [served.answer.usage],
+      quality: served.answer.quality,
+    }),
+  });
+  return { answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) }, settled };
+}
+
+/** A backend that does not work by jobs any more, after a change of the catalog, cannot know the job. */
+function resume(upstream: Upstream, job: string, asked: UpstreamImageCall): Promise<ImageAnswer> {
+  if (upstream.resumeImages) return upstream.resumeImages(job, asked);
+  throw new UpstreamFailure('protocol', 'this backend does not work by jobs', { blameless: true });
+}
 
 export interface ImageQuote extends Quote {
   readonly fitting: FittingRequest;

@@ -1,5 +1,6 @@
 import type { Upstream } from '../upstream/port.ts';
 import { admit, callerRateOf, admissionSummary, preferTokenError, quoteOf } from './admission.ts';
+import type { Admitted } from './admission.ts';
 import { firstAnswer, type AttemptOptions, type AnsweredAttempt } from './attempts.ts';
 import type { Call, RelayParts, AdmissionSummary, Quote } from './call.ts';
 import { droppedNames } from './knobs.ts';
@@ -22,6 +23,7 @@ export async function relay<C extends Call<unknown>, Q extends Quote, Answer, Re
   const admission = await admit(call, quote, parts, streamed);
   const hold = await ActiveHold.begin(call, parts, streamed);
   return await hold.voidOnFailure(async () => {
+    if (operation.onHeld) await operation.onHeld({ quote, hold }, admission);
     const admitted = { call, quote, outputCap: admission.output, parts };
     const { accountId: account, output: outputCap } = admission;
     const routed = { route: quote.route, account, quote, outputCap, notes: call.notes };
@@ -39,10 +41,9 @@ export interface Operation<C extends Call<unknown>, Q extends Quote, Answer, Rep
   /** The route, its price, and the most that the request can use. Throws the fault that the client gets. */
   quote(call: C, parts: RelayParts): Q;
   isStreamed(call: C): boolean;
-  /**
-   * One attempt at one backend. Resolves when the answer has proved to be one, while another backend could still be
-   * tried.
-   */
+  /** Of jobs: before any backend is called. */
+  onHeld?(held: Pick<AnsweredCall<C, Q, unknown>, 'quote' | 'hold'>, admission: Admitted): Promise<void>;
+  /** One attempt at one backend: resolves when the answer has proved to be one, while another could still be tried. */
   callUpstream(admitted: AdmittedCall<C, Q>, upstream: Upstream, attempt: AttemptOptions): Promise<Answer>;
   /** Meters the answer, settles, and returns the reply. A stream settles when it ends. */
   deliver(answered: AnsweredCall<C, Q, Answer>): Reply | Promise<Reply>;

@@ -11,6 +11,9 @@ export interface RequestNotes {
   account: string | undefined;
   endpoint: string | undefined;
   model: string | undefined;
+  /** What the body named, of whatever type that is; the two above are what was found for it. */
+  askedEndpoint?: unknown;
+  askedModel?: unknown;
   /** The backend that was called last. */
   upstream: string | undefined;
   /** Money is held for it: it goes on after its answer has begun, until `end` is set. */

@@ -29,6 +29,8 @@ export interface Schema extends AuthSchema {
   catalog_version: CatalogVersionTable;
   provider_key: ProviderKeyTable;
   image: ImageTable;
+  refused_call: RefusedCallTable;
+  image_job: ImageJobTable;
 }
 
 type Default<T> = Generated<T>;
@@ -346,5 +348,50 @@ export interface ImageTable {
   created_at: number;
   expires_at: number;
 }
+
+/** All calls of an account that were refused alike within a few minutes. */
+export interface RefusedCallTable {
+  account_id: string;
+  /** A hash of what the calls have in common. */
+  id: string;
+  first_at: number;
+  last_at: number;
+  calls: number;
+  /** Refused calls of the account, at the same time, that have no row. */
+  left_out: Default<number>;
+  /** The last of them. */
+  request_id: string;
+  /** The path of the operation. */
+  operation: string;
+  /** As the client wrote them; empty if it did not. */
+  endpoint: string;
+  model: string;
+  client: string;
+  status: number;
+  reason: string;
+  param: Nullable<string>;
+  message: Nullable<string>;
+}
+
+/** An image request that is answered before it is done; its id is the request's. */
+export interface ImageJobTable {
+  id: string;
+  account_id: string;
+  state: ImageJobState;
+  /** JSON of what another process needs to know of the request; absent once the job has ended. */
+  request: Nullable<string>;
+  backend: Nullable<string>;
+  /** What the backend's own job is; absent if it has none. */
+  backend_job: Nullable<string>;
+  deadline: number;
+  /** JSON of the images that were stored. */
+  result: Nullable<string>;
+  /** JSON of a failure, in the public shape. */
+  error: Nullable<string>;
+  created_at: number;
+  ended_at: Nullable<number>;
+}
+
+export type ImageJobState = 'queued' | 'running' | 'done' | 'failed';
 
 export type AccountRow = Selectable<AccountTable>;

@@ -22,6 +22,11 @@ export interface Upstream extends Partial<AnthropicNative> {
   images(call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend shows nothing of an image before it is finished. Aborting the signal ends its work. */
   streamImages?(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>>;
+  /**
+   * Goes on with what `onJob` reported last, in another process or after a restart: no new job is made. Absent if the
+   * backend does not work by jobs.
+   */
+  resumeImages?(job: string, call: UpstreamImageCall): Promise<ImageAnswer>;
   /** Absent if the backend has no embeddings. The answer is passed on unchanged except for the model's name. */
   embed?(call: UpstreamEmbeddingCall): Promise<Uint8Array>;
   /** A cheap call that verifies address and key; used by `doctor`, the admin page and the breaker's probe. */
@@ -73,8 +78,15 @@ export interface UpstreamImageCall {
   readonly size: string;
   /** Other names of the size, for backends that take these, if the client used them. */
   readonly shape?: NamedSize | undefined;
+  /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
   readonly signal: AbortSignal;
   readonly requestId: string;
+  /**
+   * Called when a backend that works by jobs has accepted one, with what `resumeImages` needs: an opaque text of at most
+   * 8,000 characters. Several images may be several jobs: each further call replaces what was reported before. Must not
+   * throw.
+   */
+  readonly onJob?: ((job: string) => void | Promise<void>) | undefined;
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
 }

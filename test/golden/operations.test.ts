@@ -30,8 +30,10 @@ describe('every recorded', () => {
     const answered = recorded.filter(
       ({ where, status, body }) => status === 200 && isJson(body) && !where.endsWith(SPARSE),
     );
-    for (const { where, operation, body } of answered) {
-      const result = operation.answer.body?.schema.safeParse(JSON.parse(body));
+    for (const { where, operation, headers, body } of answered) {
+      const { body: usual, asyncBody } = operation.answer;
+      const isAsync = headers.get('preference-applied') === 'respond-async';
+      const result = (isAsync ? asyncBody : usual)?.schema.safeParse(JSON.parse(body));
       expect({ where, problems: result?.error?.issues }).toEqual({ where, problems: undefined });
     }
     const seen = new Set(answered.map(({ operation }) => operation.id));

@@ -133,6 +133,9 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await drained(gateway.post('/v1/messages', token, { model: 'svc_chat/m', max_tokens: 9, messages }), 200);
     await drained(gateway.post('/v1/responses', token, { model: 'svc_chat/m', input: PROMPT }), 200);
     await drained(gateway.image(token, { prompt: IMAGE_PROMPT }), 200);
+    // It is still running when the tables are read.
+    const job = { headers: { prefer: 'respond-async' } };
+    await drained(gateway.image(token, { prompt: `slow ${IMAGE_PROMPT}` }, job), 200);
     await drained(gateway.fetch('/api/public/v1/account', { token }), 200);
     await drained(gateway.fetch(`/api/public/v1/account?token=${token}`), 200);
   }
@@ -229,7 +232,8 @@ async function drained(answer: Promise<Response>, status?: number): Promise<void
 }
 
 /** A backend that repeats in its errors whatever it was sent, as some do. */
-function answer({ path, headers, body, text }: RecordedCall): Response {
+function answer({ path, headers, body, text }: RecordedCall): Response | Promise<Response> {
+  if (text.includes('slow')) return new Promise(() => undefined);
   if (path.endsWith('/images/generations')) return images(1);
   const quoted = `got "${PROMPT}" and the key ${headers.get('authorization')?.slice('Bearer '.length)}`;
   const error = (status: number): Response => Response.json({ error: { message: quoted } }, { status });

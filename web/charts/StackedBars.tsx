@@ -21,12 +21,14 @@ interface StackedBarsProps {
   readonly label: string;
   readonly series: readonly Series[];
   readonly bars: readonly Bar[];
-  readonly formatTick: (value: number) => string;
+  /** `step`: the distance of two ticks. */
+  readonly formatTick: (value: number, step: number) => string;
   readonly onOpen?: ((bar: Bar) => void) | undefined;
   readonly height?: number;
 }
 
 const MARGIN = { top: 10, right: 4, bottom: 22, left: 52 };
+const CHARACTER_WIDTH = 7;
 
 /** One bar per day, one colour per series. Arrow keys or the pointer pick a day; its figures are read out. */
 export function StackedBars({ label, series, bars, formatTick, onOpen, height = 220 }: StackedBarsProps) {
@@ -34,6 +36,7 @@ export function StackedBars({ label, series, bars, formatTick, onOpen, height = 
   const [ref, width] = useWidth<HTMLDivElement>();
   const [active, setActive] = useState<number>();
   const shown = active === undefined ? undefined : bars[active];
+  const axis = axisOf(bars, formatTick);
   const move = (event: KeyboardEvent): void => {
     const next = nextIndex(event.key, active, bars.length);
     if (next !== undefined) {
@@ -55,12 +58,17 @@ export function StackedBars({ label, series, bars, formatTick, onOpen, height = 
       onBlur={() => setActive(undefined)}
     >
       {width > 0 ? (
-        <Drawing {...{ series, bars, formatTick, onOpen, height, width, active, setActive }} />
+        <Drawing {...{ series, bars, axis, onOpen, height, width, active, setActive }} />
       ) : (
         <div style={{ height }} />
       )}
       {shown && active !== undefined ? (
-        <Tooltip bar={shown} series={series} left={barCentre(active, bars.length, width)} width={width} />
+        <Tooltip
+          bar={shown}
+          series={series}
+          left={barCentre(active, bars.length, axis.left, width)}
+          width={width}
+        />
       ) : null}
       <p className="sr-only" role="status">
         {shown ? `${shown.longLabel}: ${shown.total}` : ''}
@@ -69,40 +77,49 @@ export function StackedBars({ label, series, bars, formatTick, onOpen, height = 
   );
 }
 
-interface DrawingProps extends Required<Pick<StackedBarsProps, 'series' | 'bars' | 'formatTick' | 'height'>> {
+interface Axis {
+  readonly ticks: readonly { readonly value: number; readonly text: string }[];
+  readonly top: number;
+  /** Room for the longest of the texts. */
+  readonly left: number;
+}
+
+function axisOf(bars: readonly Bar[], formatTick: StackedBarsProps['formatTick']): Axis {
+  const sums = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part.value, 0));
+  const values = axisTicks(Math.max(...sums, 0));
+  const step = values[1] ?? 1;
+  const ticks = values.map((value) => ({ value, text: formatTick(value, step) }));
+  const longest = Math.max(...ticks.map(({ text }) => text.length));
+  return { ticks, top: values.at(-1) ?? 1, left: Math.max(MARGIN.left, longest * CHARACTER_WIDTH + 10) };
+}
+
+interface DrawingProps extends Required<Pick<StackedBarsProps, 'series' | 'bars' | 'height'>> {
+  readonly axis: Axis;
   readonly onOpen: StackedBarsProps['onOpen'];
   readonly width: number;
   readonly active: number | undefined;
   readonly setActive: (index: number) => void;
 }
 
-function Drawing({ series, bars, formatTick, onOpen, height, width, active, setActive }: DrawingProps) {
-  const sums = bars.map((bar) => bar.parts.reduce((sum, part) => sum + part.value, 0));
-  const ticks = axisTicks(Math.max(...sums, 0));
-  const top = ticks.at(-1) ?? 1;
+function Drawing({ series, bars, axis, onOpen, height, width, active, setActive }: DrawingProps) {
+  const { ticks, top, left } = axis;
   const plot = height - MARGIN.top - MARGIN.bottom;
   const y = (value: number): number => MARGIN.top + plot - (value / top) * plot;
-  const slot = (width - MARGIN.left - MARGIN.right) / Math.max(bars.length, 1);
+  const slot = (width - left - MARGIN.right) / Math.max(bars.length, 1);
   const colours = new Map(series.map(({ id, colour }) => [id, `var(--chart-${colour})`]));
   const labelEvery = Math.max(1, Math.ceil(54 / slot));
   return (
     <svg width={width} height={height} aria-hidden className="block text-xs">
-      {ticks.map((tick) => (
-        <g key={tick}>
-          <line x1={MARGIN.left} x2={width} y1={y(tick)} y2={y(tick)} stroke="var(--c-line)" />
-          <text
-            x={MARGIN.left - 8}
-            y={y(tick) + 4}
-            textAnchor="end"
-            fill="var(--c-ink-3)"
-            className="tabular-nums"
-          >
-            {formatTick(tick)}
+      {ticks.map(({ value, text }) => (
+        <g key={value}>
+          <line x1={left} x2={width} y1={y(value)} y2={y(value)} stroke="var(--c-line)" />
+          <text x={left - 8} y={y(value) + 4} textAnchor="end" fill="var(--c-ink-3)" className="tabular-nums">
+            {text}
           </text>
         </g>
       ))}
       {bars.map((bar, index) => {
-        const x = MARGIN.left + index * slot;
+        const x = left + index * slot;
         const thick = Math.max(1, Math.min(34, slot * 0.68));
         return (
           <g
@@ -210,8 +227,8 @@ export function Swatch({ colour }: { colour: number }) {
   );
 }
 
-function barCentre(index: number, count: number, width: number): number {
-  return MARGIN.left + ((index + 0.5) * (width - MARGIN.left - MARGIN.right)) / Math.max(count, 1);
+function barCentre(index: number, count: number, left: number, width: number): number {
+  return left + ((index + 0.5) * (width - left - MARGIN.right)) / Math.max(count, 1);
 }
 
 function nextIndex(key: string, active: number | undefined, count: number): number | undefined {

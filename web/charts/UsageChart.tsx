@@ -8,7 +8,7 @@ interface UsageChartProps {
   readonly label: string;
   readonly series: readonly Series[];
   readonly bars: readonly Bar[];
-  readonly formatTick: (value: number) => string;
+  readonly formatTick: (value: number, step: number) => string;
   readonly onOpen?: ((bar: Bar) => void) | undefined;
 }
 

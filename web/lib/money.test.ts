@@ -1,13 +1,114 @@
 import { expect, test } from 'bun:test';
-import { addUsd, convert, formatUsd, multiply, parseUsd, usdParts } from './money.ts';
+import * as fc from 'fast-check';
+import { axisTicks } from '../charts/size.ts';
+import {
+  addUsd,
+  convert,
+  formatExactUsd,
+  formatUsd,
+  formatUsdTick,
+  multiply,
+  parseUsd,
+  shownPlaces,
+  usdParts,
+} from './money.ts';
+import { formatCompactTick } from './numbers.ts';
 
-test('amounts reach the screen with every digit they have', () => {
-  expect(formatUsd('0.000042', 'en')).toBe('$0.000042');
-  expect(formatUsd('1000000.000000001', 'en')).toBe('$1,000,000.000000001');
-  expect(formatUsd('0.000000000000001', 'en')).toBe('$0.000000000000001');
-  expect(formatUsd('-3.00', 'en')).toBe('-$3.00');
-  expect(formatUsd('1234.5', 'de')).toBe('1.234,50\u00a0$');
+test('an exact amount reaches the screen with every digit it has', () => {
+  expect(formatExactUsd('0.000042', 'en')).toBe('$0.000042');
+  expect(formatExactUsd('1000000.000000001', 'en')).toBe('$1,000,000.000000001');
+  expect(formatExactUsd('0.000000000000001', 'en')).toBe('$0.000000000000001');
+  expect(formatExactUsd('-3.00', 'en')).toBe('-$3.00');
+  expect(formatExactUsd('1234.5', 'de')).toBe('1.234,50\u00a0$');
 });
+
+test('an amount is shown with its cents, and beyond them with four significant digits', () => {
+  const shown = {
+    '0': '$0.00',
+    '0.00': '$0.00',
+    '5': '$5.00',
+    '5.1': '$5.10',
+    '5.12345': '$5.123',
+    '12.345': '$12.35',
+    '1234.567': '$1,234.57',
+    '0.1': '$0.10',
+    '0.00012345': '$0.0001235',
+    '0.000042': '$0.000042',
+    '0.000000001': '$0.000000001',
+    '0.99996': '$1.00',
+    '-0.00012345': '-$0.0001235',
+    '-12.345': '-$12.35',
+  };
+  for (const [amount, text] of Object.entries(shown))
+    expect([amount, formatUsd(amount, 'en')]).toEqual([amount, text]);
+});
+
+const nano = fc.bigInt({ min: 0n, max: 10n ** 16n });
+/** Amounts of all magnitudes: uniform numbers are nearly all large. */
+const anyNano = fc
+  .tuple(nano, fc.integer({ min: 0, max: 16 }))
+  .map(([value, drop]) => value / 10n ** BigInt(drop));
+
+test('a sum is never shown smaller than one of its parts, and only zero is shown as zero', () => {
+  fc.assert(
+    fc.property(fc.array(anyNano, { minLength: 1, maxLength: 8 }), (parts) => {
+      const amounts = parts.map(decimal);
+      const sum = readBack(formatUsd(amounts.reduce(addUsd), 'en'));
+      for (const [index, amount] of amounts.entries()) {
+        const part = readBack(formatUsd(amount, 'en'));
+        expect(sum).toBeGreaterThanOrEqual(part);
+        expect(part === 0n).toBe(parts[index] === 0n);
+      }
+    }),
+  );
+});
+
+test('no shown amount is off by more than half of its fourth digit, or half a cent', () => {
+  fc.assert(
+    fc.property(anyNano, (value) => {
+      const off = readBack(formatUsd(decimal(value), 'en')) - value;
+      const distance = off < 0n ? -off : off;
+      expect(distance <= 5_000_000n).toBe(true);
+      expect(distance * 2_000n <= value).toBe(true);
+    }),
+  );
+});
+
+test('the places that a column is aligned on are those that are shown', () => {
+  for (const amount of ['0', '5.1', '5.12345', '0.00012345', '0.000000001', '1234.5678', '0.99996'])
+    expect(shownPlaces(amount)).toBe(formatUsd(amount, 'en').split('.')[1]?.length ?? 0);
+});
+
+test('the ticks of an axis are distinct, of amounts and of counts, in every language', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: -9, max: 9 }),
+      fc.double({ min: 1, max: 10, noNaN: true }),
+      (power, factor) => {
+        const ticks = axisTicks(factor * 10 ** power);
+        const step = ticks[1] ?? 1;
+        for (const language of ['en', 'de']) {
+          const amounts = ticks.map((tick) => formatUsdTick(tick, step, language));
+          expect(new Set(amounts).size).toBe(ticks.length);
+          if (step < 1) continue;
+          const counts = ticks.map((tick) => formatCompactTick(tick, step, language));
+          expect(new Set(counts).size).toBe(ticks.length);
+        }
+      },
+    ),
+  );
+});
+
+function decimal(value: bigint): string {
+  const text = value.toString().padStart(10, '0');
+  return `${text.slice(0, -9)}.${text.slice(-9)}`;
+}
+
+/** What a reader sees, in nano-dollars. */
+function readBack(text: string): bigint {
+  const [whole = '0', fraction = ''] = text.replace(/[$,]/g, '').split('.');
+  return BigInt(whole + fraction.padEnd(9, '0'));
+}
 
 test('cents and what lies beyond them are told apart in every language', () => {
   expect(usdParts('12.340042', 'en')).toEqual({ main: '$12.34', fine: '0042', tail: '' });

@@ -1,11 +1,48 @@
 import type { Usd } from '../../src/console/contract.ts';
 
-/** Amounts arrive as exact decimal text and reach the screen without ever being a float. */
+const SIGNIFICANT = 4;
+const CENTS = 2;
+
+/**
+ * An amount as all pages show it, by one rule: whole cents, and beyond them as many digits as make four significant ones.
+ * Nothing but zero is shown as zero, and a larger amount is never shown as a smaller one, so a sum is never less than one
+ * of its parts. The exact amount belongs beside it: see `Money`.
+ */
 export function formatUsd(amount: Usd, language: string, options: UsdOptions = {}): string {
+  return formatter(language, options).format(literal(shownUsd(amount)));
+}
+
+/** Every digit: for receipts, prices, and amounts that somebody types, confirms or may not exceed. */
+export function formatExactUsd(amount: Usd, language: string, options: UsdOptions = {}): string {
   return formatter(language, options).format(literal(amount));
 }
 
-/** The same text in pieces: to the cent, the digits beyond it (shown fainter), and what follows them. */
+/** Rounded half away from zero by the rule of {@link formatUsd}. Amounts arrive as exact decimal text and never become a float. */
+export function shownUsd(amount: Usd): Usd {
+  const { digits, places } = scaled(literal(amount));
+  const size = (digits < 0n ? -digits : digits).toString();
+  const kept = Math.max(CENTS, SIGNIFICANT - (size.length - places));
+  if (digits === 0n || places <= kept) return amount;
+  const unit = 10n ** BigInt(places - kept);
+  const half = digits < 0n ? -unit / 2n : unit / 2n;
+  return unscaled((digits + half) / unit, kept);
+}
+
+/** How many digits are shown after the decimal mark, for aligning a column on it. */
+export function shownPlaces(amount: Usd): number {
+  const [, fraction = ''] = literal(shownUsd(amount)).split('.');
+  return Math.max(CENTS, fraction.replace(/0+$/, '').length);
+}
+
+/** A tick of an axis, with the digits of its step: no two look the same. */
+export function formatUsdTick(value: number, step: number, language: string): string {
+  const places = Math.min(MOST_PLACES, Math.max(CENTS, Math.ceil(-Math.log10(step) - 1e-9)));
+  return formatter(language, {}).format(literal(value.toFixed(places)));
+}
+
+const MOST_PLACES = 15;
+
+/** The text of an amount in pieces: to the cent, the digits beyond it (shown fainter), and what follows them. */
 export function usdParts(
   amount: Usd,
   language: string,
@@ -16,8 +53,8 @@ export function usdParts(
   let tail = '';
   for (const { type, value } of formatter(language, { sign }).formatToParts(literal(amount))) {
     if (type === 'fraction') {
-      main += value.slice(0, 2);
-      fine = value.slice(2);
+      main += value.slice(0, CENTS);
+      fine = value.slice(CENTS);
     } else if (fine === '') main += value;
     else tail += value;
   }
@@ -25,8 +62,6 @@ export function usdParts(
 }
 
 export interface UsdOptions {
-  /** Fewer digits where space is scarce (axes, legends); never for an amount that is owed. */
-  readonly digits?: number;
   readonly sign?: boolean;
   /** Another currency's code, for amounts already converted. */
   readonly currency?: string;
@@ -85,16 +120,16 @@ function literal(amount: string): `${number}` {
 
 const formatters = new Map<string, Intl.NumberFormat>();
 
-function formatter(language: string, { digits, sign, currency = 'USD' }: UsdOptions): Intl.NumberFormat {
-  const key = `${language}/${digits ?? ''}/${sign ?? ''}/${currency}`;
+function formatter(language: string, { sign, currency = 'USD' }: UsdOptions): Intl.NumberFormat {
+  const key = `${language}/${sign ?? ''}/${currency}`;
   let found = formatters.get(key);
   if (!found) {
     found = new Intl.NumberFormat(language, {
       style: 'currency',
       currency,
       currencyDisplay: 'narrowSymbol',
-      minimumFractionDigits: Math.min(2, digits ?? 2),
-      maximumFractionDigits: digits ?? 15,
+      minimumFractionDigits: CENTS,
+      maximumFractionDigits: MOST_PLACES,
       ...(sign ? { signDisplay: 'exceptZero' as const } : {}),
     });
     formatters.set(key, found);

@@ -19,6 +19,13 @@ export function formatCompact(value: number, language: string): string {
   return formatter(language, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
 }
 
+/** A tick of an axis, with the digits of its step: no two look the same. */
+export function formatCompactTick(value: number, step: number, language: string): string {
+  const unit = 10 ** (Math.floor(Math.log10(Math.max(value, 1)) / 3) * 3);
+  const digits = Math.min(6, Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)));
+  return formatter(language, { notation: 'compact', maximumFractionDigits: digits }).format(value);
+}
+
 export function formatPercent(share: number, language: string): string {
   return formatter(language, {
     style: 'percent',

@@ -9,6 +9,7 @@ export { default as ModelsPage } from './models/ModelsPage.tsx';
 export { default as OverviewPage } from './overview/OverviewPage.tsx';
 export { default as PlaygroundPage } from './playground/PlaygroundPage.tsx';
 export { default as QuickstartPage } from './quickstart/QuickstartPage.tsx';
+export { default as RefusedCallsPage } from './refused/RefusedCallsPage.tsx';
 export { default as RequestsPage } from './requests/RequestsPage.tsx';
 export { default as SettingsPage } from './settings/SettingsPage.tsx';
 export { default as UsagePage } from './usage/UsagePage.tsx';

@@ -10,6 +10,7 @@ import SunMoon from 'lucide-react/icons/sun-moon';
 import { useLocation } from 'wouter';
 import { useApi } from '../lib/api.ts';
 import { chooseLanguage, LANGUAGES, type Language } from '../lib/i18n.ts';
+import { findOptions } from '../lib/options.ts';
 import { signOut, useUser } from '../lib/session.ts';
 import { useTheme } from '../lib/theme.ts';
 import { Dialog } from '../ui/Dialog.tsx';
@@ -40,7 +41,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           <Command.Empty className="px-3 py-8 text-center text-ink-3">{t('palette.empty')}</Command.Empty>
           <RequestEntry text={text.trim()} go={go} />
           <Pages go={go} />
-          <Models go={go} />
+          <Models text={text} go={go} />
           <Actions onClose={onClose} />
         </Command.List>
       </Command>
@@ -85,23 +86,31 @@ function Pages({ go }: { go: (href: string) => void }) {
   );
 }
 
-function Models({ go }: { go: (href: string) => void }) {
+/** Searched here and not by the list, which would have to hold every model. */
+function Models({ text, go }: { text: string; go: (href: string) => void }) {
   const { t } = useTranslation();
   const models = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data?.models ?? [];
-  if (models.length === 0) return null;
+  const { shown } = findOptions(
+    models.map(({ endpoint, model, displayName }) => ({
+      value: `/app/models/${encodeURIComponent(endpoint)}/${encodeURIComponent(model)}`,
+      label: displayName,
+      group: `${endpoint}/${model}`,
+    })),
+    text,
+    MAX_MODELS,
+  );
+  if (shown.length === 0) return null;
   return (
     <Group heading={t('palette.models')}>
-      {models.slice(0, MAX_MODELS).map((model) => (
+      {shown.map(({ value, label, group = '' }) => (
         <Entry
-          key={`${model.endpoint}/${model.model}`}
-          value={`${model.endpoint}/${model.model} ${model.displayName}`}
+          key={value}
+          value={`${group} ${label}`}
           icon={<Layers size={16} aria-hidden />}
-          hint={<span className="font-mono">{model.endpoint}</span>}
-          onSelect={() =>
-            go(`/app/models/${encodeURIComponent(model.endpoint)}/${encodeURIComponent(model.model)}`)
-          }
+          hint={<span className="font-mono">{group.slice(0, group.indexOf('/'))}</span>}
+          onSelect={() => go(value)}
         >
-          {model.displayName}
+          {label}
         </Entry>
       ))}
     </Group>

@@ -1,4 +1,5 @@
 import type { LucideIcon } from 'lucide-react';
+import Ban from 'lucide-react/icons/ban';
 import BookOpen from 'lucide-react/icons/book-open';
 import Boxes from 'lucide-react/icons/boxes';
 import ChartColumn from 'lucide-react/icons/chart-column';
@@ -47,6 +48,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
     items: [
       { href: '/app/usage', label: 'usage', icon: ChartColumn, key: 'u' },
       { href: '/app/requests', label: 'requests', icon: List, key: 'r' },
+      { href: '/app/refused', label: 'refused', icon: Ban },
       { href: '/app/billing', label: 'billing', icon: ReceiptText, key: 'b' },
     ],
   },
@@ -69,6 +71,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
       { href: '/admin/backends', label: 'adminBackends', icon: ServerCog },
       { href: '/admin/catalog', label: 'adminCatalog', icon: Boxes },
       { href: '/admin/requests', label: 'adminRequests', icon: List },
+      { href: '/admin/refused', label: 'adminRefused', icon: Ban },
     ],
   },
   {

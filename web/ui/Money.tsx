@@ -1,7 +1,8 @@
+import { createContext, useContext } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
-import { convert, formatUsd, usdParts } from '../lib/money.ts';
+import { convert, formatExactUsd, formatUsd, shownPlaces, shownUsd, usdParts } from '../lib/money.ts';
 import { useSite } from '../lib/session.ts';
 
 interface MoneyProps {
@@ -10,30 +11,34 @@ interface MoneyProps {
   readonly className?: string;
   /** Shows every digit at the same strength, for when the small ones matter. */
   readonly plain?: boolean;
-  /** Rounds for a summary; the exact amount is in the tooltip. */
-  readonly digits?: number;
+  /** Not rounded: on receipts, where lines add up, and for what may not be exceeded. */
+  readonly exact?: boolean;
 }
 
-/** An exact amount: cents as usual, what lies beyond them quieter, digits aligned. */
-export function Money({ usd, sign = false, className, plain, digits }: MoneyProps) {
+/** The digits after the decimal mark of the longest amount in a column; the others are filled up to it. */
+export const AlignedPlaces = createContext<number | undefined>(undefined);
+
+/** An amount by the rule of `formatUsd`, with the full one on hover: cents as usual, what lies beyond them quieter. */
+export function Money({ usd, sign = false, className, plain, exact }: MoneyProps) {
   const { i18n } = useTranslation();
-  if (digits !== undefined) {
-    return (
-      <span
-        className={classes('whitespace-nowrap tabular-nums', className)}
-        title={formatUsd(usd, i18n.language)}
-      >
-        {formatUsd(usd, i18n.language, { digits })}
-      </span>
-    );
-  }
-  const { main, fine, tail } = usdParts(usd, i18n.language, sign);
+  const places = useContext(AlignedPlaces);
+  const shown = exact ? usd : shownUsd(usd);
+  const { main, fine, tail } = usdParts(shown, i18n.language, sign);
   const tiny = /^[^1-9]*$/.test(main);
+  const missing = places === undefined ? 0 : Math.max(0, places - shownPlaces(shown));
   return (
-    <span className={classes('whitespace-nowrap tabular-nums', className)}>
+    <span
+      className={classes('whitespace-nowrap tabular-nums', className)}
+      title={shown === usd ? undefined : formatExactUsd(usd, i18n.language, { sign })}
+    >
       {main}
       {fine ? <span className={plain || tiny ? '' : 'text-ink-3'}>{fine}</span> : null}
       {tail}
+      {missing > 0 ? (
+        <span aria-hidden className="invisible select-none">
+          {'0'.repeat(missing)}
+        </span>
+      ) : null}
     </span>
   );
 }
@@ -43,14 +48,11 @@ export function Converted({ usd }: { usd: Usd }) {
   const { i18n } = useTranslation();
   const currency = useSite()?.currency;
   if (!currency || currency.code === 'USD') return null;
-  const amount = formatUsd(convert(usd, currency.perUsd), i18n.language, {
-    currency: currency.code,
-    digits: 2,
-  });
+  const amount = formatUsd(convert(usd, currency.perUsd), i18n.language, { currency: currency.code });
   return <span className="text-ink-3 tabular-nums">≈ {amount}</span>;
 }
 
 /** A price per million tokens or per image. */
 export function Price({ usd }: { usd: Usd }) {
-  return <Money usd={usd} plain />;
+  return <Money usd={usd} plain exact />;
 }

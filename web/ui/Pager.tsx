@@ -7,6 +7,28 @@ interface PagerProps {
   readonly note?: ReactNode;
 }
 
+interface ShowMoreProps {
+  readonly showMore: (() => void) | undefined;
+  readonly beyond: number;
+}
+
+/** Under a list that is there as a whole, of which the first rows are shown. */
+export function ShowMore({ showMore, beyond }: ShowMoreProps) {
+  const { t } = useTranslation();
+  if (!showMore && beyond === 0) return null;
+  return (
+    <div className="flex flex-wrap items-center justify-center gap-3 border-t border-line px-5 py-3">
+      {showMore ? (
+        <Button small onClick={showMore}>
+          {t('common.more')}
+        </Button>
+      ) : (
+        <span className="text-sm text-ink-3">{t('common.refine', { count: beyond })}</span>
+      )}
+    </div>
+  );
+}
+
 export function Pager({ pages, note }: PagerProps) {
   const { t } = useTranslation();
   if (!pages.hasNextPage) return null;

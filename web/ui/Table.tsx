@@ -1,13 +1,18 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
 import { useNarrow } from '../lib/media.ts';
+import { shownPlaces } from '../lib/money.ts';
+import { AlignedPlaces } from './Money.tsx';
 
 export interface Column<Row> {
   readonly id: string;
   readonly header: ReactNode;
   readonly cell: (row: Row) => ReactNode;
   readonly align?: 'right';
+  /** The amount that the cell shows: the column is aligned on the decimal mark. */
+  readonly amount?: (row: Row) => Usd | null | undefined;
   /** Where the value goes when rows become cards: the card's first line, its right end, or the labelled list. */
   readonly card?: 'title' | 'aside' | 'hidden';
   readonly className?: string;
@@ -28,6 +33,7 @@ export function Table<Row>(props: TableProps<Row>) {
 }
 
 function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
+  const places = columns.map((column) => placesOf(column, rows));
   return (
     <div
       className="thin-scroll relative overflow-x-auto"
@@ -77,7 +83,7 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProp
                       className="absolute inset-0 w-full"
                     />
                   ) : null}
-                  {column.cell(row)}
+                  <AlignedPlaces value={places[index]}>{column.cell(row)}</AlignedPlaces>
                 </td>
               ))}
             </tr>
@@ -123,6 +129,11 @@ function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TablePro
       ))}
     </ul>
   );
+}
+
+function placesOf<Row>({ amount }: Column<Row>, rows: readonly Row[]): number | undefined {
+  if (!amount) return undefined;
+  return rows.reduce((most, row) => Math.max(most, shownPlaces(amount(row) ?? '0')), 0);
 }
 
 interface OpenButtonProps<Row> {

@@ -47,6 +47,8 @@ export interface ChangedModel {
   /** The catalog's own name, and the list that it is in. */
   readonly id: string;
   readonly list: string;
+  /** The backend's name of it. */
+  readonly offered: string;
   readonly before: TokenModelPrice;
   /** What the provider takes. */
   readonly cost: TokenAmounts;
@@ -66,7 +68,7 @@ export function planImport(question: ImportQuestion): ImportPlan {
     const known = sold.get(model.id);
     if (problem !== undefined || !listed?.amounts) {
       if (!known) skipped.push({ model: model.id, reason: problem ?? NO_PRICE });
-    } else if (known) compared.push(compare(known, listed.amounts, question));
+    } else if (known) compared.push(compare(known, { offered: model.id, amounts: listed.amounts }, question));
     else added.push(newModel(model, listed, question));
   }
   const names = new Set(offered.map(({ id }) => id));
@@ -131,17 +133,21 @@ function withoutUsual(amounts: TokenAmounts): TokenAmounts {
 }
 
 /** `undefined`: it is sold as the list and the markup say. */
-function compare(model: Model, listed: TokenAmounts, question: ImportQuestion): ChangedModel | undefined {
+function compare(
+  model: Model,
+  { offered, amounts }: { readonly offered: string; readonly amounts: TokenAmounts },
+  question: ImportQuestion,
+): ChangedModel | undefined {
   // A price by the image has nothing to compare, and a free model is meant to be free.
   if (model.price.kind !== 'tokens' || model.free) return undefined;
-  const cost = withoutUsual(listed);
+  const cost = withoutUsual(amounts);
   const price = markUp(cost, question.markup ?? FACTOR_ONE);
   const { name } = question.upstream;
   const booked = model.costs.get(name);
   const hasCost = booked?.kind === 'tokens';
   const isSame = isPriced(model.price, price) && (!hasCost || isPriced(booked, cost));
   if (isSame) return undefined;
-  return { id: model.id, list: model.list, before: model.price, cost, hadCost: hasCost, price };
+  return { id: model.id, list: model.list, offered, before: model.price, cost, hadCost: hasCost, price };
 }
 
 /** Whether a price of the catalog, with what follows from its absent parts, is what the amounts say. */

@@ -42,6 +42,7 @@ const limitsSchema = z.strictObject({
 export const adminAccountRoutes = [
   route('GET /api/console/admin/accounts', {
     who: 'admin',
+    compressed: true,
     query: querySchema,
     async handle({ store, reader, clock }, { query }): Promise<Page<AdminAccount>> {
       const limit = limitOf(query);

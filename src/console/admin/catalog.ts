@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { emailsOf } from '../../activity/accounts.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { KNOWN_HOSTS } from '../../catalog/known-hosts.ts';
 import type { ProviderKey } from '../../catalog/provider-keys.ts';
@@ -23,7 +24,7 @@ const yaml = z.string().max(2_000_000);
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
-  route('GET /api/console/admin/catalog', { who: 'admin', handle: currentCatalog }),
+  route('GET /api/console/admin/catalog', { who: 'admin', compressed: true, handle: currentCatalog }),
   route('POST /api/console/admin/catalog/propose', {
     who: 'admin',
     // A preview stores nothing, so there is nothing to record.
@@ -66,7 +67,11 @@ export const catalogRoutes = [
         before: numberCursor(query.cursor),
         limit: limit + 1,
       });
-      return pageOf(rows, limit, { item: version, cursor: (row) => String(row.id) });
+      const emails = await emailsOf(
+        parts.store.db,
+        rows.map((row) => row.actor),
+      );
+      return pageOf(rows, limit, { item: (row) => version(row, emails), cursor: (row) => String(row.id) });
     },
   }),
   route('GET /api/console/admin/catalog/history/{id}', {
@@ -74,7 +79,8 @@ export const catalogRoutes = [
     async handle(parts, { params }): Promise<AdminCatalogVersionDetail> {
       const found = await requireEditor(parts).at(numberCursor(params.id) ?? 0);
       if (!found) throw new AuthRefusal('not_found', 'There is no such version.');
-      return { ...version(found), yaml: found.yaml };
+      const emails = await emailsOf(parts.store.db, [found.actor]);
+      return { ...version(found, emails), yaml: found.yaml };
     },
   }),
   route('GET /api/console/admin/catalog/keys', {
@@ -197,6 +203,10 @@ function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProvi
   return { name, hint, host: origin ?? null, updatedAt };
 }
 
-function version(row: { id: number; createdAt: number; actor: string; note: string }) {
-  return { revision: row.id, at: row.createdAt, actor: row.actor, note: row.note };
+function version(
+  row: { id: number; createdAt: number; actor: string; note: string },
+  emails: ReadonlyMap<string, string>,
+) {
+  const actor = emails.get(row.actor) ?? row.actor;
+  return { revision: row.id, at: row.createdAt, actor, note: row.note };
 }

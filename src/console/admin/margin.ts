@@ -30,6 +30,7 @@ const querySchema = z.strictObject({
 export const marginRoutes = [
   route('GET /api/console/admin/margin', {
     who: 'admin',
+    compressed: true,
     query: querySchema,
     async handle(parts, { query }): Promise<AdminMargin> {
       const by = query.by ?? 'day';

@@ -53,6 +53,7 @@ export const moneyRoutes = [
   }),
   route('GET /api/console/admin/entries', {
     who: 'admin',
+    compressed: true,
     query: z.strictObject({ ...entryFields, account: z.string().max(64).optional() }),
     async handle({ store, reader }, { query }): Promise<Page<AdminEntry>> {
       const limit = limitOf(query);

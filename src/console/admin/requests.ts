@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { emailsOf } from '../../activity/accounts.ts';
+import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
@@ -12,15 +12,21 @@ import { CSV_OWN, filterOf, findRequests, requestCsv, requestFields } from '../r
 import { csvResponse } from '../usage.ts';
 import { route } from '../route.ts';
 
-const querySchema = z.strictObject({ ...requestFields, account: z.string().max(64).optional() });
+const querySchema = z.strictObject({
+  ...requestFields,
+  /** An id or an e-mail address. */
+  account: z.string().max(320).optional(),
+});
 
 /** The requests of all accounts, or of one. */
 export const adminRequestRoutes = [
   route('GET /api/console/admin/requests', {
     who: 'admin',
+    compressed: true,
     query: querySchema,
     async handle(parts, { query: { account, ...query } }): Promise<AdminRequestPage> {
-      const { rows, ...page } = await findRequests(parts, filterOf(query, account), query);
+      const accountId = account && (await accountNamed(parts.store.db, account));
+      const { rows, ...page } = await findRequests(parts, filterOf(query, accountId), query);
       const emails = await emailsOf(
         parts.store.db,
         rows.map((row) => row.account_id),
@@ -34,8 +40,10 @@ export const adminRequestRoutes = [
   route('GET /api/console/admin/requests.csv', {
     who: 'admin',
     query: querySchema,
-    handle: (parts, { query: { account, ...query } }) =>
-      Promise.resolve(csvResponse('all-requests', requestCsv(parts, filterOf(query, account), CSV_ALL))),
+    async handle(parts, { query: { account, ...query } }) {
+      const accountId = account && (await accountNamed(parts.store.db, account));
+      return csvResponse('all-requests', requestCsv(parts, filterOf(query, accountId), CSV_ALL));
+    },
   }),
   route('GET /api/console/admin/requests/{id}', {
     who: 'admin',

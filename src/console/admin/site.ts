@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { emailsOf } from '../../activity/accounts.ts';
+import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { auditPage } from '../../activity/audit.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
@@ -29,18 +29,21 @@ export const siteRoutes = [
   }),
   route('GET /api/console/admin/audit', {
     who: 'admin',
+    compressed: true,
     query: z.strictObject({
       ...pagingFields,
-      actor: z.string().max(64).optional(),
+      /** An account's id or e-mail address, or `cli`. */
+      actor: z.string().max(320).optional(),
       action: z.string().max(64).optional(),
     }),
     async handle({ store, reader }, { query }): Promise<Page<AdminAuditItem>> {
       const limit = limitOf(query);
       const page = { before: numberCursor(query.cursor), limit: limit + 1 };
-      const rows = await auditPage({ db: store.db, reader }, query, page);
+      const actor = query.actor && (await accountNamed(store.db, query.actor));
+      const rows = await auditPage({ db: store.db, reader }, { ...query, actor }, page);
       const emails = await emailsOf(
         store.db,
-        rows.map((row) => row.actor),
+        rows.flatMap((row) => [row.actor, row.target]),
       );
       return pageOf(rows, limit, {
         item: (row) => ({
@@ -50,6 +53,7 @@ export const siteRoutes = [
           actorEmail: emails.get(row.actor) ?? null,
           action: row.action,
           target: row.target,
+          targetEmail: emails.get(row.target) ?? null,
           detail: JSON.parse(row.detail) as Record<string, unknown>,
         }),
         cursor: (row) => String(row.id),

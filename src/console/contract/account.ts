@@ -173,6 +173,40 @@ export interface RequestPage extends Page<RequestItem> {
   searchedTo: Millis | null;
 }
 
+/** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
+export interface RefusedCallPage extends Page<RefusedCallItem> {
+  /** Calls by reason, most frequent first, of all that are kept. */
+  reasons: { reason: string; calls: number }[];
+  /** Refused calls that are not in the list, because there were too many different ones at once. */
+  leftOut: number;
+  keptDays: number;
+}
+
+/** All calls that were refused alike within ten minutes. */
+export interface RefusedCallItem {
+  id: string;
+  firstAt: Millis;
+  lastAt: Millis;
+  calls: number;
+  /** Of the last of them. */
+  requestId: string;
+  /** The path that was called. */
+  operation: string;
+  /** As the client wrote them; empty if it did not. */
+  endpoint: string;
+  model: string;
+  client: string;
+  status: number;
+  /** `reason` of a 402, `backend_refused`, or the error's code. */
+  reason: string;
+  /** The field that is wrong, where there is one. */
+  param: string | null;
+  /** What the client was told, where that cannot repeat the prompt. */
+  message: string | null;
+  /** A backend refused it after money was held: the request has a receipt of nothing. */
+  hasReceipt: boolean;
+}
+
 export interface RequestItem {
   id: string;
   at: Millis;

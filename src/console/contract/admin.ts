@@ -2,6 +2,8 @@ import type {
   Entry,
   ReceiptAttempt,
   ReceiptDetail,
+  RefusedCallItem,
+  RefusedCallPage,
   RequestPage,
   RequestItem,
   UsageCounts,
@@ -78,6 +80,15 @@ export interface AdminRequestRow extends RequestItem {
 
 export interface AdminRequestPage extends Omit<RequestPage, 'items'> {
   items: AdminRequestRow[];
+}
+
+export interface AdminRefusedCallPage extends Omit<RefusedCallPage, 'items'> {
+  items: AdminRefusedCall[];
+}
+
+export interface AdminRefusedCall extends RefusedCallItem {
+  accountId: string;
+  email: string;
 }
 
 export interface AdminReceipt extends Omit<ReceiptDetail, 'attempts'> {
@@ -159,6 +170,9 @@ export interface AdminCodeBatch {
   amountUsd: Usd;
   count: number;
   redeemed: number;
+  /** Neither redeemed nor expired nor cancelled. */
+  open: number;
+  /** An e-mail address, where the account has one. */
   createdBy: string;
   createdAt: Millis;
   expiresAt: Millis | null;
@@ -167,6 +181,7 @@ export interface AdminCodeBatch {
 export interface AdminInvite {
   id: string;
   hint: string;
+  /** E-mail addresses, where the accounts have one. */
   createdBy: string;
   createdAt: Millis;
   expiresAt: Millis | null;
@@ -257,6 +272,8 @@ export interface AdminImportedModel {
 export interface AdminImportChange {
   model: string;
   list: string;
+  /** The backend's name of it. */
+  offered: string;
   before: AdminImportPrice;
   after: AdminImportPrice;
 }
@@ -268,6 +285,7 @@ export interface AdminImportPrice {
 export interface AdminCatalogVersion {
   revision: number;
   at: Millis;
+  /** An e-mail address, where the account has one. */
   actor: string;
   note: string;
 }
@@ -345,6 +363,8 @@ export interface AdminAuditItem {
   actorEmail: string | null;
   action: string;
   target: string;
+  /** Of the account that it was about, if it was about one. */
+  targetEmail: string | null;
   detail: Record<string, unknown>;
 }
 

@@ -22,7 +22,7 @@ export interface Removal {
 }
 
 /**
- * Removes whoever an account belonged to: address, name, token, ways to sign in, images, kept answers. Its books stay, under
+ * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls. Its books stay, under
  * its id. It is closed first, so that nothing new can begin; whoever is interrupted after that can simply call again.
  */
 export async function removeAccount(
@@ -33,7 +33,8 @@ export async function removeAccount(
   await refuseUnlessReady(parts, removal);
   await closeAccount(parts, removal.accountId);
   const writtenOff = await writeOff(parts, removal);
-  for (const table of ['image', 'answer'] as const) await deleteOwned(store, table, removal.accountId);
+  for (const table of ['image', 'image_job', 'answer', 'refused_call'] as const)
+    await deleteOwned(store, table, removal.accountId);
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId));
   await store.durable();
   return { writtenOff };
@@ -102,8 +103,12 @@ async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, ac
 const TOGETHER = 100;
 
 /** Images are large: a bounded number in each transaction. */
-async function deleteOwned({ db }: Store, table: 'image' | 'answer', accountId: string): Promise<void> {
-  const key = table === 'image' ? 'id' : 'idempotency_key';
+async function deleteOwned(
+  { db }: Store,
+  table: 'image' | 'image_job' | 'answer' | 'refused_call',
+  accountId: string,
+): Promise<void> {
+  const key = table === 'answer' ? 'idempotency_key' : 'id';
   for (;;) {
     const rows = await db
       .selectFrom(table)

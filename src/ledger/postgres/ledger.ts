@@ -27,6 +27,7 @@ import { oldestHoldMs } from '../verify-checks.ts';
 import { archivableDays, archiveDay } from '../archive.ts';
 import type { ArchiveBatch, ArchivingBooks, LeftBatch } from '../archive.ts';
 import { ARCHIVE, archiveValues, leftBatch, type ArchiveRow } from './archive.ts';
+import { ADOPT, GIVE_UP } from './adoption.ts';
 import { ADMIT, AdmissionBatch, PROBE_VALUES, type AdmitRow } from './admission.ts';
 import { NOW_MS } from './queries-sql.ts';
 import { callTogether, plainArray, textArray } from './batch.ts';
@@ -152,6 +153,16 @@ export class PostgresLedger implements Ledger {
       closed += rows.length;
       if (rows.length < EXPIRE_TOGETHER) return closed;
     }
+  }
+
+  async adopt(requestId: RequestId): Promise<boolean> {
+    await this.#numbers.needForAdmissions([]);
+    const values = [this.#offsetUs(), this.#lease.leaseMs, this.#numbers.node, requestId];
+    return (await this.#call(ADOPT, values)).length > 0;
+  }
+
+  async giveUp(requestIds: readonly RequestId[]): Promise<void> {
+    await this.#call(GIVE_UP, [this.#offsetUs(), textArray(requestIds)]);
   }
 
   async identify(caller: Caller): Promise<AccountSnapshot | undefined> {

@@ -6,6 +6,7 @@ import {
   STATE_CODES,
 } from '../../store/receipt-codes.ts';
 import { storedFunction } from '../../store/stored-functions.ts';
+import { isAdoptable } from '../adoptable.ts';
 import { costSql } from '../cost-sql.ts';
 import { nowUsSql } from './admission-sql.ts';
 import { LEDGER_NUMBERS } from './numbers-sql.ts';
@@ -256,7 +257,7 @@ BEGIN
       h.owed,
       h.input_tokens + h.cached_tokens + h.output_tokens + h.reasoning_tokens + h.images > 0
         OR coalesce(h.extra, '') LIKE '%"partialImages":%' AS delivered
-    FROM hold h WHERE h.lease_until < v_now
+    FROM hold h WHERE h.lease_until < v_now AND NOT ${isAdoptable('v_now')}
     ORDER BY h.lease_until LIMIT p_most FOR UPDATE SKIP LOCKED)
   SELECT array_agg(id), array_agg(CASE WHEN delivered THEN ${EXPIRED} ELSE ${VOID} END), array_agg(input_tokens),
       array_agg(cached_tokens), array_agg(output_tokens), array_agg(reasoning_tokens), array_agg(images),

@@ -38,7 +38,7 @@ import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
 import { post, redeem } from './posting.ts';
 import { snapshotOf } from './queries.ts';
-import { expireHold, renew, settle, voidHold } from './settlement.ts';
+import { adopt, expireHold, giveUp, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
 import { oldestHoldMs, verifyBooks } from '../verify-checks.ts';
 
@@ -92,9 +92,17 @@ export class SqliteLedger implements Ledger {
     return this.#expireAll((books) => books.statements.overdue.all(books.nowMs, EXPIRE_TOGETHER));
   }
 
+  adopt(requestId: RequestId): Promise<boolean> {
+    return this.#commits.submit((books) => adopt(books, requestId, this.#lease), true);
+  }
+
+  async giveUp(requestIds: readonly RequestId[]): Promise<void> {
+    await this.#commits.submit((books) => giveUp(books, requestIds), true);
+  }
+
   /**
    * For the start of a server: closes at once what an earlier process of this data folder left behind, instead of
-   * waiting for its leases. Does nothing while another server uses the same folder, since the holds may be alive.
+   * waiting for its leases; jobs that can go on are given up for adoption. Does nothing while another server uses the same folder, since the holds may be alive.
    */
   async recover(): Promise<number> {
     if (!this.#options.backend.claim()) {
@@ -102,7 +110,8 @@ export class SqliteLedger implements Ledger {
       return 0;
     }
     const { node } = this.#lease;
-    return this.#expireAll((books) => books.statements.orphans.all(node, EXPIRE_TOGETHER));
+    await this.#commits.submit((books) => void books.statements.giveUpOrphans.run(node, books.nowMs), true);
+    return this.#expireAll((books) => books.statements.orphans.all(node, books.nowMs, EXPIRE_TOGETHER));
   }
 
   identify(caller: Caller): Promise<AccountSnapshot | undefined> {

@@ -33,6 +33,7 @@ import {
   priceFromText,
   type Usage,
 } from '../price.ts';
+import type { Lease } from '../lease.ts';
 import type { Books } from './books.ts';
 import type { HoldRow, ReceiptRow } from './statements.ts';
 
@@ -88,6 +89,18 @@ export function renew(books: Books, progress: readonly Progress[], leaseMs: numb
     const extra = extraUsageText(delivered);
     books.statements.writeProgress.run(input, cached, output, reasoning, images, extra, requestId);
   }
+}
+
+/** False: it is closed, or somebody renews it. */
+export function adopt(books: Books, requestId: string, { node, leaseMs }: Lease): boolean {
+  const { nowMs, numbers, statements } = books;
+  const { changes } = statements.adoptHold.run(requestId, nowMs, nowMs + leaseMs, numbers.node(node));
+  if (changes > 0) books.forgetHold(requestId);
+  return changes > 0;
+}
+
+export function giveUp(books: Books, requestIds: readonly string[]): void {
+  for (const requestId of requestIds) books.statements.renewLease.run(books.nowMs, requestId);
 }
 
 interface Closing {

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite';
 import type { Selectable } from 'kysely';
 import { DURATION_COLUMNS } from '../../store/receipt-codes.ts';
+import { isAdoptable } from '../adoptable.ts';
 import type { AccountRow, HoldTable, ReceiptTable } from '../../store/schema.ts';
 
 /** Every statement of the hot path, prepared once. They run inside the batch's transaction, on the ledger's connection. */
@@ -26,10 +27,16 @@ export function prepareStatements(database: Database) {
     ),
     hold: database.prepare<HoldRow, [string]>(`${SELECT_HOLD} WHERE h.id = ?`),
     overdue: database.prepare<HoldRow, [number, number]>(
-      `${SELECT_HOLD} WHERE h.lease_until < ? ORDER BY h.lease_until LIMIT ?`,
+      `${SELECT_HOLD} WHERE h.lease_until < ?1 AND NOT ${isAdoptable('?1')} ORDER BY h.lease_until LIMIT ?2`,
     ),
-    orphans: database.prepare<HoldRow, [string, number]>(
-      `${SELECT_HOLD} WHERE h.node IS NOT (SELECT id FROM node WHERE name = ?) ORDER BY h.lease_until LIMIT ?`,
+    orphans: database.prepare<HoldRow, [string, number, number]>(
+      `${SELECT_HOLD} WHERE ${OF_OTHERS} AND NOT ${isAdoptable('?2')} ORDER BY h.lease_until LIMIT ?3`,
+    ),
+    giveUpOrphans: database.prepare<void, [string, number]>(
+      `UPDATE hold AS h SET lease_until = min(lease_until, ?2) WHERE ${OF_OTHERS} AND ${isAdoptable('?2')}`,
+    ),
+    adoptHold: database.prepare<void, [string, number, number, number]>(
+      'UPDATE hold SET lease_until = ?3, node = ?4 WHERE id = ?1 AND lease_until <= ?2',
     ),
     deleteHold: database.prepare<void, [string]>('DELETE FROM hold WHERE id = ?'),
     insertReceipt: database.prepare<void, Values>(
@@ -138,6 +145,9 @@ function prepareArchive(database: Database) {
     ),
   };
 }
+
+/** Of a process that is not the one named. */
+const OF_OTHERS = 'h.node IS NOT (SELECT id FROM node WHERE name = ?1)';
 
 type Values = (string | number | null)[];
 

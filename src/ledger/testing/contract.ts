@@ -1,5 +1,6 @@
 import { describe } from 'bun:test';
 import { admissionCases } from './contract-admission.ts';
+import { adoptionCases } from './contract-adoption.ts';
 import { answerCases } from './contract-answers.ts';
 import { archiveCases } from './contract-archive.ts';
 import { bookCases } from './contract-books.ts';
@@ -20,6 +21,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     settlementCases(check);
     priceCases(check);
     expiryCases(check);
+    adoptionCases(check);
     bookCases(check);
     rowCases(check);
     codeCases(check);

@@ -6,28 +6,16 @@ import { Fault } from '../../std/fault.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { stderrLog, type Log, type LogFields } from '../../std/log.ts';
 import { noteEnd, requestLogFields, type RequestNotes } from '../../std/request-notes.ts';
-import { AllAttemptsFailed, attemptTimeout, type AttemptDeadline } from '../attempts.ts';
+import { AllAttemptsFailed, attemptTimeout } from '../attempts.ts';
+import type { AnsweredAttempt, AttemptDeadline } from '../attempts.ts';
 import { kindsWithoutPrice, tellCosts, withServedCost } from '../attempt-costs.ts';
-import type {
-  ActiveRequest,
-  ActiveRequestSet,
-  Call,
-  HoldEnd,
-  Quote,
-  RelayParts,
-  RouteSelector,
-} from '../call.ts';
+import type { ActiveRequest, ActiveRequestSet, Call, HoldEnd, RelayParts, RouteSelector } from '../call.ts';
 import type { MeteredUsage } from '../stream/reported-usage.ts';
 
 /** The outcome of a request, for its receipt. */
-export interface RequestResult {
+export interface RequestResult extends Omit<AnsweredAttempt<unknown>, 'answer'> {
   readonly outcome: Outcome;
   readonly measured: MeteredUsage;
-  readonly upstream: string;
-  readonly attempts: readonly Attempt[];
-  readonly firstByteMs: number;
-  /** What it is charged by, and what it may cost. */
-  readonly quote?: Quote | undefined;
   readonly finishReason?: string | undefined;
   readonly fault?: Fault | undefined;
 }
@@ -108,6 +96,13 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#attempt?.abort(fault);
   }
 
+  /** Leaves the hold open for another process, which goes on with the backend's job. */
+  leave(fault: Fault): void {
+    this.#isClosed = true;
+    this.cut(fault);
+    this.#quietly(() => this.#parts.activeRequests.remove(this.requestId));
+  }
+
   delivered(): Usage {
     return NO_USAGE;
   }
@@ -146,7 +141,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     return isKnown ? withServedCost(attempts, measured, quote) : attempts;
   }
 
-  #tellUnpriced(measured: MeteredUsage, quote: Quote): void {
+  #tellUnpriced(measured: MeteredUsage, quote: NonNullable<RequestResult['quote']>): void {
     const kinds = kindsWithoutPrice(measured, quote);
     if (kinds.length === 0) return;
     this.#parts.log.warn('usage_without_price', { ...this.#fields(), kinds });

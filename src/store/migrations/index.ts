@@ -3,6 +3,8 @@ import { baseline } from './0001-baseline.ts';
 import { retention } from './0002-retention.ts';
 import { costs } from './0003-costs.ts';
 import { signInAttempts } from './0004-sign-in-attempts.ts';
+import { refusedCalls } from './0005-refused-calls.ts';
+import { imageJobs } from './0006-image-jobs.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -24,4 +26,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 2, name: 'retention', compatibleFrom: 1, statements: retention },
   { number: 3, name: 'costs', compatibleFrom: 1, statements: costs },
   { number: 4, name: 'sign-in attempts', compatibleFrom: 1, statements: signInAttempts },
+  { number: 5, name: 'refused calls', compatibleFrom: 1, statements: refusedCalls },
+  { number: 6, name: 'image jobs', compatibleFrom: 1, statements: imageJobs },
 ];

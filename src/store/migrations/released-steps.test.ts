@@ -19,12 +19,16 @@ const RELEASED = {
     '2 retention 7afa927783fc69bf42726b2a50712a01785c6a582bca8f387ecf0b2ee4f22e9e',
     '3 costs 9d89a0e1f7c64b370fab8da534a13863b9acf931dbbbf41ff8922729a1ba1cc4',
     '4 sign-in attempts 60350006ef24d26b41e31b5547601a96f396466db99ce8578fbc84e2ba4418cc',
+    '5 refused calls 11d2d3d868e112cab24498319f35aeaa250dd17a20c3e38b9c4df51326a4e9f1',
+    '6 image jobs ddd7c92c1d06840964a38e6dab668c49b20a115d5f945eb3398df2d18dde6c71',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
     '2 retention 9390e485e1ac325d3d293458f6a49c5702bafcabca8328c4543d738a111d4140',
     '3 costs 6e90c12a637bc9d385b810c109e514337f2b404e4a331f37cfcf72603b7a2e1a',
     '4 sign-in attempts 997d6a64a74c03531c10e5a5e2d2586b6bbffae04b6b93eacf0b4add7d1c8b67',
+    '5 refused calls ba8048b4239fd10ad71a4e44dcd61347718bceff36522940716972efdb7a6be7',
+    '6 image jobs f5c0bd86385500119cd3bf482882e84e88423a38f7a0aee3ad70b27be6da4f6d',
   ],
 };
 

@@ -40,6 +40,8 @@ export interface ShownModel {
 export interface ShownChange {
   model: string;
   list: string;
+  /** The backend's name of it. */
+  offered: string;
   before: ShownPrice;
   after: ShownPrice;
 }
@@ -76,8 +78,14 @@ function shownModel({ id, name, type, price, cost, contextTokens, abilities }: A
   };
 }
 
-function shownChange({ id, list, before, price }: ChangedModel): ShownChange {
-  return { model: id, list, before: shownAmounts(catalogAmounts(before)), after: shownAmounts(price) };
+function shownChange({ id, list, offered, before, price }: ChangedModel): ShownChange {
+  return {
+    model: id,
+    list,
+    offered,
+    before: shownAmounts(catalogAmounts(before)),
+    after: shownAmounts(price),
+  };
 }
 
 function catalogAmounts({ input, cachedInput, output, extra = {} }: TokenModelPrice): TokenAmounts {

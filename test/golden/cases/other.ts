@@ -14,6 +14,7 @@ export function otherCases(): GoldenCase[] {
     ...images(),
     ...edits(),
     ...links(),
+    ...jobs(),
     ...elsewhere(),
   ];
 }
@@ -331,6 +332,24 @@ function links(): GoldenCase[] {
       follow((path) => path.replace(/\?.*/, '')),
     ),
     one('images/unknown-link', get('/api/public/v1/images/img_1', {})),
+  ];
+}
+
+/** The backend has the job, and is not done with it before the last answer. */
+function jobs(): GoldenCase[] {
+  const headers = { ...BEARER, prefer: 'respond-async', 'idempotency-key': 'job-1' };
+  const body = { endpoint: 'svc_tgter', model: 'p', prompt: 'a gate' };
+  const make = post('/api/public/v1/images/generations', body, headers);
+  const path = '/api/public/v1/images/jobs';
+  const ofReplay = (answers: readonly Message[]): ClientRequest =>
+    get(`${path}/${answers[0] ? headerOf(answers[0], 'x-request-id') : ''}`);
+  return [
+    {
+      name: 'images/job',
+      replies: [{ ...PICTURE, after: 'held' }],
+      steps: [{ send: make, background: true }, { send: make }, { send: ofReplay }],
+    },
+    one('images/unknown-job', get(`${path}/req_unknown`)),
   ];
 }
 

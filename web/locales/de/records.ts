@@ -70,6 +70,111 @@ export const records: typeof english = {
     account: 'Konto',
     backend: 'Backend',
   },
+  refused: {
+    title: 'Abgelehnte Anfragen',
+    lead_one:
+      'Anfragen, die abgelehnt wurden, bevor etwas berechnet wurde, und was jeweils hilft. {{count}} Tag lang aufbewahrt.',
+    lead_other:
+      'Anfragen, die abgelehnt wurden, bevor etwas berechnet wurde, und was jeweils hilft. {{count}} Tage lang aufbewahrt.',
+    adminLead: 'Was Kunden abgelehnt wurde, über alle Konten.',
+    reason: 'Grund',
+    whatToDo: 'Was hilft',
+    field: 'Feld',
+    calls_one: '{{count, number}} Anfrage',
+    calls_other: '{{count, number}} Anfragen',
+    withCalls: '{{reason}} ({{calls, number}})',
+    leftOut_one:
+      '{{count, number}} weitere abgelehnte Anfrage ist nicht aufgeführt, weil zu viele verschiedene auf einmal kamen.',
+    leftOut_other:
+      '{{count, number}} weitere abgelehnte Anfragen sind nicht aufgeführt, weil zu viele verschiedene auf einmal kamen.',
+    empty: 'Keine abgelehnten Anfragen',
+    emptyLead: 'Wird eine Anfrage abgelehnt, erscheint sie hier nach wenigen Sekunden mit dem Grund.',
+    emptyFiltered: 'Aus diesem Grund wurde keine Anfrage abgelehnt',
+    playground: 'Playground',
+    links: {
+      billing: 'Guthaben aufladen',
+      limits: 'Grenzen ansehen',
+      models: 'Modell finden',
+      receipt: 'Beleg ansehen',
+      docs: 'Mehr zu diesem Fehler',
+      account: 'Konto öffnen',
+      catalog: 'Katalog öffnen',
+    },
+    reasons: {
+      insufficient_balance: {
+        title: 'Guthaben aufgebraucht',
+        help: 'Laden Sie das Guthaben auf; dieselbe Anfrage gelingt dann.',
+      },
+      request_exceeds_balance: {
+        title: 'Guthaben zu klein für diese Anfrage',
+        help: 'Laden Sie auf, senken Sie max_tokens, oder kürzen Sie die Eingabe.',
+      },
+      funds_on_hold: {
+        title: 'Guthaben reserviert',
+        help: 'Noch laufende Anfragen reservieren das Guthaben. Warten Sie auf sie, oder laden Sie auf.',
+      },
+      limit_reached: {
+        title: 'Monatsgrenze erreicht',
+        help: 'Warten Sie bis zum nächsten Monat, oder bitten Sie den Betreiber um eine höhere Grenze.',
+      },
+      max_cost_too_low: {
+        title: 'Über dem eigenen Höchstbetrag',
+        help: 'Das Programm hat max_cost_usd gesetzt, und die Anfrage könnte mehr kosten. Erhöhen Sie den Betrag, oder senken Sie max_tokens.',
+      },
+      rate_limit_exceeded: {
+        title: 'Zu viele Anfragen pro Minute',
+        help: 'Warten Sie so lange, wie Retry-After sagt, oder senden Sie weniger. Der Betreiber kann die Grenze erhöhen.',
+      },
+      concurrency_limit_exceeded: {
+        title: 'Zu viele Anfragen gleichzeitig',
+        help: 'Warten Sie, bis eine laufende Anfrage beendet ist, bevor Sie eine neue beginnen.',
+      },
+      unsupported_model: {
+        title: 'Modell nicht vorhanden',
+        help: 'Verwenden Sie einen Namen aus der Modellliste, genau wie er dort steht.',
+      },
+      unknown_endpoint: {
+        title: 'Endpunkt nicht vorhanden',
+        help: 'Verwenden Sie einen Endpunkt aus der Modellliste.',
+      },
+      unsupported_endpoint: {
+        title: 'Falsche Art von Endpunkt',
+        help: 'Dieser Endpunkt ist für andere Anfragen da. Wählen Sie einen passenden.',
+      },
+      context_length_exceeded: {
+        title: 'Eingabe zu lang',
+        help: 'Kürzen Sie das Gespräch, oder wählen Sie ein Modell mit größerem Kontext.',
+      },
+      request_too_large: {
+        title: 'Anfrage zu groß',
+        help: 'Senden Sie kleinere oder weniger Anhänge.',
+      },
+      invalid_field: {
+        title: 'Ein Feld ist ungültig',
+        help: 'Berichtigen Sie das hier genannte Feld.',
+      },
+      missing_field: {
+        title: 'Ein Feld fehlt',
+        help: 'Ergänzen Sie das hier genannte Feld.',
+      },
+      invalid_json: {
+        title: 'Der Inhalt ist ungültig',
+        help: 'Senden Sie ein vollständiges JSON-Objekt in UTF-8.',
+      },
+      idempotency_key_reused: {
+        title: 'Idempotency-Key schon verwendet',
+        help: 'Verwenden Sie für jede neue Anfrage einen neuen Idempotency-Key.',
+      },
+      backend_refused: {
+        title: 'Vom Backend abgelehnt',
+        help: 'Der Anbieter hat die Anfrage nicht angenommen. Warum, steht in der Fehlermeldung, die das Programm bekam; berechnet wurde nichts.',
+      },
+      other: {
+        title: 'Abgelehnt',
+        help: 'Was dieser Fehler bedeutet, steht auf seiner Seite.',
+      },
+    },
+  },
   receipt: {
     title: 'Beleg',
     input: 'Tokens Eingabe',

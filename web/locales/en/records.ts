@@ -67,6 +67,111 @@ export const records = {
     account: 'Account',
     backend: 'Backend',
   },
+  refused: {
+    title: 'Refused calls',
+    lead_one:
+      'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} day.',
+    lead_other:
+      'Calls that were refused before anything was charged, and what to do about each. Kept for {{count}} days.',
+    adminLead: 'What customers were refused, over all accounts.',
+    reason: 'Reason',
+    whatToDo: 'What to do',
+    field: 'Field',
+    calls_one: '{{count, number}} call',
+    calls_other: '{{count, number}} calls',
+    withCalls: '{{reason}} ({{calls, number}})',
+    leftOut_one:
+      '{{count, number}} more refused call is not listed, because too many different ones came at once.',
+    leftOut_other:
+      '{{count, number}} more refused calls are not listed, because too many different ones came at once.',
+    empty: 'No refused calls',
+    emptyLead: 'When a call is refused, it appears here within seconds, with the reason.',
+    emptyFiltered: 'No calls were refused for this reason',
+    playground: 'Playground',
+    links: {
+      billing: 'Top up',
+      limits: 'See your limits',
+      models: 'Find a model',
+      receipt: 'See the receipt',
+      docs: 'Read about this error',
+      account: 'Open the account',
+      catalog: 'Open the catalog',
+    },
+    reasons: {
+      insufficient_balance: {
+        title: 'Balance used up',
+        help: 'Top up the balance; the same call then goes through.',
+      },
+      request_exceeds_balance: {
+        title: 'Balance too small for this call',
+        help: 'Top up, lower max_tokens, or shorten the input.',
+      },
+      funds_on_hold: {
+        title: 'Balance on hold',
+        help: 'Other calls that still run hold the balance. Wait for them, or top up.',
+      },
+      limit_reached: {
+        title: 'Monthly limit reached',
+        help: 'Wait for the next month, or ask the operator to raise the limit.',
+      },
+      max_cost_too_low: {
+        title: 'Above the client’s own maximum',
+        help: 'The client sent max_cost_usd, and the call could cost more. Raise it, or lower max_tokens.',
+      },
+      rate_limit_exceeded: {
+        title: 'Too many calls per minute',
+        help: 'Wait as long as Retry-After says, or send fewer calls. The operator can raise the limit.',
+      },
+      concurrency_limit_exceeded: {
+        title: 'Too many calls at the same time',
+        help: 'Wait for a running call to finish before starting another one.',
+      },
+      unsupported_model: {
+        title: 'No such model',
+        help: 'Use a name from the list of models, exactly as it is written there.',
+      },
+      unknown_endpoint: {
+        title: 'No such endpoint',
+        help: 'Use an endpoint code from the list of models.',
+      },
+      unsupported_endpoint: {
+        title: 'Wrong kind of endpoint',
+        help: 'This endpoint serves another kind of call. Choose one of the right kind.',
+      },
+      context_length_exceeded: {
+        title: 'Input too long',
+        help: 'Shorten the conversation, or choose a model with a larger context.',
+      },
+      request_too_large: {
+        title: 'Body too large',
+        help: 'Send smaller attachments, or fewer of them.',
+      },
+      invalid_field: {
+        title: 'A field is not valid',
+        help: 'Correct the field that is named here.',
+      },
+      missing_field: {
+        title: 'A field is missing',
+        help: 'Add the field that is named here.',
+      },
+      invalid_json: {
+        title: 'The body is not valid',
+        help: 'Send one complete JSON object in UTF-8.',
+      },
+      idempotency_key_reused: {
+        title: 'Idempotency key used before',
+        help: 'Use a new Idempotency-Key for every new call.',
+      },
+      backend_refused: {
+        title: 'Refused by the backend',
+        help: 'The provider did not accept this request. The client’s own error message says why; nothing was charged.',
+      },
+      other: {
+        title: 'Refused',
+        help: 'The page about this error says what it means.',
+      },
+    },
+  },
   receipt: {
     title: 'Receipt',
     input: 'input tokens',

@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
+import { oneOf, useSearchState } from '../../lib/search.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
@@ -50,7 +51,8 @@ export default function BillingPage() {
 
 function Entries() {
   const { t, i18n } = useTranslation();
-  const [kind, setKind] = useState<'all' | 'money'>('all');
+  const [state, change] = useSearchState();
+  const kind = oneOf(state['show'], ['all', 'money']);
   const [open, setOpen] = useState<string>();
   const pages = usePages('GET /api/console/entries', { query: { kind } });
   const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
@@ -63,7 +65,7 @@ function Entries() {
         <Segments
           label={t('billing.show')}
           value={kind}
-          onChange={setKind}
+          onChange={(next) => change({ show: next === 'all' ? undefined : next })}
           options={[
             { value: 'all', label: t('billing.all') },
             { value: 'money', label: t('billing.money') },

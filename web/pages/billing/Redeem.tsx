@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAction } from '../../lib/action.ts';
 import { call } from '../../lib/api.ts';
-import { formatUsd } from '../../lib/money.ts';
+import { formatExactUsd } from '../../lib/money.ts';
 import { Button } from '../../ui/Button.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
@@ -43,8 +43,8 @@ export function Redeem() {
       <p role="status" className="mt-2 text-accent">
         {redeem.data
           ? t('billing.redeemed', {
-              amount: formatUsd(redeem.data.amountUsd, i18n.language),
-              balance: formatUsd(redeem.data.balanceUsd, i18n.language),
+              amount: formatExactUsd(redeem.data.amountUsd, i18n.language),
+              balance: formatExactUsd(redeem.data.balanceUsd, i18n.language),
             })
           : ''}
       </p>

@@ -50,6 +50,7 @@ export function entryColumns(
       header: t('billing.amount'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.amountUsd,
       cell: (row) => (
         <Money
           usd={row.amountUsd}

@@ -13,8 +13,9 @@ import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Price } from '../../ui/Money.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
-import { Abilities } from './columns.tsx';
+import { Abilities, modelHref } from './columns.tsx';
 import { ImageFields } from './ImageFields.tsx';
+import { ModelPriceCell } from './ModelPrice.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
@@ -29,7 +30,7 @@ export default function ModelPage() {
       {({ models }) => {
         const model = models.find((item) => item.endpoint === endpoint && item.model === id);
         return model ? (
-          <Detail model={model} />
+          <Detail model={model} others={otherOffers(models, model)} />
         ) : (
           <Empty
             title={<h1>{t('models.unknown')}</h1>}
@@ -43,7 +44,11 @@ export default function ModelPage() {
   );
 }
 
-function Detail({ model }: { model: ModelItem }) {
+function otherOffers(models: readonly ModelItem[], { type, model, endpoint }: ModelItem): ModelItem[] {
+  return models.filter((one) => one.type === type && one.model === model && one.endpoint !== endpoint);
+}
+
+function Detail({ model, others }: { model: ModelItem; others: readonly ModelItem[] }) {
   const { t } = useTranslation();
   return (
     <Page
@@ -77,11 +82,40 @@ function Detail({ model }: { model: ModelItem }) {
           <Facts model={model} />
         </Card>
       </div>
+      {others.length > 0 ? (
+        <Card title={t('models.otherOffers')}>
+          <OtherOffers offers={others} />
+        </Card>
+      ) : null}
       <ModelUse model={model} />
       <Card title={t('models.example')}>
         <Code label={t('models.example')} code={example(model)} />
       </Card>
     </Page>
+  );
+}
+
+/** The same model elsewhere, at its price. */
+function OtherOffers({ offers }: { offers: readonly ModelItem[] }) {
+  return (
+    <ul className="-my-2 divide-y divide-line">
+      {offers.map((offer) => (
+        <li key={offer.endpoint} className="flex flex-wrap items-baseline gap-x-4 gap-y-1 py-2">
+          <Link href={modelHref(offer)} className="min-w-0 flex-1 basis-48 hover:text-accent hover:underline">
+            {offer.endpointName} <span className="font-mono text-sm text-ink-3">{offer.endpoint}</span>
+          </Link>
+          <span className="flex items-baseline gap-2 text-sm">
+            <ModelPriceCell model={offer} part="input" />
+            {offer.free || offer.price.kind === 'images' ? null : (
+              <>
+                <span className="text-ink-3">/</span>
+                <ModelPriceCell model={offer} part="output" />
+              </>
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -33,7 +33,7 @@ export function ModelUse({ model }: { model: ModelItem }) {
           const spent = own.reduce((sum, row) => sum + approximate(row.chargedUsd), 0);
           const line = t('models.yourUseLine', {
             count,
-            spent: formatUsd(spent.toFixed(9), i18n.language, { digits: 6 }),
+            spent: formatUsd(spent.toFixed(9), i18n.language),
           });
           const values = daysBetween(from, to).map(
             (day) => own.find((row) => row.day === day)?.requests ?? 0,

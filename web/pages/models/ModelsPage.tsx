@@ -1,14 +1,18 @@
+import { useDeferredValue, useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { ModelItem, ModelList } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
-import { useSearchState } from '../../lib/search.ts';
+import { useSearchState, type SearchState } from '../../lib/search.ts';
+import { useShownRows } from '../../lib/shown.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
+import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty, Loaded, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
 import { modelColumns, modelHref } from './columns.tsx';
 import { filterModels } from './filter.ts';
+import { groupModels, type ModelGroup } from './group.ts';
 import { ModelFilters } from './ModelFilters.tsx';
 
 export default function ModelsPage() {
@@ -35,11 +39,17 @@ function Shown({ catalog }: { catalog: ModelList }) {
   const { t } = useTranslation();
   const [, navigate] = useLocation();
   const [state, change] = useSearchState();
-  const models = filterModels(catalog.models, state);
+  // Typing stays quick whatever the length of the list: the rows follow when there is time.
+  const wanted = useDeferredValue(JSON.stringify(state));
+  const groups = useMemo(
+    () => groupModels(filterModels(catalog.models, JSON.parse(wanted) as SearchState)),
+    [catalog.models, wanted],
+  );
+  const { rows, ...more } = useShownRows(groups, wanted);
   const status = new Map(catalog.endpoints.map((endpoint) => [endpoint.endpoint, endpoint.status]));
-  const actions = (model: ModelItem) =>
-    model.unavailable ? null : (
-      <LinkButton small href={tryHref(model)}>
+  const actions = ({ best }: ModelGroup) =>
+    best.unavailable ? null : (
+      <LinkButton small href={tryHref(best)}>
         {t('models.try')}
       </LinkButton>
     );
@@ -47,21 +57,22 @@ function Shown({ catalog }: { catalog: ModelList }) {
     <>
       <ModelFilters catalog={catalog} state={state} change={change} />
       <p className="-mb-2 text-sm text-ink-3" role="status">
-        {t('models.count', { count: models.length })}
+        {t('models.count', { count: groups.length })}
       </p>
       <Card flush>
-        {models.length === 0 ? (
+        {groups.length === 0 ? (
           <Empty title={t('models.empty')}>{t('models.emptyLead')}</Empty>
         ) : (
           <Table
             label={t('models.title')}
             columns={modelColumns(t, status, actions)}
-            rows={models}
-            rowKey={(model) => `${model.endpoint}/${model.model}`}
-            rowLabel={(model) => model.displayName}
-            onOpen={(model) => navigate(modelHref(model))}
+            rows={rows}
+            rowKey={(group) => group.id}
+            rowLabel={(group) => group.best.displayName}
+            onOpen={(group) => navigate(modelHref(group.best))}
           />
         )}
+        <ShowMore {...more} />
       </Card>
     </>
   );

@@ -1,10 +1,12 @@
 import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import type { EndpointItem, ModelItem } from '../../../src/console/contract.ts';
 import { Badge, Dot } from '../../ui/Badge.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { Compact, Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
+import { pricesDiffer, type ModelGroup } from './group.ts';
 import { ModelPriceCell } from './ModelPrice.tsx';
 import { STATUS_TONES } from './status.ts';
 
@@ -12,55 +14,52 @@ import { STATUS_TONES } from './status.ts';
 export function modelColumns(
   t: TFunction,
   status: ReadonlyMap<string, EndpointItem['status']>,
-  actions: (model: ModelItem) => ReactNode,
-): Column<ModelItem>[] {
+  actions: (group: ModelGroup) => ReactNode,
+): Column<ModelGroup>[] {
   return [
     {
       id: 'model',
       header: t('models.model'),
       card: 'title',
-      cell: (model) => (
+      cell: ({ best: model, offers }) => (
         <span className="flex min-w-0 items-start gap-2.5">
           <span className="pt-0.5">
             <ModelDot model={model} status={status.get(model.endpoint) ?? 'up'} t={t} />
           </span>
           <span className="min-w-0">
             <span className="block font-medium">{model.displayName}</span>
-            <CopyText text={`${model.endpoint}/${model.model}`} className="text-xs text-ink-3" />
+            <CopyText
+              text={offers.length > 1 ? model.model : `${model.endpoint}/${model.model}`}
+              className="text-xs text-ink-3"
+            />
           </span>
         </span>
       ),
     },
-    { id: 'can', header: t('models.can'), cell: (model) => <Abilities model={model} t={t} /> },
+    { id: 'can', header: t('models.can'), cell: ({ best }) => <Abilities model={best} t={t} /> },
+    {
+      id: 'offers',
+      header: t('models.offers'),
+      cell: (group) => <Offers group={group} status={status} t={t} />,
+    },
     {
       id: 'context',
       header: t('models.context'),
       align: 'right',
-      cell: (model) =>
+      cell: ({ best: model }) =>
         model.type === 'image_generation' || model.contextTokens === 0 ? (
           <Nothing />
         ) : (
           <Compact value={model.contextTokens} />
         ),
     },
-    {
-      id: 'input',
-      header: t('models.input'),
+    ...(['input', 'cached', 'output'] as const).map((part): Column<ModelGroup> => ({
+      id: part,
+      header: t(`models.${part}`),
       align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="input" />,
-    },
-    {
-      id: 'cached',
-      header: t('models.cached'),
-      align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="cached" />,
-    },
-    {
-      id: 'output',
-      header: t('models.output'),
-      align: 'right',
-      cell: (model) => <ModelPriceCell model={model} part="output" />,
-    },
+      amount: ({ best }) => tokenPrice(best, part),
+      cell: (group) => <ModelPriceCell model={group.best} part={part} />,
+    })),
     {
       id: 'actions',
       header: <span className="sr-only">{t('models.try')}</span>,
@@ -69,6 +68,46 @@ export function modelColumns(
       cell: actions,
     },
   ];
+}
+
+/** So many endpoints are named; the model's page has all of them. */
+const NAMED_OFFERS = 4;
+
+interface OffersProps {
+  readonly group: ModelGroup;
+  readonly status: ReadonlyMap<string, EndpointItem['status']>;
+  readonly t: TFunction;
+}
+
+/** The endpoints that have the model. Where their prices differ, those in the row are the first one's. */
+function Offers({ group, status, t }: OffersProps) {
+  const { offers } = group;
+  return (
+    <span className="flex flex-col gap-0.5 text-xs">
+      {offers.slice(0, NAMED_OFFERS).map((offer) => (
+        <Link
+          key={offer.endpoint}
+          href={modelHref(offer)}
+          title={offer.endpointName}
+          className="inline-flex items-center gap-1.5 font-mono text-ink-2 hover:text-accent hover:underline"
+        >
+          {offers.length > 1 ? (
+            <ModelDot model={offer} status={status.get(offer.endpoint) ?? 'up'} t={t} />
+          ) : null}
+          {offer.endpoint}
+        </Link>
+      ))}
+      {offers.length > NAMED_OFFERS ? (
+        <span className="text-ink-3">{t('models.moreOffers', { count: offers.length - NAMED_OFFERS })}</span>
+      ) : null}
+      {pricesDiffer(group) ? <span className="text-ink-3">{t('models.pricesDiffer')}</span> : null}
+    </span>
+  );
+}
+
+function tokenPrice({ free, price }: ModelItem, part: 'input' | 'cached' | 'output'): string | undefined {
+  if (free || price.kind !== 'tokens') return undefined;
+  return { input: price.inputUsd, cached: price.cachedInputUsd, output: price.outputUsd }[part];
 }
 
 export function modelHref(model: Pick<ModelItem, 'endpoint' | 'model'>): string {

@@ -15,9 +15,9 @@ export function BalanceCard({ overview }: { overview: Overview }) {
       <Available overview={overview} />
       <div className="grid border-line max-lg:border-t lg:border-l">
         <dl className="grid grid-cols-3 divide-x divide-line">
-          <Figure label={t('common.today')} value={<Money usd={spend.todayUsd} digits={4} />} />
-          <Figure label={t('common.days7')} value={<Money usd={spend.days7Usd} digits={4} />} />
-          <Figure label={t('common.days30')} value={<Money usd={spend.days30Usd} digits={4} />} />
+          <Figure label={t('common.today')} value={<Money usd={spend.todayUsd} />} />
+          <Figure label={t('common.days7')} value={<Money usd={spend.days7Usd} />} />
+          <Figure label={t('common.days30')} value={<Money usd={spend.days30Usd} />} />
         </dl>
         <Limits overview={overview} />
       </div>

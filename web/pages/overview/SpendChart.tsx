@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import type { UsageRow } from '../../../src/console/contract.ts';
 import { barsByModel, daysBetween } from '../../charts/byModel.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
-import { approximate, formatUsd } from '../../lib/money.ts';
+import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
 import { hrefWith } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatUtcDay, shiftDay } from '../../lib/time.ts';
@@ -16,7 +16,7 @@ export function SpendChart({ rows }: { rows: readonly UsageRow[] }) {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const today = useToday();
-  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language, { digits: 6 });
+  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language);
   const { series, bars } = barsByModel(rows, {
     days: daysBetween(shiftDay(today, 1 - DAYS), today),
     measure: { value: (row) => approximate(row.chargedUsd), format: usd },
@@ -34,9 +34,7 @@ export function SpendChart({ rows }: { rows: readonly UsageRow[] }) {
           label={t('overview.chart')}
           series={series}
           bars={bars}
-          formatTick={(value) =>
-            formatUsd(value.toFixed(9), i18n.language, { digits: value < 0.01 && value > 0 ? 4 : 2 })
-          }
+          formatTick={(value, step) => formatUsdTick(value, step, i18n.language)}
           onOpen={(bar) => navigate(hrefWith('/app/requests', { from: bar.id, to: bar.id, zone: 'utc' }))}
         />
       )}

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { useForm } from '../../lib/form.ts';
-import { formatUsd, multiply } from '../../lib/money.ts';
+import { formatExactUsd, multiply } from '../../lib/money.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Field, SelectField, Textarea } from '../../ui/Field.tsx';
 import { Empty, FormError, Skeleton } from '../../ui/States.tsx';
@@ -166,7 +166,7 @@ function GenerateButton({
       ? t('playground.generate')
       : Number(total) === 0
         ? t('playground.generateFree')
-        : t('playground.generateFor', { price: formatUsd(total, i18n.language) });
+        : t('playground.generateFor', { price: formatExactUsd(total, i18n.language) });
   return (
     <Button type="submit" kind="primary" busy={busy} disabled={disabled}>
       {busy ? t('playground.generating') : label}

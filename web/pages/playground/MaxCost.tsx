@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PlaygroundQuote } from '../../../src/console/contract.ts';
 import { call } from '../../lib/api.ts';
-import { formatUsd } from '../../lib/money.ts';
+import { formatExactUsd } from '../../lib/money.ts';
 
 /** Long enough not to ask for every letter. */
 const PAUSE_MS = 400;
@@ -17,7 +17,7 @@ export function MaxCost({ body }: MaxCostProps) {
   const { t, i18n } = useTranslation();
   const quote = useQuote(body);
   if (!quote) return null;
-  const price = formatUsd(quote.maxCostUsd, i18n.language);
+  const price = formatExactUsd(quote.maxCostUsd, i18n.language);
   return (
     <span role="status" className="text-sm text-ink-2 tabular-nums">
       {Number(quote.maxCostUsd) === 0 ? t('playground.atMostFree') : t('playground.atMost', { price })}

@@ -1,14 +1,19 @@
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { EndpointItem, ModelItem, ModelList } from '../../../src/console/contract.ts';
+import { useShownRows } from '../../lib/shown.ts';
 import { Card } from '../../ui/Card.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { Dot } from '../../ui/Badge.tsx';
 import { Compact, Nothing } from '../../ui/Numbers.tsx';
+import { ShowMore } from '../../ui/Pager.tsx';
 import { Empty } from '../../ui/States.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { ModelPriceCell } from '../models/ModelPrice.tsx';
 import { STATUS_TONES } from '../models/status.ts';
+
+/** Of each endpoint, before more are asked for: there may be many endpoints. */
+const FIRST_MODELS = 20;
 
 /** Every model that can be had, under the endpoint that serves it. */
 export function PriceList({ endpoints, models }: ModelList) {
@@ -30,6 +35,7 @@ export function PriceList({ endpoints, models }: ModelList) {
 
 function EndpointPrices({ endpoint, models }: { endpoint: EndpointItem; models: ModelItem[] }) {
   const { t } = useTranslation();
+  const shown = useShownRows(models, endpoint.endpoint, FIRST_MODELS);
   return (
     <Card
       flush
@@ -45,7 +51,13 @@ function EndpointPrices({ endpoint, models }: { endpoint: EndpointItem; models: 
       }
       hint={endpoint.unavailable}
     >
-      <Table label={endpoint.name} columns={priceColumns(t)} rows={models} rowKey={(model) => model.model} />
+      <Table
+        label={endpoint.name}
+        columns={priceColumns(t)}
+        rows={shown.rows}
+        rowKey={(model) => model.model}
+      />
+      <ShowMore {...shown} />
     </Card>
   );
 }

@@ -45,11 +45,17 @@ function Receipt({ model, price }: { model: ModelItem; price: ModelItem['price']
         {model.endpoint}/{model.model}
       </p>
       <dl className="mt-4 flex flex-1 flex-col gap-2 text-sm">
-        <LedgerLine label={`${count(INPUT)} ${t('receipt.input')}`} value={<Money usd={input} plain />} />
-        <LedgerLine label={`${count(OUTPUT)} ${t('receipt.output')}`} value={<Money usd={output} plain />} />
+        <LedgerLine
+          label={`${count(INPUT)} ${t('receipt.input')}`}
+          value={<Money usd={input} plain exact />}
+        />
+        <LedgerLine
+          label={`${count(OUTPUT)} ${t('receipt.output')}`}
+          value={<Money usd={output} plain exact />}
+        />
         <LedgerLine
           label={t('public.charged')}
-          value={<Money usd={addUsd(input, output)} plain />}
+          value={<Money usd={addUsd(input, output)} plain exact />}
           className="mt-auto border-t border-line pt-3 text-lg font-semibold"
         />
       </dl>

@@ -7,7 +7,7 @@ import { oneOf, useSearchState } from '../../lib/search.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Code } from '../../ui/Code.tsx';
-import { SelectField } from '../../ui/Field.tsx';
+import { Picker } from '../../ui/Combobox.tsx';
 import { FormError, Loaded, Skeleton } from '../../ui/States.tsx';
 import { Tabs } from '../../ui/Tabs.tsx';
 import { ShownToken } from '../key/ShownToken.tsx';
@@ -89,18 +89,16 @@ function Examples({ data }: { data: Quickstart }) {
   return (
     <Card>
       <div className="mb-4 flex flex-wrap items-end gap-4">
-        <SelectField
+        <Picker
           label={t('quickstart.model')}
           value={`${endpoint} ${model}`}
-          onChange={(event) => change({ model: event.target.value })}
+          onChange={(choice) => change({ model: choice })}
+          options={usable.map((item) => ({
+            value: `${item.endpoint} ${item.model}`,
+            label: `${item.displayName} · ${item.endpoint}`,
+          }))}
           fieldClassName="w-full sm:w-80"
-        >
-          {usable.map((item) => (
-            <option key={`${item.endpoint} ${item.model}`} value={`${item.endpoint} ${item.model}`}>
-              {item.displayName} · {item.endpoint}
-            </option>
-          ))}
-        </SelectField>
+        />
         {data.chat ? null : <p className="text-sm text-warn">{t('quickstart.noChat')}</p>}
       </div>
       <Tabs

@@ -50,7 +50,7 @@ function AttemptCost({ cost }: { cost: ShownAttempt['cost'] }) {
         t('receipt.costUnknown')
       ) : (
         <>
-          <Money usd={cost.usd} plain className="text-ink-2" /> {t(`receipt.costBasis.${cost.basis}`)}
+          <Money usd={cost.usd} plain exact className="text-ink-2" /> {t(`receipt.costBasis.${cost.basis}`)}
         </>
       )}
     </p>

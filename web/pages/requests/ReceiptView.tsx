@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ReceiptDetail, ReceiptDetailLine } from '../../../src/console/contract.ts';
-import { formatUsd } from '../../lib/money.ts';
+import { formatExactUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
 import { CopyButton, CopyText } from '../../ui/Copy.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
@@ -63,17 +63,17 @@ function Bill({ receipt }: Pick<ReceiptViewProps, 'receipt'>) {
           ))}
           <LedgerLine
             label={t('receipt.sum')}
-            value={<Money usd={receipt.totalUsd} plain />}
+            value={<Money usd={receipt.totalUsd} plain exact />}
             className="mt-1 border-t border-dashed border-field pt-3"
           />
           <LedgerLine
             label={t('receipt.held')}
-            value={<Money usd={receipt.heldUsd} plain />}
+            value={<Money usd={receipt.heldUsd} plain exact />}
             className="text-ink-3"
           />
           <LedgerLine
             label={t('receipt.charged')}
-            value={<Money usd={receipt.chargedUsd} plain />}
+            value={<Money usd={receipt.chargedUsd} plain exact />}
             className="border-t-2 border-ink pt-2.5 text-lg font-semibold"
           />
         </dl>
@@ -86,13 +86,13 @@ function Bill({ receipt }: Pick<ReceiptViewProps, 'receipt'>) {
 
 function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number }) {
   const { t, i18n } = useTranslation();
-  const price = formatUsd(line.unitUsd, i18n.language);
+  const price = formatExactUsd(line.unitUsd, i18n.language);
   const unit = line.per === 1 ? t('receipt.each', { price }) : t('receipt.at', { price });
   const at = line.factor === null ? unit : `${unit} ${t('receipt.factor', { factor: line.factor })}`;
   return (
     <LedgerLine
       label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}
-      value={<Money usd={line.amountUsd} plain />}
+      value={<Money usd={line.amountUsd} plain exact />}
       note={reasoning > 0 ? `${at}, ${t('receipt.reasoningOf', { count: reasoning })}` : at}
     />
   );

@@ -1,9 +1,11 @@
 import { useTranslation } from 'react-i18next';
 import type { ModelList } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
+import type { Option } from '../../lib/options.ts';
 import type { SearchState } from '../../lib/search.ts';
 import { shiftDay } from '../../lib/time.ts';
 import { Button } from '../../ui/Button.tsx';
+import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 
@@ -43,15 +45,13 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
           state['endpoint'],
         )}
       </SelectField>
-      <SelectField
+      <Picker
         label={t('requests.model')}
         value={state['model'] ?? ''}
-        onChange={set('model')}
+        onChange={(model) => change({ model })}
+        options={modelOptions(modelNames(catalog, state['endpoint']), state['model'], t('common.all'))}
         fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
-      >
-        <option value="">{t('common.all')}</option>
-        {named(modelNames(catalog, state['endpoint']), state['model'])}
-      </SelectField>
+      />
       <SelectField
         label={t('requests.status')}
         value={state['status'] ?? ''}
@@ -120,10 +120,20 @@ function moment(day: string | undefined, plusDays: number, utc: boolean): string
   return String(at.getTime());
 }
 
-function named(values: readonly string[] | undefined, chosen: string | undefined) {
+/** What is chosen is offered, even if the catalog has it no more. */
+function namesWith(values: readonly string[] | undefined, chosen: string | undefined): string[] {
   const all = new Set(values);
   if (chosen) all.add(chosen);
-  return [...all].map((value) => (
+  return [...all];
+}
+
+function modelOptions(names: readonly string[], chosen: string | undefined, all: string): Option[] {
+  const named = namesWith(names, chosen).map((value) => ({ value, label: value }));
+  return [{ value: '', label: all }, ...named];
+}
+
+function named(values: readonly string[] | undefined, chosen: string | undefined) {
+  return namesWith(values, chosen).map((value) => (
     <option key={value} value={value}>
       {value}
     </option>

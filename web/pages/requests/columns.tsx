@@ -36,6 +36,7 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       header: t('requests.cost'),
       align: 'right',
       card: 'aside',
+      amount: (row) => (row.state === 'pending' ? row.heldUsd : row.chargedUsd),
       cell: (row) =>
         row.state === 'pending' ? (
           <span className="text-ink-3">

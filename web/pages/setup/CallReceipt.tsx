@@ -16,16 +16,16 @@ export function CallReceipt({ receipt }: { receipt: PlaygroundReceipt }) {
       <dl className="mt-3 flex flex-col gap-2 text-sm">
         <LedgerLine label={t('setup.inputTokens')} value={<Count value={receipt.inputTokens} />} />
         <LedgerLine label={t('setup.outputTokens')} value={<Count value={receipt.outputTokens} />} />
-        <LedgerLine label={t('setup.heldBefore')} value={<Money usd={receipt.heldUsd} plain />} />
+        <LedgerLine label={t('setup.heldBefore')} value={<Money usd={receipt.heldUsd} plain exact />} />
         <LedgerLine
           label={t('setup.charged')}
-          value={<Money usd={receipt.costUsd} plain />}
+          value={<Money usd={receipt.costUsd} plain exact />}
           className="font-semibold"
         />
         {receipt.availableUsd === null ? null : (
           <LedgerLine
             label={t('setup.availableNow')}
-            value={<Money usd={receipt.availableUsd} plain />}
+            value={<Money usd={receipt.availableUsd} plain exact />}
             className="border-t border-dashed border-field pt-3"
           />
         )}

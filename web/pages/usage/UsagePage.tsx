@@ -5,8 +5,8 @@ import type { UsageReport, UsageRow } from '../../../src/console/contract.ts';
 import { barsByModel, daysBetween } from '../../charts/byModel.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
-import { approximate, formatUsd } from '../../lib/money.ts';
-import { formatCompact, formatCount } from '../../lib/numbers.ts';
+import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
+import { formatCompactTick, formatCount } from '../../lib/numbers.ts';
 import { hrefWith, oneOf, useSearchState } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatUtcDay } from '../../lib/time.ts';
@@ -95,9 +95,7 @@ function MeasuredChart({ usage, measure, onMeasure }: MeasuredChartProps) {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const format = (value: number): string =>
-    measure === 'spend'
-      ? formatUsd(value.toFixed(9), i18n.language, { digits: 6 })
-      : formatCount(value, i18n.language);
+    measure === 'spend' ? formatUsd(value.toFixed(9), i18n.language) : formatCount(value, i18n.language);
   const { series, bars } = barsByModel(usage.rows, {
     days: daysBetween(usage.from, usage.to),
     measure: { value: VALUES[measure], format },
@@ -121,10 +119,10 @@ function MeasuredChart({ usage, measure, onMeasure }: MeasuredChartProps) {
         label={label}
         series={series}
         bars={bars}
-        formatTick={(value) =>
+        formatTick={(value, step) =>
           measure === 'spend'
-            ? formatUsd(value.toFixed(9), i18n.language, { digits: value < 0.01 && value > 0 ? 4 : 2 })
-            : formatCompact(value, i18n.language)
+            ? formatUsdTick(value, step, i18n.language)
+            : formatCompactTick(value, step, i18n.language)
         }
         onOpen={(bar) => navigate(hrefWith('/app/requests', { from: bar.id, to: bar.id, zone: 'utc' }))}
       />

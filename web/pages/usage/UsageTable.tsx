@@ -108,6 +108,7 @@ function countColumns(
       header: t('usage.charged'),
       align: 'right',
       card: 'aside',
+      amount: (group) => group.counts.chargedUsd,
       cell: (group) => (
         <span className={group.total ? 'font-semibold' : ''}>
           {linked(<Money usd={group.counts.chargedUsd} />, group)}

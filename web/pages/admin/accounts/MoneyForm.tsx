@@ -4,7 +4,7 @@ import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
-import { formatUsd, parseUsd } from '../../../lib/money.ts';
+import { formatExactUsd, parseUsd } from '../../../lib/money.ts';
 import { randomKey } from '../../../lib/random.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -61,7 +61,7 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
     {
       refresh: ACCOUNT_READS,
       onDone: ({ balanceUsd }) => {
-        toast(t('accounts.booked', { balance: formatUsd(balanceUsd, i18n.language) }));
+        toast(t('accounts.booked', { balance: formatExactUsd(balanceUsd, i18n.language) }));
         reset();
         setOnce(randomKey());
       },
@@ -69,7 +69,7 @@ function Booking({ kind, accountId }: { kind: Kind; accountId: string }) {
   );
   const amountError = wrong ? t('settings.badAmount') : undefined;
   // What was understood, in full: decimal marks mean different things to different people.
-  const understood = amountUsd ? `= ${formatUsd(amountUsd, i18n.language)}` : undefined;
+  const understood = amountUsd ? `= ${formatExactUsd(amountUsd, i18n.language)}` : undefined;
   return (
     <Form className="flex flex-col gap-3" onSubmit={() => !wrong && book.mutate()}>
       <p className="text-sm text-ink-3">{t(`accounts.${kind}Hint`)}</p>

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { AdminAccountDetail } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
-import { formatUsd } from '../../../lib/money.ts';
+import { formatExactUsd } from '../../../lib/money.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -56,7 +56,7 @@ export function RemoveAccount({ account }: { account: AdminAccountDetail }) {
           <div className="mt-4">
             <TextField
               label={t('accounts.removeReason', {
-                balance: formatUsd(account.balanceUsd, i18n.language),
+                balance: formatExactUsd(account.balanceUsd, i18n.language),
               })}
               value={reason}
               maxLength={200}

@@ -25,18 +25,21 @@ export function accountColumns(t: TFunction): Column<AdminAccount>[] {
       header: t('accounts.balance'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.balanceUsd,
       cell: (row) => <Money usd={row.balanceUsd} />,
     },
     {
       id: 'held',
       header: t('accounts.held'),
       align: 'right',
+      amount: (row) => row.heldUsd,
       cell: (row) => (row.openHolds > 0 ? <Money usd={row.heldUsd} /> : <Nothing />),
     },
     {
       id: 'month',
       header: t('accounts.month'),
       align: 'right',
+      amount: (row) => row.monthSpentUsd,
       cell: (row) => <Money usd={row.monthSpentUsd} />,
     },
     {

@@ -88,8 +88,7 @@ function Publish({
   return (
     <Form className="flex flex-col gap-3 border-t border-line pt-4" onSubmit={() => save.mutate()}>
       <TextField
-        label={t('catalog.note')}
-        required
+        label={t('catalog.noteOptional')}
         maxLength={200}
         value={note}
         onChange={(event) => setNote(event.target.value)}

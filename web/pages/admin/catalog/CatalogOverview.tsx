@@ -85,15 +85,24 @@ function endpointColumns(t: TFunction): Column<AdminCatalogEndpoint>[] {
   ];
 }
 
+/** Of each endpoint; the text has all of them. */
+const NAMED_MODELS = 20;
+
 function Models({ endpoint }: { endpoint: AdminCatalogEndpoint }) {
+  const { t } = useTranslation();
   if (endpoint.unavailable) return <span className="text-sm text-warn">{endpoint.unavailable}</span>;
   return (
     <span className="flex flex-wrap gap-1">
-      {endpoint.models.map((model) => (
+      {endpoint.models.slice(0, NAMED_MODELS).map((model) => (
         <Badge key={model} mono>
           {model}
         </Badge>
       ))}
+      {endpoint.models.length > NAMED_MODELS ? (
+        <span className="text-sm text-ink-3">
+          {t('models.moreOffers', { count: endpoint.models.length - NAMED_MODELS })}
+        </span>
+      ) : null}
     </span>
   );
 }

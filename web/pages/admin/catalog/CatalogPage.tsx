@@ -11,6 +11,7 @@ import { toast } from '../../../ui/Toast.tsx';
 import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
+import { ModelImport } from './ModelImport.tsx';
 import { ProviderKeys } from './ProviderKeys.tsx';
 
 export default function CatalogPage() {
@@ -25,18 +26,17 @@ export default function CatalogPage() {
   );
 }
 
+const EDITABLE_VIEWS = ['overview', 'import', 'edit', 'history', 'keys'] as const;
+const READ_ONLY_VIEWS = ['overview', 'import', 'edit'] as const;
+
 function Views({ catalog }: { catalog: AdminCatalog }) {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const { source } = catalog;
   const [draft, setDraft] = useState(catalog.yaml);
-  const view = oneOf(
-    state['view'],
-    source.editable ? ['overview', 'edit', 'history', 'keys'] : ['overview', 'edit'],
-  );
-  const tabs = (
-    source.editable ? (['overview', 'edit', 'history', 'keys'] as const) : (['overview', 'edit'] as const)
-  ).map((value) => ({
+  const views = source.editable ? EDITABLE_VIEWS : READ_ONLY_VIEWS;
+  const view = oneOf(state['view'], views);
+  const tabs = views.map((value) => ({
     value,
     label: value === 'edit' && !source.editable ? 'YAML' : t(`catalog.${value}`),
   }));
@@ -64,6 +64,17 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           <CatalogEditor catalog={catalog} draft={draft} onDraft={setDraft} />
         ) : null}
         {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
+        {view === 'import' ? (
+          <ModelImport
+            catalog={catalog}
+            hasUnsaved={draft !== catalog.yaml}
+            onDraft={(yaml, count) => {
+              setDraft(yaml);
+              change({ view: 'edit' });
+              toast(t('import.added', { count }));
+            }}
+          />
+        ) : null}
         {view === 'history' ? (
           <CatalogHistory
             onRestore={(version) => {

@@ -12,6 +12,7 @@ import { Pager } from '../../../ui/Pager.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
 import { Time } from '../../../ui/Time.tsx';
+import { CancelBatch } from './CancelBatch.tsx';
 import { Invites } from './Invites.tsx';
 import { MadeCodes } from './MadeCodes.tsx';
 import { MakeCodes } from './MakeCodes.tsx';
@@ -78,6 +79,7 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       header: t('codes.each'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} />,
     },
     {
@@ -99,7 +101,22 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
     {
       id: 'valid',
       header: t('codes.valid'),
-      cell: (row) => (row.expiresAt ? <Time at={row.expiresAt} style="date" /> : t('codes.forever')),
+      cell: (row) =>
+        row.open === 0 ? (
+          <span className="text-ink-3">
+            {t(row.redeemed === row.count ? 'codes.allRedeemed' : 'codes.over')}
+          </span>
+        ) : row.expiresAt ? (
+          <Time at={row.expiresAt} style="date" />
+        ) : (
+          t('codes.forever')
+        ),
+    },
+    {
+      id: 'actions',
+      header: <span className="sr-only">{t('codes.cancel')}</span>,
+      align: 'right',
+      cell: (row) => (row.open > 0 ? <CancelBatch batch={row} /> : null),
     },
   ];
 }

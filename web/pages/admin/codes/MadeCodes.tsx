@@ -21,7 +21,7 @@ export function MadeCodes({ made, onClose }: { made: AdminMadeCodes; onClose: ()
             {t('codes.downloadCsv')}
           </Button>
           <Button kind="primary" onClick={onClose}>
-            {t('common.done')}
+            {t('codes.savedThem')}
           </Button>
         </>
       }

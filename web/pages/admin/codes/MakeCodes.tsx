@@ -3,7 +3,7 @@ import type { AdminMadeCodes } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { useForm } from '../../../lib/form.ts';
-import { formatUsd, multiply, parseUsd } from '../../../lib/money.ts';
+import { formatExactUsd, multiply, parseUsd } from '../../../lib/money.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { TextField } from '../../../ui/Field.tsx';
@@ -56,7 +56,7 @@ export function MakeCodes({
         <div className="flex items-center justify-between gap-3">
           <p className="text-ink-3">
             {amountUsd && !wrong
-              ? t('codes.total', { amount: formatUsd(multiply(amountUsd, count), i18n.language) })
+              ? t('codes.total', { amount: formatExactUsd(multiply(amountUsd, count), i18n.language) })
               : ''}
           </p>
           <Button type="submit" kind="primary" busy={make.isPending}>

@@ -100,30 +100,30 @@ function Figures({ total }: { total: AdminMarginSums }) {
   const { t } = useTranslation();
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line lg:grid-cols-4">
-      <Figure label={t('margin.revenue')} value={<Money usd={total.chargedUsd} digits={4} />} />
+      <Figure label={t('margin.revenue')} value={<Money usd={total.chargedUsd} />} />
       <Figure
         label={t('margin.cost')}
         value={
           total.costUsd === null ? (
             <UnknownAmount label={t('margin.unknown')} />
           ) : (
-            <Money usd={total.costUsd} digits={4} />
+            <Money usd={total.costUsd} />
           )
         }
         note={
           <>
-            {t('margin.possible')}: <Money usd={total.possibleCostUsd} digits={4} />
+            {t('margin.possible')}: <Money usd={total.possibleCostUsd} />
           </>
         }
       />
       <Figure
         label={t('margin.margin')}
-        value={<MarginAmount sums={total} label={t('margin.unknown')} digits={4} />}
+        value={<MarginAmount sums={total} label={t('margin.unknown')} />}
         note={t('margin.marginNote')}
       />
       <Figure
         label={t('margin.unknownRevenue')}
-        value={<Money usd={total.unknownUsd} digits={4} />}
+        value={<Money usd={total.unknownUsd} />}
         note={t('margin.unknownNote')}
       />
     </dl>

@@ -9,17 +9,9 @@ export function UnknownAmount({ label }: { label: string }) {
 interface MarginAmountProps {
   readonly sums: Pick<AdminMarginSums, 'marginUsd' | 'isLoss'>;
   readonly label: string;
-  readonly digits?: number;
 }
 
-export function MarginAmount({ sums: { marginUsd, isLoss }, label, digits }: MarginAmountProps) {
+export function MarginAmount({ sums: { marginUsd, isLoss }, label }: MarginAmountProps) {
   if (marginUsd === null) return <UnknownAmount label={label} />;
-  return (
-    <Money
-      usd={marginUsd}
-      className={isLoss ? 'text-bad' : 'text-accent'}
-      plain
-      {...(digits === undefined ? {} : { digits })}
-    />
-  );
+  return <Money usd={marginUsd} className={isLoss ? 'text-bad' : 'text-accent'} plain />;
 }

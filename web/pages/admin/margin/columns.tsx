@@ -29,6 +29,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'cost',
       header: t('margin.cost'),
       align: 'right',
+      amount: (row) => row.costUsd,
       cell: ({ costUsd }) =>
         costUsd === null ? <UnknownAmount label={t('margin.unknown')} /> : <Money usd={costUsd} />,
     },
@@ -36,6 +37,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'possible',
       header: t('margin.possible'),
       align: 'right',
+      amount: (row) => row.possibleCostUsd,
       cell: ({ possibleCostUsd }) =>
         possibleCostUsd === '0.00' ? <Nothing /> : <Money usd={possibleCostUsd} />,
     },
@@ -43,6 +45,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       id: 'unknown',
       header: t('margin.unknownRevenue'),
       align: 'right',
+      amount: (row) => row.unknownUsd,
       cell: ({ unknownUsd }) => (unknownUsd === '0.00' ? <Nothing /> : <Money usd={unknownUsd} />),
     },
     {
@@ -81,12 +84,14 @@ export function lossColumns(t: TFunction): Column<AdminLoss>[] {
       id: 'cost',
       header: t('margin.cost'),
       align: 'right',
+      amount: (row) => row.costUsd,
       cell: ({ costUsd }) => <Money usd={costUsd} />,
     },
     {
       id: 'possible',
       header: t('margin.possible'),
       align: 'right',
+      amount: (row) => row.possibleCostUsd,
       cell: ({ possibleCostUsd }) => <Money usd={possibleCostUsd} />,
     },
   ];
@@ -97,6 +102,7 @@ function revenueColumn<Row extends { readonly chargedUsd: string }>(t: TFunction
     id: 'revenue',
     header: t('margin.revenue'),
     align: 'right',
+    amount: (row) => row.chargedUsd,
     cell: ({ chargedUsd }) => <Money usd={chargedUsd} />,
   };
 }

@@ -52,8 +52,8 @@ function Figures({ data }: { data: AdminOverview }) {
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line lg:grid-cols-4">
       <Figure
         label={`${t('adminOverview.revenue')}, ${t('common.today')}`}
-        value={<Money usd={data.totals.todayUsd} digits={4} />}
-        note={`${t('common.days7')}: ${formatUsd(data.totals.days7Usd, i18n.language, { digits: 2 })} · ${t('common.days30')}: ${formatUsd(data.totals.days30Usd, i18n.language, { digits: 2 })}`}
+        value={<Money usd={data.totals.todayUsd} />}
+        note={`${t('common.days7')}: ${formatUsd(data.totals.days7Usd, i18n.language)} · ${t('common.days30')}: ${formatUsd(data.totals.days30Usd, i18n.language)}`}
         chart={
           <Sparkline
             values={data.days.map((day) => approximate(day.chargedUsd))}
@@ -78,7 +78,7 @@ function Figures({ data }: { data: AdminOverview }) {
       />
       <Figure
         label={t('adminOverview.balances')}
-        value={<Money usd={data.accounts.balanceUsd} digits={2} />}
+        value={<Money usd={data.accounts.balanceUsd} />}
         note={t('adminOverview.onHold', { amount: formatUsd(data.accounts.heldUsd, i18n.language) })}
         extra={
           <>

@@ -67,6 +67,7 @@ function modelColumns(t: TFunction): Column<AdminOverview['topModels'][number]>[
       header: t('usage.charged'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.chargedUsd,
       cell: (row) => <Money usd={row.chargedUsd} />,
     },
   ];
@@ -89,6 +90,7 @@ function accountColumns(t: TFunction): Column<AdminOverview['topAccounts'][numbe
       header: t('accounts.month'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.monthSpentUsd,
       cell: (row) => <Money usd={row.monthSpentUsd} />,
     },
   ];

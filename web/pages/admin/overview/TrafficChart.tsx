@@ -3,8 +3,8 @@ import { useTranslation } from 'react-i18next';
 import type { AdminDay } from '../../../../src/console/contract.ts';
 import type { Bar, Series } from '../../../charts/StackedBars.tsx';
 import { UsageChart } from '../../../charts/UsageChart.tsx';
-import { approximate, formatUsd } from '../../../lib/money.ts';
-import { formatCompact, formatCount } from '../../../lib/numbers.ts';
+import { approximate, formatUsd, formatUsdTick } from '../../../lib/money.ts';
+import { formatCompactTick, formatCount } from '../../../lib/numbers.ts';
 import { formatUtcDay } from '../../../lib/time.ts';
 import { Card } from '../../../ui/Card.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
@@ -22,7 +22,7 @@ export function TrafficChart({ days }: { days: readonly AdminDay[] }) {
           { id: 'requests', label: t('adminOverview.requests'), colour: 1 },
           { id: 'failures', label: t('adminOverview.failures'), colour: 5 },
         ];
-  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language, { digits: 4 });
+  const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language);
   const bars = days.map((day): Bar => {
     const label = {
       id: day.day,
@@ -67,10 +67,10 @@ export function TrafficChart({ days }: { days: readonly AdminDay[] }) {
         label={t('adminOverview.chart')}
         series={series}
         bars={bars}
-        formatTick={(value) =>
+        formatTick={(value, step) =>
           measure === 'spend'
-            ? formatUsd(value.toFixed(4), i18n.language, { digits: 2 })
-            : formatCompact(value, i18n.language)
+            ? formatUsdTick(value, step, i18n.language)
+            : formatCompactTick(value, step, i18n.language)
         }
       />
     </Card>

@@ -49,7 +49,7 @@ export default function AdminRequestsPage() {
       <RequestFilters state={state} change={change} />
       {state['account'] ? (
         <p className="-mt-2 flex items-center gap-2 text-sm text-ink-3">
-          {t('requests.account')}: <code>{state['account']}</code>
+          {t('requests.account')}: <AccountName id={state['account']} />
           <Button small kind="ghost" onClick={() => change({ account: undefined })}>
             {t('common.clear')}
           </Button>
@@ -59,6 +59,13 @@ export default function AdminRequestsPage() {
       <AdminReceipt id={state['id']} onClose={() => change({ id: undefined })} />
     </Page>
   );
+}
+
+/** Whose requests these are: an e-mail address is what people know, and the address of the page may hold an id. */
+function AccountName({ id }: { id: string }) {
+  const isId = !id.includes('@');
+  const detail = useApi('GET /api/console/admin/accounts/{id}', { params: { id } }, { enabled: isId });
+  return <span className="text-ink">{detail.data?.email ?? id}</span>;
 }
 
 function RequestList({
@@ -147,16 +154,21 @@ function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => 
               { label: t('requests.account'), value: data.email },
               { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },
               { label: t('receipt.node'), value: <code className="text-xs">{data.node}</code> },
-              { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain /> },
+              { label: t('receipt.overrun'), value: <Money usd={data.overrunUsd} plain exact /> },
               {
                 label: t('receipt.cost'),
-                value: data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain />,
+                value:
+                  data.costUsd === null ? t('receipt.costUnknown') : <Money usd={data.costUsd} plain exact />,
               },
-              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain /> },
+              { label: t('receipt.possibleCost'), value: <Money usd={data.possibleCostUsd} plain exact /> },
               {
                 label: t('receipt.margin'),
                 value:
-                  data.marginUsd === null ? t('receipt.costUnknown') : <Money usd={data.marginUsd} plain />,
+                  data.marginUsd === null ? (
+                    t('receipt.costUnknown')
+                  ) : (
+                    <Money usd={data.marginUsd} plain exact />
+                  ),
               },
             ]}
           />

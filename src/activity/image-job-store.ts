@@ -1,0 +1,153 @@
+import { sql, type Kysely, type Selectable } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import type { ImageJobTable, Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+
+export interface NewImageJob {
+  /** The request's, which has a hold. */
+  readonly id: string;
+  readonly accountId: string;
+  /** JSON of what another process needs to know of the request. */
+  readonly request: string;
+  readonly deadline: number;
+}
+
+export type ImageJobRow = Selectable<ImageJobTable>;
+
+/** How long a job that has ended can be asked for. */
+const KEPT_MS = 7 * 86_400_000;
+/** A node that released a hold says right after why the job failed; if it has not after this long, it is gone. */
+const ENDING_MS = 60_000;
+const TOGETHER = 100;
+
+/** The rows of image jobs. */
+export class ImageJobStore {
+  readonly #store: Store;
+  readonly #db: Kysely<Schema>;
+  readonly #clock: Clock;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#db = store.db;
+    this.#clock = clock;
+  }
+
+  /** Whoever is told the job's id may ask for it after a power cut. */
+  async add({ id, accountId, request, deadline }: NewImageJob): Promise<void> {
+    await this.#db
+      .insertInto('image_job')
+      .values({
+        id,
+        account_id: accountId,
+        state: 'queued',
+        request,
+        deadline,
+        created_at: this.#clock.now(),
+      })
+      .execute();
+    await this.#store.durable();
+  }
+
+  /** A backend is called; what another one has said before does not count any more. */
+  async started(id: string, backend: string): Promise<void> {
+    await this.#open(id).set({ state: 'running', backend, backend_job: null }).execute();
+  }
+
+  /** The backend has a job of its own: until the deadline another process can go on with it. */
+  async accepted(id: string, backendJob: string, deadline: number): Promise<void> {
+    await this.#open(id).set({ backend_job: backendJob, deadline }).execute();
+    await this.#store.durable();
+  }
+
+  /** The images are stored; the job is done when they are charged. */
+  async delivered(id: string, result: string): Promise<void> {
+    await this.#open(id).set({ result }).execute();
+  }
+
+  async done(id: string): Promise<void> {
+    await this.#end(id, { state: 'done' });
+  }
+
+  /** What was stored and not charged is deleted. */
+  async failed(id: string, error: string): Promise<void> {
+    if (await this.#end(id, { state: 'failed', result: null, error }))
+      await this.#db.deleteFrom('image').where('request_id', '=', id).execute();
+  }
+
+  async find(id: string, accountId: string): Promise<ImageJobRow | undefined> {
+    return await this.#db
+      .selectFrom('image_job')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .executeTakeFirst();
+  }
+
+  /** Jobs that nobody seems to go on with; `adopt` of the ledger says whether that is so. */
+  async forsaken(limit: number): Promise<ImageJobRow[]> {
+    const now = this.#clock.now();
+    return await this.#db
+      .selectFrom('image_job')
+      .innerJoin('hold', 'hold.id', 'image_job.id')
+      .selectAll('image_job')
+      .where('image_job.ended_at', 'is', null)
+      .where('image_job.backend_job', 'is not', null)
+      .where('image_job.deadline', '>', now)
+      .where('hold.lease_until', '<=', now)
+      .orderBy('image_job.deadline')
+      .limit(limit)
+      .execute();
+  }
+
+  /** Jobs whose hold was closed by somebody who did not come to end them, and whether they were charged. */
+  async unended(): Promise<{ readonly id: string; readonly deadline: number; readonly isPaid: boolean }[]> {
+    const before = this.#clock.now() - ENDING_MS;
+    const rows = await this.#db
+      .selectFrom('image_job')
+      .leftJoin('closed_request as receipt', 'receipt.id', 'image_job.id')
+      .select(['image_job.id', 'image_job.deadline', 'image_job.result', 'receipt.state'])
+      .where('image_job.ended_at', 'is', null)
+      .where(sql<boolean>`NOT EXISTS (SELECT 1 FROM hold WHERE hold.id = image_job.id)`)
+      .where((where) =>
+        where.or([
+          where('receipt.outcome', '=', 'expired'),
+          where.and([where('receipt.state', '=', 'posted'), where('image_job.result', 'is not', null)]),
+          where('receipt.finished_at', '<', before),
+          // A crash of the database can lose a hold whose request goes on, and which is written again in the end.
+          where.and([where('receipt.id', 'is', null), where('image_job.deadline', '<', before)]),
+        ]),
+      )
+      .limit(TOGETHER)
+      .execute();
+    return rows.map(({ id, deadline, result, state }) => ({
+      id,
+      deadline,
+      isPaid: result !== null && state === 'posted',
+    }));
+  }
+
+  /** Deletes jobs that ended long ago, a bounded number at a time. */
+  async sweep(): Promise<number> {
+    const old = await this.#db
+      .selectFrom('image_job')
+      .select('id')
+      .where('ended_at', '<', this.#clock.now() - KEPT_MS)
+      .limit(TOGETHER)
+      .execute();
+    const ids = old.map(({ id }) => id);
+    if (ids.length > 0) await this.#db.deleteFrom('image_job').where('id', 'in', ids).execute();
+    return ids.length;
+  }
+
+  #open(id: string) {
+    return this.#db.updateTable('image_job').where('id', '=', id).where('ended_at', 'is', null);
+  }
+
+  async #end(id: string, end: { state: 'done' | 'failed'; result?: null; error?: string }): Promise<boolean> {
+    const { numUpdatedRows } = await this.#open(id)
+      .set({ ...end, request: null, backend_job: null, ended_at: this.#clock.now() })
+      .executeTakeFirstOrThrow();
+    await this.#store.durable();
+    return numUpdatedRows > 0n;
+  }
+}

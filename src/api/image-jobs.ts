@@ -1,0 +1,216 @@
+import type { ImageJobRow, ImageJobStore } from '../activity/image-job-store.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import { admissionHeaders } from '../http/response.ts';
+import type { ImageCall, RelayParts } from '../relay/call.ts';
+import { resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
+import { asFault, Fault } from '../std/fault.ts';
+import type { AccountId, RequestId } from '../std/ids.ts';
+import { faultBody, type FaultBody } from '../wire/fault-body.ts';
+import type { ImageLinks } from './image-links.ts';
+import { RunningImageJob, storedImagesOf, type KeptCall } from './running-image-job.ts';
+
+export interface ImageJobsOptions {
+  readonly relay: RelayParts;
+  readonly store: ImageJobStore;
+  readonly links: ImageLinks;
+  /** How many may run in this process at once. */
+  readonly max: number;
+  /** How long a request may live by its deadlines. */
+  readonly longestMs: () => number;
+}
+
+const FULL_RETRY_MS = 5_000;
+const ADOPT_TOGETHER = 100;
+
+/**
+ * Image requests that are answered at once (`Prefer: respond-async`) and asked for later. A job lives on its request's hold:
+ * the same limits and the same balance apply, and whoever has the hold goes on with the job.
+ */
+export class ImageJobs {
+  readonly #options: ImageJobsOptions;
+  readonly #running = new Map<RequestId, RunningImageJob>();
+  readonly #finishing = new Set<Promise<void>>();
+  #isStopping = false;
+
+  constructor(options: ImageJobsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** Answers when the call is held and written down. */
+  async start(asked: ImageCall, incoming: Pick<IncomingRequest, 'notes'>): Promise<Response> {
+    if (this.#running.size >= this.#options.max) throw full();
+    // The client's leaving does not concern it, and neither does the line of its answer in the log.
+    const notes = asked.notes && { ...asked.notes, onEnd: undefined };
+    const call = { ...asked, notes, signal: new AbortController().signal };
+    const job = this.#runningJob(call);
+    this.#running.set(call.requestId, job);
+    try {
+      const { relay } = this.#options;
+      const { summary, ended } = await startImageJob(call, job, relay);
+      this.#follow(job, ended);
+      const { account, endpoint, model } = notes ?? incoming.notes;
+      Object.assign(incoming.notes, { account, endpoint, model });
+      const headers = admissionHeaders(summary);
+      headers.set('preference-applied', RESPOND_ASYNC);
+      const { id, created } = { id: call.requestId, created: seconds(relay.clock.now()) };
+      return new Response(JSON.stringify({ id, status: 'queued', created }), { headers });
+    } catch (thrown) {
+      this.#running.delete(call.requestId);
+      throw thrown;
+    }
+  }
+
+  /** Of another account: as if there were none. */
+  async find(id: string, account: AccountId, origin: string): Promise<ImageJobView> {
+    const row = await this.#options.store.find(id, account);
+    if (!row) throw new Fault('not_found', 'There is no such job on this account.');
+    return this.#view(row, origin);
+  }
+
+  /** Goes on with the jobs of processes that are gone, and ends those that nobody can go on with. */
+  async takeOver(): Promise<void> {
+    if (this.#isStopping) return;
+    const { store, max, relay } = this.#options;
+    const limit = Math.min(ADOPT_TOGETHER, max - this.#running.size);
+    for (const row of limit > 0 ? await store.forsaken(limit) : []) {
+      const id = row.id as RequestId;
+      if (this.#running.has(id) || !(await relay.ledger.adopt(id))) continue;
+      if (this.#isStopping) return await relay.ledger.giveUp([id]);
+      this.#resume(id, row);
+    }
+    for (const { id, deadline, isPaid } of await store.unended()) {
+      if (isPaid) await store.done(id);
+      else await store.failed(id, errorText(deadline < relay.clock.now() ? tooLate() : interrupted()));
+    }
+  }
+
+  /** At a shutdown, for whichever process comes next: leaves the jobs that their backends go on with. */
+  async handOver(): Promise<void> {
+    this.#isStopping = true;
+    const left = [...this.#running.values()].filter((job) => job.leave());
+    if (left.length > 0) await this.#options.relay.ledger.giveUp(left.map(({ requestId }) => requestId));
+  }
+
+  /** Waits until every job of this process that ended says so in its row, or `deadlineMs` have passed. */
+  async ended(deadlineMs: number): Promise<void> {
+    if (this.#finishing.size === 0) return;
+    await Promise.race([Promise.all(this.#finishing), Bun.sleep(deadlineMs)]);
+  }
+
+  #follow(job: RunningImageJob, ended: StartedImageJob['ended']): void {
+    const finishing = this.#finish(job, ended).finally(() => this.#finishing.delete(finishing));
+    this.#finishing.add(finishing);
+  }
+
+  #resume(id: RequestId, row: ImageJobRow): void {
+    const { relay } = this.#options;
+    // Written by `RunningImageJob` as JSON of exactly this type.
+    const kept = JSON.parse(row.request ?? '{}') as KeptCall;
+    const account = row.account_id as AccountId;
+    const call: ImageCall = {
+      ...kept,
+      requestId: id,
+      caller: { kind: 'account', id: account },
+      signal: new AbortController().signal,
+      size: { bytes: 0, characters: 0 },
+      cap: 'lowered',
+    };
+    const job = this.#runningJob(call);
+    this.#running.set(id, job);
+    const { backend, backend_job, deadline } = row;
+    const forsaken = { call, account, upstream: backend ?? '', backendJob: backend_job ?? '', deadline };
+    const { hold, ended } = resumeImageJob(forsaken, job, relay);
+    job.resumed(hold);
+    relay.log.info('image_job_adopted', { request: id, upstream: backend });
+    this.#follow(job, ended);
+  }
+
+  #runningJob(call: ImageCall): RunningImageJob {
+    const { store, links, relay, longestMs } = this.#options;
+    const onAccepted = (): void => {
+      if (!this.#isStopping) return;
+      this.handOver().catch((error: unknown) =>
+        relay.log.warn('image_job_not_handed_over', { request: call.requestId, error }),
+      );
+    };
+    return new RunningImageJob(call, { store, links, relay, longestMs, onAccepted });
+  }
+
+  /** What cannot be written now is written by `takeOver` later. */
+  async #finish(job: RunningImageJob, ended: StartedImageJob['ended']): Promise<void> {
+    const { requestId } = job;
+    const { store, relay } = this.#options;
+    const end = await ended.then(
+      (settled) => (settled && settled.state !== 'posted' ? interrupted() : undefined),
+      asFault,
+    );
+    this.#running.delete(requestId);
+    try {
+      if (job.isLeft) return;
+      if (!end) return await store.done(requestId);
+      relay.log.warn('image_job_failed', { request: requestId, code: end.code, detail: end.detail });
+      await store.failed(requestId, errorText(end));
+    } catch (error) {
+      relay.log.error('image_job_not_ended', { request: requestId, error });
+    }
+  }
+
+  #view(row: ImageJobRow, origin: string): ImageJobView {
+    const { links } = this.#options;
+    const { id, state: status, result, error } = row;
+    const data = storedImagesOf(result).map(({ id: image, revisedPrompt }) => ({
+      url: links.link(image, origin),
+      ...(revisedPrompt === undefined ? {} : { revised_prompt: revisedPrompt }),
+    }));
+    return {
+      id,
+      status,
+      created: seconds(row.created_at),
+      ...(status === 'done' && { data }),
+      // Written by `errorText` alone.
+      ...(error !== null && { error: JSON.parse(error) as FaultBody['error'] }),
+    };
+  }
+}
+
+export interface ImageJobView {
+  readonly id: string;
+  readonly status: ImageJobRow['state'];
+  readonly created: number;
+  readonly data?: readonly { readonly url: string; readonly revised_prompt?: string }[];
+  readonly error?: FaultBody['error'];
+}
+
+const RESPOND_ASYNC = 'respond-async';
+
+/** RFC 7240: a list of preferences, each with parameters; what is not known is ignored. */
+export function prefersAsync({ headers }: Request): boolean {
+  const preferences = headers.get('prefer')?.split(',') ?? [];
+  return preferences.some((one) => one.split(';')[0]?.trim().toLowerCase() === RESPOND_ASYNC);
+}
+
+function errorText(fault: Fault): string {
+  return JSON.stringify(faultBody(fault).error);
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function full(): Fault {
+  const message = 'This server has as many image jobs as it can take. Retry later.';
+  return new Fault('concurrency_limit_exceeded', message, { retryAfterMs: FULL_RETRY_MS });
+}
+
+function interrupted(): Fault {
+  const message = 'The server stopped while this job ran. Nothing was charged; send the request again.';
+  return new Fault('service_unavailable', message);
+}
+
+function tooLate(): Fault {
+  return new Fault('upstream_timeout', 'The backend was not done in time. Nothing was charged.');
+}

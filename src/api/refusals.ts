@@ -1,0 +1,95 @@
+import type { RefusedCall, RefusedCalls } from '../activity/refused-calls.ts';
+import type { PlaygroundCall } from '../console/playground-relay.ts';
+import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { Caller } from '../ledger/port.ts';
+import { Fault } from '../std/fault.ts';
+import { redact } from '../std/log.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
+
+/** Nothing that a client sends is kept whole. */
+const CHARACTERS = { name: 200, param: 100, message: 300 };
+
+export interface RefusedIncoming {
+  readonly incoming: IncomingRequest;
+  readonly caller: Caller;
+  readonly client: string;
+  readonly thrown: unknown;
+}
+
+/** Leaves a call that was refused for the lists of its owner and of the operator. Nothing is written here. */
+export function noteRefusal(
+  refusedCalls: Pick<RefusedCalls, 'add'>,
+  { incoming, caller, client, thrown }: RefusedIncoming,
+): void {
+  if (!isRefusal(thrown)) return;
+  const { requestId, notes, path, parameters } = incoming;
+  const [inPath] = parameters;
+  refusedCalls.add({
+    caller,
+    requestId,
+    operation: operationOf(path),
+    endpoint: shortText(notes.endpoint ?? notes.askedEndpoint, CHARACTERS.name),
+    model: shortText(notes.model ?? inPath ?? notes.askedModel, CHARACTERS.name),
+    client: shortText(client, CHARACTERS.name),
+    ...reasonOf(thrown, notes),
+  });
+}
+
+export interface RefusedInPlayground {
+  readonly asked: PlaygroundCall;
+  readonly endpoint: unknown;
+  readonly model: unknown;
+  readonly thrown: unknown;
+}
+
+export function notePlaygroundRefusal(
+  refusedCalls: Pick<RefusedCalls, 'add'>,
+  { asked, endpoint, model, thrown }: RefusedInPlayground,
+): void {
+  if (!isRefusal(thrown)) return;
+  const { requestId, accountId, client, notes } = asked;
+  refusedCalls.add({
+    caller: { kind: 'account', id: accountId },
+    requestId,
+    operation: PLAYGROUND,
+    endpoint: shortText(endpoint, CHARACTERS.name),
+    model: shortText(model, CHARACTERS.name),
+    client,
+    ...reasonOf(thrown, notes),
+  });
+}
+
+const PLAYGROUND = '/app/playground';
+
+/** What the caller can mend. Of a wrong token it is not known whose call it was; failures of ours have logs and receipts. */
+function isRefusal(thrown: unknown): thrown is Fault {
+  return thrown instanceof Fault && thrown.status < 500 && thrown.status !== 401;
+}
+
+/**
+ * What a backend says about a request may repeat the prompt, and so may a parser's message; of those the reason alone is
+ * kept.
+ */
+function reasonOf(
+  fault: Fault,
+  notes: Pick<RequestNotes, 'upstream'> | undefined,
+): Pick<RefusedCall, 'status' | 'reason' | 'param' | 'message'> {
+  const { status, code, extra } = fault;
+  const param = fault.param !== undefined && FIELD.test(fault.param) ? fault.param : undefined;
+  if (notes?.upstream !== undefined) return { status, reason: 'backend_refused', param, message: undefined };
+  const reason = typeof extra['reason'] === 'string' ? extra['reason'] : code;
+  const message = code === 'invalid_json' ? undefined : shortText(redact(fault.message), CHARACTERS.message);
+  return { status, reason, param, message };
+}
+
+const FIELD = new RegExp(`^[\\w.\\-[\\]]{1,${CHARACTERS.param}}$`);
+
+/** Postgres takes no NUL in a text. */
+function shortText(value: unknown, characters: number): string {
+  return typeof value === 'string' ? value.slice(0, characters).replaceAll('\0', '') : '';
+}
+
+/** Without the model in it. */
+function operationOf(path: string): string {
+  return path.replace(/^(\/v1beta\/models\/).*(?=:)/, '$1{model}').slice(0, CHARACTERS.name);
+}

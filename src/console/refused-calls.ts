@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { accountNamed, emailsOf } from '../activity/accounts.ts';
+import {
+  refusedCallPage,
+  refusedCallSums,
+  type RefusedCallFilter,
+  type RefusedCallRow,
+} from '../activity/refused-call-log.ts';
+import { REFUSED_CALL_LIMITS } from '../activity/refused-calls.ts';
+import type { AdminRefusedCallPage, RefusedCallItem, RefusedCallPage } from './contract.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
+import type { RouteParts } from './parts.ts';
+import { route } from './route.ts';
+
+const fields = { ...pagingFields, reason: z.string().min(1).max(64).optional() };
+const querySchema = z.strictObject(fields);
+const adminQuerySchema = z.strictObject({ ...fields, account: z.string().min(1).max(320).optional() });
+type RefusedQuery = z.output<typeof querySchema>;
+
+/** Calls that were refused: the account's own, and for admins those of all accounts or of one. */
+export const refusedCallRoutes = [
+  route('GET /api/console/refused-calls', {
+    who: 'user',
+    compressed: true,
+    query: querySchema,
+    async handle(parts, { user, query }): Promise<RefusedCallPage> {
+      const filter = { accountId: user.accountId, reason: query.reason };
+      const rows = await findRefused(parts, filter, query);
+      const item = (row: RefusedCallRow): RefusedCallItem => refusedItem(row);
+      return {
+        ...pageOf(rows, limitOf(query), { item, cursor }),
+        ...(await summary(parts, filter.accountId)),
+      };
+    },
+  }),
+  route('GET /api/console/admin/refused-calls', {
+    who: 'admin',
+    compressed: true,
+    query: adminQuerySchema,
+    async handle(parts, { query: { account, ...query } }): Promise<AdminRefusedCallPage> {
+      const accountId = account && (await accountNamed(parts.store.db, account));
+      const rows = await findRefused(parts, { accountId, reason: query.reason }, query);
+      const emails = await emailsOf(
+        parts.store.db,
+        rows.map((row) => row.account_id),
+      );
+      const item = (row: RefusedCallRow) => ({
+        ...refusedItem(row),
+        accountId: row.account_id,
+        email: emails.get(row.account_id) ?? '',
+      });
+      return { ...pageOf(rows, limitOf(query), { item, cursor }), ...(await summary(parts, accountId)) };
+    },
+  }),
+];
+
+function findRefused(
+  { store, reader }: RouteParts,
+  filter: RefusedCallFilter,
+  query: RefusedQuery,
+): Promise<RefusedCallRow[]> {
+  const page = { before: markCursor(query.cursor), limit: limitOf(query) + 1 };
+  return refusedCallPage({ db: store.db, reader }, filter, page);
+}
+
+function cursor({ last_at, id }: RefusedCallRow): string {
+  return `${last_at}.${id}`;
+}
+
+/** Of all reasons, whichever is filtered by, so that another one can be chosen. */
+async function summary(
+  { store, reader }: RouteParts,
+  accountId: string | undefined,
+): Promise<Pick<RefusedCallPage, 'reasons' | 'leftOut' | 'keptDays'>> {
+  const sums = await refusedCallSums({ db: store.db, reader }, accountId);
+  return {
+    reasons: sums.map(({ reason, calls }) => ({ reason, calls })),
+    leftOut: sums.reduce((sum, { leftOut }) => sum + leftOut, 0),
+    keptDays: REFUSED_CALL_LIMITS.keptMs / 86_400_000,
+  };
+}
+
+function refusedItem(row: RefusedCallRow): RefusedCallItem {
+  return {
+    id: row.id,
+    firstAt: row.first_at,
+    lastAt: row.last_at,
+    calls: row.calls,
+    requestId: row.request_id,
+    operation: row.operation,
+    endpoint: row.endpoint,
+    model: row.model,
+    client: row.client,
+    status: row.status,
+    reason: row.reason,
+    param: row.param,
+    message: row.message,
+    // Only a call that a backend was asked about was admitted before it was refused.
+    hasReceipt: row.reason === 'backend_refused',
+  };
+}

@@ -1,0 +1,108 @@
+import type { Metrics } from '../activity/metrics.ts';
+import { RefusedCalls } from '../activity/refused-calls.ts';
+import type { ImageJobs } from '../api/image-jobs.ts';
+import { IdempotencyStore } from '../ledger/idempotency-store.ts';
+import type { Ledger } from '../ledger/port.ts';
+import { applyRetention } from '../ledger/retention.ts';
+import type { DailyCosts } from '../relay/daily-costs.ts';
+import type { Log } from '../std/log.ts';
+import type { ConsoleServices } from './compose-console.ts';
+import { imageTasks } from './compose-image-jobs.ts';
+import type { LongestLife } from './longest-life.ts';
+import { PeriodicTasks } from './periodic-tasks.ts';
+import type { LiveServerSettings } from './server-settings.ts';
+import type { Services } from './services.ts';
+
+export interface TaskParts {
+  readonly auth: Pick<ConsoleServices['auth'], 'sweep' | 'sweepAttempts'>;
+  readonly relay: {
+    readonly dailyCosts: DailyCosts;
+    readonly metrics: Metrics;
+    readonly lifetime: LongestLife;
+  };
+  readonly settings: LiveServerSettings;
+  readonly refusedCalls: RefusedCalls;
+  readonly imageJobs: ImageJobs;
+}
+
+/** What is done again and again beside requests. */
+export function startPeriodicTasks(services: Services, parts: TaskParts): PeriodicTasks {
+  const { auth, settings, refusedCalls, imageJobs } = parts;
+  const { dailyCosts, metrics, lifetime } = parts.relay;
+  const { config, store, clock, log } = services;
+  const { ledger } = services.ledger;
+  const answers = new IdempotencyStore(store, clock);
+  return new PeriodicTasks(
+    [
+      { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
+      { name: 'expired holds', everyMs: 5_000, run: () => ledger.expire() },
+      { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
+      { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
+      ...imageTasks(services, imageJobs),
+      { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
+      { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
+      { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
+      {
+        name: 'ledger check',
+        everyMs: 300_000,
+        maxTimeShare: 0.02,
+        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
+      },
+      {
+        name: 'old receipts',
+        everyMs: 300_000,
+        maxTimeShare: 0.2,
+        run: async (stopping) => {
+          const keepDays = settings.receiptsDays();
+          if (keepDays !== undefined && (config.worker ?? 0) === 0)
+            await archiveReceipts(ledger, keepDays, { log, stopping });
+        },
+      },
+    ],
+    log,
+  );
+}
+
+/** The same check as `tollgate verify`, run periodically for the metric and the log. */
+async function checkLedger(
+  { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
+  longestMs: number,
+): Promise<void> {
+  const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
+  metrics.verified(breaches.length);
+  for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
+    log.error('ledger_invariant_violated', { ...breach });
+}
+
+const MAX_LOGGED_BREACHES = 20;
+const RETENTION_RUN_MS = 30_000;
+
+/** What does not leave in this run leaves in the next one. */
+async function archiveReceipts(
+  ledger: Ledger,
+  keepDays: number,
+  { log, stopping }: { log: Log; stopping: AbortSignal },
+): Promise<void> {
+  const until = performance.now() + RETENTION_RUN_MS;
+  const isOver = (): boolean => stopping.aborted || performance.now() > until;
+  const { days, requests, refused } = await applyRetention(ledger, keepDays, { isOver });
+  if (days > 0) log.info('receipts_archived', { days, requests });
+  for (const one of refused.slice(0, MAX_LOGGED_BREACHES))
+    log[one.reason === 'sums_differ' ? 'error' : 'warn']('receipts_not_archived', { ...one });
+}
+
+/** Written in batches, and once more at the end. */
+export function openRefusedCalls(services: Services, opened: AsyncDisposableStack): RefusedCalls {
+  const refusedCalls = new RefusedCalls(services);
+  opened.defer(() => lastFlush(refusedCalls, services.log));
+  return refusedCalls;
+}
+
+/** The store may be gone by now; what was refused last is then not listed. */
+async function lastFlush(refusedCalls: RefusedCalls, log: Log): Promise<void> {
+  try {
+    await refusedCalls.flush();
+  } catch (error) {
+    log.warn('refused_calls_not_written', { error });
+  }
+}

@@ -1,0 +1,32 @@
+import { expect, test } from 'bun:test';
+import { de } from '../../web/locales/de/index.ts';
+import { en } from '../../web/locales/en/index.ts';
+import { actionOptions, actionText } from '../../web/pages/admin/audit/action.ts';
+import { isTest, sourcesIn, SRC } from './source-graph.ts';
+
+test('every action of the audit log is a sentence in every language, and can be filtered by', async () => {
+  const actions = new Set<string>();
+  for (const { file, text } of await sourcesIn(SRC)) {
+    if (isTest(file)) continue;
+    for (const [, action = ''] of text.matchAll(
+      /\b(?:audit: |action: |onAccount\()'([a-z-]+(?:\.[a-z-]+)+)'/g,
+    ))
+      actions.add(action);
+  }
+  expect(actions.size).toBeGreaterThan(25);
+  for (const { audit } of [en, de]) {
+    const options = new Set(actionOptions(audit.actions).map(({ value }) => value));
+    for (const action of actions) {
+      expect(actionText(action, audit.actions).text).not.toContain(action);
+      expect([...options]).toContain(action);
+    }
+  }
+});
+
+test('an action that was refused says so, and one that is not known is shown as it is', () => {
+  expect(actionText('account.credit.refused', en.audit.actions)).toEqual({
+    text: 'Credit an account',
+    isRefused: true,
+  });
+  expect(actionText('newer.thing', en.audit.actions)).toEqual({ text: 'newer.thing', isRefused: false });
+});

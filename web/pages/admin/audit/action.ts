@@ -1,0 +1,27 @@
+import type { Strings } from '../../../locales/en/index.ts';
+import type { Option } from '../../../lib/options.ts';
+
+type ActionTexts = Strings['audit']['actions'];
+
+const REFUSED = '.refused';
+
+/** An action of the audit log in words; one that a newer server has recorded is shown as it is. */
+export function actionText(action: string, texts: ActionTexts): { text: string; isRefused: boolean } {
+  const isRefused = action.endsWith(REFUSED);
+  const done = isRefused ? action.slice(0, -REFUSED.length) : action;
+  const [subject = '', ...rest] = done.split('.');
+  const verbs: Readonly<Record<string, string>> | undefined = Object.hasOwn(texts, subject)
+    ? texts[subject as keyof ActionTexts]
+    : undefined;
+  return { text: verbs?.[rest.join('-')] ?? done, isRefused };
+}
+
+/** What can be filtered by. */
+export function actionOptions(texts: ActionTexts): Option[] {
+  return Object.entries(texts).flatMap(([subject, verbs]) =>
+    Object.entries(verbs).map(([verb, label]) => ({
+      value: `${subject}.${verb === 'reset-link-used' ? 'reset-link.used' : verb}`,
+      label,
+    })),
+  );
+}

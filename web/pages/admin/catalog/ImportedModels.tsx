@@ -1,0 +1,172 @@
+import type { TFunction } from 'i18next';
+import { useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminCatalogImport } from '../../../../src/console/contract.ts';
+import { useShownRows } from '../../../lib/shown.ts';
+import { Badge } from '../../../ui/Badge.tsx';
+import { Button } from '../../../ui/Button.tsx';
+import { Card } from '../../../ui/Card.tsx';
+import { Check, TextField } from '../../../ui/Field.tsx';
+import { Price } from '../../../ui/Money.tsx';
+import { Nothing } from '../../../ui/Numbers.tsx';
+import { ShowMore } from '../../../ui/Pager.tsx';
+import { Empty } from '../../../ui/States.tsx';
+import { Table, type Column } from '../../../ui/Table.tsx';
+import { importRows, wantedModels, type ImportRow, type PricePair } from './selection.ts';
+
+interface ImportedModelsProps {
+  readonly found: AdminCatalogImport;
+  readonly editable: boolean;
+  readonly busy: boolean;
+  /** `undefined`: all of them. */
+  readonly onAdd: (models: string[] | undefined) => void;
+}
+
+/** What a backend offers, to be ticked. */
+export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsProps) {
+  const { t } = useTranslation();
+  const all = importRows(found);
+  const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
+  const [text, setText] = useState('');
+  const wanted = text.trim().toLowerCase();
+  const matching = all.filter((row) => `${row.model} ${row.title}`.toLowerCase().includes(wanted));
+  const { rows, ...more } = useShownRows(matching, wanted);
+  const tick = (names: readonly string[], isOn: boolean): void => {
+    const next = new Set(ticked);
+    for (const name of names)
+      if (isOn) next.add(name);
+      else next.delete(name);
+    setTicked(next);
+  };
+  const isAll = matching.length > 0 && matching.every((row) => ticked.has(row.name));
+  return (
+    <Card
+      flush
+      title={all.length === 0 ? t('import.nothing') : t('import.newModels')}
+      hint={`${t('import.source', { list: found.list })} ${t('import.perMillion')}`}
+    >
+      {all.length === 0 ? (
+        <Empty compact title={t('import.nothingLead', { count: found.same })} />
+      ) : (
+        <>
+          <div className="flex flex-wrap items-end gap-4 px-5 pb-4">
+            <TextField
+              label={t('import.search')}
+              type="search"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              fieldClassName="w-full sm:w-72"
+            />
+            <Check
+              label={t('import.all')}
+              className="pb-1.5"
+              checked={isAll}
+              onChange={(event) =>
+                tick(
+                  matching.map((row) => row.name),
+                  event.target.checked,
+                )
+              }
+            />
+            <Button
+              kind="primary"
+              className="ml-auto"
+              busy={busy}
+              disabled={ticked.size === 0}
+              onClick={() => onAdd(wantedModels(all, ticked))}
+            >
+              {t(editable ? 'import.add' : 'import.paste', { count: ticked.size })}
+            </Button>
+          </div>
+          <Table
+            label={t('import.newModels')}
+            columns={columns(t, ticked, tick)}
+            rows={rows}
+            rowKey={(row) => row.name}
+          />
+          <ShowMore {...more} />
+        </>
+      )}
+      <Remarks found={found} />
+    </Card>
+  );
+}
+
+function columns(
+  t: TFunction,
+  ticked: ReadonlySet<string>,
+  tick: (names: readonly string[], isOn: boolean) => void,
+): Column<ImportRow>[] {
+  const pair = (
+    id: string,
+    header: string,
+    read: (row: ImportRow) => PricePair | undefined,
+  ): Column<ImportRow> => ({
+    id,
+    header,
+    align: 'right',
+    cell: (row) => <Pair pair={read(row)} />,
+  });
+  return [
+    {
+      id: 'model',
+      header: t('models.model'),
+      card: 'title',
+      cell: (row) => (
+        <Check
+          checked={ticked.has(row.name)}
+          onChange={(event) => tick([row.name], event.target.checked)}
+          aria-label={t('import.select', { model: row.model })}
+          label={
+            <span className="block">
+              {row.title} {row.kind === 'changed' ? <Badge tone="warn">{t('catalog.changed')}</Badge> : null}
+              <code className="block text-xs break-all text-ink-3">{row.model}</code>
+            </span>
+          }
+        />
+      ),
+    },
+    pair('from', t('import.cost'), (row) => (row.kind === 'new' ? row.from : undefined)),
+    pair('before', t('import.before'), (row) => (row.kind === 'changed' ? row.from : undefined)),
+    pair('to', t('import.price'), (row) => row.to),
+    pair('margin', t('import.margin'), (row) => row.margin),
+  ];
+}
+
+function Pair({ pair }: { pair: PricePair | undefined }): ReactNode {
+  if (!pair) return <Nothing />;
+  return (
+    <span className="whitespace-nowrap">
+      <Price usd={pair.input} /> / <Price usd={pair.output} />
+    </span>
+  );
+}
+
+/** What is not in the list above, and why. */
+function Remarks({ found }: { found: AdminCatalogImport }) {
+  const { t } = useTranslation();
+  const { differing, gone, skipped } = found;
+  if (differing.length + gone.length + skipped.length === 0) return null;
+  return (
+    <div className="flex flex-col gap-2 border-t border-line px-5 py-4 text-sm text-ink-2">
+      {differing.length > 0 ? <p>{t('import.differing', { count: differing.length })}</p> : null}
+      {gone.length > 0 ? (
+        <p>{t('import.gone', { count: gone.length, models: gone.slice(0, MOST_NAMED).join(', ') })}</p>
+      ) : null}
+      {skipped.length > 0 ? (
+        <details>
+          <summary>{t('import.skipped', { count: skipped.length })}</summary>
+          <ul className="mt-2 flex flex-col gap-1">
+            {skipped.slice(0, MOST_NAMED).map(({ model, reason }) => (
+              <li key={model}>
+                <code className="text-xs">{model}</code>: {reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      ) : null}
+    </div>
+  );
+}
+
+const MOST_NAMED = 100;

@@ -1,0 +1,65 @@
+import type { AdminCatalogImport, AdminImportPrice } from '../../../../src/console/contract.ts';
+import { addUsd } from '../../../lib/money.ts';
+
+/** A model that can be ticked, by the backend's name of it. */
+export interface ImportRow {
+  readonly name: string;
+  readonly model: string;
+  readonly title: string;
+  readonly kind: 'new' | 'changed';
+  /** What the provider takes, or what it is sold for now. */
+  readonly from: PricePair;
+  readonly to: PricePair;
+  /** Of a new model. */
+  readonly margin: PricePair | undefined;
+}
+
+export interface PricePair {
+  readonly input: string;
+  readonly output: string;
+}
+
+export function importRows({ new: added, changed }: AdminCatalogImport): ImportRow[] {
+  return [
+    ...added.map((one): ImportRow => {
+      const [from, to] = [pairOf(one.cost), pairOf(one.price)];
+      const margin = { input: less(to.input, from.input), output: less(to.output, from.output) };
+      return { name: one.model, model: one.model, title: one.name, kind: 'new', from, to, margin };
+    }),
+    ...changed.map((one): ImportRow => ({
+      name: one.offered,
+      model: one.model,
+      title: one.model,
+      kind: 'changed',
+      from: pairOf(one.before),
+      to: pairOf(one.after),
+      margin: undefined,
+    })),
+  ];
+}
+
+/** What the server is asked for: nothing, if everything is wanted. */
+export function wantedModels(rows: readonly ImportRow[], ticked: ReadonlySet<string>): string[] | undefined {
+  const wanted = rows.filter((row) => ticked.has(row.name)).map((row) => row.name);
+  return wanted.length === rows.length ? undefined : wanted;
+}
+
+/** 20 → `1.2`; `undefined` if it is no number of percent, `''` if there is none. */
+export function markupOf(percent: string): string | undefined {
+  const text = percent.trim().replace(',', '.');
+  if (text === '') return '';
+  if (!/^\d{1,4}(\.\d{1,4})?$/.test(text)) return undefined;
+  return String(Math.round((100 + Number(text)) * 10_000) / 1_000_000);
+}
+
+function pairOf(price: AdminImportPrice): PricePair {
+  return { input: textOf(price['input']), output: textOf(price['output']) };
+}
+
+function textOf(value: AdminImportPrice[string] | undefined): string {
+  return typeof value === 'string' ? value : '0';
+}
+
+function less(left: string, right: string): string {
+  return addUsd(left, `-${right}`);
+}
