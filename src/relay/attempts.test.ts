@@ -76,7 +76,7 @@ async function play(scene: Scene) {
   } as unknown as RelayParts;
   const route = {
     endpoint: { places: scene.places, isSticky: scene.account !== undefined },
-    model: { id: 'm', upstreamModels: scene.names ?? new Map() },
+    model: { id: 'm', sizes: [], upstreamModels: scene.names ?? new Map() },
   };
   const run = firstAnswer(
     { route: route as unknown as Route, account: scene.account ?? ACCOUNT },

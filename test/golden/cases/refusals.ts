@@ -12,7 +12,7 @@ import {
   V1_CHAT,
   type Dialect,
 } from './dialects.ts';
-import { ANSWERS, completion } from './replies.ts';
+import { ANSWERS, completion, PIXEL } from './replies.ts';
 
 /** Dialects that read bodies and report errors like the public chat: one case of each error is enough. */
 const WORDED_ALIKE: ReadonlySet<Dialect> = new Set([V1_CHAT, RESPONSES]);
@@ -297,7 +297,7 @@ function circumstances(): GoldenCase[] {
 }
 
 function imagesReply() {
-  return { headers: JSON_TYPE, body: '{"created":1,"data":[{"b64_json":"iVBORw0KGgo="}]}' };
+  return { headers: JSON_TYPE, body: JSON.stringify({ created: 1, data: [{ b64_json: PIXEL }] }) };
 }
 
 function keyedImage(): ClientRequest {
