@@ -38,5 +38,6 @@ export const abilitiesBody = z
     negative_prompt: isTaken,
     reference_images: z.int().nullable().describe('The most pictures of an edit'),
     mask: isTaken,
+    partial_images: z.int().nullable().describe('The most that a stream shows of each image'),
   })
   .describe('Image models only: what a request may ask for. null: the backend decides');

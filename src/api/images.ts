@@ -10,6 +10,7 @@ import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.t
 import { IMAGE_JOB_BODY } from './image-job-operation.ts';
 import { prefersAsync } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
+import { answerImageStream } from './image-stream.ts';
 import {
   ENDPOINT_FIELDS,
   inference,
@@ -43,6 +44,33 @@ export const IMAGE_ANSWER: ApiAnswer = {
         data: [{ url: 'https://host/api/public/v1/images/img_1?expires=1' }],
       },
     },
+  },
+  stream: {
+    name: 'ImageEvent',
+    chunk: z.looseObject({
+      type: z.enum([
+        'image_generation.partial_image',
+        'image_generation.completed',
+        'image_edit.partial_image',
+        'image_edit.completed',
+      ]),
+      created_at: z.int().describe('Seconds since 1970'),
+      b64_json: z.string().optional(),
+      url: z.string().optional().describe('Of a finished image, where response_format is url'),
+      partial_image_index: z.int().optional(),
+      size: z.string(),
+      quality: z.string(),
+      background: z.string(),
+      output_format: z.string(),
+      usage: z.unknown().optional().describe('Of a finished image'),
+    }),
+    description:
+      'With stream: true. Each data line is an ImageEvent, or an error; comment lines come in between.',
+    hasErrorEvent: true,
+    example:
+      'event: image_generation.completed\ndata: {"type":"image_generation.completed","b64_json":"iVBORw0KGgo=",' +
+      '"created_at":1763170000,"size":"1024x1024","quality":"auto","background":"auto","output_format":"png",' +
+      '"usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}\n\n',
   },
   asyncBody: IMAGE_JOB_BODY,
 };
@@ -141,7 +169,8 @@ export function publicImageCall(base: CallBase, value: Record<string, unknown>):
 
 export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, parts: ApiParts): ImageCall {
   const selector = routeSelector(parts, request.model, 'image_generation');
-  const format = request.response_format ?? (ALWAYS_BASE64.test(request.model) ? 'b64_json' : undefined);
+  const isInline = ALWAYS_BASE64.test(request.model) || request.stream === true;
+  const format = request.response_format ?? (isInline ? 'b64_json' : undefined);
   return {
     ...base,
     selector,
@@ -154,7 +183,8 @@ export function v1ImageCall(base: CallBase, { request, knobs }: ImageFields, par
 
 /**
  * Clients that know these models by name expect base64 without asking for it: OpenAI's "always return base64-encoded
- * images" (https://developers.openai.com/api/reference/resources/images/methods/generate, `response_format`).
+ * images" (https://developers.openai.com/api/reference/resources/images/methods/generate, `response_format`). Its streams
+ * have nothing else.
  */
 const ALWAYS_BASE64 = /^(?:chat)?gpt-image-/i;
 
@@ -182,6 +212,7 @@ export async function answerImages(
   parts: RelayParts,
   links: ImageLinks,
 ): Promise<Response> {
+  if (call.request.stream === true) return await answerImageStream(call, { relay: parts, links, origin });
   const reply = await relayImages(call, parts);
   // Whoever has left finds the images in the gallery.
   const inline = call.request.response_format === 'b64_json' && !call.signal.aborted;

@@ -193,8 +193,11 @@ export function splitModel(code: string | undefined, model: string): { code: str
 
 /** A streamed response. No proxy may buffer or compress it. */
 export function streamResponse(reply: Extract<ChatReply, { kind: 'stream' }>): Response {
-  const headers = admissionHeaders(reply.summary);
+  return new Response(reply.body, { headers: asEventStream(admissionHeaders(reply.summary)) });
+}
+
+export function asEventStream(headers: Headers): Headers {
   headers.set('content-type', 'text/event-stream; charset=utf-8');
   headers.set('x-accel-buffering', 'no');
-  return new Response(reply.body, { headers });
+  return headers;
 }

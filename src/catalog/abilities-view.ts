@@ -11,6 +11,7 @@ export interface AbilitiesView
   readonly max_n: number;
   readonly reference_images: number | null;
   readonly mask: boolean | null;
+  readonly partial_images: number | null;
 }
 
 interface SizeRangeView {
@@ -58,6 +59,7 @@ export function abilitiesView(model: Model): AbilitiesView | undefined {
     negative_prompt: free('negative_prompt'),
     reference_images: abilities?.referenceImages ?? null,
     mask: abilities?.mask ?? null,
+    partial_images: abilities?.partialImages ?? null,
   };
 }
 

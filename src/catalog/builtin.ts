@@ -20,12 +20,14 @@ lists:
     - model: house-paint
       display_name: House Paint
       image: 0.01
+      partial_image: 0.001
       sizes: [1024x1024, 512x512, 256x256]
       abilities: { ${HOUSE_PAINT}, resolution: { 1K: 1024x1024, 0.5K: 512x512 } }
   image_models_wide:
     - model: house-paint
       display_name: House Paint
       image: { default: 0.01, 1792x1024: 0.02, 1024x1792: 0.02 }
+      partial_image: 0.001
       sizes: [1024x1024, 1792x1024, 1024x1792, 512x512, 256x256]
       abilities: { ${HOUSE_PAINT}, aspect_ratio: { 1:1: 1024x1024, 16:9: 1792x1024, 9:16: 1024x1792 } }
 ${found ? partnerList(found.partner) : ''}
@@ -49,7 +51,7 @@ aliases:
 
 /** What the built-in painter honours, in either list. */
 const HOUSE_PAINT =
-  'max_n: 10, output_format: [png], style: [vivid, natural, pastel, muted, monochrome, sepia, neon, oil], seed: true, negative_prompt: true';
+  'max_n: 10, partial_images: 3, output_format: [png], style: [vivid, natural, pastel, muted, monochrome, sepia, neon, oil], seed: true, negative_prompt: true';
 
 /** The first one wins: an endpoint's upstreams are alternatives, and providers do not serve each other's models. */
 function findPartner(env: Environment): { partner: Partner; variable: string } | undefined {

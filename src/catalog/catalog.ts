@@ -297,10 +297,11 @@ function imageSnapshot(
  * Whether a model has a price for something that costs extra: a dimension by its name in the file, such as
  * `service_tiers.flex` or `tool_calls.web_search`.
  */
-export function hasPriceFor({ price }: Model, dimension: string): boolean {
+export function hasPriceFor({ price, free }: Model, dimension: string): boolean {
   const dot = dimension.indexOf('.');
   const [name, key] = dot < 0 ? [dimension, ''] : [dimension.slice(0, dot), dimension.slice(dot + 1)];
   if (price.kind === 'images') {
+    if (name === 'partial_image') return free || price.extra?.partialImage !== undefined;
     const qualities = [...(price.qualities?.values() ?? [])];
     return name === 'image' && qualities.some((prices) => Object.hasOwn(prices, key));
   }
@@ -312,6 +313,7 @@ export function hasPriceFor({ price }: Model, dimension: string): boolean {
     case 'audio_output':
       return price.extra?.audioOutput !== undefined;
     case 'image':
+    case 'partial_image':
     case 'image_input':
       // An image model that is sold by tokens: better images take more of them.
       return true;

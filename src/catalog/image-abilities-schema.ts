@@ -6,6 +6,7 @@ import {
   LISTED_FIELDS,
   MAX_EDGE,
   MAX_IMAGES,
+  MAX_PARTIAL_IMAGES,
   MAX_REFERENCE_IMAGES,
   type ImageAbilities,
   type NamedSize,
@@ -70,6 +71,11 @@ export const imageAbilities = strict({
     .default(0)
     .describe('The most pictures that an edit may start from; 0: it makes none.'),
   mask: z.boolean().default(false).describe('An edit may name the part of the picture to change.'),
+  partial_images: whole(0, MAX_PARTIAL_IMAGES)
+    .default(0)
+    .describe(
+      'The most pictures that a stream may show of each image before it is finished; needs a partial_image price, or one by the token.',
+    ),
 });
 
 export type AbilitiesEntry = z.output<typeof imageAbilities>;
@@ -113,6 +119,7 @@ export function buildAbilities(
     maxImages: entry.max_n,
     referenceImages: entry.reference_images,
     mask: entry.mask,
+    partialImages: entry.partial_images,
     shapes: shapesOf(entry),
   };
 }

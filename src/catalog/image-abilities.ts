@@ -7,6 +7,8 @@ export interface ImageAbilities {
   readonly maxImages: number;
   readonly referenceImages: number;
   readonly mask: boolean;
+  /** The most pictures that a stream shows of each image before it is finished. */
+  readonly partialImages: number;
   /** The sizes that an aspect ratio or a resolution stands for; the first is the default of either. */
   readonly shapes: readonly NamedSize[];
 }
@@ -82,11 +84,12 @@ export function rangeText({ step, minEdge, maxEdge, maxRatio, minPixels, maxPixe
 export const MAX_EDGE = 9_999;
 export const MAX_IMAGES = 10;
 export const MAX_REFERENCE_IMAGES = 16;
+export const MAX_PARTIAL_IMAGES = 3;
 
 /** In one line, for previews; `undefined` where the catalog does not say. */
 export function abilitiesText(abilities: ImageAbilities | undefined): string | undefined {
   if (!abilities) return undefined;
-  const { values, takes, maxImages, referenceImages, mask, shapes } = abilities;
+  const { values, takes, maxImages, referenceImages, mask, partialImages, shapes } = abilities;
   const names = shapes.map(
     ({ size, aspectRatio, resolution }) =>
       `${[resolution, aspectRatio].filter((name) => name !== undefined).join(' ')} = ${size}`,
@@ -97,6 +100,7 @@ export function abilitiesText(abilities: ImageAbilities | undefined): string | u
     ...takes,
     ...(referenceImages > 0 ? [`${referenceImages} reference images`] : []),
     ...(mask ? ['mask'] : []),
+    ...(partialImages > 0 ? [`${partialImages} partial images`] : []),
     ...names,
   ].join(', ');
 }

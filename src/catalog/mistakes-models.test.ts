@@ -200,6 +200,12 @@ const CASES: MistakeCase[] = [
     /goes with a price per image/,
   ],
   [
+    'partial images that have no price',
+    file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ partial_images: 2 } }' }),
+    'lists.list[0].abilities',
+    /partial_images without a price/,
+  ],
+  [
     'a mask for no picture',
     file({ models: '{ model: m, image: 1, sizes: [64x64], abilities: ¦{ mask: true } }' }),
     'lists.list[0].abilities',

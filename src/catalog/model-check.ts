@@ -118,6 +118,8 @@ function checkAbilities(model: ModelShape, abilities: AbilitiesEntry, refuse: Re
   const askew = shapes.find((shape) => !hasRatio(shape));
   if (askew) refuse('abilities', `says that ${askew.size} is ${askew.aspectRatio}; it is not`);
   if (model.image === undefined) return;
+  if (abilities.partial_images > 0 && model.partial_image === undefined)
+    refuse('abilities', 'has partial_images without a price; give partial_image');
   const priced = pricedQualities(model.image);
   const unpriced = abilities.quality?.filter((quality) => !priced.includes(quality)) ?? [];
   if (unpriced.length > 0)

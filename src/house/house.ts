@@ -4,8 +4,11 @@ import {
   UpstreamFailure,
   type ChatAnswer,
   type UpstreamChatCall,
+  type GeneratedImage,
   type ImageAnswer,
+  type ImageEvent,
   type UpstreamImageCall,
+  type UpstreamImageStreamCall,
   type Upstream,
 } from '../upstream/port.ts';
 import { produceAnswer } from './answer.ts';
@@ -14,6 +17,8 @@ import { echo } from './echo.ts';
 import { guide } from './guide.ts';
 import { abortFailure } from './pacing.ts';
 import { PaintPool } from './paint-pool.ts';
+import type { PaintOrder } from './paint/brief.ts';
+import type { Painting } from './paint/paint.ts';
 
 /**
  * The built-in backend, which needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` behaves as
@@ -22,11 +27,12 @@ import { PaintPool } from './paint-pool.ts';
 export function makeHouse(
   config: UpstreamConfig,
   { clock, pool = sharedPool }: { clock: Clock; pool?: PaintPool },
-): Upstream {
+): Upstream & Required<Pick<Upstream, 'streamImages'>> {
   return {
     name: config.name,
     chat: (call) => chat(call, { nowS: Math.floor(clock.now() / 1000), idleMs: config.timeouts.idleMs }),
     images: (call) => images(call, pool),
+    streamImages: (call) => Promise.resolve(paintStream(call, pool)),
     check: () => Promise.resolve({ ok: true, detail: 'built in', latencyMs: 0 }),
   };
 }
@@ -59,25 +65,43 @@ async function chat(call: UpstreamChatCall, context: { nowS: number; idleMs: num
   }
 }
 
-async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAnswer> {
+/** How coarse the pictures are that are shown before an image is finished, from the last one back. */
+const COARSENESS = [4, 8, 16] as const;
+
+async function* paintStream(call: UpstreamImageStreamCall, pool: PaintPool): AsyncGenerator<ImageEvent> {
+  const shown = COARSENESS.slice(0, call.partialImages).toReversed();
+  for (const order of ordersOf(call)) {
+    for (const [index, coarseness] of shown.entries())
+      yield {
+        kind: 'partial',
+        index,
+        image: asImage(await pool.paint({ ...order, coarseness }, call.signal)),
+      };
+    yield { kind: 'completed', image: asImage(await pool.paint(order, call.signal)) };
+  }
+}
+
+function asImage({ png, description }: Painting): GeneratedImage {
+  return { bytes: png, mime: 'image/png', revisedPrompt: description };
+}
+
+function ordersOf(call: UpstreamImageCall): PaintOrder[] {
   if (call.model !== 'house-paint') throw unknownModel(call.model, 'paint with house-paint');
   const { prompt, n, style, seed, negative_prompt: avoid, output_format: format } = call.request;
   if (format !== undefined && format !== 'png')
     throw rejected(`house-paint makes PNG files only, not '${format}'.`);
   const size = sizeOf(call.size);
   const order = { prompt, style, seed, avoid, ...size };
-  const orders = Array.from({ length: n ?? 1 }, (_, index) => ({ ...order, index }));
+  return Array.from({ length: n ?? 1 }, (_, index) => ({ ...order, index }));
+}
+
+async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAnswer> {
+  const orders = ordersOf(call);
   const stop = new AbortController();
   const signal = AbortSignal.any([call.signal, stop.signal]);
   try {
     const paintings = await Promise.all(orders.map((order) => pool.paint(order, signal)));
-    return {
-      images: paintings.map(({ png, description }) => ({
-        bytes: png,
-        mime: 'image/png',
-        revisedPrompt: description,
-      })),
-    };
+    return { images: paintings.map(asImage) };
   } catch (thrown) {
     // One failed image fails the request, so the others are not needed.
     stop.abort();

@@ -245,6 +245,7 @@ function makeRelay(
     places,
     tokens,
     countWaitMs: config.countWaitMs,
+    commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     onLimitReached: (caller) => messages.reachedLimits.note(caller),
     clock,

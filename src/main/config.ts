@@ -32,6 +32,7 @@ export interface Config {
   readonly imageQuotaBytes: number;
   /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
   readonly countWaitMs: number;
+  readonly commentMs: number;
   /** Requests that may be under way in this process; fewer where it may not open enough files for them. */
   readonly maxInFlight: number;
   /** Image jobs that may run in this process. */
@@ -90,6 +91,7 @@ export function readConfig(env: Env): Config {
     databaseConnections: readWholeNumber(env, 'TOLLGATE_DATABASE_CONNECTIONS'),
     imageQuotaBytes: readWholeNumber(env, 'TOLLGATE_IMAGE_QUOTA_MB') * MEGABYTE,
     countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
+    commentMs: readWholeNumber(env, 'TOLLGATE_COMMENT_MS'),
     maxInFlight: readWholeNumber(env, 'TOLLGATE_MAX_IN_FLIGHT'),
     maxImageJobs: readWholeNumber(env, 'TOLLGATE_MAX_IMAGE_JOBS'),
     maxDelayMs: readWholeNumber(env, 'TOLLGATE_MAX_DELAY_MS'),

@@ -144,6 +144,13 @@ export const ENVIRONMENT = {
     fallback: 50,
     range: [1, 60_000],
   },
+  TOLLGATE_COMMENT_MS: {
+    group: 'load',
+    about:
+      'How often a stream of images gets a comment line while nothing else comes; less than the idle timeout of any proxy in front.',
+    fallback: 15_000,
+    range: [10, 600_000],
+  },
   TOLLGATE_IMAGE_QUOTA_MB: {
     group: 'load',
     about: 'What the generated images of one account may occupy; the oldest make room for new ones.',

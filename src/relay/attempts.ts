@@ -114,9 +114,18 @@ export async function firstAnswer<Answer>(
       break;
     }
     made++;
-    const { form, hidesReasoning } = route.model;
+    const { form, hidesReasoning, sizes } = route.model;
     if (notes) notes.upstream = name;
-    const result = await tryOne({ permit, model, form, hidesReasoning, attempt, deadline, parts, notes });
+    const result = await tryOne({
+      permit,
+      model,
+      form,
+      isSilent: hidesReasoning || sizes.length > 0,
+      attempt,
+      deadline,
+      parts,
+      notes,
+    });
     const isCosted = result.kind === 'failed' && quote !== undefined;
     attempts.push(
       isCosted ? await withPossibleCost(result.record, result.failure.kind, quote, outputCap) : result.record,
@@ -159,7 +168,7 @@ interface PlannedAttempt<Answer> {
   readonly permit: UpstreamPermit;
   readonly model: string;
   readonly form: RequestForm | undefined;
-  readonly hidesReasoning: boolean;
+  readonly isSilent: boolean;
   readonly attempt: AttemptCall<Answer>;
   readonly deadline: AttemptDeadline;
   readonly parts: RelayParts;
@@ -196,10 +205,10 @@ export async function tryOne<Answer>(one: PlannedAttempt<Answer>): Promise<Attem
   }
 }
 
-/** A model that thinks out of sight may say nothing until it has thought. */
+/** A model that thinks out of sight, or makes an image, may say nothing until it has done so. */
 function timeoutsOf(one: PlannedAttempt<unknown>): UpstreamConfig['timeouts'] {
   const timeouts = one.parts.upstreams.timeouts(one.permit.upstream.name);
-  return one.hidesReasoning ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
+  return one.isSilent ? { ...timeouts, firstByteMs: timeouts.totalMs } : timeouts;
 }
 
 export function attemptTimeout(): UpstreamFailure {

@@ -23,7 +23,7 @@ export interface FittingRequest {
 
 /** Throws a fault that says what the model has, if the request asks for something else. */
 export function fitToModel(asked: ImageRequest, model: Model): FittingRequest {
-  const { aspect_ratio, resolution, ...request } = asked;
+  const { aspect_ratio, resolution, stream: _, partial_images: __, ...request } = asked;
   const shape =
     aspect_ratio === undefined && resolution === undefined
       ? undefined
@@ -84,7 +84,7 @@ function checkAbilities(request: ImageRequest, abilities: ImageAbilities): strin
   }
   for (const field of FREE_FIELDS)
     if (request[field] !== undefined && !abilities.takes.has(field)) throw notTaken(field, abilities);
-  const { maxImages, referenceImages, mask } = abilities;
+  const { maxImages, referenceImages, mask, partialImages } = abilities;
   if ((request.n ?? 1) > maxImages) throw refused('n', `n must be at most ${maxImages} for this model.`);
   const references = request.image?.length ?? 0;
   if (references > referenceImages) {
@@ -95,11 +95,18 @@ function checkAbilities(request: ImageRequest, abilities: ImageAbilities): strin
     throw refused('image', message);
   }
   if (request.mask && !mask) throw notTaken('mask', abilities);
+  if ((request.partial_images ?? 0) > partialImages) throw tooManyPartials(abilities);
   return left;
 }
 
+function tooManyPartials(abilities: ImageAbilities): Fault {
+  const { partialImages } = abilities;
+  if (partialImages === 0) return notTaken('partial_images', abilities);
+  return refused('partial_images', `partial_images must be at most ${partialImages} for this model.`);
+}
+
 function notTaken(field: string, abilities: ImageAbilities): Fault {
-  const { values, takes, mask, shapes } = abilities;
+  const { values, takes, mask, partialImages, shapes } = abilities;
   const known = Object.entries(values).find(([listed]) => listed === field)?.[1];
   if (known) return refused(field, `${field} must be one of ${known.join(', ')}.`);
   const taken = [
@@ -110,6 +117,7 @@ function notTaken(field: string, abilities: ImageAbilities): Fault {
     ...Object.keys(values),
     ...takes,
     ...(mask ? ['mask'] : []),
+    ...(partialImages > 0 ? ['partial_images'] : []),
   ];
   return refused(field, `${field} is not supported by this model, which takes ${taken.join(', ')}.`);
 }

@@ -2,6 +2,7 @@ import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
+import { addNano, type NanoUsd } from '../std/money.ts';
 import {
   UpstreamFailure,
   type ImageAnswer,
@@ -11,10 +12,11 @@ import {
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
 import { quoteOf } from './admission.ts';
+import type { AttemptOptions } from './attempts.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
 import { knobsFor } from './knobs.ts';
-import { relay, type AnsweredCall, type Operation } from './relay.ts';
-import { readImageUsage, reportedCost } from './stream/reported-usage.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
+import { readImageUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
 
 export interface ImageReply {
   readonly summary: AdmissionSummary;
@@ -35,12 +37,8 @@ export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageRe
 export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
   quote: quoteImages,
   isStreamed: () => false,
-  callUpstream({ call, quote, parts }, upstream, attempt) {
-    const { knobs, requestId } = call;
-    const { size, shape, convertTo, request: fitting } = quote.fitting;
-    const request = knobs ? knobsFor(fitting, knobs, { quote, upstream: upstream.name, parts }) : fitting;
-    const { job, ...rest } = attempt;
-    const asked = { ...rest, request, size, shape, convertTo, requestId };
+  callUpstream(admitted, upstream, { job, ...attempt }) {
+    const asked = upstreamImageCall(admitted, upstream, attempt);
     return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
   },
   async deliver(answered) {
@@ -61,11 +59,12 @@ export async function settleImages({
   const settled = await hold.settle({
     ...served,
     outcome: call.signal.aborted ? 'client_left' : 'completed',
-    measured: {
-      usage: usageOfImages(served.answer, images.length, { call, quote }),
-      source: 'upstream',
-      cost: reportedCost(served.answer.usage),
-    },
+    measured: imagesMeasured(quote, {
+      images: images.length,
+      partialImages: 0,
+      usages: [served.answer.usage],
+      quality: served.answer.quality,
+    }),
   });
   return { answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) }, settled };
 }
@@ -79,45 +78,68 @@ function resume(upstream: Upstream, job: string, asked: UpstreamImageCall): Prom
 export interface ImageQuote extends Quote {
   readonly fitting: FittingRequest;
   readonly count: number;
+  /** Pictures that the request starts from. */
+  readonly inputImages: number;
+  /** The most that a stream shows of each image before it is finished. */
+  readonly partialImages: number;
 }
 
-function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
+/** The call as one backend gets it. */
+export function upstreamImageCall(
+  { call, quote, parts }: AdmittedCall<ImageCall, ImageQuote>,
+  upstream: Upstream,
+  attempt: AttemptOptions,
+): UpstreamImageCall {
+  const { knobs, requestId } = call;
+  const { size, shape, convertTo, request: asked } = quote.fitting;
+  const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
+  return { ...attempt, request, size, shape, convertTo, requestId };
+}
+
+export function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {
   const route = resolve(parts.catalog(), call.selector);
   const fitting = fitToModel(call.request, route.model);
   const { size } = fitting;
   const count = call.request.n ?? 1;
+  const inputImages = call.request.image?.length ?? 0;
+  const partialImages = call.request.stream === true ? (call.request.partial_images ?? 0) : 0;
+  const counts = { count, inputImages, partialImages };
   return {
     route,
     fitting,
-    count,
+    ...counts,
     image: { size, quality: call.request.quality },
-    ceiling: imageCeiling(call, route.model, { size, count }),
+    ceiling: imageCeiling(call, route.model, { size, ...counts }),
     price: priceFor(route.model, { size, quality: call.request.quality }),
   };
+}
+
+interface ImageCounts extends Pick<ImageQuote, 'count' | 'inputImages' | 'partialImages'> {
+  readonly size: string;
 }
 
 /** Tokens are held where they are priced: the prompt has at most one for each byte, an image as many as the model says. */
 function imageCeiling(
   call: ImageCall,
   model: Model,
-  { size, count }: { size: string; count: number },
+  { size, count, inputImages, partialImages }: ImageCounts,
 ): Ceiling {
   if (model.price.kind === 'images') {
     const isByPixel = model.price.extra?.megapixel !== undefined;
-    const inputImages = call.request.image?.length ?? 0;
     return {
       kind: 'images',
       images: count,
       ...(isByPixel && { pixels: count * pixelsOf(size) }),
       ...(inputImages > 0 && { inputImages }),
+      ...(partialImages > 0 && { partialImages: count * partialImages }),
     };
   }
-  const uploads = (call.request.image?.length ?? 0) + (call.request.mask ? 1 : 0);
+  const uploads = inputImages + (call.request.mask ? 1 : 0);
   return {
     kind: 'images',
     images: count,
     input: Buffer.byteLength(call.request.prompt) + uploads * UPLOAD_TOKENS,
-    output: count * model.maxOutput,
+    output: count * (model.maxOutput + partialImages * PARTIAL_TOKENS),
     ...(uploads > 0 && { extra: { imageInput: true } }),
   };
 }
@@ -125,25 +147,60 @@ function imageCeiling(
 /** GPT image models take at most 6,240 tokens of an image at high fidelity, and a picture's tiles beside them. */
 const UPLOAD_TOKENS = 8_000;
 
+/** "Each partial image incurs an additional 100 image output tokens": https://platform.openai.com/docs/guides/image-generation */
+const PARTIAL_TOKENS = 100;
+
 function pixelsOf(size: string): number {
   const [width, height] = edgesOf(size);
   return width * height;
 }
 
+export interface MadeImages {
+  readonly images: number;
+  readonly partialImages: number;
+  /** The backend's own reports: one for all images, or one for each. */
+  readonly usages: readonly unknown[];
+  readonly quality?: string | undefined;
+}
+
 /** The tokens are the backend's; what was made is what arrived. */
-function usageOfImages(
-  answer: ImageAnswer,
-  images: number,
-  { call, quote }: { call: ImageCall; quote: ImageQuote },
-): Usage {
-  const { price, fitting } = quote;
-  const isByPixel = price.kind === 'images' && price.extra?.megapixel !== undefined;
-  const quality =
-    answer.quality !== undefined && /^[\w.-]{1,32}$/.test(answer.quality) ? answer.quality : undefined;
-  return readImageUsage(price.kind === 'tokens' ? answer.usage : undefined, {
+export function imagesMeasured(quote: ImageQuote, made: MadeImages): MeteredUsage {
+  const { price, fitting, inputImages } = quote;
+  const { images, partialImages } = made;
+  const reports = made.usages.filter((usage) => usage !== undefined);
+  const cost = reports.map(reportedCost).reduce(sumOfCosts, undefined);
+  if (price.kind === 'tokens') {
+    const isReported = reports.length > 0 || partialImages === 0;
+    const usage = isReported ? sumOfReports(reports) : { output_tokens: partialImages * PARTIAL_TOKENS };
+    return { usage: readImageUsage(usage, { images }), source: isReported ? 'upstream' : 'counted', cost };
+  }
+  const isByPixel = price.extra?.megapixel !== undefined;
+  const isKnown = price.extra?.qualities && made.quality !== undefined && /^[\w.-]{1,32}$/.test(made.quality);
+  const usage = readImageUsage(undefined, {
     images,
     pixels: isByPixel ? images * pixelsOf(fitting.size) : undefined,
-    quality: price.kind === 'images' && price.extra?.qualities ? quality : undefined,
-    inputImages: price.kind === 'images' ? call.request.image?.length : undefined,
+    quality: isKnown ? made.quality : undefined,
+    inputImages: images + partialImages > 0 ? inputImages : undefined,
+    partialImages,
   });
+  return { usage, source: 'upstream', cost };
+}
+
+function sumOfCosts(sum: NanoUsd | undefined, cost: NanoUsd | undefined): NanoUsd | undefined {
+  return sum === undefined || cost === undefined ? (sum ?? cost) : addNano(sum, cost);
+}
+
+/** A stream reports the tokens of each image with it. */
+function sumOfReports(reports: readonly unknown[]): unknown {
+  if (reports.length < 2) return reports[0];
+  const usages = reports.map((report) => readImageUsage(report, { images: 0 }));
+  const sum = (count: (usage: Usage) => number | undefined): number =>
+    usages.reduce((total, usage) => total + (count(usage) ?? 0), 0);
+  const output_tokens = sum(({ output }) => output);
+  return {
+    input_tokens: sum(({ input }) => input),
+    output_tokens,
+    input_tokens_details: { image_tokens: sum(({ extra }) => extra?.imageInput) },
+    output_tokens_details: { text_tokens: output_tokens - sum(({ extra }) => extra?.imageOutput) },
+  };
 }

@@ -3,8 +3,10 @@ import {
   UpstreamFailure,
   type GeneratedImage,
   type ImageAnswer,
+  type ImageEvent,
   type Upstream,
   type UpstreamImageCall,
+  type UpstreamImageStreamCall,
 } from './port.ts';
 
 /**
@@ -14,16 +16,40 @@ import {
 export function finishingImages(upstream: Upstream): Upstream {
   const images = upstream.images.bind(upstream);
   const resume = upstream.resumeImages?.bind(upstream);
+  const stream = upstream.streamImages?.bind(upstream);
   return Object.assign(upstream, {
     images: async (call: UpstreamImageCall) => await finished(await images(asBackendsKnowIt(call)), call),
     ...(resume && {
       resumeImages: async (job: string, call: UpstreamImageCall) =>
         await finished(await resume(job, asBackendsKnowIt(call)), call),
     }),
+    ...(stream && {
+      streamImages: async (call: UpstreamImageStreamCall) =>
+        finishedEvents(await stream(asBackendsKnowIt(call)), call),
+    }),
   });
 }
 
-function asBackendsKnowIt(call: UpstreamImageCall): UpstreamImageCall {
+/** What is shown of an image before it is finished is left as it is. */
+async function* finishedEvents(
+  events: AsyncIterator<ImageEvent, unknown>,
+  call: UpstreamImageCall,
+): AsyncGenerator<ImageEvent> {
+  try {
+    for (let event = await events.next(); event.done !== true; event = await events.next()) {
+      const { value } = event;
+      const image =
+        value.kind === 'partial'
+          ? isWholeImage(value.image.bytes, value.image.mime) && value.image
+          : await finishedImage(value.image, call);
+      if (image) yield { ...value, image };
+    }
+  } finally {
+    await events.return?.();
+  }
+}
+
+function asBackendsKnowIt<C extends UpstreamImageCall>(call: C): C {
   if (call.request.strip_metadata === undefined) return call;
   const { strip_metadata: _, ...request } = call.request;
   return { ...call, request };

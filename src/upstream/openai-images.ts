@@ -23,7 +23,9 @@ export function imageMessage(
   call: UpstreamImageCall,
   imageFormat: ImageFormat | undefined,
   dialect: ImageDialect | undefined,
+  streaming: ImageStreaming = NOT_STREAMED,
 ): ImageMessage {
+  // Whoever has a dialect of its own has no streams, and answers as a whole.
   if (dialect) return dialectMessage(call, dialect);
   const { image, mask, ...rest } = call.request;
   const format = imageFormat ?? (image ? 'default' : 'b64_json');
@@ -33,15 +35,20 @@ export function imageMessage(
     size: call.size,
     response_format: format === 'default' ? undefined : format,
     output_format: NO_FORMATS.test(call.model) ? undefined : rest.output_format,
-    ...NOT_STREAMED,
+    ...streaming,
   };
   const isFormatSent = format !== 'default';
   if (!image) return { path: '/images/generations', json, isFormatSent };
   return { path: '/images/edits', form: editForm(json, image, mask), isFormatSent };
 }
 
-/** Images are read whole: an answer in events would look like a backend that fails. */
-const NOT_STREAMED = { stream: undefined, partial_images: undefined };
+export interface ImageStreaming {
+  readonly stream: true | undefined;
+  readonly partial_images: number | undefined;
+}
+
+/** Read whole: an answer in events would look like a backend that fails. */
+export const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
 
 /** `output_format` "is only supported for the GPT image models"; https://developers.openai.com/api/reference. */
 const NO_FORMATS = /^dall-e-/i;

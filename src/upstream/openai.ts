@@ -11,9 +11,10 @@ import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
+import { imageEvents } from './image-events.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
-import { imageMessage, type ImageMessage } from './openai-images.ts';
+import { imageMessage, NOT_STREAMED, type ImageMessage, type ImageStreaming } from './openai-images.ts';
 import {
   formWithout,
   learnedFields,
@@ -23,13 +24,16 @@ import {
 } from './unknown-field.ts';
 import {
   connectionFailure,
+  finishedImages,
   UpstreamFailure,
   type ChatAnswer,
   type UpstreamChatCall,
   type UpstreamEmbeddingCall,
   type ImageAnswer,
+  type ImageEvent,
   type LearnedField,
   type UpstreamImageCall,
+  type UpstreamImageStreamCall,
   type Upstream,
   type UpstreamHealth,
 } from './port.ts';
@@ -108,15 +112,30 @@ class OpenAiUpstream implements Upstream {
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
+    return await this.#collected(await this.#askForImages(call, NOT_STREAMED), call.signal);
+  }
+
+  async streamImages(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>> {
+    const response = await this.#askForImages(call, { stream: true, partial_images: call.partialImages });
+    const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
+    if (isStream && response.body) return imageEvents(response.body);
+    // A server that does not know the field answers as a whole.
+    return finishedImages(await this.#collected(response, call.signal));
+  }
+
+  async #collected(response: Response, signal: AbortSignal): Promise<ImageAnswer> {
+    const text = new TextDecoder().decode(await readAnswer(response));
+    return await collectImages(text, this.#imageLinks, signal);
+  }
+
+  async #askForImages(call: UpstreamImageCall, streaming: ImageStreaming): Promise<Response> {
     const form = this.#forms.of(call);
     const send = (asked: SentForm): Promise<Response> =>
-      this.#postImages(imageMessage(call, asked.imageFormat, this.#imageDialect), call);
-    const response = await send(form).catch((thrown: unknown) => {
-      const isAdded = imageMessage(call, form.imageFormat, this.#imageDialect).isFormatSent;
+      this.#postImages(imageMessage(call, asked.imageFormat, this.#imageDialect, streaming), call);
+    return await send(form).catch((thrown: unknown) => {
+      const isAdded = imageMessage(call, form.imageFormat, this.#imageDialect, streaming).isFormatSent;
       return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
     });
-    const text = new TextDecoder().decode(await readAnswer(response));
-    return await collectImages(text, this.#imageLinks, call.signal);
   }
 
   async embed(call: UpstreamEmbeddingCall): Promise<Uint8Array> {

@@ -20,6 +20,8 @@ export interface Upstream extends Partial<AnthropicNative> {
   readonly name: string;
   chat(call: UpstreamChatCall): Promise<ChatAnswer>;
   images(call: UpstreamImageCall): Promise<ImageAnswer>;
+  /** Absent if the backend shows nothing of an image before it is finished. Aborting the signal ends its work. */
+  streamImages?(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>>;
   /**
    * Goes on with what `onJob` reported last, in another process or after a restart: no new job is made. Absent if the
    * backend does not work by jobs.
@@ -93,6 +95,30 @@ export interface UpstreamImageCall {
 
 /** Formats that a client gets whatever its backend makes. */
 export const CONVERTED_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp']);
+
+export interface UpstreamImageStreamCall extends UpstreamImageCall {
+  /** How many pictures may be shown of each image before it is finished; at least one. */
+  readonly partialImages: number;
+}
+
+/** A stream of images ends after the last `completed`. */
+export type ImageEvent =
+  | { readonly kind: 'partial'; readonly image: GeneratedImage; readonly index: number }
+  | {
+      readonly kind: 'completed';
+      readonly image: GeneratedImage;
+      /** Of this image, as the backend reports it. */
+      readonly usage?: unknown;
+      readonly quality?: string | undefined;
+    };
+
+/** A whole answer as a stream: nothing is shown before its images are finished. */
+export async function* finishedImages({ images, usage, quality }: ImageAnswer): AsyncGenerator<ImageEvent> {
+  for (const [index, image] of images.entries()) {
+    const isLast = index === images.length - 1;
+    yield await Promise.resolve({ kind: 'completed', image, quality, usage: isLast ? usage : undefined });
+  }
+}
 
 export interface UpstreamEmbeddingCall {
   readonly model: string;

@@ -221,7 +221,20 @@ function gptImageRefusal(body: Fields, model: string): Refusal | undefined {
   const qualities = ['low', 'medium', 'high', 'auto'];
   if (body['quality'] !== undefined && !qualities.includes(textOf(body['quality'])))
     return bad('quality', 'invalid_value', `Invalid value: '${textOf(body['quality'])}'.`);
-  return countRefusal(body, 10) ?? sizeRefusal(body, (size) => isGptImageSize(size, model));
+  return (
+    countRefusal(body, 10) ?? partialRefusal(body) ?? sizeRefusal(body, (size) => isGptImageSize(size, model))
+  );
+}
+
+/** "Value must be between 0 and 3." */
+function partialRefusal({ partial_images: given = 0 }: Fields): Refusal | undefined {
+  const count = Number(given);
+  if (Number.isInteger(count) && count >= 0 && count <= 3) return undefined;
+  return bad(
+    'partial_images',
+    'invalid_value',
+    "Invalid 'partial_images': expected a value between 0 and 3.",
+  );
 }
 
 /** "Width and height must both be divisible by 16 and the aspect ratio between 1:3 and 3:1", since gpt-image-2. */

@@ -39,6 +39,8 @@ test.each([
   [IMAGES, { ...IMAGE, model: 'dall-e-2', style: 'vivid' }, 'unknown_parameter', 'style'],
   [IMAGES, { ...IMAGE, model: 'dall-e-3', background: 'opaque' }, 'unknown_parameter', 'background'],
   [IMAGES, { ...IMAGE, model: 'gpt-image-1' }, 'model_not_found', null],
+  [IMAGES, { ...IMAGE, stream: true, partial_images: 4 }, 'invalid_value', 'partial_images'],
+  [IMAGES, { ...IMAGE, model: 'dall-e-3', stream: true }, 'unknown_parameter', 'stream'],
 ])('%s refuses %j with code %p at %p, and bills nothing', async (path, body, code, param) => {
   const billed = provider.invoice.length;
   const response = await post(path, body);

@@ -53,10 +53,12 @@ async function answerImages(
 ): Promise<Response> {
   const { read, refusal } = IMAGE_OPERATIONS[url.pathname as keyof typeof IMAGE_OPERATIONS];
   const sent = await read(request);
-  const body = { ...sent, model: deployments[textOf(sent['model'])] ?? sent['model'] };
+  const body: Fields = { ...sent, model: deployments[textOf(sent['model'])] ?? sent['model'] };
   const refused = refusal(body);
   books.received.push({ path: url.pathname, body: sent, refusal: refused });
-  return refused ? Response.json(openAiError(refused), { status: refused.status }) : images(body, books);
+  if (refused) return Response.json(openAiError(refused), { status: refused.status });
+  const isStream = body['stream'] === true || body['stream'] === 'true';
+  return isStream ? imageStream(body, url.pathname.endsWith('edits'), books) : images(body, books);
 }
 
 const IMAGE_OPERATIONS = {
@@ -99,6 +101,46 @@ function images(body: Fields, { invoice, base }: StandInBooks): Response {
     data: Array.from({ length: count }, () => one),
     ...(isGptImage(model) ? { output_format: 'png', quality: 'high', size, usage } : {}),
   });
+}
+
+/**
+ * The events of the reference (https://developers.openai.com/api/reference/resources/images/generation-streaming-events):
+ * each image shows its partial ones before it is completed, and has a usage of its own.
+ */
+function imageStream(body: Fields, isEdit: boolean, { invoice }: StandInBooks): Response {
+  const size = textOf(body['size'] ?? '1024x1024');
+  const [count, partials] = [Number(body['n'] ?? 1), Number(body['partial_images'] ?? 0)];
+  invoice.push({
+    kind: 'images',
+    model: textOf(body['model']),
+    images: count,
+    size,
+    partials: count * partials,
+  });
+  const common = {
+    b64_json: PIXEL_BASE64,
+    created_at: 1_741_569_952,
+    size,
+    quality: 'high',
+    background: 'opaque',
+  };
+  const event = (name: string, fields: object): string => {
+    const type = `image_${isEdit ? 'edit' : 'generation'}.${name}`;
+    return `event: ${type}\ndata: ${JSON.stringify({ type, ...common, output_format: 'png', ...fields })}\n\n`;
+  };
+  const output = 1056 + 100 * partials;
+  const details = { image_tokens: 0, text_tokens: 9 };
+  const usage = {
+    input_tokens: 9,
+    output_tokens: output,
+    total_tokens: 9 + output,
+    input_tokens_details: details,
+  };
+  const events = Array.from({ length: count }, () => [
+    ...Array.from({ length: partials }, (_, index) => event('partial_image', { partial_image_index: index })),
+    event('completed', { usage }),
+  ]);
+  return new Response(events.flat().join(''), { headers: { 'content-type': 'text/event-stream' } });
 }
 
 function pictureFile(): Response {

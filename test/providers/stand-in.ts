@@ -17,6 +17,8 @@ export interface ImageBill {
   readonly model: string;
   readonly images: number;
   readonly size: string;
+  /** Of a stream. */
+  readonly partials?: number;
 }
 
 export type BilledCall = ChatBill | ImageBill;

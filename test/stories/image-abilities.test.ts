@@ -215,6 +215,7 @@ const ABLE = {
   negative_prompt: true,
   reference_images: 2,
   mask: true,
+  partial_images: 0,
 };
 
 test('both lists of models show what each image model takes', async () => {
@@ -229,9 +230,9 @@ test('both lists of models show what each image model takes', async () => {
     { id: 'images/untold', abilities: { sizes: ['512x512'], seed: null, style: null, mask: null } },
   ]);
   expect(v1.data.map((one) => one.supported_parameters!.join(' '))).toEqual([
-    'n size aspect_ratio resolution image quality background output_format output_compression moderation style seed negative_prompt mask response_format',
-    'n size seed response_format',
-    'n size quality response_format',
+    'n size aspect_ratio resolution image quality background output_format output_compression moderation style seed negative_prompt mask response_format stream',
+    'n size seed response_format stream',
+    'n size quality response_format stream',
   ]);
   const { data } = await read('/api/public/v1/models');
   expect(data[0]!.models![0]).toEqual({ model: 'able', display_name: 'able', abilities: ABLE });

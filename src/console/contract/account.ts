@@ -94,6 +94,7 @@ export interface ImageAbilityList {
   negative_prompt: boolean | null;
   reference_images: number | null;
   mask: boolean | null;
+  partial_images: number | null;
 }
 
 /** Tokens: dollars per million. Images: dollars each. */

@@ -29,6 +29,8 @@ export interface PaintOrder {
   readonly seed?: number | undefined;
   /** Words that the picture does not show, even if the prompt names them. */
   readonly avoid?: string | undefined;
+  /** Painted with so many times less detail on each side; absent: in full. */
+  readonly coarseness?: number | undefined;
   /** The index of this image among the n of a request. */
   readonly index: number;
   readonly width: number;

@@ -25,18 +25,48 @@ export interface Painting {
 export function paint(order: PaintOrder): Painting {
   const brief = readBrief(order);
   const studio = STUDIOS[brief.scene];
-  const context = setUp(brief, order.width, order.height);
+  const { width, height, coarseness = 1 } = order;
+  const coarse = (side: number): number =>
+    coarseness === 1 ? side : Math.min(side, Math.max(MIN_SIDE, Math.ceil(side / coarseness)));
+  const context = setUp(brief, coarse(width), coarse(height));
   if (brief.details.has('brush')) {
-    const sketch = setUp(brief, Math.ceil(order.width * SKETCH), Math.ceil(order.height * SKETCH));
+    const { canvas } = context;
+    const sketch = setUp(brief, Math.ceil(canvas.width * SKETCH), Math.ceil(canvas.height * SKETCH));
     studio.paint(sketch);
     paintOver(context, sketch.canvas);
   } else {
     studio.paint(context);
   }
+  const pixels = develop(context.canvas, studio.finish);
   return {
-    png: encodePng(develop(context.canvas, studio.finish), order.width, order.height),
+    png: encodePng(
+      coarseness === 1 ? pixels : enlarged(pixels, context.canvas, { width, height }),
+      width,
+      height,
+    ),
     description: describe(brief),
   };
+}
+
+/** The scenes need so many pixels on each side. */
+const MIN_SIDE = 16;
+
+/** Each pixel as often as the larger picture needs it. */
+function enlarged(pixels: Uint8Array, from: Extent, { width, height }: Extent): Uint8Array {
+  const large = new Uint8Array(width * height * 3);
+  for (let y = 0, to = 0; y < height; y++) {
+    const row = Math.floor((y * from.height) / height) * from.width;
+    for (let x = 0; x < width; x++) {
+      const at = (row + Math.floor((x * from.width) / width)) * 3;
+      for (let channel = 0; channel < 3; channel++) large[to++] = pixels[at + channel] ?? 0;
+    }
+  }
+  return large;
+}
+
+interface Extent {
+  readonly width: number;
+  readonly height: number;
 }
 
 /** A picture that is painted over needs no more detail than a brush can follow. */

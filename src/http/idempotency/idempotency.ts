@@ -94,7 +94,7 @@ export class Idempotency {
     try {
       let isBroken = false;
       const onClosed = (end: HoldEnd): void => {
-        isBroken = end.kind === 'settle' && end.settlement.outcome !== 'completed';
+        isBroken = end.kind === 'void' || end.settlement.outcome !== 'completed';
       };
       const response = await work({ signal: new AbortController().signal, onClosed, retryOf });
       const headers = Object.fromEntries(response.headers);

@@ -17,6 +17,14 @@ export const imageRequestSchema = z.looseObject({
   moderation: z.string().max(64).nullish(),
   seed: z.number().int().nullish(),
   negative_prompt: z.string().max(32_000).nullish(),
+  stream: z.boolean().nullish().describe('The images as server-sent events'),
+  partial_images: z
+    .number()
+    .int()
+    .min(0)
+    .max(3)
+    .nullish()
+    .describe('With stream: how many pictures of each image come before it is finished'),
   aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
   resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
   strip_metadata: z

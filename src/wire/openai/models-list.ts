@@ -196,7 +196,7 @@ function parameters(model: ModelEntry): string[] {
         ...(model.reasoning ? ['reasoning_effort'] : []),
       ];
     case 'image_generation':
-      return ['n', 'size', ...imageParameters(model.abilities), 'response_format'];
+      return ['n', 'size', ...imageParameters(model.abilities), 'response_format', 'stream'];
     case 'embedding':
       return ['dimensions', 'encoding_format'];
   }
@@ -221,6 +221,7 @@ function imageParameters(abilities: ListedAbilities | undefined): string[] {
   return [
     ...['aspect_ratio', 'resolution'].filter((name) => names.some((shape) => shape[name] !== null)),
     ...(references === 0 ? [] : ['image']),
+    ...(abilities['partial_images'] === 0 ? [] : ['partial_images']),
     ...IMAGE_PARAMETERS.filter((name) => {
       const value = abilities[name];
       return Array.isArray(value) ? value.length > 0 : value === true;

@@ -31,6 +31,7 @@ function imageFields(abilities: ImageAbilityList, yes: string): [name: string, v
     ['resolution', names('resolution')],
     ...LISTED.map((name): [string, string] => [name, abilities[name]?.join(', ') ?? '']),
     ...TAKEN.map((name): [string, string] => [name, abilities[name] === true ? yes : '']),
+    ['partial_images', (abilities.partial_images ?? 0) > 0 ? `0–${abilities.partial_images}` : ''],
     ['image', references !== null && references > 0 ? `1–${references}` : ''],
   ];
   return all.filter(([, value]) => value !== '');

@@ -1,0 +1,173 @@
+import { admissionHeaders, baseHeaders } from '../http/response.ts';
+import type { ImageCall, RelayParts } from '../relay/call.ts';
+import { relayImageStream, type ImageSink } from '../relay/image-stream.ts';
+import { asFault, type Fault } from '../std/fault.ts';
+import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
+import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
+import { faultBody } from '../wire/fault-body.ts';
+import type { ImageLinks } from './image-links.ts';
+import { asEventStream } from './inference.ts';
+
+/** What a stream of images needs beside its call. */
+export interface ImageStreamParts {
+  readonly relay: RelayParts;
+  readonly links: ImageLinks;
+  readonly origin: string;
+}
+
+/**
+ * A proxy that hears nothing for some time gives the connection up, and an image may take minutes: then the answer begins
+ * before the backend's does, and comment lines follow. Until then a failure still has a status of its own.
+ */
+export async function answerImageStream(call: ImageCall, parts: ImageStreamParts): Promise<Response> {
+  const writer = new ImageEventWriter(call, parts);
+  const relayed = relayImageStream({ ...call, sink: writer }, parts.relay);
+  writer.onLeft = () =>
+    void relayed.then(
+      (reply) => reply.leave(),
+      () => undefined,
+    );
+  const begun = await Promise.race([relayed, writer.firstSilence(() => call.notes?.isHeld === true)]).catch(
+    (thrown: unknown) => {
+      writer.end(undefined, undefined);
+      throw thrown;
+    },
+  );
+  if (begun) return new Response(writer.body, { headers: asEventStream(admissionHeaders(begun.summary)) });
+  relayed.catch((thrown: unknown) => {
+    const fault = asFault(thrown);
+    const { code, status, detail, cause } = fault;
+    if (status >= 500)
+      parts.relay.log.error('request_failed', { request: call.requestId, code, detail, cause });
+    writer.end(undefined, fault);
+  });
+  return new Response(writer.body, { headers: asEventStream(new Headers(baseHeaders(call.requestId))) });
+}
+
+const COMMENT_MS = 15_000;
+/** A client that takes nothing for so long has left without saying so. */
+const STALLED_READER_MS = 60_000;
+
+/**
+ * The response body, in OpenAI's events
+ * (https://developers.openai.com/api/reference/resources/images/generation-streaming-events). Finished images are kept in
+ * the gallery whoever still reads.
+ */
+class ImageEventWriter implements ImageSink {
+  readonly body: ReadableStream<Uint8Array>;
+  onLeft: () => void = () => undefined;
+  readonly #call: ImageCall;
+  readonly #parts: ImageStreamParts;
+  readonly #timer: Timer;
+  readonly #silence = Promise.withResolvers<undefined>();
+  #mayBegin: () => boolean = () => false;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #drained: PromiseWithResolvers<void> | undefined;
+  #waitingSinceMs = 0;
+  #isOver = false;
+
+  constructor(call: ImageCall, parts: ImageStreamParts) {
+    this.#call = call;
+    this.#parts = parts;
+    this.body = new ReadableStream<Uint8Array>({
+      start: (controller) => void (this.#controller = controller),
+      pull: () => this.#drained?.resolve(),
+      cancel: () => this.#leave(),
+    });
+    this.#timer = setInterval(() => this.#onSilence(), parts.relay.commentMs ?? COMMENT_MS);
+  }
+
+  /** Resolves after the first silence in which the answer may begin. */
+  firstSilence(mayBegin: () => boolean): Promise<undefined> {
+    this.#mayBegin = mayBegin;
+    return this.#silence.promise;
+  }
+
+  async take(event: ImageEvent, size: string): Promise<void> {
+    if (this.#isOver && event.kind === 'partial') return;
+    const text = await this.#eventText(event, size);
+    this.#write(text);
+    const { desiredSize } = this.#controller ?? {};
+    if (this.#isOver || (desiredSize ?? 0) > 0) return;
+    this.#drained = Promise.withResolvers<void>();
+    this.#waitingSinceMs = performance.now();
+    await this.#drained.promise;
+    this.#drained = undefined;
+  }
+
+  end(_settled: unknown, fault: Fault | undefined): void {
+    if (fault) this.#write(encodeEvent(JSON.stringify({ type: 'error', ...faultBody(fault) }), 'error'));
+    clearInterval(this.#timer);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#controller?.close();
+  }
+
+  #leave(): void {
+    clearInterval(this.#timer);
+    this.#isOver = true;
+    this.#drained?.resolve();
+    this.onLeft();
+  }
+
+  #onSilence(): void {
+    if (this.#mayBegin()) this.#silence.resolve(undefined);
+    if (this.#drained && performance.now() - this.#waitingSinceMs > STALLED_READER_MS) return this.#stalled();
+    if ((this.#controller?.desiredSize ?? 0) > 0) this.#write(SSE_COMMENT);
+  }
+
+  #stalled(): void {
+    this.#controller?.error(new Error('the client takes nothing any more'));
+    this.#leave();
+  }
+
+  #write(text: string): void {
+    if (!this.#isOver) this.#controller?.enqueue(encoder.encode(text));
+  }
+
+  async #eventText(event: ImageEvent, size: string): Promise<string> {
+    const { request } = this.#call;
+    const prefix = request.image ? 'image_edit' : 'image_generation';
+    const type = `${prefix}.${event.kind === 'partial' ? 'partial_image' : 'completed'}`;
+    const common = {
+      type,
+      created_at: Math.floor(this.#parts.links.now() / 1000),
+      size,
+      quality: (event.kind === 'completed' ? event.quality : undefined) ?? request.quality ?? 'auto',
+      background: request.background ?? 'auto',
+      output_format: event.image.mime.replace('image/', ''),
+    };
+    const shown =
+      event.kind === 'partial'
+        ? { b64_json: base64(event.image), ...common, partial_image_index: event.index }
+        : { ...(await this.#finished(event.image)), ...common, usage: event.usage ?? NO_TOKENS };
+    return encodeEvent(JSON.stringify(shown), type);
+  }
+
+  /** The bytes themselves where there is no link to them. */
+  async #finished(image: GeneratedImage): Promise<object> {
+    const { links, origin, relay } = this.#parts;
+    const revised = image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt };
+    try {
+      const url = await links.publish(image, this.#call, origin);
+      if (this.#call.request.response_format !== 'b64_json') return { url, ...revised };
+    } catch (error) {
+      relay.log.warn('image_not_kept', { request: this.#call.requestId, error });
+    }
+    return { b64_json: base64(image), ...revised };
+  }
+}
+
+const encoder = new TextEncoder();
+
+function base64({ bytes }: GeneratedImage): string {
+  return Buffer.from(bytes).toString('base64');
+}
+
+/** OpenAI's clients read it from every such event. */
+const NO_TOKENS = {
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+};

@@ -1,0 +1,180 @@
+import type { OnDisconnect } from '../catalog/catalog.ts';
+import type { Outcome, Settled } from '../ledger/port.ts';
+import type { Usage } from '../ledger/price.ts';
+import { Fault } from '../std/fault.ts';
+import type { RequestId } from '../std/ids.ts';
+import { finishedImages, UpstreamFailure, type ImageEvent, type Upstream } from '../upstream/port.ts';
+import { withoutCost } from '../wire/openai/answer.ts';
+import type { AttemptOptions } from './attempts.ts';
+import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
+import { imagesMeasured, quoteImages, upstreamImageCall, type ImageQuote } from './images.ts';
+import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
+
+/** Who takes the images of a stream as they come. */
+export interface ImageSink {
+  /** Resolves when the next may come: at the client's pace, or at once if nobody reads any more. */
+  take(event: ImageEvent, size: string): Promise<void>;
+  /** Called once, after the request was settled. */
+  end(settled: Settled | undefined, fault: Fault | undefined): void;
+}
+
+export interface ImageStreamCall extends ImageCall {
+  readonly sink: ImageSink;
+}
+
+export interface ImageStreamReply {
+  readonly summary: AdmissionSummary;
+  /** The client is gone. */
+  leave(): void;
+}
+
+/** The images of a call one by one, and what a backend shows of them before they are finished. */
+export function relayImageStream(call: ImageStreamCall, parts: RelayParts): Promise<ImageStreamReply> {
+  return relay(IMAGE_STREAM, call, parts);
+}
+
+/** A backend's images from the first event on, which has proved that it answers. */
+interface StartedImages {
+  readonly first: IteratorResult<ImageEvent, unknown>;
+  readonly rest: AsyncIterator<ImageEvent, unknown>;
+  /** Ends the backend's work. */
+  readonly stop: AbortController;
+}
+
+const IMAGE_STREAM: Operation<ImageStreamCall, ImageQuote, StartedImages, ImageStreamReply> = {
+  quote: quoteImages,
+  isStreamed: () => true,
+  callUpstream,
+  deliver(answered) {
+    const { call, summary, served, parts } = answered;
+    const delivery = new ImageDelivery(answered);
+    parts.activeRequests.add(delivery);
+    if (call.signal.aborted) delivery.leave();
+    void delivery.run(served.answer);
+    return { summary, leave: () => delivery.leave() };
+  },
+};
+
+async function callUpstream(
+  admitted: AdmittedCall<ImageStreamCall, ImageQuote>,
+  upstream: Upstream,
+  attempt: AttemptOptions,
+): Promise<StartedImages> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([attempt.signal, stop.signal]);
+  const call = upstreamImageCall(admitted, upstream, { ...attempt, signal });
+  const { partialImages } = admitted.quote;
+  const rest =
+    partialImages > 0 && upstream.streamImages
+      ? await upstream.streamImages({ ...call, partialImages })
+      : finishedImages(await upstream.images(call));
+  const first = await rest.next();
+  if (first.done === true) throw new UpstreamFailure('protocol', 'the stream holds no image');
+  return { first, rest, stop };
+}
+
+type AnsweredStream = AnsweredCall<ImageStreamCall, ImageQuote, StartedImages>;
+
+/** Delivers the images of one call as they come, and settles it exactly once, whichever side ends it. */
+class ImageDelivery implements ActiveRequest {
+  readonly requestId: RequestId;
+  readonly #answered: AnsweredStream;
+  readonly #deadlineMs: number;
+  #images = 0;
+  #partials = 0;
+  #usages: unknown[] = [];
+  #quality: string | undefined;
+  #clientLeft = false;
+  #cutBy: Fault | undefined;
+
+  constructor(answered: AnsweredStream) {
+    const { call, served, parts } = answered;
+    this.requestId = call.requestId;
+    this.#answered = answered;
+    this.#deadlineMs = parts.clock.now() + parts.upstreams.timeouts(served.upstream).totalMs;
+  }
+
+  /** Never rejects: what fails on the way ends the stream. */
+  async run({ first, rest }: StartedImages): Promise<void> {
+    try {
+      for (let event = first; event.done !== true; event = await rest.next())
+        await this.#deliver(event.value);
+      await this.#end(this.#images > 0 ? 'completed' : 'upstream_failed', undefined);
+    } catch (thrown) {
+      await this.#end('upstream_failed', thrown);
+    }
+  }
+
+  delivered(): Usage {
+    return this.#measured().usage;
+  }
+
+  tick(nowMs: number): void {
+    if (nowMs > this.#deadlineMs)
+      this.cut(new Fault('upstream_timeout', 'The images took too long and were cut.'));
+  }
+
+  cut(fault: Fault): void {
+    this.#cutBy ??= fault;
+    this.#answered.served.answer.stop.abort(fault);
+  }
+
+  /** What comes from the backend until it ends is charged, and kept for the account. */
+  leave(): void {
+    if (this.#clientLeft) return;
+    this.#clientLeft = true;
+    if (this.#whenLeft() === 'stop') this.#answered.served.answer.stop.abort();
+  }
+
+  /** What a half-made image costs at the backend, nobody can know: it is finished unless the catalog says otherwise. */
+  #whenLeft(): OnDisconnect {
+    const { call, quote, parts } = this.#answered;
+    const { onDisconnect, finishesAttachments } = quote.route.model;
+    const shouldFinish = onDisconnect === 'finish' || finishesAttachments;
+    return shouldFinish && parts.activeRequests.mayFinish(call.requestId) ? 'finish' : 'stop';
+  }
+
+  /** More than was asked for, and paid, is neither shown nor charged. */
+  async #deliver(event: ImageEvent): Promise<void> {
+    const { quote, call } = this.#answered;
+    if (event.kind === 'partial') {
+      if (this.#partials === quote.partialImages * quote.count) return;
+      this.#partials++;
+      return await call.sink.take(event, quote.fitting.size);
+    }
+    if (event.usage !== undefined) this.#usages.push(event.usage);
+    this.#quality = event.quality ?? this.#quality;
+    if (this.#images === quote.count) return;
+    this.#images++;
+    await call.sink.take({ ...event, usage: withoutCost(event.usage) }, quote.fitting.size);
+  }
+
+  #measured() {
+    const { quote } = this.#answered;
+    return imagesMeasured(quote, {
+      images: this.#images,
+      partialImages: this.#partials,
+      usages: this.#usages,
+      quality: this.#quality,
+    });
+  }
+
+  async #end(how: Outcome, thrown: unknown): Promise<void> {
+    const { call, hold, served } = this.#answered;
+    const failed = how === 'completed' ? undefined : brokenOff(thrown);
+    // How a backend ended for which nobody waited changes only what was metered.
+    const [outcome, fault] = this.#clientLeft
+      ? (['client_left', undefined] as const)
+      : [this.#cutBy ? 'cut_short' : how, this.#cutBy ?? failed];
+    const settled = await hold.settle({ ...served, outcome, measured: this.#measured(), fault });
+    call.sink.end(settled, fault);
+  }
+}
+
+function brokenOff(cause: unknown): Fault {
+  const detail = cause instanceof Error ? cause.message : 'no image came';
+  return new Fault('upstream_error', 'The backend broke off before its images were finished.', {
+    cause,
+    detail,
+  });
+}
