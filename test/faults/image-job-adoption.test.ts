@@ -85,7 +85,7 @@ endpoints:
     }
     expect(await operator.money(account)).toEqual({ balance: CENT * (100 - 2 * JOBS), held: 0, open: 0 });
     expect([...(await operator.charges(account)).values()]).toEqual(
-      Array(JOBS).fill([2 * CENT]) as number[][],
+      Array.from({ length: JOBS }, () => [2 * CENT]),
     );
     expect(fal.jobs.size - billed).toBe(JOBS);
     const { db } = operator.services.store;
