@@ -1,0 +1,127 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { StrictFal } from '../providers/fal.ts';
+import { PICTURE_PATH } from '../providers/image-stand-in.ts';
+import type { TestAccount } from '../support/gateway.ts';
+import { ASYNC, endOfJob, type SeenJob } from '../support/image-jobs.ts';
+import { eventually, NodeProcess } from '../support/node-process.ts';
+import { Operator } from '../support/operator.ts';
+import { testPostgres } from '../support/postgres.ts';
+
+/** A backend that works by jobs goes on while nodes come and go: the next one asks for its jobs, and charges them once. */
+
+const CENT = 10_000_000;
+const PATIENCE_MS = 170_000;
+const MODEL = 'fal-ai/flux/dev';
+const JOBS = 5;
+
+describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
+  const fal = new StrictFal();
+  let node: NodeProcess;
+  let operator: Operator;
+
+  beforeAll(async () => {
+    const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    node = await NodeProcess.start({
+      yaml: `
+upstreams:
+  fal: { kind: fal, base_url: "${fal.baseUrl}", api_key: "\${FAL_KEY}", options: { image_path: ${PICTURE_PATH} } }
+lists:
+  image_models:
+    - { model: ${MODEL}, image: 0.01, sizes: [512x512] }
+endpoints:
+  svc_image: { name: images, type: image_generation, lists: [image_models], upstreams: [fal] }
+`,
+      env: { TOLLGATE_LEASE_SECONDS: '4', TOLLGATE_GRACE_SECONDS: '60', FAL_KEY: fal.key },
+      ...(databaseUrl !== undefined && { databaseUrl }),
+    });
+    operator = await Operator.open(node.env);
+  }, PATIENCE_MS);
+  afterEach(async () => {
+    expect((await node.cli('verify', '--json')).code).toBe(0);
+  });
+  afterAll(async () => {
+    await operator.close();
+    await node.stop();
+    await fal.stop();
+  });
+
+  const paint = ({ token }: TestAccount): Promise<Response> =>
+    fetch(`${node.url}/api/public/v1/images/generations`, {
+      method: 'POST',
+      headers: { ...ASYNC, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ endpoint: 'svc_image', model: MODEL, prompt: 'a gate', n: 2 }),
+    });
+
+  /** They are at the backend, which is not done with any of them before it is told to. */
+  async function startJobs(account: TestAccount): Promise<SeenJob[]> {
+    fal.pollsBeforeDone = Number.MAX_SAFE_INTEGER;
+    const jobs: SeenJob[] = [];
+    for (let n = 0; n < JOBS; n++) jobs.push((await (await paint(account)).json()) as SeenJob);
+    await eventually('every job has one at the backend', async () => (await named()) === JOBS);
+    return jobs;
+  }
+
+  /** How many jobs know what their backend calls them. */
+  async function named(): Promise<number> {
+    const { db } = operator.services.store;
+    const rows = db.selectFrom('image_job').select('id').where('backend_job', 'is not', null);
+    return (await rows.execute()).length;
+  }
+
+  function finishAtBackend(): void {
+    for (const job of fal.jobs.values()) job.polls = 0;
+    fal.pollsBeforeDone = 1;
+  }
+
+  async function expectDoneOnce(
+    account: TestAccount,
+    jobs: readonly SeenJob[],
+    billed: number,
+  ): Promise<void> {
+    for (const { id } of jobs) {
+      const job = await endOfJob(node.url, account.token, id, PATIENCE_MS);
+      expect(job).toMatchObject({ status: 'done', data: [{}, {}] });
+      for (const { url } of job.data ?? []) expect((await fetch(url)).status).toBe(200);
+    }
+    expect(await operator.money(account)).toEqual({ balance: CENT * (100 - 2 * JOBS), held: 0, open: 0 });
+    expect([...(await operator.charges(account)).values()]).toEqual(
+      Array.from({ length: JOBS }, () => [2 * CENT]),
+    );
+    expect(fal.jobs.size - billed).toBe(JOBS);
+    const { db } = operator.services.store;
+    const gallery = db.selectFrom('image').select('id').where('account_id', '=', account.id);
+    expect(await gallery.execute()).toHaveLength(2 * JOBS);
+  }
+
+  test(
+    'kill -9: the next process goes on with every job, each is delivered and charged once, and nothing is ordered again',
+    async () => {
+      const account = await operator.account('1');
+      const before = fal.jobs.size;
+      const jobs = await startJobs(account);
+      await node.kill();
+      finishAtBackend();
+      await node.restart();
+      await expectDoneOnce(account, jobs, before);
+      expect([...fal.jobs.values()].some(({ cancelled }) => cancelled)).toBe(false);
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'SIGTERM: the jobs are left to the next process at once, without waiting for their end',
+    async () => {
+      const account = await operator.account('1');
+      const before = fal.jobs.size;
+      const jobs = await startJobs(account);
+      node.signal('SIGTERM');
+      // The grace is a minute, and the backend is not done before the node is gone.
+      expect(await node.exited()).toBe(0);
+      expect(await operator.money(account)).toMatchObject({ held: 2 * JOBS * CENT, open: JOBS });
+      finishAtBackend();
+      await node.restart();
+      await expectDoneOnce(account, jobs, before);
+    },
+    PATIENCE_MS,
+  );
+});
