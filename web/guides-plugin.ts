@@ -15,6 +15,7 @@ const READING_ORDER = [
   'limits-and-headers',
   'errors',
   'idempotency',
+  'webhooks',
   'house-models',
   'self-hosting',
   'managing-accounts',

@@ -12,6 +12,7 @@ import money from '../../docs/guide/money.md' with { type: 'text' };
 import selfHosting from '../../docs/guide/self-hosting.md' with { type: 'text' };
 import streaming from '../../docs/guide/streaming.md' with { type: 'text' };
 import tokensAndSignIn from '../../docs/guide/tokens-and-sign-in.md' with { type: 'text' };
+import webhooks from '../../docs/guide/webhooks.md' with { type: 'text' };
 
 /** The user guides, in reading order. The console shows them at /docs/{slug}; house-guide answers from them. */
 export const GUIDES: readonly Guide[] = [
@@ -26,6 +27,7 @@ export const GUIDES: readonly Guide[] = [
   guide('limits-and-headers', limitsAndHeaders),
   guide('money', money),
   guide('idempotency', idempotency),
+  guide('webhooks', webhooks),
   guide('house-models', houseModels),
   guide('self-hosting', selfHosting),
   guide('managing-accounts', managingAccounts),
