@@ -15,7 +15,7 @@ export interface ImageApi {
   /** The call for `count` images; throws a `rejected` failure for what the model cannot do. */
   request(call: ImageApiCall, count: number): ImageApiRequest;
   read(answer: ImageApiAnswer): ImageApiReading;
-  readonly jobs?: ImageJobs;
+  readonly jobs?: ImageJobApi;
   /** The words for a client whose content was refused, where the status alone does not tell; undefined: another failure. */
   refusal?(failed: FailedAnswer): string | undefined;
   /** A cheap GET that verifies address and, unless `keyless`, the key. */
@@ -23,7 +23,7 @@ export interface ImageApi {
 }
 
 /** How a backend's jobs are asked about. `job` is what `read` returned: a path below the base address, or an address. */
-export interface ImageJobs {
+export interface ImageJobApi {
   /** Hosts other than that of the base address that get the key, because the documentation says so. */
   isOwnHost?(host: string, baseHost: string): boolean;
   isJob(job: string): boolean;
