@@ -1,4 +1,5 @@
 import type { admin as english } from '../en/admin.ts';
+import { messageActions } from './messages.ts';
 
 export const admin: typeof english = {
   adminOverview: {
@@ -367,14 +368,7 @@ export const admin: typeof english = {
       passkey: { add: 'Passkey hinzufügen', remove: 'Passkey entfernen' },
       secret: { rotate: 'Geheimnis des Servers ersetzen', reset: 'Geheimnis des Servers zurücksetzen' },
       backend: { test: 'Backend testen' },
-      webhook: {
-        add: 'Webhook hinzufügen',
-        change: 'Webhook ändern',
-        rotate: 'Geheimnis eines Webhooks ersetzen',
-        test: 'Webhook testen',
-        remove: 'Webhook löschen',
-      },
-      mail: { test: 'E-Mail testen' },
+      ...messageActions,
       store: { restore: 'Sicherung einspielen' },
     },
     empty: 'Noch keine Einträge',

@@ -1,3 +1,5 @@
+import { messageActions } from './messages.ts';
+
 export const admin = {
   adminOverview: {
     title: 'Overview',
@@ -361,14 +363,7 @@ export const admin = {
       passkey: { add: 'Add a passkey', remove: 'Remove a passkey' },
       secret: { rotate: 'Replace the server’s secret', reset: 'Reset the server’s secret' },
       backend: { test: 'Test a backend' },
-      webhook: {
-        add: 'Add a webhook',
-        change: 'Change a webhook',
-        rotate: 'Replace the secret of a webhook',
-        test: 'Test a webhook',
-        remove: 'Delete a webhook',
-      },
-      mail: { test: 'Test mail' },
+      ...messageActions,
       store: { restore: 'Restore a backup' },
     },
     empty: 'No entries yet',
