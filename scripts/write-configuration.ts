@@ -15,6 +15,7 @@ const GROUPS: readonly [EnvironmentSetting['group'], string][] = [
   ['logs', 'Logs and metrics'],
   ['sign-in', 'Sign-in'],
   ['messages', 'Mail and webhooks'],
+  ['payments', 'Payments by card'],
   ['commands', 'For commands only'],
 ];
 

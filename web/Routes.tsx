@@ -45,6 +45,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
+  ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
   ['/admin/messages', page(adminPages, 'MessagesPage')],
   ['/admin/audit', page(adminPages, 'AuditPage')],

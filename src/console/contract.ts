@@ -8,3 +8,4 @@ export type * from './contract/account.ts';
 export type * from './contract/messages.ts';
 export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';
+export type * from './contract/payments.ts';

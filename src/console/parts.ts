@@ -9,6 +9,7 @@ import type { Notices } from '../outbox/notices.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { OutboxSender } from '../outbox/sender.ts';
 import type { Webhooks } from '../outbox/webhooks.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
@@ -26,6 +27,8 @@ export interface ConsoleParts {
   readonly setup: Setup;
   readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
   readonly codes: Codes;
+  /** Absent while payments by card are off. */
+  readonly payments: Payments | undefined;
   readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
   /** Keys of the catalog's file whose new value is not in force before the next start. */
   restartNeeded(): readonly string[];

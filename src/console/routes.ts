@@ -7,6 +7,7 @@ import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
 import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
+import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
@@ -17,6 +18,7 @@ import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
 import { passkeyRoutes } from './passkeys.ts';
+import { paymentConsoleRoutes } from './payments.ts';
 import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { refusedCallRoutes } from './refused-calls.ts';
@@ -41,6 +43,7 @@ export const ROUTES = [
   ...refusedCallRoutes,
   ...imageRoutes,
   ...billingRoutes,
+  ...paymentConsoleRoutes,
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
@@ -50,6 +53,7 @@ export const ROUTES = [
   ...adminAccountRoutes,
   ...accountActRoutes,
   ...moneyRoutes,
+  ...adminPaymentRoutes,
   ...marginRoutes,
   ...adminRequestRoutes,
   ...codeRoutes,

@@ -8,6 +8,7 @@ import type { PlaygroundRelay } from '../console/playground-relay.ts';
 import type { WebFile } from '../console/site.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
+import type { Payments } from '../payments/payments.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
 import type { MessageServices } from './compose-outbox.ts';
 import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
@@ -23,6 +24,7 @@ export interface ConsoleServices {
 }
 
 export interface ConsoleSources {
+  readonly payments: Payments | undefined;
   readonly catalog: CatalogSource;
   readonly settings: LiveServerSettings;
   readonly pool: Pool;
@@ -33,7 +35,7 @@ export interface ConsoleSources {
 /** The console with its sign-in, on the same services as the API. */
 export function composeConsole(
   services: Services,
-  { catalog, settings, pool, playground, messages }: ConsoleSources,
+  { catalog, settings, pool, playground, messages, payments }: ConsoleSources,
 ): ConsoleServices {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
@@ -53,6 +55,7 @@ export function composeConsole(
     setup,
     accounts,
     codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
+    payments,
     catalog,
     restartNeeded: () => settings.restartNeeded(),
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,

@@ -3,6 +3,7 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
 import { composeOutbox, type MessageServices } from './compose-outbox.ts';
+import { openPayments, paymentRoutes } from './compose-payments.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -17,6 +18,7 @@ import { makePlayground } from '../api/playground.ts';
 import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
+import type { Payments } from '../payments/payments.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -91,7 +93,9 @@ export async function startTollgate(
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
+    const payments = await openPayments(services);
     const consoleServices = composeConsole(services, {
+      payments,
       catalog,
       settings,
       pool: relay.upstreams,
@@ -102,10 +106,11 @@ export async function startTollgate(
     opened.defer(() => relay.activeRequests.stop());
     const { auth } = consoleServices;
     const noticed = { messages, pool: relay.upstreams, certificate };
-    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs, noticed });
+    const watched = { auth, relay, settings, refusedCalls, imageJobs, noticed, payments };
+    const tasks = startPeriodicTasks(services, watched);
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
+    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls, payments };
     const served = { ...shared, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
@@ -257,6 +262,7 @@ interface ServerParts {
   readonly consoleServices: ConsoleServices;
   readonly messages: MessageServices;
   readonly refusedCalls: RefusedCalls;
+  readonly payments: Payments | undefined;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -298,6 +304,7 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
       metrics: parts.metrics,
       guard: new MetricsGuard(config.metricsToken),
     }),
+    ...paymentRoutes(parts.payments),
   ]);
   const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
   const site = makeSite({

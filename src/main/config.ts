@@ -50,11 +50,19 @@ export interface Config {
   readonly mail: MailConfig | undefined;
   /** Whether the operator's own webhooks may go to private addresses. */
   readonly operatorWebhooksMayBePrivate: boolean;
+  /** Payments by card; absent while the keys are not set. */
+  readonly stripe: StripeKeys | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
   readonly env: Env;
+}
+
+export interface StripeKeys {
+  readonly secretKey: string;
+  readonly webhookSecret: string;
+  readonly address: string | undefined;
 }
 
 export interface ListenAddress {
@@ -91,6 +99,7 @@ export function readConfig(env: Env): Config {
     metricsAddress: readMetricsAddress(env),
     mail: readMail(env),
     operatorWebhooksMayBePrivate: readYesNo(env, 'TOLLGATE_WEBHOOKS_PRIVATE'),
+    stripe: readStripe(env),
     workers: readWorkers(env),
     worker: readText(env, WORKER_VARIABLE) === undefined ? undefined : readWholeNumber(env, WORKER_VARIABLE),
     env,
@@ -156,6 +165,26 @@ function readYesNo(env: Env, name: 'TOLLGATE_WEBHOOKS_PRIVATE'): boolean {
   const text = readText(env, name) ?? ENVIRONMENT[name].fallback;
   if (text === 'yes' || text === 'no') return text === 'yes';
   throw new SettingError(`${name} must be yes or no, not '${text}'.`);
+}
+
+/** One without the other would take money that is never credited. */
+function readStripe(env: Env): StripeKeys | undefined {
+  const secretKey = readText(env, 'TOLLGATE_STRIPE_SECRET_KEY');
+  const webhookSecret = readText(env, 'TOLLGATE_STRIPE_WEBHOOK_SECRET');
+  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+  if (secretKey === undefined || webhookSecret === undefined)
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY and TOLLGATE_STRIPE_WEBHOOK_SECRET are set together or not at all.',
+    );
+  if (!/^(sk|rk)_/.test(secretKey))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY must be a secret key of Stripe: it begins with sk_ or rk_.',
+    );
+  if (!webhookSecret.startsWith('whsec_'))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_WEBHOOK_SECRET must be the signing secret of a webhook: it begins with whsec_.',
+    );
+  return { secretKey, webhookSecret, address: readAddress(env, 'TOLLGATE_STRIPE_ADDRESS') };
 }
 
 function readWorkers(env: Env): number {

@@ -14,6 +14,7 @@ export interface EnvironmentSetting {
     | 'logs'
     | 'sign-in'
     | 'messages'
+    | 'payments'
     | 'commands'
     | 'internal';
   readonly about: string;
@@ -212,6 +213,23 @@ export const ENVIRONMENT = {
     about:
       "`yes`: the operator's own webhooks may go to private addresses and without https. Those of customers never may.",
     fallback: 'no',
+  },
+  TOLLGATE_STRIPE_SECRET_KEY: {
+    group: 'payments',
+    about: 'With the secret of the webhook: top-up by card. A secret or restricted key of Stripe.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_WEBHOOK_SECRET: {
+    group: 'payments',
+    about: 'The signing secret (`whsec_…`) of the webhook at Stripe that sends to `/webhooks/stripe`.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_ADDRESS: {
+    group: 'payments',
+    about: 'Another address for the API of Stripe, such as that of a stand-in for tests.',
+    fallback: undefined,
   },
   TOLLGATE_NEW_SECRET: {
     group: 'commands',

@@ -6,10 +6,12 @@ import type { Breach, Ledger } from '../ledger/port.ts';
 import { applyRetention } from '../ledger/retention.ts';
 import { watchLedger } from '../outbox/watch-operation.ts';
 import type { DailyCosts } from '../relay/daily-costs.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { Log } from '../std/log.ts';
 import type { ConsoleServices } from './compose-console.ts';
 import { imageTasks } from './compose-image-jobs.ts';
 import { messageTasks, type NoticedParts } from './compose-outbox.ts';
+import { paymentTasks } from './compose-payments.ts';
 import type { LongestLife } from './longest-life.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
@@ -26,6 +28,7 @@ export interface TaskParts {
   readonly refusedCalls: RefusedCalls;
   readonly imageJobs: ImageJobs;
   readonly noticed: NoticedParts;
+  readonly payments: Payments | undefined;
 }
 
 /** What is done again and again beside requests. */
@@ -43,6 +46,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
       ...messageTasks(services, noticed),
+      ...paymentTasks(parts.payments),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },

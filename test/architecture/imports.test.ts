@@ -39,6 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   identity: ['std', 'store', 'ledger', 'outbox'],
   activity: ['std', 'store', 'ledger'],
+  payments: ['std', 'store', 'ledger'],
   cli: ['std', 'wire', 'store', 'ledger', 'catalog', 'outbox', 'upstream', 'identity', 'activity'],
   http: ['std', 'wire', 'ledger', 'catalog', 'relay'],
   console: [
@@ -51,6 +52,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'upstream',
     'identity',
     'activity',
+    'payments',
     'relay',
     'http',
   ],
@@ -81,6 +83,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'relay',
     'identity',
     'activity',
+    'payments',
     'cli',
     'http',
     'console',

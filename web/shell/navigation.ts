@@ -3,6 +3,7 @@ import Ban from 'lucide-react/icons/ban';
 import BookOpen from 'lucide-react/icons/book-open';
 import Boxes from 'lucide-react/icons/boxes';
 import ChartColumn from 'lucide-react/icons/chart-column';
+import CreditCard from 'lucide-react/icons/credit-card';
 import FileClock from 'lucide-react/icons/file-clock';
 import Gauge from 'lucide-react/icons/gauge';
 import Images from 'lucide-react/icons/images';
@@ -88,6 +89,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     label: 'books',
     items: [
       { href: '/admin/margin', label: 'adminMargin', icon: TrendingUp },
+      { href: '/admin/payments', label: 'adminPayments', icon: CreditCard },
       { href: '/admin/ledger', label: 'adminLedger', icon: Scale },
       { href: '/admin/messages', label: 'adminMessages', icon: Send },
       { href: '/admin/audit', label: 'adminAudit', icon: FileClock },

@@ -142,6 +142,7 @@ function partsOf(
     setup: createSetup({ store, users: auth.users, clock }),
     accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
+    payments: undefined,
     catalog,
     restartNeeded: () => [],
     catalogEditor: catalog,

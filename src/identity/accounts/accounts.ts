@@ -153,7 +153,11 @@ export class Accounts {
   }
 
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
-    await this.#o.store.db.updateTable('account').set({ status }).where('id', '=', id).execute();
+    await this.#o.store.db
+      .updateTable('account')
+      .set({ status, paused_reason: null })
+      .where('id', '=', id)
+      .execute();
     await this.#o.store.durable();
   }
 

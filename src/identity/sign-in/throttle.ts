@@ -24,6 +24,8 @@ const ALLOWANCES = {
   redeem: { burst: 10, everyMs: 30_000 },
   /** New webhooks, and tests of one or of mail, by whoever asks for them. */
   webhook: { burst: 10, everyMs: 10_000 },
+  /** Pages at the payment provider; each is a row. */
+  payment: { burst: 10, everyMs: 30_000 },
   export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
@@ -37,7 +39,13 @@ const ALLOWANCES = {
 } as const;
 
 /** Counted by account or mail address; the others by network. */
-const BY_ACCOUNT: ReadonlySet<string> = new Set(['redeem', 'webhook', 'reset_mail', 'verification']);
+const BY_ACCOUNT: ReadonlySet<string> = new Set([
+  'redeem',
+  'webhook',
+  'payment',
+  'reset_mail',
+  'verification',
+]);
 
 export function makeThrottle(clock: Clock): Throttle {
   const arrivals = new BoundedMap<number>(MAX_KEYS);

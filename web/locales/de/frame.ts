@@ -70,6 +70,7 @@ export const frame: typeof english = {
     adminAccounts: 'Konten',
     adminCodes: 'Codes und Einladungen',
     adminMargin: 'Marge',
+    adminPayments: 'Zahlungen',
     adminLedger: 'Hauptbuch',
     adminMessages: 'Nachrichten',
     adminAudit: 'Protokoll',

@@ -1,10 +1,12 @@
 import type { Strings } from '../en/index.ts';
 import { account } from './account.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
 import { messages } from './messages.ts';
+import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
@@ -13,8 +15,10 @@ export const de: Strings = {
   ...entry,
   ...account,
   ...records,
+  ...payments,
   ...playground,
   ...docs,
   ...admin,
+  ...audit,
   ...messages,
 };

@@ -1,15 +1,4 @@
-import type { messageActions as englishActions, messages as english } from '../en/messages.ts';
-
-export const messageActions: typeof englishActions = {
-  webhook: {
-    add: 'Webhook hinzufügen',
-    change: 'Webhook ändern',
-    rotate: 'Geheimnis eines Webhooks ersetzen',
-    test: 'Webhook testen',
-    remove: 'Webhook löschen',
-  },
-  mail: { test: 'E-Mail testen' },
-};
+import type { messages as english } from '../en/messages.ts';
 
 export const messages: typeof english = {
   webhooks: {

@@ -68,6 +68,7 @@ export const frame = {
     adminAccounts: 'Accounts',
     adminCodes: 'Codes and invites',
     adminMargin: 'Margin',
+    adminPayments: 'Payments',
     adminLedger: 'Ledger',
     adminMessages: 'Messages',
     adminAudit: 'Audit log',

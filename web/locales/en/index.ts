@@ -1,9 +1,11 @@
 import { account } from './account.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
 import { messages } from './messages.ts';
+import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
@@ -13,9 +15,11 @@ export const en = {
   ...entry,
   ...account,
   ...records,
+  ...payments,
   ...playground,
   ...docs,
   ...admin,
+  ...audit,
   ...messages,
 };
 

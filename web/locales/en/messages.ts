@@ -1,15 +1,3 @@
-/** In the audit log. */
-export const messageActions = {
-  webhook: {
-    add: 'Add a webhook',
-    change: 'Change a webhook',
-    rotate: 'Replace the secret of a webhook',
-    test: 'Test a webhook',
-    remove: 'Delete a webhook',
-  },
-  mail: { test: 'Test mail' },
-};
-
 export const messages = {
   webhooks: {
     title: 'Webhooks',
