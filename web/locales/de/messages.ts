@@ -19,6 +19,7 @@ export const messages: typeof english = {
       backend_up: 'Backend wieder da',
       certificate_ending: 'Zertifikat läuft ab',
       margin_negative: 'Marge negativ',
+      payment_failed: 'Automatische Aufladung fehlgeschlagen',
       ledger_breach: 'Bücher stimmen nicht',
       webhook_test: 'Test',
     },

@@ -17,6 +17,7 @@ export const messages = {
       backend_up: 'Backend back',
       certificate_ending: 'Certificate about to end',
       margin_negative: 'Negative margin',
+      payment_failed: 'Automatic top-up failed',
       ledger_breach: 'Books do not add up',
       webhook_test: 'Test',
     },
