@@ -9,6 +9,7 @@ const READING_ORDER = [
   'chat',
   'streaming',
   'images',
+  'image-jobs',
   'models-and-endpoints',
   'clients',
   'money',

@@ -4,6 +4,7 @@ import errors from '../../docs/guide/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/guide/getting-started.md' with { type: 'text' };
 import houseModels from '../../docs/guide/house-models.md' with { type: 'text' };
 import idempotency from '../../docs/guide/idempotency.md' with { type: 'text' };
+import imageJobs from '../../docs/guide/image-jobs.md' with { type: 'text' };
 import images from '../../docs/guide/images.md' with { type: 'text' };
 import limitsAndHeaders from '../../docs/guide/limits-and-headers.md' with { type: 'text' };
 import managingAccounts from '../../docs/guide/managing-accounts.md' with { type: 'text' };
@@ -21,6 +22,7 @@ export const GUIDES: readonly Guide[] = [
   guide('chat', chat),
   guide('streaming', streaming),
   guide('images', images),
+  guide('image-jobs', imageJobs),
   guide('models-and-endpoints', modelsAndEndpoints),
   guide('clients', clients),
   guide('errors', errors),
