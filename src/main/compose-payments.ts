@@ -8,11 +8,11 @@ import type { Services } from './services.ts';
 
 /** Absent while the operator has set no keys; only then is Stripe's package loaded. */
 export async function openPayments(services: Services): Promise<Payments | undefined> {
-  const { config, store, ledger, clock, random, log } = services;
+  const { config, store, ledger, clock, random, log, notices } = services;
   if (!config.stripe) return undefined;
   const { StripeProvider } = await import('../payments/stripe/stripe-provider.ts');
   const provider = new StripeProvider({ ...config.stripe, now: () => clock.now() });
-  return new Payments({ store, ledger: ledger.ledger, provider, clock, random, log });
+  return new Payments({ store, ledger: ledger.ledger, provider, clock, random, log, notices });
 }
 
 /** Stripe's events have a few kilobytes. */

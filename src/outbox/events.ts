@@ -17,6 +17,12 @@ export interface EventData {
   'backend.up': { readonly backend: string };
   'certificate.ending': { readonly ends_at: string; readonly days_left: number };
   'margin.negative': { readonly day: string; readonly revenue_usd: number; readonly cost_usd: number };
+  'payment.failed': {
+    readonly account: string;
+    readonly payment: string;
+    readonly amount_usd: number;
+    readonly reason: string;
+  };
   'ledger.breach': { readonly breaches: number; readonly rules: readonly string[] };
   'webhook.test': { readonly account: string | null };
 }
@@ -37,6 +43,7 @@ export const OPERATOR_EVENTS = [
   'backend.up',
   'certificate.ending',
   'margin.negative',
+  'payment.failed',
   'ledger.breach',
 ] as const satisfies readonly EventType[];
 

@@ -5,6 +5,7 @@ import type { Log } from '../std/log.ts';
 import type { TopUpTable } from '../store/schema-payments.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import type { PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow } from './payment-rows.ts';
 import { centsOf, type PaymentProvider } from './port.ts';
 
@@ -20,6 +21,7 @@ export interface AutomaticOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly notices?: PaymentNotices | undefined;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Log } from '../std/log.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { Store } from '../store/store.ts';
 import { pauseAccount, stopAutomatic } from './pause.ts';
+import type { PaymentNotices } from './payment-mails.ts';
 import { PaymentRows, type PaymentRow, type ReversalRow } from './payment-rows.ts';
 import { CURRENCY, nanoOfCents, REVERSAL_STAGES, type PaymentFact, type ProviderEvent } from './port.ts';
 
@@ -20,6 +21,7 @@ export interface PaymentBooksOptions {
   readonly ledger: Ledger;
   readonly clock: Clock;
   readonly log: Log;
+  readonly notices?: PaymentNotices | undefined;
 }
 
 type Fact<Kind extends PaymentFact['kind']> = Extract<PaymentFact, { kind: Kind }>;

@@ -3,19 +3,29 @@ import type { Clock } from '../std/clock.ts';
 import type { PaymentReversalTable, PaymentTable } from '../store/schema-payments.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import { tellFailed, tellPaid, type PaymentNotices } from './payment-mails.ts';
 import { REVERSAL_STAGES, type ReversalStage } from './port.ts';
 
 export type PaymentRow = Selectable<PaymentTable>;
 export type ReversalRow = Selectable<PaymentReversalTable>;
 
+export interface PaymentRowsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Who is told of payments; nobody by default. */
+  readonly notices?: PaymentNotices | undefined;
+}
+
 /** The rows of payments, refunds and disputes. Each method is one statement or transaction that may be repeated. */
 export class PaymentRows {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #notices: PaymentNotices | undefined;
 
-  constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
+  constructor({ store, clock, notices }: PaymentRowsOptions) {
     this.#store = store;
     this.#clock = clock;
+    this.#notices = notices;
   }
 
   async payment(id: string): Promise<PaymentRow | undefined> {
@@ -43,14 +53,17 @@ export class PaymentRows {
   }
 
   async markPaid({ id, account_id }: PaymentRow): Promise<void> {
+    const now = this.#clock.now();
     await this.#store.db.transaction().execute(async (tx) => {
-      await tx
+      const paid = await tx
         .updateTable('payment')
-        .set({ state: 'paid', reason: null, finished_at: this.#clock.now() })
+        .set({ state: 'paid', reason: null, finished_at: now })
         .where('id', '=', id)
         .where('state', '<>', 'paid')
-        .execute();
+        .returningAll()
+        .executeTakeFirst();
       await endRun(tx, account_id, id);
+      if (paid && this.#notices) await tellPaid(tx, this.#notices, paid, now);
     });
   }
 
@@ -62,10 +75,11 @@ export class PaymentRows {
         .set({ state: 'failed', reason, finished_at: this.#clock.now() })
         .where('id', '=', id)
         .where('state', '=', 'open')
-        .returning(['account_id', 'kind'])
+        .returning(['id', 'account_id', 'kind', 'amount'])
         .executeTakeFirst();
       if (failed?.kind !== 'automatic') return;
       await endRun(tx, failed.account_id, id);
+      if (this.#notices) await tellFailed(tx, this.#notices, failed, reason);
       await tx
         .updateTable('top_up')
         .set({ enabled: 0, off_reason: reason, updated_at: this.#clock.now() })

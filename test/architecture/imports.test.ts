@@ -39,7 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   identity: ['std', 'store', 'ledger', 'outbox'],
   activity: ['std', 'store', 'ledger'],
-  payments: ['std', 'store', 'ledger'],
+  payments: ['std', 'store', 'ledger', 'outbox'],
   cli: ['std', 'wire', 'store', 'ledger', 'catalog', 'outbox', 'upstream', 'identity', 'activity'],
   http: ['std', 'wire', 'ledger', 'catalog', 'relay'],
   console: [
