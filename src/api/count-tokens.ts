@@ -7,7 +7,7 @@ import { json, rateHeaders } from '../http/response.ts';
 import type { AccountSnapshot, Caller } from '../ledger/port.ts';
 import type { BodySize } from '../relay/call.ts';
 import { countAtBackend, type CountedConversation } from '../relay/count-at-backend.ts';
-import { Fault } from '../std/fault.ts';
+import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { chargeLimits, USUAL_ENCODING } from '../tokenizer/port.ts';
 import { countableMessages } from '../wire/anthropic/count.ts';
 import { selectBetas } from '../wire/anthropic/message-fields.ts';
@@ -59,7 +59,9 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   const route = knownRoute(request.model, parts);
   const counted =
     route && (await countAtBackend(route, conversationOf(incoming, body, account), parts.callerAuth.parts));
-  const tokens = counted ?? (await countForFree(countableMessages(request), { account, size }, parts));
+  const tokens =
+    counted ??
+    (await countForFree(countableMessages(request), { account, size, signal: incoming.signal }, parts));
   return json({ input_tokens: tokens }, incoming.requestId, rateHeaders(rate));
 }
 
@@ -92,18 +94,27 @@ function conversationOf(
   };
 }
 
+interface FreeCount {
+  readonly account: AccountSnapshot;
+  readonly size: BodySize;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
 /** Counts with our own tokenizer, within the account's share of it. */
 export async function countForFree(
   { texts, tokens }: CountableInput,
-  { account, size }: { readonly account: AccountSnapshot; readonly size: BodySize },
+  { account, size, signal }: FreeCount,
   { callerAuth }: ApiParts,
 ): Promise<number> {
   const counted = await callerAuth.parts.tokens.count({
     encoding: USUAL_ENCODING,
     texts,
     account: account.accountId,
+    signal,
     ...chargeLimits(size.characters),
   });
+  if (signal.aborted) throw new ClientLeftFault();
   if (!counted)
     throw new Fault('service_unavailable', 'The tokens cannot be counted right now. Retry.', {
       retryAfterMs: RETRY_AFTER_MS,

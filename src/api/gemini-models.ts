@@ -157,7 +157,8 @@ async function count(incoming: IncomingRequest, caller: Caller, parts: ApiParts)
   const { account, rate } = await parts.callerAuth.freeCaller(caller);
   const { value, size } = await readJson(incoming.request, largeBodyOf(parts, incoming, caller));
   findRoute(parts.callerAuth.parts.catalog(), incoming.parameters[0] ?? '', 'chat_completion');
-  const totalTokens = await countForFree(countableContents(value), { account, size }, parts);
+  const { signal } = incoming;
+  const totalTokens = await countForFree(countableContents(value), { account, size, signal }, parts);
   return json({ totalTokens }, incoming.requestId, rateHeaders(rate));
 }
 

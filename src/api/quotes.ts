@@ -109,7 +109,7 @@ export async function quoteBody(
     ? await quoteImageCall(quotedImageCall(base, body), parts)
     : await quoteChatCall(publicChatCall(base, body), parts);
   // The count is the tighter bound, so it is what the request would be held at on a small balance.
-  return quote.countInput ? { ...quote, ceiling: await quote.countInput() } : quote;
+  return quote.countInput ? { ...quote, ceiling: await quote.countInput(base.signal) } : quote;
 }
 
 /** Of an edit only the number of its pictures counts; none of them is looked up. */

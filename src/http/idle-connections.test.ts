@@ -1,6 +1,13 @@
-import { expect, test } from 'bun:test';
-import { connect } from 'node:net';
-import { closeIdleConnections, excessConnections } from './idle-connections.ts';
+import { describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect as connectPlain, createServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { excessConnections, guardConnections } from './idle-connections.ts';
+import { TlsFront } from './tls-front.ts';
+import { readTls } from './tls.ts';
 
 const connections = (network: string, count: number, idleMs = 0) =>
   Array.from({ length: count }, (_, index) => ({
@@ -30,57 +37,80 @@ test('those that were idle for the longest time are closed first', () => {
   expect(closed.map(({ idleMs }) => idleMs)).toEqual([10, 11]);
 });
 
-const REQUEST = 'GET / HTTP/1.1\r\nhost: gate\r\n';
+const REQUEST = 'HTTP/1.1\r\nhost: gate\r\n';
 
-/** A client that sends one more byte of a header ten times a second. */
-function dribble(port: number) {
-  const socket = connect(port, '127.0.0.1');
-  const closed = Promise.withResolvers<void>();
+/** Without TLS, and behind what ends it. */
+const TRANSPORTS = {
+  'plain HTTP': async (innerPort: number) => ({
+    front: undefined,
+    connect: () => connectPlain(innerPort, '127.0.0.1'),
+    stop: () => undefined,
+  }),
+  'our own TLS': async (innerPort: number) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-idle-'));
+    const tls = (await readTls({ kind: 'self-signed' }, folder))!;
+    const front = await TlsFront.listen({ host: '127.0.0.1', port: 0, shared: false, tls, innerPort });
+    return {
+      front,
+      connect: () =>
+        connectTls({ host: '127.0.0.1', port: front.port, servername: 'localhost', ca: tls.cert }),
+      stop: () => {
+        front.stop();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  },
+};
+
+/** Resolves with what it hears until it has heard this. */
+async function hear(socket: Socket, wanted: string): Promise<void> {
+  let heard = '';
+  while (!heard.includes(wanted)) heard += String((await once(socket, 'data'))[0]);
+}
+
+/** Sends one more byte of a header ten times a second. Resolves when it is cut off. */
+async function dribble(socket: Socket): Promise<void> {
   socket.on('error', () => undefined);
-  socket.on('close', () => closed.resolve());
-  socket.write(`${REQUEST}x-long: `);
+  socket.write(`GET / ${REQUEST}x-long: `);
   const timer = setInterval(() => socket.write('x'), 100);
-  return { closed: closed.promise.then(() => clearInterval(timer)) };
+  // `once` of node:events would fail with the connection.
+  await new Promise((resolve) => socket.once('close', resolve));
+  clearInterval(timer);
 }
 
 // Where there is no Linux, such clients are not told from others.
-test.skipIf(process.platform !== 'linux')(
-  'who sends a request byte by byte is cut off; who waits for an answer is not, nor who has had one',
-  async () => {
+describe.skipIf(process.platform !== 'linux').each(Object.entries(TRANSPORTS))('over %s', (_, transport) => {
+  test('who sends a request byte by byte is cut off; who waits for an answer is not, nor who has had one', async () => {
     const gate = Promise.withResolvers<void>();
-    const waiting = new Set<Request>();
-    const server = Bun.serve({
-      port: 0,
-      hostname: '127.0.0.1',
-      idleTimeout: 0,
-      async fetch(request) {
-        if (!request.url.endsWith('/slow')) return new Response('at once');
-        waiting.add(request);
-        await gate.promise;
-        return new Response('later');
-      },
-    });
-    const portsInUse = () =>
-      new Set(
-        [...waiting].map((request) => server.requestIP(request)?.port).filter((port) => port !== undefined),
-      );
-    const guard = closeIdleConnections({ serverPort: server.port!, portsInUse, firstRequestMs: 100 });
-    const kept = connect(server.port!, '127.0.0.1');
-    let heard = '';
-    kept.on('data', (bytes) => (heard += bytes.toString()));
-    kept.write(`${REQUEST}\r\n`);
-    const slow = fetch(`${server.url}slow`, { keepalive: false });
-    const dribbler = dribble(server.port!);
-    await dribbler.closed;
+    const waiting = new Set<number>();
+    // Unlike Bun's, it closes nothing by itself.
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (bytes) => {
+        const text = bytes.toString();
+        if (text.startsWith('GET /slow')) {
+          waiting.add(socket.remotePort ?? 0);
+          void gate.promise.then(() => socket.write('later'));
+        } else if (text.endsWith('\r\n\r\n')) socket.write('at once');
+      });
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    // A TCP server's address is an object with a port.
+    const { port } = server.address() as AddressInfo;
+    const { front, connect, stop } = await transport(port);
+    const guard = guardConnections({ port, front, portsInUse: () => waiting, firstRequestMs: 100 });
+    const [kept, slow] = [connect(), connect()];
+    kept.write(`GET / ${REQUEST}\r\n`);
+    await hear(kept, 'at once');
+    slow.write(`GET /slow ${REQUEST}\r\n`);
+    await dribble(connect());
     gate.resolve();
-    expect(await (await slow).text()).toBe('later');
-    heard = '';
-    const again = new Promise((resolve) => kept.once('data', resolve));
-    kept.write(`${REQUEST}\r\n`);
-    await again;
-    expect(heard).toContain('at once');
+    await hear(slow, 'later');
+    kept.write(`GET / ${REQUEST}\r\n`);
+    await hear(kept, 'at once');
     guard.stop();
-    kept.destroy();
-    await server.stop(true);
-  },
-);
+    for (const socket of [kept, slow]) socket.destroy();
+    stop();
+    server.close();
+  });
+});

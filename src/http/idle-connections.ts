@@ -6,6 +6,7 @@ import {
   type ClientSocket,
   type ClientSockets,
 } from './client-sockets.ts';
+import type { TlsFront } from './tls-front.ts';
 
 export interface IdleConnectionsOptions {
   readonly serverPort: number;
@@ -14,7 +15,13 @@ export interface IdleConnectionsOptions {
   /** Who is behind a connection that does not come from its client itself, by its port. */
   readonly addressOf?: (clientPort: number) => string | undefined;
   /** For tests. */
-  readonly firstRequestMs?: number;
+  readonly firstRequestMs?: number | undefined;
+}
+
+export interface GuardedServer extends Pick<IdleConnectionsOptions, 'portsInUse' | 'firstRequestMs'> {
+  readonly port: number;
+  /** What ends TLS before it. */
+  readonly front: Pick<TlsFront, 'port' | 'peerOf'> | undefined;
 }
 
 /** A client that has not sent a whole request by then, byte by byte or not at all, is cut off. */
@@ -34,13 +41,29 @@ const FILES_PER_STEP = 2_048;
 const UNLIMITED_FILES = 65_536;
 
 /**
+ * With TLS, clients are looked at where they connect, because not all of them come to the end of their handshake, and
+ * behind it, because only there it is seen that one has sent no request.
+ */
+export function guardConnections({ front, port, ...options }: GuardedServer): { stop(): void } {
+  const behind = { ...options, serverPort: port };
+  if (!front) return closeIdleConnections(behind);
+  const clientsInUse = (): Set<number> =>
+    new Set([...options.portsInUse()].flatMap((inner) => front.peerOf(inner)?.port ?? []));
+  const guards = [
+    closeIdleConnections({ ...options, serverPort: front.port, portsInUse: clientsInUse }),
+    closeIdleConnections({ ...behind, addressOf: (inner) => front.peerOf(inner)?.address }),
+  ];
+  return { stop: () => guards.forEach((guard) => guard.stop()) };
+}
+
+/**
  * Closes connections that make no request. Each takes a file, and a process without files serves nobody: so the time
  * for the first request is bounded, and once half of the files are in use, one address may keep an eighth of them in idle
  * connections, and all addresses together a quarter.
  *
  * Only on Linux. Elsewhere a connection without a byte is closed by the server's own timeout.
  */
-export function closeIdleConnections(options: IdleConnectionsOptions): { stop(): void } {
+function closeIdleConnections(options: IdleConnectionsOptions): { stop(): void } {
   const sockets = openClientSockets();
   if (!sockets) return { stop: () => undefined };
   const sweeper = new IdleSweeper(sockets, options);

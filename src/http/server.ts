@@ -9,7 +9,7 @@ import type { Log } from '../std/log.ts';
 import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
 import { clientIdOf, traceOf, type TraceContext } from '../std/trace.ts';
 import type { CallerAuth } from './caller-auth.ts';
-import { closeIdleConnections } from './idle-connections.ts';
+import { guardConnections } from './idle-connections.ts';
 import type { IncomingRequest } from './incoming-request.ts';
 import { SMALL_BODY_BYTES } from './json-body.ts';
 import { listenFailure } from '../std/listen-failure.ts';
@@ -78,10 +78,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // A second call of the runtime's `stop` resolves at once, whatever still runs.
   let finished: Promise<void> | undefined;
   const finish = (): Promise<void> => (finished ??= server.stop());
-  const idle = closeIdleConnections({
-    serverPort: front?.port ?? server.port ?? options.port,
+  const idle = guardConnections({
+    port: server.port ?? options.port,
+    front,
     portsInUse: () => http.portsInUse(server),
-    addressOf: (clientPort) => front?.peerOf(clientPort)?.address,
   });
   return {
     url: `${front ? 'https' : 'http'}://${urlHost(options.host)}:${front?.port ?? server.port}`,
@@ -154,12 +154,9 @@ class HttpServer {
     this.#closing = true;
   }
 
-  /** The clients' ports of requests whose answer has not begun. */
+  /** The ports from which requests came whose answer has not begun. */
   portsInUse(server: Server<unknown>): Set<number> {
-    const ports = [...this.#open].map((request) => {
-      const port = server.requestIP(request)?.port;
-      return port !== undefined && this.front ? this.front.peerOf(port)?.port : port;
-    });
+    const ports = [...this.#open].map((request) => server.requestIP(request)?.port);
     return new Set(ports.filter((port) => port !== undefined));
   }
 

@@ -11,6 +11,8 @@ export interface TlsFrontOptions {
   readonly tls: TlsPair;
   /** Where the server behind it listens, on loopback. */
   readonly innerPort: number;
+  /** For tests. */
+  readonly handshakeTimeoutMs?: number | undefined;
 }
 
 /** A client, as its own connection shows it. */
@@ -38,7 +40,7 @@ export class TlsFront {
     this.#options = options;
     this.#server = createServer({
       ...options.tls,
-      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      handshakeTimeout: options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS,
       ALPNProtocols: ['http/1.1'],
     });
     this.#server.on('secureConnection', (client) => this.#accept(client));

@@ -9,7 +9,7 @@ import type {
   RateKind,
   RateState,
 } from '../ledger/port.ts';
-import { Fault } from '../std/fault.ts';
+import { ClientLeftFault, Fault } from '../std/fault.ts';
 import { formatUsd, type NanoUsd } from '../std/money.ts';
 import type { RequestNotes } from '../std/request-notes.ts';
 import { withChosenBackends } from './backend-choice.ts';
@@ -67,11 +67,10 @@ export async function admit(
 ): Promise<Admitted> {
   let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
   if (admission.kind === 'refused' && admission.reason === 'count_first' && quote.countInput) {
-    const counted = {
-      ...quote,
-      ceiling: await countedCeiling(quote.countInput, admission.rate),
-      countInput: undefined,
-    };
+    const count = quote.countInput;
+    const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
+    if (call.signal.aborted) throw new ClientLeftFault();
+    const counted = { ...quote, ceiling, countInput: undefined };
     admission = await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
   }
   if (admission.kind === 'admitted') {
@@ -79,6 +78,7 @@ export async function admit(
     return admission;
   }
   parts.metrics.refused(admission.reason);
+  if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
 }
 
@@ -88,10 +88,7 @@ function note(notes: RequestNotes, { route }: Quote, { accountId }: Admitted): v
   notes.model = route.model.id;
 }
 
-async function countedCeiling(
-  count: NonNullable<Quote['countInput']>,
-  rate: RateState | undefined,
-): Promise<Ceiling> {
+async function countedCeiling(count: () => Promise<Ceiling>, rate: RateState | undefined): Promise<Ceiling> {
   try {
     return await count();
   } catch (thrown) {

@@ -82,9 +82,10 @@ export interface Quote {
   readonly image?: WantedImage | undefined;
   /**
    * Replaces the bound on the input by a count, as far as it is ready in time; absent if the ceiling cannot be tighter.
-   * Throws the fault for the client if the count says that the request cannot be served.
+   * Throws the fault for the client if the count says that the request cannot be served. With a signal it ends when that
+   * is aborted.
    */
-  readonly countInput?: (() => Promise<Ceiling>) | undefined;
+  readonly countInput?: ((client?: AbortSignal) => Promise<Ceiling>) | undefined;
   /** The input is so long that it is counted in any case. */
   readonly mayBeTooLong?: boolean | undefined;
 }
@@ -114,6 +115,8 @@ export interface RelayParts {
   readonly tokens: TokenCounter;
   /** How long a request waits for the count of a short input, before it is held by its bound. */
   readonly countWaitMs: number;
+  /** Called for a request that the account's monthly limit refuses. */
+  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -8,7 +8,7 @@ import type { BodySize, Call, ChatCall, ChatReply, Quote, RelayParts } from './c
 import { pricedOptions } from './priced-options.ts';
 import { Delivery } from './stream/delivery.ts';
 import { attachmentSizes, NO_ATTACHMENTS, type AttachmentSizes } from './input/attachments.ts';
-import { ChatInput } from './input/chat-input.ts';
+import { ChatInput, type InputCount } from './input/chat-input.ts';
 import { RequestCounter } from './input/request-counter.ts';
 import { Meter } from './stream/meter.ts';
 import { usageOf } from './stream/reported-usage.ts';
@@ -88,7 +88,10 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
     price: priceFor(route.model),
     input: inputOnce,
     hasAttachments: attached.tokens > 0,
-    countInput: async () => ({ ...ceiling, input: await countedBound(inputOnce(), bound, route.model) }),
+    countInput: async (client) => {
+      const counted = await inputOnce().countForHold(client);
+      return { ...ceiling, input: countedBound(counted, bound, route.model) };
+    },
     mayBeTooLong: bound - attached.tokens > MOST_BYTES_PER_TOKEN * route.model.contextTokens,
   };
 }
@@ -97,8 +100,7 @@ function quoteChat(call: ChatCall, parts: RelayParts): ChatQuote {
 const MOST_BYTES_PER_TOKEN = 3;
 
 /** What was not counted in time stays at its bound, whatever the context: the backend may bill all of it. */
-async function countedBound(input: ChatInput, bound: number, model: Model): Promise<number> {
-  const counted = await input.countForHold();
+function countedBound(counted: InputCount | undefined, bound: number, model: Model): number {
   if (!counted) return bound;
   if (counted.textTokens > model.contextTokens) {
     throw new Fault(

@@ -37,10 +37,10 @@ export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> =
   isStreamed: () => false,
   callUpstream({ call, quote, parts }, upstream, attempt) {
     const { knobs, requestId } = call;
-    const { size, shape, request: fitting } = quote.fitting;
+    const { size, shape, convertTo, request: fitting } = quote.fitting;
     const request = knobs ? knobsFor(fitting, knobs, { quote, upstream: upstream.name, parts }) : fitting;
     const { job, ...rest } = attempt;
-    const asked = { ...rest, request, size, shape, requestId };
+    const asked = { ...rest, request, size, shape, convertTo, requestId };
     return job === undefined ? upstream.images(asked) : resume(upstream, job, asked);
   },
   async deliver(answered) {

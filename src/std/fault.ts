@@ -29,6 +29,19 @@ export class Fault extends Error {
   }
 }
 
+/** The client closed its connection before anything was held for it. Nobody reads the answer; the status is nginx's. */
+export class ClientLeftFault extends Fault {
+  constructor() {
+    super('service_unavailable', 'The client left before its request was served.');
+  }
+
+  override get status(): number {
+    return CLIENT_CLOSED_REQUEST;
+  }
+}
+
+const CLIENT_CLOSED_REQUEST = 499;
+
 export interface FaultOptions {
   param?: string | undefined;
   retryAfterMs?: number | undefined;

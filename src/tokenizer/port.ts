@@ -16,6 +16,8 @@ export interface CountJob extends CountLimits {
   readonly texts: readonly string[];
   /** Whose job it is: the turns are shared between accounts, not between jobs. */
   readonly account: string;
+  /** Aborted when nobody needs the count any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How long the caller waits. */
@@ -43,7 +45,7 @@ const TOKENS_PER_CUT = 4;
 
 /** Counts the tokens of texts on another thread. */
 export interface TokenCounter {
-  /** `undefined`: not in time. It never throws. */
+  /** `undefined`: not in time, or not needed any more. It never throws. */
   count(job: CountJob): Promise<CountedText | undefined>;
 }
 

@@ -105,6 +105,21 @@ describe('a counter that has much to do', () => {
     expect(await next).toEqual({ tokens: vocabularyTokens(PROSE), cuts: 0 });
   });
 
+  test('ends a job that nobody needs any more, waiting or running, and goes on with the next one', async () => {
+    const counter = counterWith();
+    await counter.count(job(['x']));
+    const left = new AbortController();
+    const { signal } = left;
+    const [running, waiting] = [1, 2].map(() => counter.count(job([PROSE.repeat(100_000)], { signal })));
+    const next = counter.count(job([PROSE]));
+    left.abort();
+    expect(counter.size).toBe(1);
+    expect(await running).toBeUndefined();
+    expect(await waiting).toBeUndefined();
+    expect(await next).toEqual({ tokens: vocabularyTokens(PROSE), cuts: 0 });
+    expect(await counter.count(job(['x'], { signal }))).toBeUndefined();
+  });
+
   test('refuses a job when too many wait', async () => {
     const counter = counterWith({ waiting: 2 });
     const [first, second, third] = [1, 2, 3].map(() => counter.count(job([PROSE])));

@@ -23,6 +23,7 @@ interface PendingCount {
   readonly slices: Iterator<TextSlice, void>;
   readonly resolve: (counted: CountedText | undefined) => void;
   readonly timer: Timer;
+  readonly onAbort: () => void;
   slice: TextSlice | undefined;
   tokens: number;
   cuts: number;
@@ -62,20 +63,23 @@ export class WorkerTokenCounter implements TokenCounter {
   }
 
   count(job: CountJob): Promise<CountedText | undefined> {
-    if (this.#closed || this.#size >= this.#limits.waiting) return Promise.resolve(undefined);
+    const isFull = this.#size >= this.#limits.waiting;
+    if (this.#closed || isFull || job.signal?.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const waitMs = job.limitMs + (this.#loaded.has(job.encoding) ? 0 : job.loadMs);
       const pending: PendingCount = {
         job,
         slices: slicesOf(job.texts),
         resolve,
-        timer: setTimeout(() => this.#finish(pending, undefined), waitMs),
+        timer: setTimeout(() => this.#giveUp(pending), waitMs),
+        onAbort: () => this.#giveUp(pending),
         slice: undefined,
         tokens: 0,
         cuts: 0,
         failures: 0,
         isDone: false,
       };
+      job.signal?.addEventListener('abort', pending.onAbort);
       this.#size++;
       this.#enqueue(pending);
       this.#runNext();
@@ -85,6 +89,7 @@ export class WorkerTokenCounter implements TokenCounter {
   close(): void {
     this.#closed = true;
     for (const jobs of this.#waiting.values()) for (const pending of jobs) this.#finish(pending, undefined);
+    this.#waiting.clear();
     if (this.#running) this.#finish(this.#running, undefined);
     this.#dismiss();
   }
@@ -124,13 +129,20 @@ export class WorkerTokenCounter implements TokenCounter {
   #takeTurn(): PendingCount | undefined {
     for (const [account, jobs] of this.#waiting) {
       this.#waiting.delete(account);
-      const open = jobs.filter(({ isDone }) => !isDone);
-      const [first, ...others] = open;
-      if (!first) continue;
+      const [first, ...others] = jobs;
       if (others.length > 0) this.#waiting.set(account, others);
       return first;
     }
     return undefined;
+  }
+
+  /** Its texts are let go at once: its account's next turn may be long in coming, while more such jobs arrive. */
+  #giveUp(pending: PendingCount): void {
+    const { account } = pending.job;
+    const others = this.#waiting.get(account)?.filter((one) => one !== pending);
+    if (others && others.length > 0) this.#waiting.set(account, others);
+    else this.#waiting.delete(account);
+    this.#finish(pending, undefined);
   }
 
   #complete(pending: PendingCount): void {
@@ -143,6 +155,7 @@ export class WorkerTokenCounter implements TokenCounter {
     pending.isDone = true;
     this.#size--;
     clearTimeout(pending.timer);
+    pending.job.signal?.removeEventListener('abort', pending.onAbort);
     pending.resolve(counted);
   }
 

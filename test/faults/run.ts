@@ -62,8 +62,8 @@ async function runRuns(wanted: ReadonlySet<RunName>): Promise<Map<RunName, RunRe
   return results;
 }
 
-async function databaseOf(store: (typeof STORES)[number]): Promise<{ databaseUrl?: string }> {
-  return store === 'SQLite' ? {} : { databaseUrl: await (await testPostgres()).freshDatabase() };
+async function freshDatabase(): Promise<string> {
+  return await (await testPostgres()).freshDatabase();
 }
 
 async function malformed(requests: number): Promise<RunResult> {
@@ -75,7 +75,12 @@ async function malformed(requests: number): Promise<RunResult> {
       if (done % 10_000 === 0) progress(`malformed requests on ${store}: ${done}`);
     };
     const share = Math.ceil(requests / STORES.length);
-    const found = await runMalformed({ requests: share, seed, onProgress, ...(await databaseOf(store)) });
+    const found = await runMalformed({
+      requests: share,
+      seed,
+      onProgress,
+      ...(store === 'Postgres' && { databaseUrl: await freshDatabase() }),
+    });
     faults.push(...found.faults.map((fault) => `${store}: ${fault}`));
     told.push(`${store}: ${share} requests, /healthz p99 ${found.health.p99Ms} ms`);
   }
@@ -88,13 +93,16 @@ async function attack(seconds: number): Promise<RunResult> {
   const told: string[] = [];
   for (const store of STORES) {
     progress(`attack on ${store}, ${seconds} s`);
-    const { alone, attacked, afterwards, mostMegabytes, ranMs, waitedMs, ...found } = await runAttack({
-      seconds,
-      ...(await databaseOf(store)),
-    });
+    const { alone, attacked, afterwards, control, mostMegabytes, ranMs, waitedMs, ...found } =
+      await runAttack({
+        seconds,
+        ...(store === 'Postgres' && { freshDatabase }),
+      });
     faults.push(...found.faults.map((fault) => `${store}: ${fault}`));
     const speeds = [alone, attacked, afterwards].map(({ p99Ms }) => p99Ms).join(' / ');
-    told.push(`${store}: p99 alone / attacked / afterwards ${speeds} ms, ${mostMegabytes} MB`);
+    told.push(
+      `${store}: p99 alone / attacked / afterwards ${speeds} ms (${control.p99Ms} where nobody attacked), ${mostMegabytes} MB`,
+    );
     progress(`${told.at(-1)}; its thread ran ${ranMs} ms and waited ${waitedMs} ms for a processor`);
   }
   const shortened = seconds < ATTACK_SECONDS ? `only ${seconds} s` : undefined;

@@ -35,10 +35,10 @@ export class ChatInput implements MeterSource {
     this.#parts = parts;
   }
 
-  /** A tighter bound for the hold; `undefined` if it was not counted in time. */
-  async countForHold(): Promise<InputCount | undefined> {
+  /** A tighter bound for the hold; `undefined` if it was not counted in time, or its client has left. */
+  async countForHold(client?: AbortSignal): Promise<InputCount | undefined> {
     const { counter, attachments, overhead, bound } = this.#parts;
-    const counted = await counter.forHold(this.#inputTexts());
+    const counted = await counter.forHold(this.#inputTexts(), client);
     if (!counted) return undefined;
     this.#counted ??= this.#charged(chargedTokens(counted));
     const most = counter.boundOf(counted) + overhead + attachments.tokens;

@@ -31,9 +31,9 @@ export class RequestCounter {
     this.#account = caller.kind === 'token' ? caller.hash : caller.id;
   }
 
-  /** `undefined`: not in time, and the request does not wait longer. */
-  forHold(texts: readonly string[]): Promise<CountedText | undefined> {
-    return this.#count(texts, (characters) => holdLimits(characters, this.#parts.countWaitMs));
+  /** `undefined`: not in time, and the request does not wait longer; or its client has left. */
+  forHold(texts: readonly string[], client?: AbortSignal): Promise<CountedText | undefined> {
+    return this.#count(texts, (characters) => holdLimits(characters, this.#parts.countWaitMs), client);
   }
 
   /**
@@ -51,10 +51,11 @@ export class RequestCounter {
     return this.#model.tokenizer === undefined ? Math.ceil(tokens * FOREIGN_TOKENIZER_FACTOR) : tokens;
   }
 
-  #count(texts: readonly string[], limits: (characters: number) => CountLimits) {
+  #count(texts: readonly string[], limits: (characters: number) => CountLimits, signal?: AbortSignal) {
     const encoding = this.#model.tokenizer ?? USUAL_ENCODING;
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
-    return this.#parts.tokens.count({ encoding, texts, account: this.#account, ...limits(characters) });
+    const account = this.#account;
+    return this.#parts.tokens.count({ encoding, texts, account, signal, ...limits(characters) });
   }
 }
 

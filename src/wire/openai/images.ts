@@ -19,6 +19,10 @@ export const imageRequestSchema = z.looseObject({
   negative_prompt: z.string().max(32_000).nullish(),
   aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
   resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
+  strip_metadata: z
+    .boolean()
+    .nullish()
+    .describe('Without texts, Exif, XMP and certificates of origin; pixels and colours stay as they are'),
   user: z.string().max(512).nullish(),
 });
 

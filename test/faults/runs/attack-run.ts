@@ -11,12 +11,12 @@ const { values } = parseArgs({
   },
 });
 const stores = values.store === undefined ? ['SQLite', 'Postgres'] : [values.store];
+const freshDatabase = async (): Promise<string> => await (await testPostgres()).freshDatabase();
 let failed = false;
 for (const store of stores) {
-  const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
   const run = await runAttack({
     seconds: Number(values.seconds),
-    ...(databaseUrl ? { databaseUrl } : {}),
+    ...(store === 'Postgres' && { freshDatabase }),
     ...(values.only === undefined ? {} : { only: values.only }),
   });
   console.log(store, run);
