@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { testPostgres } from '../../test/support/postgres.ts';
 import type { Answer } from './contract/routes.ts';
-import type { AdminAuditItem, AdminCatalog, AdminCatalogVersion, AdminCodeBatch, Page } from './contract.ts';
+import type {
+  AdminAuditItem,
+  AdminCatalog,
+  AdminCatalogVersion,
+  AdminCodeBatch,
+  AdminEntry,
+  Page,
+} from './contract.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
@@ -67,6 +74,12 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
     await admin.must('POST', `/api/console/admin/accounts/${id}/credit`, credit);
     const audit = await admin.must<Page<AdminAuditItem>>('GET', '/api/console/admin/audit');
     expect(audit.items[0]).toMatchObject({ target: id, targetEmail: 'user@example.com' });
+    const entries = '/api/console/admin/entries?account=user%40example.com';
+    const booked = await admin.must<Page<AdminEntry>>('GET', entries);
+    expect(booked.items.map(({ email, actor }) => [email, actor])).toContainEqual([
+      'user@example.com',
+      'admin@example.com',
+    ]);
     await make('named');
     expect((await batches()).map(({ createdBy }) => createdBy)).toContain('admin@example.com');
     const { yaml, revision } = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');

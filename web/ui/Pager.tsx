@@ -10,10 +10,12 @@ interface PagerProps {
 interface ShowMoreProps {
   readonly showMore: (() => void) | undefined;
   readonly beyond: number;
+  /** The list has a search, which finds what is not shown. */
+  readonly isSearched?: boolean;
 }
 
 /** Under a list that is there as a whole, of which the first rows are shown. */
-export function ShowMore({ showMore, beyond }: ShowMoreProps) {
+export function ShowMore({ showMore, beyond, isSearched = false }: ShowMoreProps) {
   const { t } = useTranslation();
   if (!showMore && beyond === 0) return null;
   return (
@@ -23,7 +25,9 @@ export function ShowMore({ showMore, beyond }: ShowMoreProps) {
           {t('common.more')}
         </Button>
       ) : (
-        <span className="text-sm text-ink-3">{t('common.refine', { count: beyond })}</span>
+        <span className="text-sm text-ink-3">
+          {t(isSearched ? 'common.refine' : 'common.notShown', { count: beyond })}
+        </span>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { requestById, wasArchived } from '../../activity/request-log.ts';
-import { emailsOf } from '../../activity/accounts.ts';
+import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
@@ -54,22 +54,24 @@ export const moneyRoutes = [
   route('GET /api/console/admin/entries', {
     who: 'admin',
     compressed: true,
-    query: z.strictObject({ ...entryFields, account: z.string().max(64).optional() }),
+    /** `account`: an id or an e-mail address. */
+    query: z.strictObject({ ...entryFields, account: z.string().max(320).optional() }),
     async handle({ store, reader }, { query }): Promise<Page<AdminEntry>> {
       const limit = limitOf(query);
       const at = { db: store.db, reader };
-      const filter = { accountId: query.account, moneyOnly: query.kind !== 'all' };
+      const accountId = query.account && (await accountNamed(store.db, query.account));
+      const filter = { accountId, moneyOnly: query.kind !== 'all' };
       const before = markCursor(query.cursor);
       const { lines, next } = await statementPage(at, filter, { before, limit });
       const emails = await emailsOf(
         store.db,
-        lines.map((line) => line.account_id),
+        lines.flatMap((line) => [line.account_id, line.actor]),
       );
       const items = lines.map((line) => ({
         ...entryOf(line),
         accountId: line.account_id,
         email: emails.get(line.account_id) ?? '',
-        actor: line.actor,
+        actor: emails.get(line.actor) ?? line.actor,
       }));
       return { items, next: statementCursor(next) };
     },

@@ -159,6 +159,7 @@ export interface AdminLoss {
 export interface AdminEntry extends Entry {
   accountId: string;
   email: string;
+  /** An e-mail address, where the account has one. */
   actor: string;
 }
 

@@ -297,7 +297,7 @@ export const admin: typeof english = {
     entries: 'Buchungen aller Konten',
     actor: 'Von',
     account: 'Konto',
-    filterAccount: 'Konto-ID',
+    filterAccount: 'E-Mail oder Konto-ID',
   },
   margin: {
     title: 'Marge',

@@ -19,6 +19,8 @@ export const frame: typeof english = {
     more: 'Mehr laden',
     refine_one: '{{count, number}} weiteres. Die Suche findet es.',
     refine_other: '{{count, number}} weitere. Die Suche findet sie.',
+    notShown_one: '{{count, number}} weiteres wird nicht gezeigt.',
+    notShown_other: '{{count, number}} weitere werden nicht gezeigt.',
     results: 'Ergebnisse',
     noResults: 'Keine Ergebnisse',
     moreResults_one: '{{count, number}} weiteres Ergebnis. Tippen Sie, um einzugrenzen.',

@@ -291,7 +291,7 @@ export const admin = {
     entries: 'Entries of all accounts',
     actor: 'By',
     account: 'Account',
-    filterAccount: 'Account ID',
+    filterAccount: 'Email or account ID',
   },
   margin: {
     title: 'Margin',

@@ -17,6 +17,8 @@ export const frame = {
     more: 'Load more',
     refine_one: '{{count, number}} more. Search to find it.',
     refine_other: '{{count, number}} more. Search to find them.',
+    notShown_one: '{{count, number}} more is not shown.',
+    notShown_other: '{{count, number}} more are not shown.',
     results: 'Results',
     noResults: 'No results',
     moreResults_one: '{{count, number}} more result. Type to narrow them down.',

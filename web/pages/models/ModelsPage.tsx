@@ -72,7 +72,7 @@ function Shown({ catalog }: { catalog: ModelList }) {
             onOpen={(group) => navigate(modelHref(group.best))}
           />
         )}
-        <ShowMore {...more} />
+        <ShowMore {...more} isSearched />
       </Card>
     </>
   );

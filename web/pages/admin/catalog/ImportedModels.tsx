@@ -84,7 +84,7 @@ export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsP
             rows={rows}
             rowKey={(row) => row.name}
           />
-          <ShowMore {...more} />
+          <ShowMore {...more} isSearched />
         </>
       )}
       <Remarks found={found} />

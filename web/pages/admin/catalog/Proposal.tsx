@@ -1,6 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
+import { useShownRows } from '../../../lib/shown.ts';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
+import { ShowMore } from '../../../ui/Pager.tsx';
 
 const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
   added: 'good',
@@ -11,6 +13,8 @@ const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
 /** What is wrong with a draft, or what would change if it were published. */
 export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
   const { t } = useTranslation();
+  // An import may add thousands of models at once.
+  const { rows: changes, ...more } = useShownRows(proposal.changes, '');
   if (!proposal.ok) {
     return (
       <div role="alert">
@@ -36,7 +40,7 @@ export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
       <h3 className="mb-2 font-semibold">{t('catalog.changes')}</h3>
       {proposal.changes.length === 0 ? <p className="text-ink-3">{t('catalog.noChanges')}</p> : null}
       <ul className="divide-y divide-line border-y border-line">
-        {proposal.changes.map((change) => (
+        {changes.map((change) => (
           <li key={`${change.kind}:${change.subject}`} className="py-2 text-sm">
             <span className="flex flex-wrap items-center gap-2">
               <Badge tone={TONES[change.kind]}>{t(`catalog.${change.kind}`)}</Badge>
@@ -49,6 +53,7 @@ export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
           </li>
         ))}
       </ul>
+      <ShowMore {...more} />
     </div>
   );
 }
