@@ -16,7 +16,14 @@ export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
     { name: 'browser', paths: ['test/browser'] },
     {
       name: 'stories',
-      paths: ['test/stories', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
+      paths: [
+        'test/stories',
+        'test/payments',
+        'test/providers',
+        'test/matrix',
+        'test/import',
+        'test/architecture',
+      ],
     },
   ],
 ];

@@ -14,6 +14,8 @@ const GROUPS: readonly [EnvironmentSetting['group'], string][] = [
   ['load', 'Load'],
   ['logs', 'Logs and metrics'],
   ['sign-in', 'Sign-in'],
+  ['messages', 'Mail and webhooks'],
+  ['payments', 'Payments by card'],
   ['commands', 'For commands only'],
 ];
 

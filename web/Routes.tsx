@@ -32,6 +32,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/requests', page(accountPages, 'RequestsPage')],
   ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
+  ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
 
@@ -44,7 +45,9 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
+  ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
+  ['/admin/messages', page(adminPages, 'MessagesPage')],
   ['/admin/audit', page(adminPages, 'AuditPage')],
   ['/admin/settings', page(adminPages, 'AdminSettingsPage')],
 ];
@@ -53,6 +56,8 @@ const PublicPage = page(entryPages, 'PublicPage');
 const SignInPage = page(entryPages, 'SignInPage');
 const SignUpPage = page(entryPages, 'SignUpPage');
 const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
+const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
+const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
 const SetupPage = page(entryPages, 'SetupPage');
 const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
 
@@ -67,6 +72,8 @@ export function Routes({ session }: { session: SessionState }) {
         <SignedOutOnly session={session} page={SignUpPage} />
       </Route>
       <Route path="/reset-password" component={ResetPasswordPage} />
+      <Route path="/forgot-password" component={ForgotPasswordPage} />
+      <Route path="/verify-email" component={VerifyEmailPage} />
       <Route path="/setup/:token?" component={SetupPage} />
       <Route path="/docs/:page?/:part?" component={DocsPage} />
       <Route path="/app/*?">

@@ -19,6 +19,7 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
   const sections = [
     once(await profileLines(parts, account)),
     entryPages(parts, account.id),
+    paymentPages(parts, account.id),
     receiptPages(parts, account.id),
     usagePages(parts, account.id),
     imagePages(parts, account.id),
@@ -100,6 +101,32 @@ async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGener
       request_id,
       cause,
       created_at: time(created_at),
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = { at: last.created_at, id: last.id };
+  }
+}
+
+async function* paymentPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  let after = { at: -1, id: '' };
+  for (;;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('payment')
+        .select(['id', 'kind', 'state', 'amount', 'reason', 'intent_id', 'created_at', 'finished_at'])
+        .where('account_id', '=', accountId)
+        .where(sql<boolean>`(created_at, id) > (${after.at}, ${after.id})`)
+        .orderBy('created_at')
+        .orderBy('id')
+        .limit(PAGE),
+    );
+    yield rows.map(({ amount, created_at, finished_at, ...payment }) => ({
+      type: 'payment',
+      ...payment,
+      amount_usd: dollars(amount),
+      created_at: time(created_at),
+      finished_at: finished_at === null ? null : time(finished_at),
     }));
     const last = rows.at(-1);
     if (rows.length < PAGE || !last) return;

@@ -1,6 +1,7 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
 import type { Clock } from '../std/clock.ts';
-import type { ImageJobTable, Schema } from '../store/schema.ts';
+import type { ImageJobTable } from '../store/schema-image-jobs.ts';
+import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
 export interface NewImageJob {

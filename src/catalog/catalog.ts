@@ -5,6 +5,7 @@ import { nanoUsd, type NanoUsd } from '../std/money.ts';
 import type { ExtraImagePrices, ExtraTokenPrices } from '../std/price-dimensions.ts';
 import type { TokenEncoding } from '../tokenizer/port.ts';
 import { sizesText, takesSize, type ImageAbilities, type SizeRange } from './image-abilities.ts';
+import type { ImageDialect } from './image-dialect.ts';
 
 /**
  * What is sold, at what price, and which backend serves it: immutable once loaded. A reload builds a new catalog and
@@ -156,6 +157,8 @@ export interface UpstreamConfig {
   readonly unsupportedFields?: readonly string[] | undefined;
   /** The largest output cap that it takes of a request that is not a stream, by its preset. */
   readonly wholeCap?: number | undefined;
+  /** Absent: it takes requests for images as OpenAI does. */
+  readonly images?: ImageDialect | undefined;
   /** False: it has no list of models, by its preset. */
   readonly listsModels?: boolean | undefined;
   readonly preset?: string | undefined;

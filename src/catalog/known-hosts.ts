@@ -5,6 +5,11 @@ import { PRESETS, type Preset } from './presets.ts';
 const OTHERS: Readonly<Record<string, string>> = {
   COHERE_API_KEY: 'https://api.cohere.com',
   GOOGLE_API_KEY: 'https://generativelanguage.googleapis.com',
+  BFL_API_KEY: 'https://api.bfl.ai',
+  FAL_API_KEY: 'https://queue.fal.run',
+  FAL_KEY: 'https://queue.fal.run',
+  REPLICATE_API_TOKEN: 'https://api.replicate.com',
+  STABILITY_API_KEY: 'https://api.stability.ai',
 };
 
 /** The server that a key is for, by the provider's own name of the environment variable. */

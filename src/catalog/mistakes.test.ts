@@ -209,7 +209,7 @@ describe('an error in upstreams, limits or syntax is reported with line, column 
       file({ upstream: '{ kind: hosue }', models: '{ model: m, input: -1, output: 1, oops: 1 }' }),
     );
     expect(error.message.split('\n')).toEqual([
-      'tollgate.yaml:2:18 upstreams.house.kind: did you mean house? It must be one of openai, anthropic, google, mistral, cohere, azure, bedrock, house, gguf, or the name of a preset such as groq',
+      'tollgate.yaml:2:18 upstreams.house.kind: did you mean house? It must be one of openai, anthropic, google, mistral, cohere, azure, bedrock, bfl, fal, replicate, stability, house, gguf, or the name of a preset such as groq',
       'tollgate.yaml:5:26 lists.list[0].input: must not be negative',
       expect.stringMatching(/^tollgate\.yaml:5:41 lists\.list\[0\]\.oops: unknown key; known here: model, /),
     ]);

@@ -1,4 +1,5 @@
 import type { CapField, ImageFormat } from './catalog.ts';
+import type { ImageDialect } from './image-dialect.ts';
 
 /**
  * A provider that speaks OpenAI's API, as data: what an operator would otherwise have to write, or find out by its
@@ -17,6 +18,7 @@ export interface Preset {
   /** False: it does not know `stream_options`. */
   readonly streamUsage?: false;
   readonly imageFormat?: ImageFormat;
+  readonly images?: ImageDialect;
   /** The largest output cap of a request that is not a stream; a larger one goes out as this. */
   readonly wholeCap?: number;
   /**
@@ -89,7 +91,31 @@ const CLOUD = {
     variable: 'XAI_API_KEY',
     capField: 'max_tokens',
     reasoning: 'reasoning_content',
-    notes: 'Models that think refuse `presence_penalty`, `frequency_penalty` and `stop`.',
+    // https://docs.x.ai/docs/api-reference#image-generations, https://docs.x.ai/docs/guides/image-generations
+    images: {
+      size: 'aspect_ratio',
+      ratios: [
+        '1:1',
+        '3:4',
+        '4:3',
+        '9:16',
+        '16:9',
+        '2:3',
+        '3:2',
+        '9:19.5',
+        '19.5:9',
+        '9:20',
+        '20:9',
+        '1:2',
+        '2:1',
+      ],
+      inline: 'b64_json',
+      edits: 'objects',
+      outputFormats: [],
+      fields: ['user', 'quality', 'resolution'],
+    },
+    notes:
+      'Models that think refuse `presence_penalty`, `frequency_penalty` and `stop`. Images by the nearest ratio, not by size.',
     source: `${LITELLM}/llms/xai/chat/transformation.py`,
   },
   together: {
@@ -98,6 +124,14 @@ const CLOUD = {
     variable: 'TOGETHER_API_KEY',
     capField: 'max_tokens',
     reasoning: 'reasoning',
+    // https://github.com/togethercomputer/openapi/blob/main/openapi.yaml, /images/generations
+    images: {
+      size: 'dimensions',
+      inline: 'base64',
+      edits: 'addresses',
+      outputFormats: ['png', 'jpeg'],
+      fields: ['seed', 'negative_prompt', 'guidance_scale'],
+    },
     source: `${LITELLM}/litellm_core_utils/get_llm_provider_logic.py`,
   },
   fireworks: {

@@ -136,6 +136,10 @@ describe.each(['sqlite', 'postgres'] as const)('a stored provider key (%s)', (ki
       cohere: 'https://api.cohere.com',
       azure: 'https://mine.openai.azure.com',
       bedrock: 'https://bedrock-runtime.eu-west-1.amazonaws.com',
+      bfl: 'https://api.bfl.ai',
+      fal: 'https://queue.fal.run',
+      replicate: 'https://api.replicate.com',
+      stability: 'https://api.stability.ai',
     };
     const options: Record<string, string> = {
       azure: 'options: { resource: mine }',

@@ -65,6 +65,7 @@ export function buildUpstream(
     dailyCostLimit: entry.daily_cost_limit_usd,
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
     wholeCap: preset?.wholeCap,
+    images: preset?.images,
     listsModels: preset?.listsModels,
     preset: given.preset,
     markup: entry.markup,

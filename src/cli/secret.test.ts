@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProviderKeys } from '../catalog/provider-keys.ts';
+import { seal, unseal } from '../catalog/seal.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { readConfig } from '../main/config.ts';
 import { closeServices, openConfiguredStore, openServices, type Services } from '../main/services.ts';
@@ -26,12 +27,36 @@ afterAll(() => {
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-secret-command-'));
   folders.push(folder);
-  await withServices({}, async ({ accounts, store, secret }) => {
+  await withServices({}, async ({ accounts, store, secret, outbox }) => {
     const balance = parseUsd('7');
     if (balance === undefined) throw new Error('no amount');
     ({ token } = await accounts.create('a@example.com', { balance, actor: 'test' }));
     const keys = new ProviderKeys(store.db, secret.key('provider keys'), systemClock);
     await keys.set('TEAM_API_KEY', 'key-of-the-team', 'https://llm.example.com');
+    await outbox.add(store.db, {
+      kind: 'mail',
+      topic: 'mail.test',
+      accountId: '',
+      to: 'a@example.com',
+      payload: 'hello',
+    });
+    const sealed = seal(
+      secret.key('webhooks'),
+      { name: 'whk_1', origin: 'https://hooks.example' },
+      'whsec_abc',
+    );
+    const hook = {
+      id: 'whk_1',
+      account_id: '',
+      url: 'https://hooks.example/a',
+      events: '[]',
+      hint: '',
+      created_at: 1,
+    };
+    await store.db
+      .insertInto('webhook')
+      .values({ ...hook, sealed, old_sealed: sealed })
+      .execute();
   });
 });
 
@@ -87,7 +112,7 @@ async function run(env: Env, ...words: string[]): Promise<{ code: number; printe
 
 /** What is left of the account, its token and the stored key. */
 async function left(env: Env = {}) {
-  return await withServices(env, async ({ store, secret, ledger }) => {
+  return await withServices(env, async ({ store, secret, ledger, outbox }) => {
     const row = await store.db
       .selectFrom('account')
       .selectAll()
@@ -100,7 +125,14 @@ async function left(env: Env = {}) {
       .select('action')
       .orderBy('id', 'desc')
       .executeTakeFirst();
+    const message = await store.db.selectFrom('outbox').selectAll().executeTakeFirstOrThrow();
+    const hook = await store.db.selectFrom('webhook').selectAll().executeTakeFirstOrThrow();
+    const opened = [hook.sealed, hook.old_sealed ?? ''].map((one) =>
+      unseal(secret.key('webhooks'), hook.id, one),
+    );
     return {
+      waiting: outbox.read(message),
+      webhookSecrets: opened,
       audited: audited?.action,
       balance: row.balance,
       tokenIsValid: row.token_hash === tokenHasher(secret.key('token pepper'))(token),
@@ -115,6 +147,8 @@ const ALL = {
   balance: 7_000_000_000,
   tokenIsValid: true,
   keys: { TEAM_API_KEY: 'key-of-the-team' },
+  waiting: 'hello',
+  webhookSecrets: ['whsec_abc', 'whsec_abc'],
   breaches: [],
 };
 const BOOKS = {
@@ -122,6 +156,8 @@ const BOOKS = {
   balance: 7_000_000_000,
   tokenIsValid: false,
   keys: {},
+  waiting: undefined,
+  webhookSecrets: [undefined, undefined],
   breaches: [],
 };
 const secretFile = (): string => join(folder, 'secret');

@@ -2,6 +2,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { writeAudit } from '../activity/audit.ts';
 import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
+import { resealOutbox } from '../outbox/outbox.ts';
+import { resealWebhooks } from '../outbox/webhooks.ts';
 import type { Store } from '../store/store.ts';
 import {
   CommandRefused,
@@ -45,6 +47,8 @@ async function rotate(input: CommandInput, context: CliContext): Promise<number>
       // The keys of the new secret, as the next start will derive them.
       const after = await openSecret({ given: next, dataDir: '', shared: true, db, now });
       const resealed = await resealKeys(db, { from, to: after.key('provider keys'), now });
+      await resealWebhooks(db, { from: secret.key('webhooks'), to: after.key('webhooks') });
+      await resealOutbox(db, { from: secret.key('outbox'), to: after.key('outbox') });
       await db.deleteFrom('auth_session').execute();
       await writeAudit({ db }, { actor: 'cli', action: 'secret.rotate', target: '', detail: {} }, now);
       return resealed;

@@ -131,8 +131,8 @@ async function runAudited(
   }
 }
 
-/** Secrets, and who an account belongs to: the audit log is never changed, and an account may be removed. */
-const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email', 'name']);
+/** Secrets, also in addresses, and who an account belongs to: the audit log is never changed, and an account may be removed. */
+const UNRECORDED_FIELDS = new Set(['password', 'value', 'yaml', 'once', 'email', 'name', 'url']);
 
 function recordable(body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null) return {};

@@ -5,5 +5,7 @@
 export type * from './contract/shared.ts';
 export type * from './contract/session.ts';
 export type * from './contract/account.ts';
+export type * from './contract/messages.ts';
 export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';
+export type * from './contract/payments.ts';

@@ -5,6 +5,11 @@ import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Auth } from '../identity/sign-in/auth.ts';
 import type { Setup } from '../identity/sign-in/setup.ts';
 import type { Ledger } from '../ledger/port.ts';
+import type { Notices } from '../outbox/notices.ts';
+import type { Outbox } from '../outbox/outbox.ts';
+import type { OutboxSender } from '../outbox/sender.ts';
+import type { Webhooks } from '../outbox/webhooks.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Log } from '../std/log.ts';
 import type { Store } from '../store/store.ts';
@@ -22,6 +27,8 @@ export interface ConsoleParts {
   readonly setup: Setup;
   readonly accounts: Pick<Accounts, 'replaceToken' | 'setLimits'>;
   readonly codes: Codes;
+  /** Absent while payments by card are off. */
+  readonly payments: Payments | undefined;
   readonly catalog: Pick<CatalogSource, 'current' | 'status'>;
   /** Keys of the catalog's file whose new value is not in force before the next start. */
   restartNeeded(): readonly string[];
@@ -31,6 +38,7 @@ export interface ConsoleParts {
   importTarget(): Promise<CatalogImportTarget>;
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
+  readonly messages: ConsoleMessages;
   readonly imageQuotaBytes: number;
   /** Where customers reach this server, as the operator says. */
   readonly publicUrl: string | undefined;
@@ -47,6 +55,16 @@ export type CatalogEditor = Pick<
 export interface CatalogImportTarget extends ImportTarget {
   /** Of a stored catalog; `undefined`: it is the operator's file. */
   readonly revision: number | undefined;
+}
+
+/** What leaves the house. */
+export interface ConsoleMessages {
+  readonly outbox: Outbox;
+  readonly notices: Notices;
+  readonly sender: Pick<OutboxSender, 'sendNow'>;
+  readonly webhooks: Webhooks;
+  /** How mail leaves, without the password; absent: it does not. */
+  readonly mail: { readonly from: string; readonly server: string } | undefined;
 }
 
 export interface BackendHealth {

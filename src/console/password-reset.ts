@@ -1,5 +1,9 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
+import { MADE_BY_MAIL, markVerified } from '../identity/sign-in/account-mails.ts';
+import { wantedLanguage } from '../identity/sign-in/auth.ts';
+import { normalEmail } from '../identity/sign-in/email.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { answer } from './answers.ts';
 import type { PasswordResetState } from './contract.ts';
 import { authMeta, route } from './route.ts';
@@ -7,8 +11,25 @@ import { authMeta, route } from './route.ts';
 /** A link is `/reset-password#{token}`; the token travels in bodies only. */
 const token = z.string().max(100);
 
-/** For a user with a reset link who is not signed in: whether the link is valid, and setting the new password. */
+/** For a user who is not signed in: asking for a reset link, whether one is valid, and setting the new password. */
 export const passwordResetRoutes = [
+  /** The same answer whether or not there is such an account, and before either is known, so that it takes as long. */
+  route('POST /api/console/password-reset/send', {
+    who: 'public',
+    body: z.strictObject({ email: z.string().max(512) }),
+    handle({ auth, log }, { body, meta, request }): Promise<{ sent: true }> {
+      if (!auth.mails.areSent)
+        throw new AuthRefusal('not_found', 'This server sends no mail. Ask its operator for a reset link.');
+      const email = normalEmail(body.email);
+      auth.throttle.act('reset', meta.address);
+      auth.throttle.act('reset_mail_everybody', '');
+      auth.throttle.act('reset_mail', email);
+      auth.mails
+        .sendReset(email, wantedLanguage(request.headers))
+        .catch((error: unknown) => log.error('reset_mail_failed', { error }));
+      return Promise.resolve({ sent: true });
+    },
+  }),
   route('POST /api/console/password-reset/check', {
     who: 'public',
     body: z.strictObject({ token }),
@@ -33,6 +54,8 @@ export const passwordResetRoutes = [
           detail: { madeBy: createdBy, address: meta.address },
         };
         await writeAudit({ db: tx }, entry, clock.now());
+        // Whoever has the link has read a mail to the address.
+        if (createdBy === MADE_BY_MAIL) await markVerified(tx, accountId);
       });
       // Whoever got the link from the operator can sign in here, even while strangers guess at the account.
       return answer({ email }, meta.requestId, { 'set-cookie': auth.devices.cookie(email, authMeta(meta)) });

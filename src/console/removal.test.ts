@@ -21,7 +21,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
   }, 60_000);
   afterAll(() => site.close());
 
-  /** Somebody with a balance, a charge, a token, an image, a job, a kept answer and preferences. */
+  /** Somebody with a balance, a charge, a token, an image, a job, a kept answer, a webhook, a mail and preferences. */
   async function person(email: string, name: string) {
     const browser = site.browser();
     await browser.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD, name });
@@ -59,6 +59,33 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
         body: Buffer.from(name),
         lease_until: 1,
       })
+      .execute();
+    const made = { account_id: id, created_at: 1 };
+    const hook = {
+      id: `whk_${id}`,
+      url: `https://hooks.example/${name}`,
+      events: '[]',
+      sealed: '',
+      hint: '',
+    };
+    await db
+      .insertInto('webhook')
+      .values({ ...made, ...hook })
+      .execute();
+    const mail = {
+      kind: 'mail',
+      topic: 'balance.low',
+      destination: email,
+      next_at: 1,
+      expires_at: 1,
+    } as const;
+    await db
+      .insertInto('outbox')
+      .values({ ...made, ...mail, id: `msg_${id}` })
+      .execute();
+    await db
+      .insertInto('notice')
+      .values({ ...made, topic: 'balance.low', mark: name })
       .execute();
     const accounts = new Accounts({
       store: site.store,

@@ -5,16 +5,20 @@ import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
+import { messageRoutes } from './admin/messages.ts';
 import { moneyRoutes } from './admin/money.ts';
+import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
 import { siteRoutes } from './admin/site.ts';
+import { addressRoutes } from './address.ts';
 import { billingRoutes } from './billing.ts';
 import { exportRoutes } from './export.ts';
 import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
 import { passkeyRoutes } from './passkeys.ts';
+import { paymentConsoleRoutes } from './payments.ts';
 import { passwordResetRoutes } from './password-reset.ts';
 import { playgroundRoutes } from './playground.ts';
 import { refusedCallRoutes } from './refused-calls.ts';
@@ -24,11 +28,13 @@ import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
+import { webhookRoutes } from './webhooks.ts';
 
 /** Every route of the console's API: what the server finds, the authorisation test calls and the pages may name. */
 export const ROUTES = [
   ...sessionRoutes,
   ...passwordResetRoutes,
+  ...addressRoutes,
   ...modelRoutes,
   ...overviewRoutes,
   ...tokenRoutes,
@@ -37,14 +43,17 @@ export const ROUTES = [
   ...refusedCallRoutes,
   ...imageRoutes,
   ...billingRoutes,
+  ...paymentConsoleRoutes,
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
+  ...webhookRoutes,
   ...playgroundRoutes,
   ...adminOverviewRoutes,
   ...adminAccountRoutes,
   ...accountActRoutes,
   ...moneyRoutes,
+  ...adminPaymentRoutes,
   ...marginRoutes,
   ...adminRequestRoutes,
   ...codeRoutes,
@@ -52,6 +61,7 @@ export const ROUTES = [
   ...catalogImportRoutes,
   ...backendRoutes,
   ...siteRoutes,
+  ...messageRoutes,
 ];
 
 export interface MatchedRoute {

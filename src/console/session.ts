@@ -83,6 +83,7 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined): Promi
   return {
     setupNeeded,
     signUp: site.signUp,
+    sendsMail: parts.auth.mails.areSent,
     socialProviders: [...parts.auth.socialProviders],
     site: {
       name: site.siteName,
@@ -97,13 +98,18 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined): Promi
 }
 
 async function signedInUser({ store }: RouteParts, user: Visitor): Promise<SignedInUser> {
-  const [preference, credential] = await Promise.all([
+  const [preference, credential, person] = await Promise.all([
     store.db.selectFrom('preference').selectAll().where('account_id', '=', user.accountId).executeTakeFirst(),
     store.db
       .selectFrom('auth_account')
       .select('id')
       .where('userId', '=', user.accountId)
       .where('providerId', '=', 'credential')
+      .executeTakeFirst(),
+    store.db
+      .selectFrom('auth_user')
+      .select('emailVerified')
+      .where('id', '=', user.accountId)
       .executeTakeFirst(),
   ]);
   return {
@@ -112,6 +118,7 @@ async function signedInUser({ store }: RouteParts, user: Visitor): Promise<Signe
     name: user.name,
     role: user.role,
     twoFactor: user.twoFactor,
+    emailVerified: Boolean(person?.emailVerified),
     hasPassword: credential !== undefined,
     confirmedUntil: user.provedAt + CONFIRMED_MS,
     language: preference?.language ?? null,

@@ -20,7 +20,8 @@ export interface SiteParts {
 }
 
 /** Paths that are pages: the browser's router shows the right one. Anything else that is no file is a 404. */
-const PAGE_PATHS = /^\/(?:$|(?:sign-in|sign-up|reset-password|setup|app|admin|docs)(?:$|\/))/;
+const PAGE_PATHS =
+  /^\/(?:$|(?:sign-in|sign-up|forgot-password|reset-password|verify-email|setup|app|admin|docs)(?:$|\/))/;
 
 const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n';
 

@@ -4,6 +4,7 @@ import errors from '../../docs/guide/errors.md' with { type: 'text' };
 import gettingStarted from '../../docs/guide/getting-started.md' with { type: 'text' };
 import houseModels from '../../docs/guide/house-models.md' with { type: 'text' };
 import idempotency from '../../docs/guide/idempotency.md' with { type: 'text' };
+import imageJobs from '../../docs/guide/image-jobs.md' with { type: 'text' };
 import images from '../../docs/guide/images.md' with { type: 'text' };
 import limitsAndHeaders from '../../docs/guide/limits-and-headers.md' with { type: 'text' };
 import managingAccounts from '../../docs/guide/managing-accounts.md' with { type: 'text' };
@@ -12,6 +13,7 @@ import money from '../../docs/guide/money.md' with { type: 'text' };
 import selfHosting from '../../docs/guide/self-hosting.md' with { type: 'text' };
 import streaming from '../../docs/guide/streaming.md' with { type: 'text' };
 import tokensAndSignIn from '../../docs/guide/tokens-and-sign-in.md' with { type: 'text' };
+import webhooks from '../../docs/guide/webhooks.md' with { type: 'text' };
 
 /** The user guides, in reading order. The console shows them at /docs/{slug}; house-guide answers from them. */
 export const GUIDES: readonly Guide[] = [
@@ -20,12 +22,14 @@ export const GUIDES: readonly Guide[] = [
   guide('chat', chat),
   guide('streaming', streaming),
   guide('images', images),
+  guide('image-jobs', imageJobs),
   guide('models-and-endpoints', modelsAndEndpoints),
   guide('clients', clients),
   guide('errors', errors),
   guide('limits-and-headers', limitsAndHeaders),
   guide('money', money),
   guide('idempotency', idempotency),
+  guide('webhooks', webhooks),
   guide('house-models', houseModels),
   guide('self-hosting', selfHosting),
   guide('managing-accounts', managingAccounts),

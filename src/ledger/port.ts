@@ -40,6 +40,11 @@ export interface Ledger {
    */
   redeem(redemption: Redemption): Promise<Redeemed | undefined>;
   /**
+   * Takes back an amount that its payer got back: as much as no running request holds. The rest is booked as the operator's
+   * loss, in the same transaction. A second call with the same key changes nothing and returns what the first one did.
+   */
+  reclaim(reclaim: Reclaim): Promise<Reclaimed>;
+  /**
    * Lets the receipts of one day of an account leave: one charge of their sum is booked in their place, and the sums of the
    * day stay. No balance changes. `together` receipts leave in one transaction; what was begun and not finished is finished.
    */
@@ -231,6 +236,20 @@ export interface Redeemed {
   readonly balance: NanoUsd;
 }
 
+export interface Reclaim {
+  readonly accountId: AccountId;
+  readonly amount: NanoUsd;
+  readonly once: string;
+  readonly cause: string;
+  readonly actor: string;
+}
+
+export interface Reclaimed {
+  readonly taken: NanoUsd;
+  /** What the account could not give back. */
+  readonly lost: NanoUsd;
+}
+
 /** A UTC day, yyyymmdd, of the admission of an account's requests. */
 export interface AccountDay {
   readonly accountId: AccountId;
@@ -275,10 +294,11 @@ export interface Verification {
  * I1 balance = Σ entries − Σ charges of receipts, where a day that is being archived counts with what has left so far; I2 held = Σ holds; I3 0 ≤ held ≤ balance; I4 a request is a hold or a
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
- * charge are those of the receipts, and by model the same as by backend.
+ * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
+ * refund or dispute is what was taken plus what was lost.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9';
   readonly subject: string;
   readonly detail: string;
 }

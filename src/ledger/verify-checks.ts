@@ -3,6 +3,7 @@ import { requestIdAt, requestTime } from '../std/ids.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costSql } from './cost-sql.ts';
 import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
+import { paymentChecks } from './verify-payments.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
@@ -216,6 +217,7 @@ const COMMON: readonly InvariantCheck[] = [
     sql: `SELECT id AS subject, 'charged ' || charged || ' of a hold of ' || held AS detail FROM receipt
       WHERE id >= :fromId AND (charged > held OR charged < 0) LIMIT ${MOST}`,
   },
+  ...paymentChecks(MOST).map((sql) => ({ invariant: 'I9' as const, sql })),
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */

@@ -3,12 +3,14 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { makeConsole, type Console } from '../console/app.ts';
-import type { CatalogImportTarget } from '../console/parts.ts';
+import type { CatalogImportTarget, ConsoleMessages } from '../console/parts.ts';
 import type { PlaygroundRelay } from '../console/playground-relay.ts';
 import type { WebFile } from '../console/site.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
+import type { Payments } from '../payments/payments.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
+import type { MessageServices } from './compose-outbox.ts';
 import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { Log } from '../std/log.ts';
@@ -22,16 +24,18 @@ export interface ConsoleServices {
 }
 
 export interface ConsoleSources {
+  readonly payments: Payments | undefined;
   readonly catalog: CatalogSource;
   readonly settings: LiveServerSettings;
   readonly pool: Pool;
   readonly playground: PlaygroundRelay;
+  readonly messages: MessageServices;
 }
 
 /** The console with its sign-in, on the same services as the API. */
 export function composeConsole(
   services: Services,
-  { catalog, settings, pool, playground }: ConsoleSources,
+  { catalog, settings, pool, playground, messages, payments }: ConsoleSources,
 ): ConsoleServices {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
@@ -39,6 +43,8 @@ export function composeConsole(
     secret: Buffer.from(secret.key('sessions')).toString('hex'),
     clock,
     log,
+    notices: services.notices,
+    publicUrl: config.publicUrl,
     social: { github: socialLogin(config.env, 'GITHUB'), google: socialLogin(config.env, 'GOOGLE') },
   });
   const setup = createSetup({ store, users: auth.users, clock });
@@ -49,12 +55,14 @@ export function composeConsole(
     setup,
     accounts,
     codes: new RedeemCodes({ store, ledger: ledger.ledger, key: secret.key('codes'), clock }),
+    payments,
     catalog,
     restartNeeded: () => settings.restartNeeded(),
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
     importTarget: async () => await importTarget(catalog, config.env),
     backends: pool,
     playground,
+    messages: consoleMessages(services, messages),
     imageQuotaBytes: config.imageQuotaBytes,
     publicUrl: config.publicUrl,
     clock,
@@ -62,6 +70,14 @@ export function composeConsole(
     version,
   });
   return { console, auth, setup };
+}
+
+function consoleMessages(
+  { config: { mail }, outbox, notices }: Services,
+  { sender, webhooks }: MessageServices,
+): ConsoleMessages {
+  const shown = mail && { from: mail.from.address, server: new URL(mail.smtpUrl).host };
+  return { outbox, notices, sender, webhooks, mail: shown };
 }
 
 /** The text is read anew each time: a file may have changed, and a stored catalog may have been saved. */

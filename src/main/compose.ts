@@ -2,6 +2,8 @@ import type { Metrics } from '../activity/metrics.ts';
 import type { CatalogSource } from '../catalog/catalog.ts';
 import { composeMetrics, serveMetrics } from './compose-metrics.ts';
 import { composeConsole, webFiles, type ConsoleServices } from './compose-console.ts';
+import { composeOutbox, type MessageServices } from './compose-outbox.ts';
+import { openPayments, paymentRoutes } from './compose-payments.ts';
 import { openCertificate, type Certificate } from './certificate.ts';
 import type { Config } from './config.ts';
 import { CallerAuth } from '../http/caller-auth.ts';
@@ -16,6 +18,7 @@ import { makePlayground } from '../api/playground.ts';
 import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
+import type { Payments } from '../payments/payments.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -85,23 +88,29 @@ export async function startTollgate(
     const accessLog = openAccessLog(services, { catalog, settings }, opened);
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
-    const relay = makeRelay(services, catalog, { eventLoop, certificate });
+    const messages = composeOutbox(services, opened);
+    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
+    const payments = await openPayments(services);
     const consoleServices = composeConsole(services, {
+      payments,
       catalog,
       settings,
       pool: relay.upstreams,
+      messages,
       playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());
     const { auth } = consoleServices;
-    const tasks = startPeriodicTasks(services, { auth, relay, settings, refusedCalls, imageJobs });
+    const noticed = { messages, pool: relay.upstreams, certificate };
+    const watched = { auth, relay, settings, refusedCalls, imageJobs, noticed, payments };
+    const tasks = startPeriodicTasks(services, watched);
     opened.defer(() => tasks.stop());
     const state = { draining: false };
-    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls };
+    const shared = { services, catalog, settings, relay, links, imageJobs, refusedCalls, payments };
     const served = { ...shared, consoleServices, accessLog };
     const metrics = serveMetrics(config, relay.metrics, opened);
     const server = await openServer({ ...served, state, eventLoop, metrics, certificate });
@@ -197,7 +206,7 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  { eventLoop, certificate }: Pick<ServerParts, 'eventLoop' | 'certificate'>,
+  { eventLoop, certificate, messages }: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages'>,
 ): Relay {
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
@@ -238,6 +247,7 @@ function makeRelay(
     countWaitMs: config.countWaitMs,
     commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
+    onLimitReached: (caller) => messages.reachedLimits.note(caller),
     clock,
     log,
   };
@@ -251,7 +261,9 @@ interface ServerParts {
   readonly links: ImageLinks;
   readonly imageJobs: ImageJobs;
   readonly consoleServices: ConsoleServices;
+  readonly messages: MessageServices;
   readonly refusedCalls: RefusedCalls;
+  readonly payments: Payments | undefined;
   readonly state: { readonly draining: boolean };
   readonly eventLoop: EventLoop;
   readonly accessLog: AccessLog;
@@ -259,7 +271,7 @@ interface ServerParts {
   readonly certificate: Certificate | undefined;
 }
 
-async function openServer(parts: ServerParts): Promise<RunningServer> {
+async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<RunningServer> {
   const { catalog, settings, relay, links, consoleServices, state, eventLoop, accessLog } = parts;
   const { config, store, secret, accounts, clock, random, log } = parts.services;
   const pepper = secret.key('token pepper');
@@ -293,6 +305,7 @@ async function openServer(parts: ServerParts): Promise<RunningServer> {
       metrics: parts.metrics,
       guard: new MetricsGuard(config.metricsToken),
     }),
+    ...paymentRoutes(parts.payments),
   ]);
   const files = Promise.withResolvers<ReadonlyMap<string, WebFile>>();
   const site = makeSite({

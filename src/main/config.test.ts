@@ -7,6 +7,7 @@ test('the log and the metrics are configured by the environment, and a mistake i
     accessShare: 0,
     metricsToken: undefined,
     metricsAddress: undefined,
+    stripe: undefined,
   });
   expect(
     readConfig({

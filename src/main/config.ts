@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readMailAddress, type MailConfig } from '../outbox/mail-channel.ts';
 import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
 import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
@@ -46,11 +47,23 @@ export interface Config {
   readonly metricsToken: string | undefined;
   /** Where the metrics are served to everybody who can reach it. */
   readonly metricsAddress: ListenAddress | undefined;
+  /** How mail leaves; absent: none does. */
+  readonly mail: MailConfig | undefined;
+  /** Whether the operator's own webhooks may go to private addresses. */
+  readonly operatorWebhooksMayBePrivate: boolean;
+  /** Payments by card; absent while the keys are not set. */
+  readonly stripe: StripeKeys | undefined;
   /** The number of processes on this machine that share the port; more than one needs Postgres. */
   readonly workers: number;
   /** The index of this process among the workers; `undefined` when it is the only process. */
   readonly worker: number | undefined;
   readonly env: Env;
+}
+
+export interface StripeKeys {
+  readonly secretKey: string;
+  readonly webhookSecret: string;
+  readonly address: string | undefined;
 }
 
 export interface ListenAddress {
@@ -86,6 +99,9 @@ export function readConfig(env: Env): Config {
     accessShare: readAccessShare(env),
     metricsToken: readMetricsToken(env),
     metricsAddress: readMetricsAddress(env),
+    mail: readMail(env),
+    operatorWebhooksMayBePrivate: readYesNo(env, 'TOLLGATE_WEBHOOKS_PRIVATE'),
+    stripe: readStripe(env),
     workers: readWorkers(env),
     worker: readText(env, WORKER_VARIABLE) === undefined ? undefined : readWholeNumber(env, WORKER_VARIABLE),
     env,
@@ -128,6 +144,49 @@ function readMetricsAddress(env: Env): ListenAddress | undefined {
   throw new SettingError(
     `TOLLGATE_METRICS_ADDRESS must be an address and a port, such as 10.0.0.11:9700, not '${text}'.`,
   );
+}
+
+function readMail(env: Env): MailConfig | undefined {
+  const smtpUrl = readText(env, 'TOLLGATE_SMTP_URL')?.trim();
+  if (smtpUrl === undefined) return undefined;
+  const url = URL.canParse(smtpUrl) ? new URL(smtpUrl) : undefined;
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
+    throw new SettingError('TOLLGATE_SMTP_URL must be an address such as smtp://user:password@host:587.');
+  const from = readMailAddress(readText(env, 'TOLLGATE_MAIL_FROM') ?? '');
+  if (!from)
+    throw new SettingError(
+      'TOLLGATE_SMTP_URL needs TOLLGATE_MAIL_FROM, such as name@example.com or Name <name@example.com>.',
+    );
+  // The address that a request was sent to is the sender's choice, so no link in a mail may be made of it.
+  if (readAddress(env, 'TOLLGATE_PUBLIC_URL') === undefined)
+    throw new SettingError('TOLLGATE_SMTP_URL needs TOLLGATE_PUBLIC_URL, for the links in mails.');
+  return { smtpUrl, from };
+}
+
+function readYesNo(env: Env, name: 'TOLLGATE_WEBHOOKS_PRIVATE'): boolean {
+  const text = readText(env, name) ?? ENVIRONMENT[name].fallback;
+  if (text === 'yes' || text === 'no') return text === 'yes';
+  throw new SettingError(`${name} must be yes or no, not '${text}'.`);
+}
+
+/** One without the other would take money that is never credited. */
+function readStripe(env: Env): StripeKeys | undefined {
+  const secretKey = readText(env, 'TOLLGATE_STRIPE_SECRET_KEY');
+  const webhookSecret = readText(env, 'TOLLGATE_STRIPE_WEBHOOK_SECRET');
+  if (secretKey === undefined && webhookSecret === undefined) return undefined;
+  if (secretKey === undefined || webhookSecret === undefined)
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY and TOLLGATE_STRIPE_WEBHOOK_SECRET are set together or not at all.',
+    );
+  if (!/^(sk|rk)_/.test(secretKey))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_SECRET_KEY must be a secret key of Stripe: it begins with sk_ or rk_.',
+    );
+  if (!webhookSecret.startsWith('whsec_'))
+    throw new SettingError(
+      'TOLLGATE_STRIPE_WEBHOOK_SECRET must be the signing secret of a webhook: it begins with whsec_.',
+    );
+  return { secretKey, webhookSecret, address: readAddress(env, 'TOLLGATE_STRIPE_ADDRESS') };
 }
 
 function readWorkers(env: Env): number {

@@ -6,7 +6,17 @@ import { DEFAULT_CONNECTIONS, LEAST_CONNECTIONS } from '../store/postgres-addres
 
 /** One environment variable: the reader, `tollgate config`, the reference page and the check at the start come from this. */
 export interface EnvironmentSetting {
-  readonly group: 'place' | 'database' | 'restarts' | 'load' | 'logs' | 'sign-in' | 'commands' | 'internal';
+  readonly group:
+    | 'place'
+    | 'database'
+    | 'restarts'
+    | 'load'
+    | 'logs'
+    | 'sign-in'
+    | 'messages'
+    | 'payments'
+    | 'commands'
+    | 'internal';
   readonly about: string;
   /** What is used when it is not set; `undefined`: nothing. */
   readonly fallback: string | number | undefined;
@@ -192,6 +202,41 @@ export const ENVIRONMENT = {
     about: 'The secret of the application at Google.',
     fallback: undefined,
     secret: 'whole',
+  },
+  TOLLGATE_SMTP_URL: {
+    group: 'messages',
+    about:
+      'The server that takes mail, as `smtp://user:password@host:587` or `smtps://…`; needs `TOLLGATE_MAIL_FROM` and `TOLLGATE_PUBLIC_URL`. Without it no mail is sent.',
+    fallback: undefined,
+    secret: 'password',
+  },
+  TOLLGATE_MAIL_FROM: {
+    group: 'messages',
+    about: 'Whom mail comes from, as `name@example.com` or `Name <name@example.com>`.',
+    fallback: undefined,
+  },
+  TOLLGATE_WEBHOOKS_PRIVATE: {
+    group: 'messages',
+    about:
+      "`yes`: the operator's own webhooks may go to private addresses and without https. Those of customers never may.",
+    fallback: 'no',
+  },
+  TOLLGATE_STRIPE_SECRET_KEY: {
+    group: 'payments',
+    about: 'With the secret of the webhook: top-up by card. A secret or restricted key of Stripe.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_WEBHOOK_SECRET: {
+    group: 'payments',
+    about: 'The signing secret (`whsec_…`) of the webhook at Stripe that sends to `/webhooks/stripe`.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_STRIPE_ADDRESS: {
+    group: 'payments',
+    about: 'Another address for the API of Stripe, such as that of a stand-in for tests.',
+    fallback: undefined,
   },
   TOLLGATE_NEW_SECRET: {
     group: 'commands',

@@ -3,6 +3,8 @@ import type { Config } from './config.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
 import { openSecret, type Secret } from '../identity/accounts/secret.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
+import { makeNotices, type Notices } from '../outbox/notices.ts';
+import { makeOutbox, type Outbox } from '../outbox/outbox.ts';
 import type { Clock } from '../std/clock.ts';
 import { randomPart, systemRandom, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
@@ -19,6 +21,8 @@ export interface Services {
   readonly secret: Secret;
   readonly ledger: OpenLedger;
   readonly accounts: Accounts;
+  readonly outbox: Outbox;
+  readonly notices: Notices;
 }
 
 export async function openServices(
@@ -45,14 +49,17 @@ export async function openServices(
       leaseMs: config.leaseMs,
       deadlineMs: databaseDeadlineMs,
     });
+    const outbox = makeOutbox({ db: store.db, key: secret.key('outbox'), clock, random, log });
+    const notices = makeNotices({ outbox, clock, sendsMail: config.mail !== undefined });
     const accounts = new Accounts({
       store,
       ledger: ledger.ledger,
       pepper: secret.key('token pepper'),
       clock,
       random,
+      notices,
     });
-    return { config, clock, random, log, store, secret, ledger, accounts };
+    return { config, clock, random, log, store, secret, ledger, accounts, outbox, notices };
   } catch (error) {
     await store.close();
     throw error;

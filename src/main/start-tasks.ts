@@ -2,12 +2,16 @@ import type { Metrics } from '../activity/metrics.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
-import type { Ledger } from '../ledger/port.ts';
+import type { Breach, Ledger } from '../ledger/port.ts';
 import { applyRetention } from '../ledger/retention.ts';
+import { watchLedger } from '../outbox/watch-operation.ts';
 import type { DailyCosts } from '../relay/daily-costs.ts';
+import type { Payments } from '../payments/payments.ts';
 import type { Log } from '../std/log.ts';
 import type { ConsoleServices } from './compose-console.ts';
 import { imageTasks } from './compose-image-jobs.ts';
+import { messageTasks, type NoticedParts } from './compose-outbox.ts';
+import { paymentTasks } from './compose-payments.ts';
 import type { LongestLife } from './longest-life.ts';
 import { PeriodicTasks } from './periodic-tasks.ts';
 import type { LiveServerSettings } from './server-settings.ts';
@@ -23,13 +27,15 @@ export interface TaskParts {
   readonly settings: LiveServerSettings;
   readonly refusedCalls: RefusedCalls;
   readonly imageJobs: ImageJobs;
+  readonly noticed: NoticedParts;
+  readonly payments: Payments | undefined;
 }
 
 /** What is done again and again beside requests. */
 export function startPeriodicTasks(services: Services, parts: TaskParts): PeriodicTasks {
-  const { auth, settings, refusedCalls, imageJobs } = parts;
+  const { auth, settings, refusedCalls, imageJobs, noticed } = parts;
   const { dailyCosts, metrics, lifetime } = parts.relay;
-  const { config, store, clock, log } = services;
+  const { config, store, clock, log, notices } = services;
   const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
   return new PeriodicTasks(
@@ -39,6 +45,8 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
       { name: 'refused calls', everyMs: 2_000, run: () => refusedCalls.flush() },
       { name: 'old refused calls', everyMs: 60_000, run: () => refusedCalls.sweep() },
       ...imageTasks(services, imageJobs),
+      ...messageTasks(services, noticed),
+      ...paymentTasks(parts.payments),
       { name: 'old answers', everyMs: 60_000, run: () => answers.sweep() },
       { name: 'old sessions', everyMs: 600_000, run: () => auth.sweep() },
       { name: 'old sign-in attempts', everyMs: 60_000, run: () => auth.sweepAttempts() },
@@ -46,7 +54,10 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
         name: 'ledger check',
         everyMs: 300_000,
         maxTimeShare: 0.02,
-        run: () => checkLedger({ ledger, metrics, log }, lifetime.longestMs()),
+        run: async () => {
+          const breaches = await checkLedger({ ledger, metrics, log }, lifetime.longestMs());
+          await watchLedger({ db: store.db, notices }, breaches);
+        },
       },
       {
         name: 'old receipts',
@@ -67,11 +78,12 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
 async function checkLedger(
   { ledger, metrics, log }: { ledger: Ledger; metrics: Metrics; log: Log },
   longestMs: number,
-): Promise<void> {
+): Promise<readonly Breach[]> {
   const { breaches } = await ledger.verify({ longestRequestMs: longestMs });
   metrics.verified(breaches.length);
   for (const breach of breaches.slice(0, MAX_LOGGED_BREACHES))
     log.error('ledger_invariant_violated', { ...breach });
+  return breaches;
 }
 
 const MAX_LOGGED_BREACHES = 20;

@@ -78,6 +78,7 @@ export async function admit(
     return admission;
   }
   parts.metrics.refused(admission.reason);
+  if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
 }
 

@@ -117,6 +117,8 @@ export interface RelayParts {
   readonly countWaitMs: number;
   /** How often a stream of images gets a comment line while nothing else comes. */
   readonly commentMs?: number | undefined;
+  /** Called for a request that the account's monthly limit refuses. */
+  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }

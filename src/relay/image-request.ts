@@ -8,6 +8,7 @@ import {
   type NamedSize,
 } from '../catalog/image-abilities.ts';
 import { Fault } from '../std/fault.ts';
+import { CONVERTED_FORMATS } from '../upstream/port.ts';
 import type { ImageRequest } from '../wire/openai/images.ts';
 
 /** A request that the model can serve, as its backend gets it. */
@@ -16,6 +17,8 @@ export interface FittingRequest {
   /** Other names of the size, if the request used them. */
   readonly shape: NamedSize | undefined;
   readonly request: ImageRequest;
+  /** The format that is made from what the model makes. */
+  readonly convertTo: string | undefined;
 }
 
 /** Throws a fault that says what the model has, if the request asks for something else. */
@@ -29,7 +32,12 @@ export function fitToModel(asked: ImageRequest, model: Model): FittingRequest {
   const { abilities } = model;
   // What a backend does without them is left to it where it has no list of values.
   const left = abilities ? checkAbilities(asked, abilities) : [];
-  return { size, shape, request: left.length === 0 ? request : without(request, left) };
+  return {
+    size,
+    shape,
+    request: left.length === 0 ? request : without(request, left),
+    convertTo: left.includes('output_format') ? asked.output_format : undefined,
+  };
 }
 
 function wantedSize({ size: wanted }: ImageRequest, model: Model): string {
@@ -64,13 +72,14 @@ function noSuchShape(field: 'aspect_ratio' | 'resolution', shapes: readonly Name
   return refused(field, `${field} must be one of ${known.join(', ')}.`);
 }
 
-/** The fields that say no more than their absence, and that the model has no list for. */
+/** The fields that the backend does not get: they say no more than their absence, or are seen to afterwards. */
 function checkAbilities(request: ImageRequest, abilities: ImageAbilities): string[] {
   const left: string[] = [];
   for (const field of LISTED_FIELDS) {
     const value = request[field];
     if (value === undefined || abilities.values[field]?.includes(value)) continue;
-    if (value !== 'auto') throw notTaken(field, abilities);
+    const isConverted = field === 'output_format' && CONVERTED_FORMATS.has(value);
+    if (value !== 'auto' && !isConverted) throw notTaken(field, abilities);
     left.push(field);
   }
   for (const field of FREE_FIELDS)

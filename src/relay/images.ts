@@ -91,9 +91,9 @@ export function upstreamImageCall(
   attempt: AttemptOptions,
 ): UpstreamImageCall {
   const { knobs, requestId } = call;
-  const { size, shape, request: asked } = quote.fitting;
+  const { size, shape, convertTo, request: asked } = quote.fitting;
   const request = knobs ? knobsFor(asked, knobs, { quote, upstream: upstream.name, parts }) : asked;
-  return { ...attempt, request, size, shape, requestId };
+  return { ...attempt, request, size, shape, convertTo, requestId };
 }
 
 export function quoteImages(call: ImageCall, parts: RelayParts): ImageQuote {

@@ -15,6 +15,11 @@ export function newAccountId(nowMs: number, random: Random = systemRandom): Acco
   return `acc_${timePart(nowMs)}${random.text(8)}` as AccountId;
 }
 
+/** `msg_` + time + random: sorts by time, and a receiver may use it to tell a repetition. */
+export function newOutboxId(nowMs: number, random: Random = systemRandom): string {
+  return `msg_${timePart(nowMs)}${random.text(16)}`;
+}
+
 /** The smallest request id of a moment: the inclusive lower or exclusive upper bound of a time range on the primary key. */
 export function requestIdAt(nowMs: number): RequestId {
   return `req_${timePart(nowMs)}` as RequestId;

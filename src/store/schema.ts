@@ -1,12 +1,15 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
+import type { ImageJobSchema } from './schema-image-jobs.ts';
+import type { OutboxSchema } from './schema-outbox.ts';
+import type { PaymentSchema } from './schema-payments.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema extends AuthSchema {
+export interface Schema extends AuthSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;
@@ -30,7 +33,6 @@ export interface Schema extends AuthSchema {
   provider_key: ProviderKeyTable;
   image: ImageTable;
   refused_call: RefusedCallTable;
-  image_job: ImageJobTable;
 }
 
 type Default<T> = Generated<T>;
@@ -62,6 +64,8 @@ export interface AccountTable {
   month: Default<number>;
   month_spent: Default<number>;
   low_balance: Nullable<number>;
+  /** Why a disabled account is paused: it may still sign in, and is told so. */
+  paused_reason: Nullable<string>;
   created_at: number;
 }
 
@@ -372,26 +376,5 @@ export interface RefusedCallTable {
   param: Nullable<string>;
   message: Nullable<string>;
 }
-
-/** An image request that is answered before it is done; its id is the request's. */
-export interface ImageJobTable {
-  id: string;
-  account_id: string;
-  state: ImageJobState;
-  /** JSON of what another process needs to know of the request; absent once the job has ended. */
-  request: Nullable<string>;
-  backend: Nullable<string>;
-  /** What the backend's own job is; absent if it has none. */
-  backend_job: Nullable<string>;
-  deadline: number;
-  /** JSON of the images that were stored. */
-  result: Nullable<string>;
-  /** JSON of a failure, in the public shape. */
-  error: Nullable<string>;
-  created_at: number;
-  ended_at: Nullable<number>;
-}
-
-export type ImageJobState = 'queued' | 'running' | 'done' | 'failed';
 
 export type AccountRow = Selectable<AccountTable>;

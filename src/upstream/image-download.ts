@@ -5,18 +5,20 @@ import { readBounded } from '../std/bounded-body.ts';
 import { UpstreamFailure } from './port.ts';
 import { answerTooLarge, refuseEncoded } from './response.ts';
 
-const MAX_IMAGE_BYTES = 32 * 1_048_576;
+const MAX_IMAGE_BYTES = 20 * 1_048_576;
+const DOWNLOAD_TIMEOUT_MS = 30_000;
 /** Where LocalAI's documentation says that its images are: https://localai.io/features/image-generation/ */
 export const IMAGE_PATH = '/generated-images/';
 
 /** What links to images may point at. Tests replace name resolution and trust a certificate of their own. */
 export interface ImageLinkRules {
   readonly backend: URL;
-  /** The folder of the backend's own host that its images are in. */
-  readonly ownPath: string;
+  /** The folder of the backend's own host that its images are in; absent: there is none. */
+  readonly ownPath: string | undefined;
   readonly lookup?: (host: string) => Promise<readonly string[]>;
   readonly isPrivate?: (address: string) => boolean;
   readonly ca?: string;
+  readonly timeoutMs?: number;
 }
 
 /**
@@ -32,16 +34,17 @@ export async function downloadImage(
   const url = URL.canParse(link, rules.backend.href) ? new URL(link, rules.backend) : undefined;
   if (!url) throw new UpstreamFailure('protocol', 'an image link that is no address');
   const isOwn = url.origin === rules.backend.origin;
-  const target = isOwn ? ownTarget(url, rules) : await publicTarget(url, rules);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(rules.timeoutMs ?? DOWNLOAD_TIMEOUT_MS)]);
+  const target = isOwn ? ownTarget(url, rules) : await orAborted(publicTarget(url, rules), bounded);
   const response = await fetch(target.url, {
     ...target.options,
     redirect: 'error',
     decompress: false,
-    signal,
+    signal: bounded,
   });
   if (!response.ok) {
     await response.body?.cancel();
-    throw new UpstreamFailure('server', `image link answered ${response.status}`);
+    throw new UpstreamFailure('protocol', `image link answered ${response.status}`);
   }
   await refuseEncoded(response);
   return await readBounded(response, MAX_IMAGE_BYTES, answerTooLarge);
@@ -56,7 +59,7 @@ const HEADERS = { 'accept-encoding': 'identity' };
 
 /** An encoded slash or dot would mean another path to a server that decodes before it resolves. */
 function ownTarget(url: URL, { ownPath }: ImageLinkRules): LinkTarget {
-  if (!url.pathname.startsWith(ownPath) || /%(?:2e|2f|5c|25|00)/i.test(url.pathname))
+  if (ownPath === undefined || !url.pathname.startsWith(ownPath) || /%(?:2e|2f|5c|25|00)/i.test(url.pathname))
     throw new UpstreamFailure(
       'protocol',
       `an image link to ${url.pathname.slice(0, 100)} of the backend itself; options.image_path says where its images are`,
@@ -81,6 +84,19 @@ async function publicTarget(url: URL, rules: ImageLinkRules): Promise<LinkTarget
       tls: { ...(isIP(host) === 0 ? { serverName: host } : {}), ...(ca === undefined ? {} : { ca }) },
     },
   };
+}
+
+/** A resolution of names cannot be aborted; it is only not waited for any longer. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
 async function lookupAll(host: string): Promise<string[]> {

@@ -1,3 +1,4 @@
+import type { UploadedImage } from '../wire/openai/images.ts';
 import { downloadImage, type ImageLinkRules } from './image-download.ts';
 import { UpstreamFailure, type GeneratedImage, type ImageAnswer } from './port.ts';
 
@@ -12,15 +13,13 @@ export async function collectImages(
   signal: AbortSignal,
 ): Promise<ImageAnswer> {
   const answer = parse(text);
-  const images: GeneratedImage[] = [];
-  for (const item of answer.data.slice(0, MAX_IMAGES)) {
-    const bytes = await imageBytes(item, links, signal);
-    const mime = bytes && sniffMime(bytes);
-    if (bytes && mime !== undefined)
-      images.push({ bytes, mime, revisedPrompt: textOf(item['revised_prompt']) });
-  }
-  if (images.length === 0) throw new UpstreamFailure('protocol', 'the answer holds no image');
-  return { images, usage: answer.usage, quality: textOf(answer.quality) };
+  const settled = await Promise.allSettled(
+    answer.data.slice(0, MAX_IMAGES).map((item) => itemImage(item, links, signal)),
+  );
+  const images = settled.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+  if (images.length > 0) return { images, usage: answer.usage, quality: textOf(answer.quality) };
+  const failed = settled.find((one) => one.status === 'rejected');
+  throw failed?.reason ?? new UpstreamFailure('protocol', 'the answer holds no image');
 }
 
 function parse(text: string): { data: Record<string, unknown>[]; usage: unknown; quality: unknown } {
@@ -34,22 +33,42 @@ function parse(text: string): { data: Record<string, unknown>[]; usage: unknown;
   throw new UpstreamFailure('protocol', 'the answer has no data');
 }
 
-async function imageBytes(
+async function itemImage(
   item: Record<string, unknown>,
   links: ImageLinkRules,
   signal: AbortSignal,
-): Promise<Uint8Array | undefined> {
-  if (typeof item['b64_json'] === 'string') return Buffer.from(item['b64_json'], 'base64');
-  if (typeof item['url'] !== 'string') return undefined;
-  if (item['url'].startsWith('data:'))
-    return Buffer.from(item['url'].slice(item['url'].indexOf(',') + 1), 'base64');
+): Promise<GeneratedImage | undefined> {
+  const { b64_json: inline, url } = item;
+  const source = typeof inline === 'string' ? Buffer.from(inline, 'base64') : textOf(url);
+  const image = source === undefined ? undefined : await imageOf(source, links, signal);
+  return image && { ...image, revisedPrompt: textOf(item['revised_prompt']) };
+}
+
+/** From a link, a `data:` address or bytes; undefined if it is no image. */
+export async function imageOf(
+  source: string | Uint8Array,
+  links: ImageLinkRules,
+  signal: AbortSignal,
+): Promise<GeneratedImage | undefined> {
+  const bytes = typeof source === 'string' ? await imageBytes(source, links, signal) : source;
+  const mime = sniffMime(bytes);
+  return mime === undefined ? undefined : { bytes, mime };
+}
+
+async function imageBytes(link: string, links: ImageLinkRules, signal: AbortSignal): Promise<Uint8Array> {
+  if (link.startsWith('data:')) return Buffer.from(link.slice(link.indexOf(',') + 1), 'base64');
   try {
-    return await downloadImage(item['url'], links, signal);
+    return await downloadImage(link, links, signal);
   } catch (cause) {
     if (cause instanceof UpstreamFailure) throw cause;
     // However the link failed, the image has been made: this is not a backend that could not be reached.
     throw new UpstreamFailure('protocol', `cannot fetch the image: ${String(cause)}`, { cause });
   }
+}
+
+/** A picture as an address, for backends that take it only so. */
+export function dataAddress({ bytes, mime }: UploadedImage): string {
+  return `data:${mime};base64,${Buffer.from(bytes).toString('base64')}`;
 }
 
 function textOf(value: unknown): string | undefined {

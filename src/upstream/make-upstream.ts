@@ -1,7 +1,9 @@
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
 import { makeBlocked } from './blocked-upstream.ts';
+import { finishingImages } from './finished-images.ts';
 import { makeGguf } from './gguf/gguf.ts';
+import { makeImageApi, withImageApi } from './image-apis/image-api-upstream.ts';
 import { makeOpenAi } from './openai.ts';
 import type { LearnedField, Upstream } from './port.ts';
 import { makeProvider } from './ai-sdk/provider-upstream.ts';
@@ -19,9 +21,10 @@ export function makeUpstream(
   onLearned?: (learned: LearnedField) => void,
 ): Upstream {
   if (config.problem !== undefined) return makeBlocked(config.name, config.problem);
-  if (config.kind === 'openai') return makeOpenAi(config, onLearned);
   if (config.kind === 'gguf') return makeGguf(config, { clock });
-  const upstream = builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock });
-  if (upstream) return upstream;
+  if (config.kind === 'openai') return finishingImages(makeOpenAi(config, onLearned));
+  const upstream =
+    builtIn[config.kind]?.(config, { clock }) ?? makeProvider(config, { clock }) ?? makeImageApi(config);
+  if (upstream) return finishingImages(withImageApi(upstream, config));
   throw new Error(`there is no kind of upstream '${config.kind}'`);
 }

@@ -10,11 +10,11 @@ import { readBounded } from '../std/bounded-body.ts';
 import { encodeInSteps, LONG_TEXT } from '../std/long-text.ts';
 import { remembered } from '../std/remembered.ts';
 import { withTrace } from '../std/trace.ts';
-import type { ImageRequest } from '../wire/openai/images.ts';
 import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { imageEvents } from './image-events.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
+import { imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
 import {
   formWithout,
   learnedFields,
@@ -57,6 +57,7 @@ class OpenAiUpstream implements Upstream {
   readonly #forms: RequestForms;
   readonly #asksForUsage: boolean;
   readonly #imageLinks: ImageLinkRules;
+  readonly #imageDialect: UpstreamConfig['images'];
   readonly #unsupported: readonly string[];
   readonly #wholeCap: number;
   readonly #listsModels: boolean;
@@ -66,6 +67,7 @@ class OpenAiUpstream implements Upstream {
     this.name = config.name;
     this.#onLearned = onLearned;
     this.#unsupported = config.unsupportedFields ?? [];
+    this.#imageDialect = config.images;
     this.#wholeCap = config.wholeCap ?? Infinity;
     this.#listsModels = config.listsModels !== false;
     this.#base = (config.baseUrl ?? '').replace(/\/+$/, '');
@@ -110,7 +112,7 @@ class OpenAiUpstream implements Upstream {
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
-    return await this.#collected(await this.#askForImages(call, NOT_STREAMED), call.signal);
+    return await this.#collected(await this.#askForImages(call), call.signal);
   }
 
   async streamImages(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>> {
@@ -126,15 +128,12 @@ class OpenAiUpstream implements Upstream {
     return await collectImages(text, this.#imageLinks, signal);
   }
 
-  async #askForImages(call: UpstreamImageCall, streaming: ImageStreaming): Promise<Response> {
+  async #askForImages(call: UpstreamImageCall, streaming?: ImageStreaming): Promise<Response> {
     const form = this.#forms.of(call);
-    const usual = call.request.image ? 'default' : 'b64_json';
     const send = (asked: SentForm): Promise<Response> =>
-      call.request.image
-        ? this.#postForm('/images/edits', this.#editForm(call, asked, streaming), call)
-        : this.#post('/images/generations', this.#imageBody(call, asked, streaming), call);
+      this.#postImages(imageMessage(call, asked.imageFormat, this.#imageDialect, streaming), call);
     return await send(form).catch((thrown: unknown) => {
-      const isAdded = (form.imageFormat ?? usual) === 'b64_json';
+      const isAdded = imageMessage(call, form.imageFormat, this.#imageDialect).isFormatSent;
       return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
     });
   }
@@ -211,23 +210,8 @@ class OpenAiUpstream implements Upstream {
     return JSON.stringify(body);
   }
 
-  #imageBody(call: UpstreamImageCall, form: SentForm, streaming: ImageStreaming): string {
-    const { image: _, mask: __, ...rest } = call.request;
-    return JSON.stringify({ ...rest, ...imageFields(call, form, 'b64_json'), ...streaming });
-  }
-
-  #editForm(call: UpstreamImageCall, sent: SentForm, streaming: ImageStreaming): FormData {
-    const form = new FormData();
-    const { image, mask, ...fields } = call.request;
-    // Most models that edit do not accept the field.
-    const all = { ...fields, ...imageFields(call, sent, 'default'), ...streaming };
-    for (const [key, value] of Object.entries(all)) {
-      if (value !== undefined) form.set(key, String(value));
-    }
-    for (const one of image ?? [])
-      form.append(image?.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
-    if (mask) form.set('mask', asFile(mask), 'mask.png');
-    return form;
+  #postImages({ path, json, form }: ImageMessage, call: UpstreamImageCall): Promise<Response> {
+    return form ? this.#postForm(path, form, call) : this.#post(path, JSON.stringify(json), call);
   }
 
   async #post(path: string, body: string, { signal, trace }: SentCall): Promise<Response> {
@@ -270,25 +254,6 @@ function withoutUsage(options: UpstreamChatCall['request']['stream_options']): o
   if (!options) return undefined;
   const { include_usage: _, ...others } = options;
   return Object.keys(others).length === 0 ? undefined : others;
-}
-
-interface ImageStreaming {
-  readonly stream: true | undefined;
-  readonly partial_images: number | undefined;
-}
-
-/** Read whole: an answer in events would look like a backend that fails. */
-const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
-
-/** The client gets its images in the format it wants either way, so the backend is asked for the one without a link. */
-function imageFields(call: UpstreamImageCall, form: SentForm, usual: ImageFormat) {
-  const { imageFormat = usual } = form;
-  const response_format = imageFormat === 'default' ? undefined : imageFormat;
-  return { model: call.model, size: call.size, response_format };
-}
-
-function asFile(image: NonNullable<ImageRequest['image']>[number]): Blob {
-  return new Blob([image.bytes], { type: image.mime });
 }
 
 function readAnswer(response: Response): Promise<Uint8Array> {

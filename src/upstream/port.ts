@@ -78,6 +78,8 @@ export interface UpstreamImageCall {
   readonly size: string;
   /** Other names of the size, for backends that take these, if the client used them. */
   readonly shape?: NamedSize | undefined;
+  /** The format that the client wants where the backend does not make it; `request.output_format` is not set then. */
+  readonly convertTo?: string | undefined;
   /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
   readonly signal: AbortSignal;
   readonly requestId: string;
@@ -90,6 +92,9 @@ export interface UpstreamImageCall {
   /** The client's, which the backend gets too. */
   readonly trace?: TraceContext | undefined;
 }
+
+/** Formats that a client gets whatever its backend makes. */
+export const CONVERTED_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp']);
 
 export interface UpstreamImageStreamCall extends UpstreamImageCall {
   /** How many pictures may be shown of each image before it is finished; at least one. */

@@ -30,10 +30,15 @@ const MAX_RETRY_AFTER_MS = 120_000;
  * Why a backend refused. Its message is logged; only that of a rejected request reaches the client, without keys and
  * addresses.
  */
-export async function failureOf(response: Response): Promise<UpstreamFailure> {
+export async function failureOf(
+  response: Response,
+  refusal?: (failed: { readonly status: number; readonly json: ToldObject }) => string | undefined,
+): Promise<UpstreamFailure> {
   const { status } = response;
-  const kind = kindOf(status);
   const told = await errorOf(response);
+  const refused = refusal?.({ status, json: told.json ?? {} });
+  if (refused !== undefined) return rejected(refused);
+  const kind = kindOf(status);
   const message = redact(told.message);
   const retryAfterMs = retryAfter(response.headers);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
@@ -41,6 +46,11 @@ export async function failureOf(response: Response): Promise<UpstreamFailure> {
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(kind === 'rejected' ? { publicMessage: redactMessage(message), param: told.param } : {}),
   });
+}
+
+/** A request that this backend cannot serve, with a message for the client. */
+export function rejected(publicMessage: string, param?: string): UpstreamFailure {
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param });
 }
 
 export function kindOf(status: number): FailureKind {
@@ -52,6 +62,8 @@ export function kindOf(status: number): FailureKind {
 const KINDS: ReadonlyMap<number, FailureKind> = new Map([
   [400, 'rejected'],
   [401, 'unauthorized'],
+  // The operator's account has no credit left.
+  [402, 'unauthorized'],
   // Our key may not use this model, or this content is not allowed.
   [403, 'forbidden'],
   // The catalog has a wrong model or address, or something that the request names does not exist.
@@ -64,6 +76,14 @@ const KINDS: ReadonlyMap<number, FailureKind> = new Map([
   [429, 'rate_limited'],
   [504, 'timeout'],
 ]);
+
+/**
+ * Some backends answer 400 to problems of the operator's account: an invalid key, no credit left. The client cannot fix
+ * those and must not read about them.
+ */
+export function isOperatorProblem(message: string): boolean {
+  return /api[ _-]?key|credit balance|billing|quota exceeded|security token/i.test(message);
+}
 
 /** The part of a backend's error message about a request that its client may read. */
 export function redactMessage(message: string): string {
@@ -82,9 +102,13 @@ export function retryAfter(headers: Headers): number | undefined {
   return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : undefined;
 }
 
+type ToldObject = Readonly<Record<string, unknown>>;
+
 interface ToldError {
   readonly message: string;
   readonly param?: string | undefined;
+  /** The whole body, if it is an object. */
+  readonly json?: ToldObject | undefined;
 }
 
 async function errorOf(response: Response): Promise<ToldError> {
@@ -100,17 +124,30 @@ async function errorOf(response: Response): Promise<ToldError> {
     return { message: response.statusText };
   }
   try {
-    const parsed = JSON.parse(text) as { error?: TextOrError; message?: unknown; param?: unknown };
-    const { message, param } =
-      typeof parsed.error === 'object'
-        ? parsed.error
-        : { message: parsed.error ?? parsed.message, param: parsed.param };
-    if (typeof message === 'string') return { message, param: paramOf(param) };
-    return checkedError(message ?? parsed) ?? { message: text.slice(0, 500), param: paramOf(param) };
+    return errorIn(JSON.parse(text) as ToldObject, text);
   } catch {
     // HTML or plain text: for the log only.
     return { message: text.slice(0, 500) };
   }
+}
+
+/** `{ error }` as OpenAI says it, `{ detail }` as text or list, `{ errors }` as a list of texts. */
+function errorIn(json: ToldObject & { error?: TextOrError }, text: string): ToldError {
+  const { message, param } =
+    typeof json.error === 'object'
+      ? json.error
+      : {
+          message: json.error ?? json['message'] ?? textsOf(json['detail'] ?? json['errors']),
+          param: json['param'],
+        };
+  if (typeof message === 'string') return { message, param: paramOf(param), json };
+  const checked = checkedError(message ?? json) ?? { message: text.slice(0, 500), param: paramOf(param) };
+  return { ...checked, json };
+}
+
+function textsOf(value: unknown): string | undefined {
+  const texts = (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
+  return texts.length === 0 ? undefined : texts.join(' ');
 }
 
 /** Servers that check with pydantic tell a list: `{ detail: [{ loc: ['body', 'user'], msg: 'Extra inputs …' }] }`. */

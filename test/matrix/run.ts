@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 import { allCases, FEATURES, type MatrixCase } from './cases.ts';
+import { runImageMatrix } from './image-matrix.ts';
 import { Matrix, type MatrixOutcome } from './matrix.ts';
 import { MATRIX_PROVIDERS } from './providers.ts';
 import { DIFFERENCES, withRefusals } from './refusals.ts';
@@ -7,7 +8,9 @@ import { DIFFERENCES, withRefusals } from './refusals.ts';
 /**
  * Every case of the matrix: dialect × whole or streamed × what is asked × provider. Prints a table and a count; ends with 1
  * if a case is wrong, or refused otherwise than docs/clients/differences.md says. `--write` writes that page's table.
+ * `--images` runs every case of the image matrix instead.
  */
+if (process.argv.includes('--images')) process.exit(await runImageMatrix());
 const names = MATRIX_PROVIDERS.map(({ name }) => name);
 const results: { readonly one: MatrixCase; readonly outcome: MatrixOutcome }[] = [];
 const matrix = await Matrix.start();

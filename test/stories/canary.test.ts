@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { Browser } from '../../src/console/testing/harness.ts';
 import operateGuide from '../../docs/operate.md' with { type: 'text' };
+import { MailServer, readMail } from '../../src/outbox/testing/mail-server.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
 import { testPostgres } from '../support/postgres.ts';
 import {
@@ -32,6 +33,7 @@ const IMAGE_PROMPT = 'canary picture of amber lynxes';
 
 describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   const backend = new ScriptedBackend();
+  let mailServer: MailServer;
   const secrets = new Map<string, string>([
     ['provider key', PROVIDER_KEY],
     ['password', PASSWORD],
@@ -45,7 +47,15 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
 
   beforeAll(async () => {
     databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
-    const env = { TOLLGATE_ACCESS_LOG: 'json', TOLLGATE_METRICS_TOKEN: METRICS_TOKEN };
+    mailServer = await MailServer.start();
+    const env = {
+      TOLLGATE_SMTP_URL: mailServer.config.smtpUrl,
+      TOLLGATE_MAIL_FROM: 'gate@example.com',
+      TOLLGATE_PUBLIC_URL: 'https://gate.example.com',
+      TOLLGATE_ACCESS_LOG: 'json',
+      TOLLGATE_METRICS_TOKEN: METRICS_TOKEN,
+      TOLLGATE_WEBHOOKS_PRIVATE: 'yes',
+    };
     gateway = await Gateway.start({ env, ...(databaseUrl !== undefined && { databaseUrl }) });
     backend.script(answer);
     await useEverything();
@@ -55,6 +65,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   afterAll(async () => {
     await gateway.stop();
     await backend.stop();
+    await mailServer.stop();
   });
 
   async function useEverything(): Promise<void> {
@@ -70,7 +81,9 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await chats(token);
     await errors(token);
     await playground(user);
+    await webhooks(admin);
     await resetLink(admin, await user.accountId());
+    await mails();
   }
 
   async function setUp(): Promise<Browser> {
@@ -164,6 +177,18 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await user.must('GET', '/api/console/requests');
   }
 
+  async function webhooks(admin: Browser): Promise<void> {
+    const wanted = { url: `${backend.baseUrl}/hook`, events: ['backend.down'] };
+    const path = '/api/console/admin/webhooks';
+    const made = await admin.must<{ webhook: { id: string }; secret: string }>('POST', path, wanted);
+    const { secret } = await admin.must<{ secret: string }>('POST', `${path}/${made.webhook.id}/rotate`);
+    secrets.set('secret of a webhook', made.secret.slice('whsec_'.length));
+    secrets.set('new secret of a webhook', secret.slice('whsec_'.length));
+    const { error } = await admin.must<{ error: unknown }>('POST', `${path}/${made.webhook.id}/test`);
+    expect(error).toBeNull();
+    await admin.must('GET', '/api/console/admin/messages');
+  }
+
   async function resetLink(admin: Browser, accountId: string): Promise<void> {
     const made = await admin.must<{ token: string }>(
       'POST',
@@ -172,6 +197,18 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     secrets.set('reset link', made.token);
     await drained(gateway.fetch(`/reset-password/${made.token}`));
     await drained(gateway.fetch(`/setup/${secrets.get('setup link')}`));
+  }
+
+  /** Until the mails have left; what they said is then a secret that nothing may hold. */
+  async function mails(): Promise<void> {
+    const stranger = new Browser(gateway.url, '127.0.0.1');
+    await stranger.must('POST', '/api/console/password-reset/send', { email: 'user@example.com' });
+    const tokens = () => mailServer.received.map((mail) => /#([\w.-]{43,})/.exec(readMail(mail).text)?.[1]);
+    while (tokens().filter((token) => token !== undefined).length < 2) await Bun.sleep(20);
+    const notMailed = [...secrets];
+    for (const [index, token] of tokens().entries())
+      if (token !== undefined) secrets.set(`link in mail ${index + 1}`, token);
+    expect(mailServer.received.flatMap(({ raw }) => namesIn(raw, notMailed))).toEqual([]);
   }
 
   const namesIn = (text: string, among: Iterable<readonly [string, string]>): string[] =>

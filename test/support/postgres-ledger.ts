@@ -112,6 +112,10 @@ async function reset({ pool }: PostgresBackend): Promise<void> {
     'backend_day',
     'answer',
     'redeem_code',
+    'payment',
+    'payment_reversal',
+    'payment_problem',
+    'top_up',
   ];
   await pool.query(`BEGIN; SET LOCAL session_replication_role = replica;
     ${tables.map((table) => `DELETE FROM ${table};`).join(' ')}

@@ -13,3 +13,4 @@ export { default as RefusedCallsPage } from './refused/RefusedCallsPage.tsx';
 export { default as RequestsPage } from './requests/RequestsPage.tsx';
 export { default as SettingsPage } from './settings/SettingsPage.tsx';
 export { default as UsagePage } from './usage/UsagePage.tsx';
+export { default as WebhooksPage } from './webhooks/WebhooksPage.tsx';

@@ -9,4 +9,6 @@ export { default as BackendsPage } from './admin/backends/BackendsPage.tsx';
 export { default as CatalogPage } from './admin/catalog/CatalogPage.tsx';
 export { default as CodesPage } from './admin/codes/CodesPage.tsx';
 export { default as MarginPage } from './admin/margin/MarginPage.tsx';
+export { default as PaymentsPage } from './admin/payments/PaymentsPage.tsx';
 export { default as LedgerPage } from './admin/ledger/LedgerPage.tsx';
+export { default as MessagesPage } from './admin/messages/MessagesPage.tsx';

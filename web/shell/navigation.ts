@@ -3,6 +3,7 @@ import Ban from 'lucide-react/icons/ban';
 import BookOpen from 'lucide-react/icons/book-open';
 import Boxes from 'lucide-react/icons/boxes';
 import ChartColumn from 'lucide-react/icons/chart-column';
+import CreditCard from 'lucide-react/icons/credit-card';
 import FileClock from 'lucide-react/icons/file-clock';
 import Gauge from 'lucide-react/icons/gauge';
 import Images from 'lucide-react/icons/images';
@@ -12,12 +13,14 @@ import List from 'lucide-react/icons/list';
 import MessageSquare from 'lucide-react/icons/message-square';
 import ReceiptText from 'lucide-react/icons/receipt-text';
 import Scale from 'lucide-react/icons/scale';
+import Send from 'lucide-react/icons/send';
 import ServerCog from 'lucide-react/icons/server-cog';
 import Settings from 'lucide-react/icons/settings';
 import SquareTerminal from 'lucide-react/icons/square-terminal';
 import Ticket from 'lucide-react/icons/ticket';
 import TrendingUp from 'lucide-react/icons/trending-up';
 import Users from 'lucide-react/icons/users';
+import Webhook from 'lucide-react/icons/webhook';
 import type { Strings } from '../locales/en/index.ts';
 
 export interface NavItem {
@@ -57,6 +60,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
     items: [
       { href: '/app/quickstart', label: 'quickstart', icon: SquareTerminal, key: 'q' },
       { href: '/app/key', label: 'key', icon: KeyRound, key: 'k' },
+      { href: '/app/webhooks', label: 'webhooks', icon: Webhook, key: 'w' },
       { href: '/docs', label: 'docs', icon: BookOpen, key: 'd' },
       { href: '/app/settings', label: 'settings', icon: Settings, key: 's' },
     ],
@@ -85,7 +89,9 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     label: 'books',
     items: [
       { href: '/admin/margin', label: 'adminMargin', icon: TrendingUp },
+      { href: '/admin/payments', label: 'adminPayments', icon: CreditCard },
       { href: '/admin/ledger', label: 'adminLedger', icon: Scale },
+      { href: '/admin/messages', label: 'adminMessages', icon: Send },
       { href: '/admin/audit', label: 'adminAudit', icon: FileClock },
       { href: '/admin/settings', label: 'adminSettings', icon: Settings },
     ],

@@ -16,14 +16,15 @@ export const accountActRoutes = [
     who: 'admin',
     audit: 'account.enable',
     body: emptyBody,
-    handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'active' }),
+    handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'active', paused_reason: null }),
   }),
   /** Ends its sessions too; its token is refused from now on. */
   route('POST /api/console/admin/accounts/{id}/disable', {
     who: 'admin',
     audit: 'account.disable',
     body: emptyBody,
-    handle: (parts, { params }) => changeAccount(parts, params.id, { status: 'disabled' }),
+    handle: (parts, { params }) =>
+      changeAccount(parts, params.id, { status: 'disabled', paused_reason: null }),
   }),
   route('POST /api/console/admin/accounts/{id}/promote', {
     who: 'admin',
@@ -87,7 +88,9 @@ export const accountActRoutes = [
   }),
 ];
 
-type Change = { readonly status: 'active' | 'disabled' } | { readonly role: 'user' | 'admin' };
+type Change =
+  | { readonly status: 'active' | 'disabled'; readonly paused_reason: null }
+  | { readonly role: 'user' | 'admin' };
 
 async function changeAccount(parts: RouteParts, id: string, changes: Change): Promise<AdminAccount> {
   const { store, clock } = parts;

@@ -11,6 +11,7 @@ export function adminAccount(row: AccountRow, now: number): AdminAccount {
     email: row.email,
     role: row.role === 'admin' ? 'admin' : 'user',
     status: row.status,
+    pausedBy: row.paused_reason,
     isRemoved: row.email === removedEmail(row.id),
     balanceUsd: usd(row.balance),
     heldUsd: usd(row.held),

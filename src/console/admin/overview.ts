@@ -9,6 +9,7 @@ import {
   usageRows,
   type UsageDay,
 } from '../../activity/usage.ts';
+import { lostByPayments } from '../../payments/payment-list.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';
 import type { Store } from '../../store/store.ts';
@@ -44,12 +45,13 @@ export const adminOverviewRoutes = [
 
 async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
   const at = { db: parts.store.db, reader: parts.reader };
-  const [rows, accounts, spenders, openRequests, loss] = await Promise.all([
+  const [rows, accounts, spenders, openRequests, loss, lostPayments] = await Promise.all([
     usageRows(at, ALL_ACCOUNTS, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     accountTotals(at),
     topSpenders(at, now, TOP),
     runningRequests(at.db),
     at.db.selectFrom('account').select('balance').where('id', '=', OVERRUN_ACCOUNT).executeTakeFirst(),
+    lostByPayments(at.db),
   ]);
   const spend = spendOf(rows, now);
   const status = parts.catalog.status();
@@ -63,7 +65,9 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
       heldUsd: usdOfText(accounts.held),
     },
     openRequests,
-    overrunUsd: usd(loss?.balance ?? 0),
+    // The losses of payments are on the same account.
+    overrunUsd: usd((loss?.balance ?? 0) - lostPayments),
+    lostPaymentsUsd: usd(lostPayments),
     topModels: groupUsage(rows, (row) => `${row.endpoint} ${row.model}`)
       .slice(0, TOP)
       .map(({ first, sums }) =>

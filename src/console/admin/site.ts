@@ -75,6 +75,7 @@ export const siteRoutes = [
   }),
 ];
 
-function settingsOf({ siteName, signUp, topUpHint, contact, currency }: SiteSettings): AdminSettings {
-  return { siteName, signUp, topUpHint, contact, currency: { ...currency } };
+function settingsOf(site: SiteSettings): AdminSettings {
+  const { siteName, signUp, topUpHint, topUpAmounts, contact, currency } = site;
+  return { siteName, signUp, topUpHint, topUpAmounts: [...topUpAmounts], contact, currency: { ...currency } };
 }

@@ -19,6 +19,8 @@ export interface AdminOverview {
   openRequests: number;
   /** What backends used beyond holds: the operator's loss, ever. */
   overrunUsd: Usd;
+  /** What refunds and disputes took beyond balances, as far as it did not come back. */
+  lostPaymentsUsd: Usd;
   topModels: ({ endpoint: string; model: string } & UsageCounts)[];
   /** Who spent most this month. */
   topAccounts: { accountId: string; email: string; monthSpentUsd: Usd }[];
@@ -37,6 +39,8 @@ export interface AdminAccount {
   email: string;
   role: Role;
   status: 'active' | 'disabled';
+  /** Why a disabled account is only paused: its owner may sign in and read it. */
+  pausedBy: string | null;
   /** Nobody's any more: only its books are left. */
   isRemoved: boolean;
   balanceUsd: Usd;
@@ -372,6 +376,8 @@ export interface AdminSettings {
   siteName: string;
   signUp: SignUpMode;
   topUpHint: string;
+  /** What can be topped up by card at once. */
+  topUpAmounts: Usd[];
   contact: string;
   currency: DisplayCurrency;
 }

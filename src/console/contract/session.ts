@@ -12,6 +12,8 @@ export interface SessionState {
   /** No admin exists yet: only the setup page makes sense. */
   setupNeeded: boolean;
   signUp: SignUpMode;
+  /** Whether this server sends mail: then a forgotten password can be reset without the operator. */
+  sendsMail: boolean;
   socialProviders: SocialProvider[];
   site: Site;
   user: SignedInUser | null;
@@ -45,6 +47,8 @@ export interface SignedInUser {
   name: string;
   role: Role;
   twoFactor: boolean;
+  /** Whether a link that was sent to the address was used. */
+  emailVerified: boolean;
   /** False for a user who has only signed in through a social provider. */
   hasPassword: boolean;
   /** Until when sensitive actions need no password; in the past: POST /api/console/confirm first. */

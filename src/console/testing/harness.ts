@@ -21,6 +21,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
 import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
+import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
@@ -31,6 +32,7 @@ export interface TestConsole {
   readonly auth: Auth;
   readonly setup: Setup;
   readonly catalog: StoredCatalog;
+  readonly messages: TestMessages;
   readonly clock: Clock;
   advance(ms: number): void;
   browser(address?: string): Browser;
@@ -62,7 +64,11 @@ export const PRICE: Price = {
   output: 2_000_000_000,
 };
 
-export async function testConsole(options: { databaseUrl?: string } = {}): Promise<TestConsole> {
+interface TestConsoleOptions extends TestMessagesOptions {
+  readonly databaseUrl?: string;
+}
+
+export async function testConsole(options: TestConsoleOptions = {}): Promise<TestConsole> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-console-'));
   let ahead = 0;
   const clock: Clock = { now: () => Date.now() + ahead };
@@ -75,7 +81,8 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
   });
   const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
-  const parts = partsOf(store, books.ledger, catalog, clock);
+  const messages = testMessages(store, clock, options);
+  const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
   const app = makeConsole(parts);
   const server = serve(app, clock);
   const url = `http://localhost:${server.port}`;
@@ -89,6 +96,7 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     auth: parts.auth,
     setup: parts.setup,
     catalog,
+    messages,
     clock,
     advance: (ms) => void (ahead += ms),
     browser,
@@ -96,6 +104,7 @@ export async function testConsole(options: { databaseUrl?: string } = {}): Promi
     charge: (accountId, more) => charge(books.ledger, clock, accountId as AccountId, more),
     async close() {
       await server.stop(true);
+      await messages.sender.stop();
       await app.close();
       catalog.close();
       await books.close();
@@ -117,16 +126,23 @@ function openTestCatalog(store: Store, clock: Clock): Promise<StoredCatalog> {
   });
 }
 
-function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Clock): ConsoleParts {
+type PartsOfTest = Pick<TestConsole, 'store' | 'ledger' | 'catalog' | 'clock' | 'messages'>;
+
+function partsOf(
+  { store, ledger, catalog, clock, messages }: PartsOfTest,
+  publicUrl: string | undefined,
+): ConsoleParts {
   const passwords = makePasswords({ parallel: 2, queue: 500 });
-  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords });
+  const { notices } = messages;
+  const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords, notices, publicUrl });
   return {
     store,
     ledger,
     auth,
     setup: createSetup({ store, users: auth.users, clock }),
-    accounts: new Accounts({ store, ledger, pepper: KEY, clock }),
+    accounts: new Accounts({ store, ledger, pepper: KEY, clock, notices }),
     codes: new RedeemCodes({ store, ledger, key: KEY, clock }),
+    payments: undefined,
     catalog,
     restartNeeded: () => [],
     catalogEditor: catalog,
@@ -136,8 +152,9 @@ function partsOf(store: Store, ledger: Ledger, catalog: StoredCatalog, clock: Cl
     },
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),
+    messages,
     imageQuotaBytes: 1_073_741_824,
-    publicUrl: undefined,
+    publicUrl,
     clock,
     log: silentLog,
     version: 'test',

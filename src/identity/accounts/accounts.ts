@@ -1,10 +1,11 @@
-import type { Selectable } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
 import type { Ledger } from '../../ledger/port.ts';
+import type { Notices } from '../../outbox/notices.ts';
 import type { Clock } from '../../std/clock.ts';
 import { Fault } from '../../std/fault.ts';
 import { newAccountId, type AccountId, type Random, type TokenHash } from '../../std/ids.ts';
 import { nanoUsd, type NanoUsd } from '../../std/money.ts';
-import type { AccountStatus, AccountTable } from '../../store/schema.ts';
+import type { AccountStatus, AccountTable, Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { normalEmail } from '../sign-in/email.ts';
 import { newToken } from './token.ts';
@@ -25,6 +26,8 @@ export interface AccountsOptions {
   readonly clock: Clock;
   /** The source of account ids and tokens; the system's by default. */
   readonly random?: Random | undefined;
+  /** Who is told about tokens; nobody by default. */
+  readonly notices?: Pick<Notices, 'event'> | undefined;
 }
 
 const PAGE = 100;
@@ -110,20 +113,28 @@ export class Accounts {
       .execute();
   }
 
-  /** One statement, so that exactly one token is valid at any moment. */
+  /** One statement replaces it, so that exactly one token is valid at any moment. */
   async replaceToken(id: AccountId): Promise<string> {
     const { token, hash, hint } = newToken(this.#o.pepper, this.#o.random?.bytes);
-    await this.#o.store.db
-      .updateTable('account')
-      .set({
-        token_hash: hash,
-        token_hint: hint,
-        token_created_at: this.#o.clock.now(),
-        token_used_at: null,
-        token_exposed_at: null,
-      })
-      .where('id', '=', id)
-      .execute();
+    await this.#o.store.db.transaction().execute(async (tx) => {
+      const before = await tx
+        .selectFrom('account')
+        .select('token_hash')
+        .where('id', '=', id)
+        .executeTakeFirst();
+      await tx
+        .updateTable('account')
+        .set({
+          token_hash: hash,
+          token_hint: hint,
+          token_created_at: this.#o.clock.now(),
+          token_used_at: null,
+          token_exposed_at: null,
+        })
+        .where('id', '=', id)
+        .execute();
+      if (before?.token_hash) await this.#tell(tx, 'token.replaced', { id, token_hint: hint });
+    });
     await this.#o.store.durable();
     return token;
   }
@@ -142,17 +153,34 @@ export class Accounts {
   }
 
   async setStatus(id: AccountId, status: AccountStatus): Promise<void> {
-    await this.#o.store.db.updateTable('account').set({ status }).where('id', '=', id).execute();
+    await this.#o.store.db
+      .updateTable('account')
+      .set({ status, paused_reason: null })
+      .where('id', '=', id)
+      .execute();
     await this.#o.store.durable();
   }
 
   async markExposed(hash: TokenHash): Promise<void> {
-    await this.#o.store.db
-      .updateTable('account')
-      .set({ token_exposed_at: this.#o.clock.now() })
-      .where('token_hash', '=', hash)
-      .where('token_exposed_at', 'is', null)
-      .execute();
+    await this.#o.store.db.transaction().execute(async (tx) => {
+      const account = await tx
+        .updateTable('account')
+        .set({ token_exposed_at: this.#o.clock.now() })
+        .where('token_hash', '=', hash)
+        .where('token_exposed_at', 'is', null)
+        .returning(['id', 'token_hint'])
+        .executeTakeFirst();
+      if (account) await this.#tell(tx, 'token.exposed', account);
+    });
+  }
+
+  async #tell(
+    tx: Transaction<Schema>,
+    type: 'token.replaced' | 'token.exposed',
+    { id, token_hint }: Pick<Account, 'id' | 'token_hint'>,
+  ): Promise<void> {
+    const data = { account: id, token_hint: token_hint ?? '' };
+    await this.#o.notices?.event(tx, { accountId: id, type, data });
   }
 }
 

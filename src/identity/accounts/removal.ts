@@ -35,7 +35,7 @@ export async function removeAccount(
   const writtenOff = await writeOff(parts, removal);
   for (const table of ['image', 'image_job', 'answer', 'refused_call'] as const)
     await deleteOwned(store, table, removal.accountId);
-  await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId));
+  await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
   return { writtenOff };
 }
@@ -122,10 +122,10 @@ async function deleteOwned(
   }
 }
 
-async function anonymise(tx: Transaction<Schema>, accountId: string): Promise<void> {
+async function anonymise(tx: Transaction<Schema>, accountId: string, now: number): Promise<void> {
   const { email } = await tx
     .updateTable('account')
-    .set({ token_created_at: null, token_exposed_at: null, low_balance: null })
+    .set({ token_created_at: null, token_exposed_at: null, low_balance: null, paused_reason: null })
     .where('id', '=', accountId)
     .returning('email')
     .executeTakeFirstOrThrow();
@@ -135,7 +135,14 @@ async function anonymise(tx: Transaction<Schema>, accountId: string): Promise<vo
     await tx.deleteFrom(table).where('userId', '=', accountId).execute();
   await tx.deleteFrom('auth_user').where('id', '=', accountId).execute();
   await tx.deleteFrom('preference').where('account_id', '=', accountId).execute();
-  await tx.deleteFrom('reset_link').where('account_id', '=', accountId).execute();
+  for (const table of ['reset_link', 'webhook', 'outbox', 'notice'] as const)
+    await tx.deleteFrom(table).where('account_id', '=', accountId).execute();
+  // The row goes once the payment provider has deleted its customer, with the saved card.
+  await tx
+    .updateTable('top_up')
+    .set({ removed_at: now, enabled: 0, method_id: null, off_reason: null })
+    .where('account_id', '=', accountId)
+    .execute();
   const { numUpdatedRows } = await tx
     .updateTable('account')
     .set({ email: removedEmail(accountId) })

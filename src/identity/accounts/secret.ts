@@ -10,7 +10,14 @@ export interface Secret {
   key(purpose: KeyPurpose): Uint8Array;
 }
 
-export type KeyPurpose = 'token pepper' | 'sessions' | 'image links' | 'provider keys' | 'codes';
+export type KeyPurpose =
+  | 'token pepper'
+  | 'sessions'
+  | 'image links'
+  | 'provider keys'
+  | 'codes'
+  | 'outbox'
+  | 'webhooks';
 
 export interface SecretOptions {
   /** `TOLLGATE_SECRET`. */

@@ -1,7 +1,9 @@
+import type { Notices } from '../../outbox/notices.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { AccountId } from '../../std/ids.ts';
 import type { Log } from '../../std/log.ts';
 import type { Store } from '../../store/store.ts';
+import { makeAccountMails, type AccountMails } from './account-mails.ts';
 import { requireConfirmed } from './confirmation.ts';
 import { normalEmail } from './email.ts';
 import { useInvite } from './invites.ts';
@@ -23,6 +25,7 @@ export interface Auth {
   readonly resetLinks: ResetLinks;
   readonly sessions: Sessions;
   readonly devices: KnownDevices;
+  readonly mails: AccountMails;
   readonly throttle: Throttle;
   readonly socialProviders: readonly ('github' | 'google')[];
   /** POST /api/auth/{name} with its parsed JSON body. Throws an `AuthRefusal`. */
@@ -51,6 +54,9 @@ export interface AuthParts {
   readonly log: Log;
   readonly social?: SocialConfig | undefined;
   readonly passwords?: Passwords | undefined;
+  /** With both, and mail configured, links are sent by mail. */
+  readonly notices?: Notices | undefined;
+  readonly publicUrl?: string | undefined;
 }
 
 export function makeAuth(parts: AuthParts): Auth {
@@ -61,6 +67,9 @@ export function makeAuth(parts: AuthParts): Auth {
   const devices = makeKnownDevices({ secret, clock });
   const throttle = makeThrottle(clock);
   const limiter = makeSignInLimiter({ store, secret, clock });
+  const resetLinks = makeResetLinks({ store, passwords, clock });
+  const { notices, publicUrl } = parts;
+  const mails = makeAccountMails({ store, secret, clock, resetLinks, notices, publicUrl });
   const libraryParts = { store, passwords, secret, social, clock, log };
   const libraries = new Map<boolean, AuthLibrary>();
   const library = (secure: boolean): AuthLibrary => {
@@ -68,13 +77,14 @@ export function makeAuth(parts: AuthParts): Auth {
     libraries.set(secure, existing);
     return existing;
   };
-  const context: AuthContext = { store, users, sessions, devices, throttle, limiter, library, clock };
+  const context = { store, users, sessions, devices, mails, throttle, limiter, library, clock, log };
 
   return {
     users,
-    resetLinks: makeResetLinks({ store, passwords, clock }),
+    resetLinks,
     sessions,
     devices,
+    mails,
     throttle,
     socialProviders: (['github', 'google'] as const).filter((name) => social[name] !== undefined),
     post: (name, body, call) =>
@@ -86,7 +96,8 @@ export function makeAuth(parts: AuthParts): Auth {
           headers: libraryHeaders(request.headers, meta),
         }),
       );
-      return await rememberDevice(context, new Response(body, { status, headers }), meta);
+      const response = new Response(body, { status, headers });
+      return await rememberDevice(context, response, { headers: request.headers, meta, visitor: undefined });
     },
     async confirm(visitor, password, meta) {
       const guess = await guessOwnPassword(context, visitor.accountId, meta);
@@ -111,9 +122,11 @@ interface AuthContext {
   readonly users: Users;
   readonly sessions: Sessions;
   readonly devices: KnownDevices;
+  readonly mails: AccountMails;
   readonly throttle: Throttle;
   readonly limiter: SignInLimiter;
   readonly clock: Clock;
+  readonly log: Log;
   library(secure: boolean): AuthLibrary;
 }
 
@@ -133,10 +146,15 @@ async function signUp(context: AuthContext, body: unknown, { headers, meta }: Au
   await checkNewPassword(password, normalEmail(email));
   context.throttle.act('sign_up_address', meta.address);
   context.throttle.act('sign_up_everybody', '');
-  const accountId = await context.users.create({ email, password, name, role: 'user' }, async (tx) => {
-    if (mode === 'invite')
-      await useInvite(tx, inviteCode, { by: normalEmail(email), now: context.clock.now() });
-  });
+  const address = normalEmail(email);
+  const accountId = await context.users.create(
+    { email, password, name, role: 'user' },
+    async (tx) => {
+      if (mode === 'invite') await useInvite(tx, inviteCode, { by: address, now: context.clock.now() });
+    },
+    (tx, id) =>
+      context.mails.sendVerification(tx, { accountId: id, email: address }, wantedLanguage(headers)),
+  );
   return signedIn(context, { accountId, email }, { headers, meta });
 }
 
@@ -182,7 +200,7 @@ async function forwardToLibrary(
   if (!response.ok) throw await refusalOf(response, route);
   await guess?.right();
   if (name === 'change-password' && call.visitor) await endOldAccess(context.store, call.visitor.accountId);
-  return await rememberDevice(context, await clientResponse(route, response), call.meta);
+  return await rememberDevice(context, await clientResponse(route, response), call);
 }
 
 /** Counts an attempt against whose secret it could guess and where it comes from. */
@@ -232,10 +250,11 @@ async function guessOwnPassword(
 
 /** Whoever gets a session, by whatever means, has signed in here: from now on this browser is a known device. */
 async function rememberDevice(
-  { sessions, devices }: AuthContext,
+  context: AuthContext,
   response: Response,
-  meta: AuthMeta,
+  { headers, meta, visitor: before }: AuthCall,
 ): Promise<Response> {
+  const { sessions, devices } = context;
   const cookie = response.headers
     .getSetCookie()
     .find((line) => line.startsWith(`${cookiePrefix(meta.secure)}.session_token=`));
@@ -243,8 +262,29 @@ async function rememberDevice(
     cookie === undefined
       ? undefined
       : await sessions.read(new Headers({ cookie: cookie.split(';')[0] ?? '' }), meta);
-  if (visitor) response.headers.append('set-cookie', devices.cookie(visitor.email, meta));
+  if (!visitor) return response;
+  response.headers.append('set-cookie', devices.cookie(visitor.email, meta));
+  const isKnown =
+    devices.find(headers, meta, { email: visitor.email, passwordSetAt: undefined }) !== undefined;
+  if (!before && !isKnown) await tellNewDevice(context, visitor, { headers, meta });
   return response;
+}
+
+/** A mail that cannot be written keeps nobody from signing in. */
+async function tellNewDevice(
+  { mails, log }: AuthContext,
+  { accountId, sessionId }: Visitor,
+  { headers, meta }: Pick<AuthCall, 'headers' | 'meta'>,
+): Promise<void> {
+  const userAgent = headers.get('user-agent') ?? undefined;
+  await mails
+    .tellNewDevice({ accountId, sessionId, address: meta.address, userAgent })
+    .catch((error: unknown) => log.warn('sign_in_mail_failed', { account: accountId, error }));
+}
+
+/** The browser's first language. */
+export function wantedLanguage(headers: Headers): string | undefined {
+  return /^\s*([a-z]{2,3})\b/i.exec(headers.get('accept-language') ?? '')?.[1];
 }
 
 /** Only the headers that the library needs, so that a client cannot influence it with others. */

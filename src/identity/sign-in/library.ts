@@ -10,7 +10,7 @@ import { MAX_PASSWORD, MIN_PASSWORD, type Passwords } from './password.ts';
 import { passkeyPlugin } from './passkey.ts';
 import { insertAccount } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
-import { cookiePrefix, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
+import { cookiePrefix, maySignIn, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
 import { signUpMode } from './site.ts';
 
 /** The configured sign-in library as a request handler; `auth.ts` decides which requests reach it. */
@@ -137,10 +137,10 @@ function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOption
 async function admitSession(store: Store, userId: string, now: number): Promise<void> {
   const account = await store.db
     .selectFrom('account')
-    .select('status')
+    .select(['status', 'paused_reason'])
     .where('id', '=', userId)
     .executeTakeFirst();
-  if (account?.status === 'active') return;
+  if (account && maySignIn(account)) return;
   if (account) throw new AuthRefusal('forbidden', 'This account is disabled.');
   const user = await store.db
     .selectFrom('auth_user')

@@ -9,12 +9,15 @@ import { replacePassword } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
 
 /**
- * Links for setting a new password when the old one is forgotten. An operator creates a link and passes it on; Tollgate
- * sends no mail. Second factor, passkeys and API token stay as they are.
+ * Links for setting a new password when the old one is forgotten. An operator creates a link and passes it on, or it is
+ * sent by mail where that is configured. Second factor, passkeys and API token stay as they are.
  */
 export interface ResetLinks {
   /** Creates a link, which replaces the previous one. `also` runs inside the transaction. Throws `not_found` or `conflict`. */
-  make(link: NewResetLink, also?: (tx: Transaction<Schema>) => Promise<void>): Promise<MadeResetLink>;
+  make(
+    link: NewResetLink,
+    also?: (tx: Transaction<Schema>, made: MadeResetLink) => Promise<void>,
+  ): Promise<MadeResetLink>;
   /** The account of a link and its expiry; `undefined`: the link is not valid. */
   check(token: string): Promise<ResetLink | undefined>;
   /**
@@ -29,7 +32,7 @@ export interface ResetLinks {
 
 export interface NewResetLink {
   readonly accountId: string;
-  /** An admin's account id, or `cli`. */
+  /** An admin's account id, `cli` or `mail`. */
   readonly createdBy: string;
   readonly lifeMs: number;
 }
@@ -77,7 +80,7 @@ export function makeResetLinks(parts: {
           .values({ account_id: accountId, ...link })
           .onConflict((conflict) => conflict.column('account_id').doUpdateSet(link))
           .execute();
-        await also?.(tx);
+        await also?.(tx, { token, expiresAt: link.expires_at });
       });
       await store.durable();
       return { token, expiresAt: link.expires_at };

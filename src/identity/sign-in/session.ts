@@ -93,10 +93,18 @@ async function find({ store, secret, clock }: SessionParts, headers: Headers, me
   const token = signedCookie(headers, `${cookiePrefix(meta.secure)}.session_token`, secret);
   if (token === undefined) return undefined;
   const row = await sessionQuery(store, token).executeTakeFirst();
-  if (!row || row.status !== 'active' || row.role === 'system') return undefined;
+  if (!row || !maySignIn(row) || row.role === 'system') return undefined;
   const createdAt = millis(row.createdAt);
   const endsAt = Math.min(millis(row.expiresAt), createdAt + MAX_SESSION_MS);
   return endsAt > clock.now() ? { ...row, role: row.role, token, createdAt, endsAt } : undefined;
+}
+
+/** A paused account can spend nothing, but whoever it belongs to may read why. */
+export function maySignIn(account: {
+  readonly status: string;
+  readonly paused_reason: string | null;
+}): boolean {
+  return account.status === 'active' || account.paused_reason !== null;
 }
 
 function newSession(accountId: AccountId, headers: Headers, meta: AuthMeta, now: number) {
@@ -147,6 +155,7 @@ function sessionQuery(store: Store, token: string) {
       'account.email',
       'account.role',
       'account.status',
+      'account.paused_reason',
     ])
     .where('auth_session.token', '=', token);
 }

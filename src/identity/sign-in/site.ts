@@ -7,6 +7,8 @@ export interface SiteSettings {
   readonly siteName: string;
   readonly signUp: 'open' | 'closed' | 'invite';
   readonly topUpHint: string;
+  /** What can be topped up by card at once. */
+  readonly topUpAmounts: readonly string[];
   /** How to reach the operator; public. */
   readonly contact: string;
   readonly currency: { readonly code: string; readonly perUsd: string };
@@ -16,6 +18,14 @@ export const siteSettingsSchema = z.strictObject({
   siteName: z.string().trim().min(1).max(60),
   signUp: z.enum(['open', 'closed', 'invite']),
   topUpHint: z.string().trim().max(1_000),
+  topUpAmounts: z
+    .array(
+      z.string().regex(/^(?!0+(\.0*)?$)\d{1,4}(\.\d{2})?$/, {
+        error: 'an amount is at most 9999.99, like 25 or 12.50',
+      }),
+    )
+    .min(1)
+    .max(8),
   contact: z.string().trim().max(200),
   currency: z.strictObject({
     code: z.string().regex(/^[A-Z]{3}$/, { error: 'a currency is three capital letters, like USD' }),
@@ -29,6 +39,7 @@ const DEFAULTS: SiteSettings = {
   siteName: 'Tollgate',
   signUp: 'open',
   topUpHint: '',
+  topUpAmounts: ['10.00', '25.00', '50.00', '100.00'],
   contact: '',
   currency: { code: 'USD', perUsd: '1' },
 };

@@ -22,13 +22,30 @@ const ALLOWANCES = {
   sign_up_address: { burst: 10, everyMs: 360_000 },
   sign_up_everybody: { burst: 100, everyMs: 1_000 },
   redeem: { burst: 10, everyMs: 30_000 },
+  /** New webhooks, and tests of one or of mail, by whoever asks for them. */
+  webhook: { burst: 10, everyMs: 10_000 },
+  /** Pages at the payment provider; each is a row. */
+  payment: { burst: 10, everyMs: 30_000 },
   export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
+  /** Mails with a link for a new password, to one address and to all. */
+  reset_mail: { burst: 3, everyMs: 1_200_000 },
+  reset_mail_everybody: { burst: 50, everyMs: 2_000 },
+  verification: { burst: 3, everyMs: 600_000 },
   /** Passkey challenges: every visit to the sign-in page takes one, and each is a row for five minutes. */
   challenge_address: { burst: 60, everyMs: 2_000 },
   challenge_everybody: { burst: 1_000, everyMs: 20 },
 } as const;
+
+/** Counted by account or mail address; the others by network. */
+const BY_ACCOUNT: ReadonlySet<string> = new Set([
+  'redeem',
+  'webhook',
+  'payment',
+  'reset_mail',
+  'verification',
+]);
 
 export function makeThrottle(clock: Clock): Throttle {
   const arrivals = new BoundedMap<number>(MAX_KEYS);
@@ -36,7 +53,7 @@ export function makeThrottle(clock: Clock): Throttle {
     /** GCRA: one timestamp per key says how far it is ahead of its allowance. */
     act(kind, key) {
       const { burst, everyMs } = ALLOWANCES[kind];
-      const name = `${kind} ${kind === 'redeem' ? key : networkOf(key)}`;
+      const name = `${kind} ${BY_ACCOUNT.has(kind) ? key : networkOf(key)}`;
       const now = clock.now();
       const next = Math.max(arrivals.get(name) ?? 0, now) + everyMs;
       const waitMs = next - now - burst * everyMs;

@@ -2,6 +2,7 @@ import type { LedgerSql } from '../../store/stored-functions.ts';
 import { LEDGER_ADMIT } from './admission-sql.ts';
 import { LEDGER_ARCHIVE } from './archive-sql.ts';
 import { LEDGER_NUMBERS } from './numbers-sql.ts';
+import { LEDGER_RECLAIM } from './reclaim-sql.ts';
 import { LEDGER_IDENTIFY, LEDGER_LOOK_UP } from './queries-sql.ts';
 import {
   LEDGER_CLOSE,
@@ -21,6 +22,7 @@ export const LEDGER_SQL: LedgerSql = [
   LEDGER_EXPIRE,
   LEDGER_RENEW,
   LEDGER_POST,
+  LEDGER_RECLAIM,
   LEDGER_RESTORE,
   LEDGER_IDENTIFY,
   LEDGER_LOOK_UP,

@@ -53,7 +53,7 @@ import { LEDGER_RENEW, NOT_WITHIN } from './settlement-sql.ts';
 import { UncertainAdmissions } from './uncertain-admissions.ts';
 import { BatchQueue, unavailable } from './batch-queue.ts';
 import { IssuedHolds, RESTORE, restoreValues } from './issued-holds.ts';
-import { postEntry, redeemCode } from './posting.ts';
+import { postEntry, reclaimAmount, redeemCode } from './posting.ts';
 import { Numbers } from './numbers.ts';
 import { owedFor } from './owed.ts';
 import { LedgerQueries } from './queries.ts';
@@ -175,6 +175,10 @@ export class PostgresLedger implements Ledger {
 
   redeem(redemption: Redemption): Promise<Redeemed | undefined> {
     return redeemCode(this.#controlPool, redemption, this.#offsetUs());
+  }
+
+  reclaim(reclaim: Parameters<Ledger['reclaim']>[0]): ReturnType<Ledger['reclaim']> {
+    return reclaimAmount(this.#controlPool, reclaim, this.#offsetUs());
   }
 
   archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {

@@ -1,11 +1,13 @@
 import { Fault } from '../../std/fault.ts';
 import { randomPart } from '../../std/ids.ts';
 import { MAX_BALANCE, nanoUsd, ZERO, type NanoUsd } from '../../std/money.ts';
-import type { NewEntry, Redeemed, Redemption } from '../port.ts';
+import type { NewEntry, Reclaim, Reclaimed, Redeemed, Redemption } from '../port.ts';
+import { lossKey, tooManyLosses } from '../reclaim.ts';
 import { unavailable } from './batch-queue.ts';
 import { CallFailed, type LedgerPool, type Statement } from './pool.ts';
 import { LEDGER_POST } from './settlement-sql.ts';
-import { balanceAfter, redeemedEntry } from '../decide.ts';
+import { balanceAfter, OVERRUN_ACCOUNT, OVERRUN_CEILING, redeemedEntry } from '../decide.ts';
+import { LEDGER_RECLAIM } from './reclaim-sql.ts';
 
 /** Posts an entry, once: a connection that breaks is no reason to guess, since the same key may simply be sent again. */
 export async function postEntry(
@@ -27,11 +29,24 @@ export async function postEntry(
     actor,
     entry.requestId ?? null,
   ];
-  const row = await callAgain(session, values);
+  const row = await callAgain<PostRow>(session, POST, values);
   if (!row) throw noAccount();
   if (row.entry_id !== null) return { entryId: row.entry_id, balance: nanoUsd(row.balance) };
   balanceAfter({ balance: nanoUsd(row.balance), held: nanoUsd(row.held) }, entry);
   throw new Error('an entry within all bounds was refused');
+}
+
+export async function reclaimAmount(
+  session: LedgerPool,
+  { accountId, amount, once, cause, actor }: Reclaim,
+  offsetUs: number,
+): Promise<Reclaimed> {
+  const limits = [offsetUs, OVERRUN_ACCOUNT, OVERRUN_CEILING];
+  const values = [...limits, accountId, amount, once, lossKey(once), cause, actor];
+  const row = await callAgain<ReclaimRow>(session, RECLAIM, values);
+  if (!row) throw noAccount();
+  if (row.lost === null) throw tooManyLosses();
+  return { taken: nanoUsd(row.taken), lost: nanoUsd(row.lost) };
 }
 
 /** A lost answer is not asked for again: that code is used by now, and nobody could tell by whom it was this time. */
@@ -68,6 +83,16 @@ interface PostRow {
   readonly held: number;
 }
 
+const RECLAIM: Statement = {
+  name: LEDGER_RECLAIM.name,
+  text: `SELECT * FROM ${LEDGER_RECLAIM.name}($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+};
+
+interface ReclaimRow {
+  readonly taken: number;
+  readonly lost: number | null;
+}
+
 /** Whoever comes second waits for the code's row, and then finds it used. */
 const REDEEM: Statement = {
   name: 'ledger_redeem',
@@ -96,10 +121,14 @@ function noAccount(): Fault {
   return new Fault('invalid_field', 'There is no such account.', { param: 'account' });
 }
 
-async function callAgain(session: LedgerPool, values: readonly unknown[]): Promise<PostRow | undefined> {
+async function callAgain<Row extends object>(
+  session: LedgerPool,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<Row | undefined> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await session.call<PostRow>(POST, values))[0];
+      return (await session.call<Row>(statement, values))[0];
     } catch (error) {
       if (!(error instanceof CallFailed)) throw error;
       // The same key at the same moment on another account: this one finds it there the second time.

@@ -23,6 +23,8 @@ import {
   type Ledger,
   type NewEntry,
   type Progress,
+  type Reclaim,
+  type Reclaimed,
   type Redeemed,
   type Redemption,
   type Settled,
@@ -36,7 +38,7 @@ import { leave } from './archive.ts';
 import { Books, KnownBooks } from './books.ts';
 import type { Lease } from '../lease.ts';
 import { priceToText } from '../price.ts';
-import { post, redeem } from './posting.ts';
+import { post, reclaim, redeem } from './posting.ts';
 import { snapshotOf } from './queries.ts';
 import { adopt, expireHold, giveUp, renew, settle, voidHold } from './settlement.ts';
 import { prepareStatements, type HoldRow, type Statements } from './statements.ts';
@@ -128,6 +130,10 @@ export class SqliteLedger implements Ledger {
 
   redeem(redemption: Redemption): Promise<Redeemed | undefined> {
     return this.#commits.submit((books) => redeem(books, redemption), true);
+  }
+
+  reclaim(reclaimed: Reclaim): Promise<Reclaimed> {
+    return this.#commits.submit((books) => reclaim(books, reclaimed), true);
   }
 
   async archive(day: AccountDay, together = ARCHIVE_TOGETHER): Promise<Archived> {

@@ -1,7 +1,8 @@
 import { Fault } from '../../std/fault.ts';
-import { nanoUsd, type NanoUsd } from '../../std/money.ts';
-import { balanceAfter, redeemedEntry } from '../decide.ts';
-import type { NewEntry, Redeemed, Redemption } from '../port.ts';
+import { addNano, nanoUsd, subtractNano, type NanoUsd } from '../../std/money.ts';
+import { balanceAfter, OVERRUN_ACCOUNT, redeemedEntry } from '../decide.ts';
+import type { NewEntry, Reclaim, Reclaimed, Redeemed, Redemption } from '../port.ts';
+import { lossKey, reclaimedBefore, reclaimShares } from '../reclaim.ts';
 import type { Books } from './books.ts';
 
 /** Each function is one operation inside a batch's transaction. It throws a fault only before it changes anything. */
@@ -35,4 +36,26 @@ export function redeem(books: Books, { codeHash, accountId, at }: Redemption): R
   const { balance } = post(books, entry);
   books.statements.markRedeemed.run(accountId, at, codeHash);
   return { amount, balance };
+}
+
+export function reclaim(books: Books, { accountId, amount, once, cause, actor }: Reclaim): Reclaimed {
+  const { entryByOnce, insertEntry } = books.statements;
+  const account = books.account(accountId);
+  const operator = books.account(OVERRUN_ACCOUNT);
+  if (!account || !operator)
+    throw new Fault('invalid_field', 'There is no such account.', { param: 'account' });
+  const before = reclaimedBefore(entryByOnce.get(once)?.amount, entryByOnce.get(lossKey(once))?.amount);
+  if (before) return before;
+  const { taken, lost } = reclaimShares(account, amount, operator.balance);
+  if (taken > 0) {
+    insertEntry.run(account.id, 'adjustment', 0 - taken, null, once, cause, actor, books.nowMs);
+    account.balance = subtractNano(account.balance, taken);
+    books.touch(account);
+  }
+  if (lost > 0) {
+    insertEntry.run(operator.id, 'adjustment', lost, null, lossKey(once), cause, actor, books.nowMs);
+    operator.balance = addNano(operator.balance, lost);
+    books.touch(operator);
+  }
+  return { taken, lost };
 }

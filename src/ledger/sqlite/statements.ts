@@ -56,7 +56,9 @@ export function prepareStatements(database: Database) {
     insertEntry: database.prepare<void, Values>(
       `INSERT INTO entry (account_id, kind, amount, request_id, once, cause, actor, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
-    entryByOnce: database.prepare<{ id: number }, [string]>('SELECT id FROM entry WHERE once = ?'),
+    entryByOnce: database.prepare<{ id: number; amount: number }, [string]>(
+      'SELECT id, amount FROM entry WHERE once = ?',
+    ),
     redeemableCode: database.prepare<{ amount: number; batch: string }, [string, number]>(
       `SELECT amount, batch FROM redeem_code
        WHERE code_hash = ? AND redeemed_by IS NULL AND (expires_at IS NULL OR expires_at > ?)`,

@@ -9,6 +9,7 @@ import { expiryCases } from './contract-expiry.ts';
 import { checkWith, type MakeHarness } from './contract-harness.ts';
 import { limitCases } from './contract-limits.ts';
 import { priceCases } from './contract-prices.ts';
+import { reclaimCases } from './contract-reclaim.ts';
 import { rowCases } from './contract-rows.ts';
 import { settlementCases } from './contract-settlement.ts';
 
@@ -25,6 +26,7 @@ export function ledgerContract(name: string, makeHarness: MakeHarness): void {
     bookCases(check);
     rowCases(check);
     codeCases(check);
+    reclaimCases(check);
     answerCases(check);
     archiveCases(check);
   });

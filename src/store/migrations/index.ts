@@ -5,6 +5,8 @@ import { costs } from './0003-costs.ts';
 import { signInAttempts } from './0004-sign-in-attempts.ts';
 import { refusedCalls } from './0005-refused-calls.ts';
 import { imageJobs } from './0006-image-jobs.ts';
+import { outbox } from './0007-outbox.ts';
+import { payments } from './0008-payments.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -28,4 +30,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 4, name: 'sign-in attempts', compatibleFrom: 1, statements: signInAttempts },
   { number: 5, name: 'refused calls', compatibleFrom: 1, statements: refusedCalls },
   { number: 6, name: 'image jobs', compatibleFrom: 1, statements: imageJobs },
+  { number: 7, name: 'outbox', compatibleFrom: 1, statements: outbox },
+  { number: 8, name: 'payments', compatibleFrom: 1, statements: payments },
 ];

@@ -21,6 +21,8 @@ const RELEASED = {
     '4 sign-in attempts 60350006ef24d26b41e31b5547601a96f396466db99ce8578fbc84e2ba4418cc',
     '5 refused calls 11d2d3d868e112cab24498319f35aeaa250dd17a20c3e38b9c4df51326a4e9f1',
     '6 image jobs ddd7c92c1d06840964a38e6dab668c49b20a115d5f945eb3398df2d18dde6c71',
+    '7 outbox 990e7440885ddc7bac6a39c87b88a4d3d84b5d7fa215b0725891e5a29f60b828',
+    '8 payments ca1bd13bde58ab261fb8b093cffda7042ab207c733e8fb06fcdb2ad3690ed89f',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -29,6 +31,8 @@ const RELEASED = {
     '4 sign-in attempts 997d6a64a74c03531c10e5a5e2d2586b6bbffae04b6b93eacf0b4add7d1c8b67',
     '5 refused calls ba8048b4239fd10ad71a4e44dcd61347718bceff36522940716972efdb7a6be7',
     '6 image jobs f5c0bd86385500119cd3bf482882e84e88423a38f7a0aee3ad70b27be6da4f6d',
+    '7 outbox cf3f6a0ea7c1f09495135f2b2c9cfb65e3f6762ca34ba97f08d1cb83ca11d976',
+    '8 payments 34b36cf3efac038d401059e333edbe16da8b8a43d2e355ca4ef60c7cffb846ec',
   ],
 };
 

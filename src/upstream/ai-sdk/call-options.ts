@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import { z } from 'zod';
 import type { ChatRequest, ChatTool } from '../../wire/openai/chat.ts';
-import { rejected } from './failure.ts';
+import { rejected } from '../response.ts';
 import { isObject } from './json.ts';
 import { cacheControlOptions } from './cache-control.ts';
 import { toPrompt } from './prompt.ts';

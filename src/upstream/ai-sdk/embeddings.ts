@@ -2,7 +2,7 @@ import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
 import type { UpstreamEmbeddingCall } from '../port.ts';
 import type { Provider } from './provider.ts';
-import { rejected } from './failure.ts';
+import { rejected } from '../response.ts';
 import { canonicalUsage, count, sum } from './usage.ts';
 
 /** Embeddings in OpenAI's shape, in as many calls as the backend's own limit requires. */

@@ -1,5 +1,5 @@
 import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
-import { kindOf, paramOf, retryAfter } from '../response.ts';
+import { isOperatorProblem, kindOf, paramOf, rejected, retryAfter } from '../response.ts';
 import { type FailureKind, UpstreamFailure } from '../port.ts';
 import { isObject, parseObject } from './json.ts';
 import { redactSecrets } from './redact.ts';
@@ -29,11 +29,6 @@ export function asError(reported: unknown): Error {
   return Object.assign(new Error(message), { statusCode: reported.statusCode });
 }
 
-/** A request that this backend cannot serve, with a message for the client. */
-export function rejected(publicMessage: string, param?: string): UpstreamFailure {
-  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param });
-}
-
 function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   const status = statusOf(error) ?? 500;
   const message = redactSecrets(error.message, secrets);
@@ -47,15 +42,9 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   });
 }
 
-/**
- * Some backends answer 400 to problems of the operator's account: an invalid key, no credit left. The client cannot fix
- * those and must not read about them.
- */
-const OPERATOR_PROBLEM = /api[ _-]?key|credit balance|billing|quota exceeded|security token/i;
-
 function kindOfError(status: number, message: string): FailureKind {
   const kind = kindOf(status);
-  if (status === 402 || (kind === 'rejected' && OPERATOR_PROBLEM.test(message))) return 'unauthorized';
+  if (status === 402 || (kind === 'rejected' && isOperatorProblem(message))) return 'unauthorized';
   // A 200 with a body that the package could not read.
   return status < 400 ? 'protocol' : kind;
 }

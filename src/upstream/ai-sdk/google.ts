@@ -1,12 +1,6 @@
 import type { JSONObject } from '@ai-sdk/provider';
-import {
-  baseUrl,
-  needsKey,
-  type ProviderAccess,
-  type ImageShape,
-  type ProviderLimits,
-  type Provider,
-} from './provider.ts';
+import { baseUrl, needsKey, type ProviderAccess, type ProviderLimits, type Provider } from './provider.ts';
+import { nearestRatio } from '../aspect-ratio.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
@@ -38,7 +32,11 @@ export const google: Provider = {
   requestOptions: ({ reasoning_effort }) =>
     reasoning_effort && reasoning_effort !== 'none' ? { thinkingConfig: { includeThoughts: true } } : {},
   fit,
-  images: { shape: nearestRatio },
+  images: {
+    // Gemini accepts no size, only an aspect ratio from a list.
+    shape: (size) => ({ aspectRatio: nearestRatio(size, RATIOS) }),
+    takesMask: false,
+  },
 };
 
 /**
@@ -69,15 +67,3 @@ function addressOf({ config }: ProviderAccess): string {
 }
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
-
-/** Gemini accepts no size, only an aspect ratio from a list. */
-function nearestRatio(size: string): ImageShape {
-  const wanted = Math.log(ratioOf(size, 'x'));
-  const distance = (ratio: string): number => Math.abs(Math.log(ratioOf(ratio, ':')) - wanted);
-  return { aspectRatio: RATIOS.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best)) };
-}
-
-function ratioOf(text: string, separator: string): number {
-  const [width, height] = text.split(separator).map(Number);
-  return (width ?? 1) / (height ?? 1);
-}

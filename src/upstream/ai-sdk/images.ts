@@ -8,7 +8,7 @@ import type { UploadedImage } from '../../wire/openai/images.ts';
 import { sniffMime } from '../image-response.ts';
 import type { GeneratedImage, ImageAnswer, UpstreamImageCall } from '../port.ts';
 import { UpstreamFailure } from '../port.ts';
-import { rejected } from './failure.ts';
+import { rejected } from '../response.ts';
 import { isObject } from './json.ts';
 import type { ImageSupport, Provider } from './provider.ts';
 
@@ -23,6 +23,7 @@ export async function generateImages(
 ): Promise<ImageAnswer> {
   const support = provider.images;
   if (!support) throw rejected('This backend does not make images.');
+  if (call.request.mask && support.takesMask === false) throw rejected('This model takes no mask.', 'mask');
   const sizes = split(call.request.n ?? 1, await perCall(model));
   const settled = await Promise.allSettled(
     sizes.map((n) => model.doGenerate(optionsFor(call, provider.namespace, support, n))),

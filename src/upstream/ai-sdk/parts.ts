@@ -4,7 +4,7 @@ import type {
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider';
 import type { ChatMessage, ContentPart } from '../../wire/openai/chat.ts';
-import { rejected } from './failure.ts';
+import { rejected } from '../response.ts';
 import { cacheControlOptions } from './cache-control.ts';
 import type { Provider } from './provider.ts';
 

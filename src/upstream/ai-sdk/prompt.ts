@@ -1,7 +1,7 @@
 import type { JSONObject, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { ChatMessage } from '../../wire/openai/chat.ts';
 import { cacheControlOptions, type CacheControlOptions } from './cache-control.ts';
-import { rejected } from './failure.ts';
+import { rejected } from '../response.ts';
 import { isObject, parseObject } from './json.ts';
 import { contentText, toolOutput, userParts } from './parts.ts';
 import type { Provider } from './provider.ts';

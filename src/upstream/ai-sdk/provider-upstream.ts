@@ -1,7 +1,7 @@
 import type { EmbeddingModelV4 } from '@ai-sdk/provider';
 import type { UpstreamConfig } from '../../catalog/catalog.ts';
 import { type Clock, systemClock } from '../../std/clock.ts';
-import { kindOf } from '../response.ts';
+import { kindOf, rejected } from '../response.ts';
 import {
   type AnthropicNative,
   type ChatAnswer,
@@ -18,7 +18,7 @@ import { RequestForms } from '../openai.ts';
 import { completionOf } from './answer.ts';
 import { outputCap, toCallOptions } from './call-options.ts';
 import { embed } from './embeddings.ts';
-import { asFailure, rejected } from './failure.ts';
+import { asFailure } from './failure.ts';
 import { generateImages } from './images.ts';
 import type { ProviderAccess, ProviderLimits, Provider } from './provider.ts';
 import { PROVIDERS } from './registry.ts';

@@ -59,6 +59,8 @@ export interface ImageSupport {
   /** The requested size as this backend expects it. */
   shape(size: string): ImageShape;
   options?(request: ImageRequest): JSONObject;
+  /** False: a mask is refused, which its package does not say to the client. */
+  readonly takesMask?: false;
 }
 
 export interface ImageShape {

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { UpstreamFailure } from '../port.ts';
 import type { ChatRequest } from '../../wire/openai/chat.ts';
 import { outputCap } from '../ai-sdk/call-options.ts';
-import { rejected } from '../ai-sdk/failure.ts';
+import { rejected } from '../response.ts';
 import { isObject } from '../ai-sdk/json.ts';
 import { toHistory } from './history.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../../wire/openai/chat.ts';
-import { rejected } from '../ai-sdk/failure.ts';
+import { rejected } from '../response.ts';
 import { contentText } from '../ai-sdk/parts.ts';
 import type { LlamaHistoryItem } from './llama.ts';
 

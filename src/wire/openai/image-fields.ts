@@ -6,7 +6,7 @@ export const IMAGE_FIELDS: FieldRules = fieldRules({
   harmless: [
     'model prompt n size aspect_ratio resolution response_format user stream',
     // How the picture looks and is encoded; the price of a GPT image depends on size and quality alone.
-    'style background output_format output_compression moderation',
+    'style background output_format output_compression moderation strip_metadata',
     'seed negative_prompt guidance_scale guidance prompt_upsampling',
   ],
   costly: {

@@ -27,6 +27,10 @@ export const imageRequestSchema = z.looseObject({
     .describe('With stream: how many pictures of each image come before it is finished'),
   aspect_ratio: z.string().max(16).nullish().describe('In place of size, where the model lists it: 16:9'),
   resolution: z.string().max(32).nullish().describe('In place of size, where the model lists it: 2K'),
+  strip_metadata: z
+    .boolean()
+    .nullish()
+    .describe('Without texts, Exif, XMP and certificates of origin; pixels and colours stay as they are'),
   user: z.string().max(512).nullish(),
 });
 

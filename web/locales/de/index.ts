@@ -1,10 +1,24 @@
 import type { Strings } from '../en/index.ts';
 import { account } from './account.ts';
 import { admin } from './admin.ts';
+import { audit } from './audit.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
+import { messages } from './messages.ts';
+import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
 
-export const de: Strings = { ...frame, ...entry, ...account, ...records, ...playground, ...docs, ...admin };
+export const de: Strings = {
+  ...frame,
+  ...entry,
+  ...account,
+  ...records,
+  ...payments,
+  ...playground,
+  ...docs,
+  ...admin,
+  ...audit,
+  ...messages,
+};

@@ -1,11 +1,20 @@
 import { useTranslation } from 'react-i18next';
-import { useSite } from '../../lib/session.ts';
+import { Link } from 'wouter';
+import { useSession, useSite } from '../../lib/session.ts';
 import { Contact } from '../../ui/Contact.tsx';
 
-/** Tollgate sends no mail: the operator makes the link, so the page says whom to ask. */
+/** Where the server sends mail, the way to a link; otherwise the operator makes it, so the page says whom to ask. */
 export function ForgotPassword() {
   const { t } = useTranslation();
   const contact = useSite()?.contact;
+  if (useSession().data?.sendsMail)
+    return (
+      <p>
+        <Link href="/forgot-password" className="text-accent underline underline-offset-2">
+          {t('mailbox.forgot')}
+        </Link>
+      </p>
+    );
   return (
     <p>
       {contact ? (

@@ -12,15 +12,24 @@ import { Segments } from '../../ui/Segments.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
 import { Table } from '../../ui/Table.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
+import { Automatic } from './Automatic.tsx';
+import { CardTopUp } from './CardTopUp.tsx';
 import { entryColumns } from './columns.tsx';
+import { PaymentHistory } from './PaymentHistory.tsx';
 import { Redeem } from './Redeem.tsx';
 
 export default function BillingPage() {
   const { t } = useTranslation();
   const overview = useApi('GET /api/console/overview').data;
+  const payments = useApi('GET /api/console/payments').data;
   const site = useSite();
   return (
     <Page title={t('billing.title')} lead={t('billing.lead')}>
+      {payments?.pausedBy ? (
+        <p role="alert" className="rounded-lg border border-bad-line bg-bad-soft px-5 py-4 text-bad">
+          {t(`payments.paused.${payments.pausedBy}`)}
+        </p>
+      ) : null}
       <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
         <Card>
           <p className="text-sm text-ink-3">{t('billing.available')}</p>
@@ -44,6 +53,15 @@ export default function BillingPage() {
           </div>
         </Card>
       </div>
+      {payments?.enabled ? (
+        <>
+          <div className="grid gap-5 lg:grid-cols-[1fr_1.2fr]">
+            <CardTopUp payments={payments} />
+            <Automatic payments={payments} />
+          </div>
+          <PaymentHistory />
+        </>
+      ) : null}
       <Entries />
     </Page>
   );

@@ -7,6 +7,7 @@ import { Card } from '../../ui/Card.tsx';
 import { CopyText } from '../../ui/Copy.tsx';
 import { TextField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
+import { AddressState } from './AddressState.tsx';
 import { useSaveSettings } from './useSettings.ts';
 import { Form } from '../../ui/Form.tsx';
 
@@ -33,6 +34,7 @@ export function ProfileCard({ settings }: { settings: Settings }) {
             <CopyText text={user.accountId} />
           </dd>
         </dl>
+        <AddressState />
         <FormError error={save.error} />
         <Button
           type="submit"

@@ -28,20 +28,16 @@ export default function AdminSettingsPage() {
 function SettingsForm({ settings }: { settings: AdminSettings }) {
   const { t } = useTranslation();
   const [signUp, setSignUp] = useState(settings.signUp);
-  const { values, field } = useForm({
-    siteName: settings.siteName,
-    topUpHint: settings.topUpHint,
-    contact: settings.contact,
-    code: settings.currency.code,
-    perUsd: settings.currency.perUsd,
-  });
+  const { values, field } = useSettingsForm(settings);
   const perUsd = values.perUsd.trim().replace(',', '.');
   const wrongRate = !/^\d{1,9}(\.\d{1,9})?$/.test(perUsd);
   const save = useAction(
     async () => {
       const currency = { code: values.code.trim().toUpperCase(), perUsd };
       const { siteName, topUpHint, contact } = values;
-      const body = { siteName: siteName.trim(), topUpHint, contact: contact.trim(), signUp, currency };
+      const topUpAmounts = values.topUpAmounts.trim().split(/\s+/);
+      const site = { siteName: siteName.trim(), topUpHint, topUpAmounts, contact: contact.trim() };
+      const body = { ...site, signUp, currency };
       return await call('PATCH /api/console/admin/settings', { body });
     },
     {
@@ -51,20 +47,7 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   );
   return (
     <Form className="flex flex-col gap-5" onSubmit={() => !wrongRate && save.mutate()}>
-      <Card title={t('adminSettings.site')}>
-        <div className="flex max-w-xl flex-col gap-4">
-          <TextField label={t('adminSettings.siteName')} required maxLength={60} {...field('siteName')} />
-          <TextField
-            label={t('adminSettings.contact')}
-            hint={t('adminSettings.contactHint')}
-            maxLength={200}
-            {...field('contact')}
-          />
-          <Field label={t('adminSettings.topUpHint')} hint={t('adminSettings.topUpHintHint')}>
-            {(ids) => <Textarea {...ids} rows={3} maxLength={1000} {...field('topUpHint')} />}
-          </Field>
-        </div>
-      </Card>
+      <SiteCard field={field} />
       <Card title={t('adminSettings.signUp')}>
         <SignUpChoice value={signUp} onChange={setSignUp} />
       </Card>
@@ -91,6 +74,38 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
         {t('common.save')}
       </Button>
     </Form>
+  );
+}
+
+function useSettingsForm({ siteName, topUpHint, topUpAmounts, contact, currency }: AdminSettings) {
+  const amounts = topUpAmounts.join(' ');
+  return useForm({ siteName, topUpHint, topUpAmounts: amounts, contact, ...currency });
+}
+
+function SiteCard({ field }: { field: ReturnType<typeof useSettingsForm>['field'] }) {
+  const { t } = useTranslation();
+  return (
+    <Card title={t('adminSettings.site')}>
+      <div className="flex max-w-xl flex-col gap-4">
+        <TextField label={t('adminSettings.siteName')} required maxLength={60} {...field('siteName')} />
+        <TextField
+          label={t('adminSettings.contact')}
+          hint={t('adminSettings.contactHint')}
+          maxLength={200}
+          {...field('contact')}
+        />
+        <Field label={t('adminSettings.topUpHint')} hint={t('adminSettings.topUpHintHint')}>
+          {(ids) => <Textarea {...ids} rows={3} maxLength={1000} {...field('topUpHint')} />}
+        </Field>
+        <TextField
+          label={t('adminSettings.topUpAmounts')}
+          hint={t('adminSettings.topUpAmountsHint')}
+          required
+          maxLength={80}
+          {...field('topUpAmounts')}
+        />
+      </div>
+    </Card>
   );
 }
 

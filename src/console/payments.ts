@@ -1,0 +1,170 @@
+import { z } from 'zod';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { readSite } from '../identity/sign-in/site.ts';
+import { topUpOf } from '../payments/automatic.ts';
+import { automaticSince, listPayments, type ListedPayment } from '../payments/payment-list.ts';
+import type { Payments } from '../payments/payments.ts';
+import type { AccountId } from '../std/ids.ts';
+import { ZERO, type NanoUsd } from '../std/money.ts';
+import { readUsd, usd } from './amounts.ts';
+import type { AutomaticTopUp, CardPayments, Page, PaymentItem } from './contract.ts';
+import { requireAccount } from './overview.ts';
+import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
+import type { RouteParts } from './parts.ts';
+import { emptyBody, route, type ConsoleMeta } from './route.ts';
+
+const amountText = z.string().max(31);
+
+/** Top-up by card, the saved card, the automatic top-up. Cards are entered at the payment provider only. */
+export const paymentConsoleRoutes = [
+  route('GET /api/console/payments', {
+    who: 'user',
+    handle: (parts, { user }) => cardPayments(parts, user.accountId),
+  }),
+  route('GET /api/console/payments/history', {
+    who: 'user',
+    query: pagingSchema,
+    async handle({ store }, { user, query }): Promise<Page<PaymentItem>> {
+      const limit = limitOf(query);
+      const before = markCursor(query.cursor);
+      const request = { accountId: user.accountId, before, limit: limit + 1 };
+      const rows = await listPayments(store.db, request);
+      return pageOf(rows, limit, { item: paymentItem, cursor: (row) => `${row.created_at}.${row.id}` });
+    },
+  }),
+  /** Answers with the address of the provider's page. What happens there is not believed before its event. */
+  route('POST /api/console/payments/checkout', {
+    who: 'user',
+    body: z.strictObject({ amountUsd: amountText, saveCard: z.boolean() }),
+    async handle(parts, { user, body, meta }) {
+      const payments = await requirePayments(parts, user.accountId);
+      const amount = await offeredAmount(parts, body.amountUsd);
+      const request = await checkoutPage(parts, user.accountId, meta);
+      const title = `${request.title}: $${usd(amount)}`;
+      return await payments.beginTopUp({ ...request, title, amount, saveCard: body.saveCard });
+    },
+  }),
+  route('POST /api/console/payments/card', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user, meta }) {
+      const payments = await requirePayments(parts, user.accountId);
+      return await payments.beginCard(await checkoutPage(parts, user.accountId, meta));
+    },
+  }),
+  route('POST /api/console/payments/card/remove', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user }) {
+      await requireProvider(parts).removeCard(user.accountId);
+      return await cardPayments(parts, user.accountId);
+    },
+  }),
+  /** The next charge may come at once, if the balance is below the threshold. */
+  route('PUT /api/console/payments/automatic', {
+    who: 'user',
+    body: z.strictObject({ thresholdUsd: amountText, amountUsd: amountText, monthlyMaxUsd: amountText }),
+    async handle(parts, { user, body }) {
+      const payments = await requirePayments(parts, user.accountId);
+      await payments.setAutomatic(user.accountId, {
+        threshold: positive(body.thresholdUsd, 'thresholdUsd'),
+        amount: await offeredAmount(parts, body.amountUsd),
+        monthlyMax: positive(body.monthlyMaxUsd, 'monthlyMaxUsd'),
+      });
+      return await cardPayments(parts, user.accountId);
+    },
+  }),
+  route('POST /api/console/payments/automatic/stop', {
+    who: 'user',
+    body: emptyBody,
+    async handle(parts, { user }) {
+      await requireProvider(parts).setAutomatic(user.accountId, undefined);
+      return await cardPayments(parts, user.accountId);
+    },
+  }),
+];
+
+async function cardPayments(parts: RouteParts, accountId: AccountId): Promise<CardPayments> {
+  const [site, account, topUp] = await Promise.all([
+    readSite(parts.store),
+    requireAccount(parts, accountId),
+    topUpOf(parts.store, accountId),
+  ]);
+  const wasSet = topUp !== undefined && topUp.amount > 0;
+  return {
+    enabled: parts.payments !== undefined,
+    amountsUsd: [...site.topUpAmounts],
+    hasCard: topUp !== undefined && topUp.method_id !== null,
+    automatic: wasSet ? await automaticView(parts, topUp) : null,
+    pausedBy: pauseOf(account.paused_reason),
+  };
+}
+
+async function automaticView(
+  { store, clock }: RouteParts,
+  topUp: NonNullable<Awaited<ReturnType<typeof topUpOf>>>,
+): Promise<AutomaticTopUp> {
+  const now = new Date(clock.now());
+  const monthStart = Date.UTC(now.getUTCFullYear(), now.getUTCMonth());
+  return {
+    enabled: topUp.enabled === 1,
+    thresholdUsd: usd(topUp.threshold),
+    amountUsd: usd(topUp.amount),
+    monthlyMaxUsd: usd(topUp.monthly_max),
+    monthUsedUsd: usd(await automaticSince(store.db, topUp.account_id, monthStart)),
+    running: topUp.running !== null,
+    offReason: topUp.off_reason,
+  };
+}
+
+function pauseOf(reason: string | null): CardPayments['pausedBy'] {
+  return reason === 'refund' || reason === 'dispute' ? reason : null;
+}
+
+export function paymentItem(row: ListedPayment): PaymentItem {
+  return {
+    id: row.id,
+    kind: row.kind === 'automatic' ? 'automatic' : 'top_up',
+    state: row.state,
+    amountUsd: usd(row.amount),
+    reversedUsd: usd(row.reversed),
+    reason: row.reason,
+    at: row.created_at,
+    finishedAt: row.finished_at,
+  };
+}
+
+function requireProvider({ payments }: RouteParts): Payments {
+  if (!payments) throw new AuthRefusal('not_found', 'Payments by card are off.');
+  return payments;
+}
+
+/** Each begins something at the provider: their number is bounded, and a paused account begins nothing. */
+async function requirePayments(parts: RouteParts, accountId: AccountId): Promise<Payments> {
+  const payments = requireProvider(parts);
+  parts.auth.throttle.act('payment', accountId);
+  const { paused_reason } = await requireAccount(parts, accountId);
+  if (paused_reason !== null)
+    throw new AuthRefusal('forbidden', 'This account is paused. Write to the operator.');
+  return payments;
+}
+
+async function offeredAmount({ store }: RouteParts, text: string): Promise<NanoUsd> {
+  const amount = positive(text, 'amountUsd');
+  const { topUpAmounts } = await readSite(store);
+  if (topUpAmounts.some((one) => readUsd(one, 'amountUsd') === amount)) return amount;
+  throw new AuthRefusal('invalid_field', `Choose one of the amounts: ${topUpAmounts.join(', ')}.`, {
+    param: 'amountUsd',
+  });
+}
+
+function positive(text: string, param: string): NanoUsd {
+  const amount = readUsd(text, param);
+  if (amount === ZERO) throw new AuthRefusal('invalid_field', 'The amount must be above zero.', { param });
+  return amount;
+}
+
+async function checkoutPage({ store, publicUrl }: RouteParts, accountId: AccountId, meta: ConsoleMeta) {
+  const page = `${publicUrl ?? meta.origin}/app/billing`;
+  return { accountId, title: (await readSite(store)).siteName, returnUrl: page, cancelUrl: page };
+}

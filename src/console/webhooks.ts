@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { ACCOUNT_EVENTS, OPERATOR, OPERATOR_EVENTS } from '../outbox/events.ts';
+import { MAX_WEBHOOKS, type WebhookView } from '../outbox/webhooks.ts';
+import { readAttempts } from '../outbox/sender.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import type { OutboxRow } from '../store/schema-outbox.ts';
+import type { MadeWebhook, MessageAttempt, MessageItem, WebhookItem, WebhookList } from './contract.ts';
+import type { RouteParts } from './parts.ts';
+import { emptyBody, route } from './route.ts';
+
+const events = z.array(z.string().max(50)).max(20);
+export const newWebhookSchema = z.strictObject({ url: z.string().max(1_000), events });
+/** `resume`: lets a paused one be called again. */
+export const webhookPatchSchema = z.strictObject({
+  events: events.optional(),
+  resume: z.literal(true).optional(),
+});
+
+/** Where an account's own programs are told what happens to it. */
+export const webhookRoutes = [
+  route('GET /api/console/webhooks', {
+    who: 'user',
+    handle: (parts, { user }) => listWebhooks(parts, user.accountId),
+  }),
+  route('POST /api/console/webhooks', {
+    who: 'user',
+    body: newWebhookSchema,
+    handle: (parts, { user, body }) => addWebhook(parts, user.accountId, body),
+  }),
+  route('PATCH /api/console/webhooks/{id}', {
+    who: 'user',
+    body: webhookPatchSchema,
+    handle: (parts, { user, params, body }) =>
+      changeWebhook(parts, { owner: user.accountId, id: params.id }, body),
+  }),
+  route('POST /api/console/webhooks/{id}/rotate', {
+    who: 'user',
+    body: emptyBody,
+    handle: (parts, { user, params }) => rotateWebhook(parts, { owner: user.accountId, id: params.id }),
+  }),
+  /** One attempt at once, whose result is the answer. */
+  route('POST /api/console/webhooks/{id}/test', {
+    who: 'user',
+    body: emptyBody,
+    handle: (parts, { user, params }) =>
+      testWebhook(parts, { owner: user.accountId, id: params.id }, user.accountId),
+  }),
+  route('GET /api/console/webhooks/{id}/messages', {
+    who: 'user',
+    handle: (parts, { user, params }) => webhookMessages(parts, { owner: user.accountId, id: params.id }),
+  }),
+  route('DELETE /api/console/webhooks/{id}', {
+    who: 'user',
+    async handle({ messages }, { user, params }) {
+      await messages.webhooks.remove(user.accountId, params.id);
+      return {};
+    },
+  }),
+];
+
+interface OwnWebhook {
+  /** An account, or `OPERATOR`. */
+  readonly owner: string;
+  readonly id: string;
+}
+
+export async function listWebhooks({ messages }: RouteParts, owner: string): Promise<WebhookList> {
+  return {
+    items: (await messages.webhooks.list(owner)).map(webhookItem),
+    events: [...(owner === OPERATOR ? OPERATOR_EVENTS : ACCOUNT_EVENTS)],
+    max: MAX_WEBHOOKS,
+  };
+}
+
+export async function addWebhook(
+  { auth, messages }: RouteParts,
+  owner: string,
+  wanted: z.output<typeof newWebhookSchema>,
+): Promise<MadeWebhook> {
+  auth.throttle.act('webhook', owner);
+  const { webhook, secret } = await messages.webhooks.add(owner, wanted);
+  return { webhook: webhookItem(webhook), secret };
+}
+
+export async function changeWebhook(
+  { messages }: RouteParts,
+  { owner, id }: OwnWebhook,
+  patch: z.output<typeof webhookPatchSchema>,
+): Promise<WebhookItem> {
+  if (patch.resume) await messages.webhooks.resume(owner, id);
+  if (patch.events) await messages.webhooks.change(owner, id, patch.events);
+  return await findWebhook({ messages }, { owner, id });
+}
+
+export async function rotateWebhook(
+  { messages }: RouteParts,
+  { owner, id }: OwnWebhook,
+): Promise<MadeWebhook> {
+  const { webhook, secret } = await messages.webhooks.rotate(owner, id);
+  return { webhook: webhookItem(webhook), secret };
+}
+
+export async function testWebhook(
+  { auth, messages, store, clock }: RouteParts,
+  { owner, id }: OwnWebhook,
+  actor: string,
+): Promise<MessageAttempt> {
+  auth.throttle.act('webhook', actor);
+  await findWebhook({ messages }, { owner, id });
+  const type = 'webhook.test';
+  const data = { account: owner === OPERATOR ? null : owner };
+  const messageId = await messages.outbox.add(store.db, {
+    kind: 'webhook',
+    topic: type,
+    accountId: owner,
+    to: id,
+    payload: { type, timestamp: new Date(clock.now()).toISOString(), data },
+    ...SENT_AT_ONCE,
+  });
+  return await sendAtOnce(messages, messageId);
+}
+
+/** One attempt: whoever pressed the button sees its result. */
+export const SENT_AT_ONCE = { lifeMs: 0, delayMs: 60_000 } as const;
+
+export async function sendAtOnce(
+  { sender }: RouteParts['messages'],
+  messageId: string | undefined,
+): Promise<MessageAttempt> {
+  const attempt = messageId === undefined ? undefined : await sender.sendNow(messageId);
+  if (!attempt) throw new AuthRefusal('conflict', 'Too much is waiting for this address. Try again later.');
+  return { ...attempt };
+}
+
+const SHOWN_MESSAGES = 20;
+
+export async function webhookMessages(
+  { messages, store }: RouteParts,
+  { owner, id }: OwnWebhook,
+): Promise<{ items: MessageItem[] }> {
+  await findWebhook({ messages }, { owner, id });
+  const rows = await store.db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('destination', '=', id)
+    .orderBy('id', 'desc')
+    .limit(SHOWN_MESSAGES)
+    .execute();
+  return { items: rows.map(messageItem) };
+}
+
+export function messageItem(row: OutboxRow): MessageItem {
+  const { id, kind, topic, state } = row;
+  return {
+    id,
+    kind,
+    topic,
+    state,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+    nextAt: state === 'waiting' ? row.next_at : null,
+    attempts: readAttempts(row).map(({ at, ms, status, error }) => ({ at, ms, status, error })),
+  };
+}
+
+async function findWebhook(
+  { messages }: Pick<RouteParts, 'messages'>,
+  { owner, id }: OwnWebhook,
+): Promise<WebhookItem> {
+  const found = (await messages.webhooks.list(owner)).find((one) => one.id === id);
+  if (!found) throw new AuthRefusal('not_found', 'There is no such webhook.');
+  return webhookItem(found);
+}
+
+function webhookItem({
+  events: asked,
+  oldUntil,
+  lastAt,
+  lastError,
+  failingSince,
+  paused,
+  ...rest
+}: WebhookView) {
+  return {
+    ...rest,
+    events: [...asked],
+    oldUntil: oldUntil ?? null,
+    lastAt: lastAt ?? null,
+    lastError: lastError ?? null,
+    failingSince: failingSince ?? null,
+    paused: paused ? { ...paused } : null,
+  } satisfies WebhookItem;
+}

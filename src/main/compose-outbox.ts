@@ -1,0 +1,73 @@
+import { readSite } from '../identity/sign-in/site.ts';
+import { makeMailChannel } from '../outbox/mail-channel.ts';
+import { OutboxSender } from '../outbox/sender.ts';
+import { ReachedLimits, watchBalances } from '../outbox/watch-accounts.ts';
+import { BackendWatch, watchCertificate, watchMargin } from '../outbox/watch-operation.ts';
+import { makeWebhookChannel, type PausedWebhook, type WebhookRules } from '../outbox/webhook-channel.ts';
+import { makeWebhooks, type Webhooks } from '../outbox/webhooks.ts';
+import type { Pool } from '../upstream/pool.ts';
+import type { Certificate } from './certificate.ts';
+import type { PeriodicTask } from './periodic-tasks.ts';
+import type { Services } from './services.ts';
+
+/** What leaves the house, and what raises it. */
+export interface MessageServices {
+  readonly sender: OutboxSender;
+  readonly webhooks: Webhooks;
+  readonly reachedLimits: ReachedLimits;
+}
+
+/** The sender with its channels. It is stopped before the store closes. */
+export function composeOutbox(services: Services, opened: AsyncDisposableStack): MessageServices {
+  const { config, store, secret, clock, random, log, outbox, notices } = services;
+  const { db } = store;
+  const key = secret.key('webhooks');
+  const rules: WebhookRules = { operatorMayBePrivate: config.operatorWebhooksMayBePrivate };
+  const onPaused = ({ accountId, ...data }: PausedWebhook) =>
+    notices.mail(db, { accountId, template: 'webhook.paused', data });
+  const webhook = makeWebhookChannel({ db, key, rules, clock, log, onPaused });
+  const mail =
+    config.mail &&
+    makeMailChannel({
+      config: config.mail,
+      site: async () => ({ name: (await readSite(store)).siteName, url: config.publicUrl }),
+    });
+  const sender = new OutboxSender({ db, outbox, clock, log, channels: { webhook, ...(mail && { mail }) } });
+  opened.defer(() => sender.stop());
+  return {
+    sender,
+    webhooks: makeWebhooks({ db, key, rules, clock, random, durable: () => store.durable() }),
+    reachedLimits: new ReachedLimits({ db, notices, clock }),
+  };
+}
+
+export interface NoticedParts {
+  readonly messages: MessageServices;
+  readonly pool: Pool;
+  readonly certificate: Certificate | undefined;
+}
+
+/** What one worker sees is noticed by each; what the store says, by the first. */
+export function messageTasks(
+  { config, store: { db }, outbox, notices, clock }: Services,
+  { messages: { sender, reachedLimits }, pool, certificate }: NoticedParts,
+): PeriodicTask[] {
+  const backends = new BackendWatch({ db, notices });
+  const parts = { db, notices, clock };
+  const ofEach: PeriodicTask[] = [
+    { name: 'reached limits', everyMs: 5_000, run: () => reachedLimits.tell() },
+    { name: 'state of backends', everyMs: 5_000, run: () => backends.check(pool.list()) },
+  ];
+  const ofFirst: PeriodicTask[] = [
+    { name: 'outbox', everyMs: 1_000, run: () => sender.pass() },
+    { name: 'old messages', everyMs: 60_000, run: () => outbox.sweep() },
+    { name: 'low balances', everyMs: 15_000, maxTimeShare: 0.05, run: () => watchBalances(parts) },
+    { name: 'margin of the day', everyMs: 60_000, run: () => watchMargin(parts) },
+    {
+      name: 'end of the certificate',
+      everyMs: 600_000,
+      run: () => watchCertificate(parts, certificate?.endsAt()),
+    },
+  ];
+  return (config.worker ?? 0) === 0 ? [...ofEach, ...ofFirst] : ofEach;
+}

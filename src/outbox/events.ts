@@ -1,0 +1,44 @@
+/** What programs are told, with what each event says; amounts are dollars, as in the public API. */
+export interface EventData {
+  'balance.low': {
+    readonly account: string;
+    readonly balance_usd: number;
+    readonly threshold_usd: number;
+  };
+  'limit.reached': {
+    readonly account: string;
+    readonly month: string;
+    readonly spent_usd: number;
+    readonly limit_usd: number;
+  };
+  'token.replaced': { readonly account: string; readonly token_hint: string };
+  'token.exposed': { readonly account: string; readonly token_hint: string };
+  'backend.down': { readonly backend: string; readonly reason: string | null };
+  'backend.up': { readonly backend: string };
+  'certificate.ending': { readonly ends_at: string; readonly days_left: number };
+  'margin.negative': { readonly day: string; readonly revenue_usd: number; readonly cost_usd: number };
+  'ledger.breach': { readonly breaches: number; readonly rules: readonly string[] };
+  'webhook.test': { readonly account: string | null };
+}
+
+export type EventType = keyof EventData;
+
+/** What an account's webhooks may ask for. */
+export const ACCOUNT_EVENTS = [
+  'balance.low',
+  'limit.reached',
+  'token.replaced',
+  'token.exposed',
+] as const satisfies readonly EventType[];
+
+/** What the operator's may. */
+export const OPERATOR_EVENTS = [
+  'backend.down',
+  'backend.up',
+  'certificate.ending',
+  'margin.negative',
+  'ledger.breach',
+] as const satisfies readonly EventType[];
+
+/** In place of an account's id. */
+export const OPERATOR = '';

@@ -1,0 +1,116 @@
+import type { Transporter } from 'nodemailer';
+import { z } from 'zod';
+import { orAborted } from '../std/abort.ts';
+import { isLoopback } from '../std/addresses.ts';
+import type { MailData, MailSite, MailTemplate } from './mail-data.ts';
+import { isMailTemplate, renderMail } from './mail-templates.ts';
+import { SEND_TIMEOUT_MS, type OutboxChannel, type OutboxMessage, type SendResult } from './sender.ts';
+
+/** How mail leaves: the operator's server, and the address that it comes from. */
+export interface MailConfig {
+  /** `smtp://` or `smtps://`, with user and password where the server asks for them. */
+  readonly smtpUrl: string;
+  readonly from: MailAddress;
+}
+
+export interface MailAddress {
+  readonly name: string;
+  readonly address: string;
+}
+
+export interface MailChannelParts {
+  readonly config: MailConfig;
+  readonly site: () => Promise<MailSite>;
+}
+
+const MAX_ADDRESS = 254;
+const MAX_NAME = 100;
+const MAX_SUBJECT = 200;
+const addressSchema = z.email().max(MAX_ADDRESS);
+const payloadSchema = z.object({ language: z.string(), data: z.record(z.string(), z.unknown()) });
+
+/** Mail by SMTP. The package is loaded with the first mail, since most installations send none. */
+export function makeMailChannel({ config, site }: MailChannelParts): OutboxChannel {
+  let transport: Promise<Transporter> | undefined;
+  return {
+    async send(message, signal) {
+      const mail = await composeMail(message, config.from, await site());
+      if (typeof mail === 'string') return { kind: 'failed', reason: mail, isFinal: true };
+      transport ??= openTransport(config.smtpUrl);
+      const sending = (await transport).sendMail(mail).then((): SendResult => ({ kind: 'sent' }));
+      return await orAborted(sending.catch(refusalOf), signal);
+    },
+  };
+}
+
+/** The mail, or why it is none: nothing that others wrote may become a header of its own. */
+async function composeMail(message: OutboxMessage, from: MailAddress, site: MailSite) {
+  if (!isMailAddress(message.to)) return 'this is not a mail address';
+  const payload = payloadSchema.safeParse(message.payload);
+  if (!payload.success || !isMailTemplate(message.topic)) return `there is no mail ${message.topic}`;
+  const { language, data } = payload.data;
+  // Written by `Notices.mail`, which is typed, and sealed since.
+  const mail = renderMail(message.topic, data as unknown as MailData[MailTemplate], { language, site });
+  if (!isHeaderText(mail.subject, MAX_SUBJECT)) return 'the subject has a line break or is too long';
+  const [, domain = 'localhost'] = from.address.split('@');
+  return {
+    ...mail,
+    from,
+    to: { name: '', address: message.to },
+    // The same in every attempt, so that a server may drop a repetition.
+    messageId: `<${message.id}@${domain}>`,
+    headers: { 'auto-submitted': 'auto-generated' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+export function isMailAddress(text: string): boolean {
+  return isHeaderText(text, MAX_ADDRESS) && addressSchema.safeParse(text).success;
+}
+
+/** One line without control characters. */
+function isHeaderText(text: string, max: number): boolean {
+  // eslint-disable-next-line no-control-regex -- these are what is refused
+  return text.length <= max && !/[\u0000-\u001f\u007f\u0085\u2028\u2029]/.test(text);
+}
+
+/** `Name <address>`, or an address alone; `undefined`: neither. */
+export function readMailAddress(text: string): MailAddress | undefined {
+  const [, name = '', bracketed] = /^(?:"?([^"<>]*?)"?\s*)?<([^<>]+)>$/.exec(text.trim()) ?? [];
+  const address = bracketed ?? text.trim();
+  return isMailAddress(address) && isHeaderText(name, MAX_NAME) ? { name, address } : undefined;
+}
+
+async function openTransport(smtpUrl: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  const url = new URL(smtpUrl);
+  const secure = url.protocol === 'smtps:';
+  const hasPassword = url.username !== '';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return createTransport({
+    host,
+    port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
+    secure,
+    // A password never crosses a network in the clear.
+    requireTLS: hasPassword && !secure && host !== 'localhost' && !isLoopback(host),
+    ...(hasPassword && {
+      auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+    }),
+    connectionTimeout: SEND_TIMEOUT_MS.mail / 2,
+    greetingTimeout: SEND_TIMEOUT_MS.mail / 2,
+    socketTimeout: SEND_TIMEOUT_MS.mail,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+/** A server's words may repeat the mail, and with it a link; its code says enough. */
+function refusalOf(error: unknown): SendResult {
+  const { code = 'unknown', responseCode } = (typeof error === 'object' && error !== null ? error : {}) as {
+    readonly code?: string;
+    readonly responseCode?: number;
+  };
+  const isFinal = responseCode !== undefined && responseCode >= 550 && code !== 'EAUTH';
+  return { kind: 'failed', reason: `the mail server refused it (${code})`, status: responseCode, isFinal };
+}

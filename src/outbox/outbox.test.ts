@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { Webhook } from 'standardwebhooks';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { testMessages } from '../console/testing/test-messages.ts';
+import { testConsole, type TestConsole } from '../console/testing/harness.ts';
+import type { OutboxRow } from '../store/schema-outbox.ts';
+import { readAttempts } from './sender.ts';
+import { WebhookReceiver } from './testing/webhook-receiver.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
+  let site: TestConsole;
+  let receiver: WebhookReceiver;
+  let account: string;
+  beforeAll(async () => {
+    receiver = await WebhookReceiver.start();
+    const databaseUrl = name === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
+    site = await testConsole({
+      webhookRules: receiver.rules,
+      ...(databaseUrl !== undefined && { databaseUrl }),
+    });
+    await site.admin();
+    account = await (await site.user('owner@example.com')).accountId();
+  }, 120_000);
+  afterAll(async () => {
+    await site.close();
+    await receiver.stop();
+  });
+  beforeEach(async () => {
+    for (const table of ['outbox', 'webhook', 'notice'] as const)
+      await site.store.db.deleteFrom(table).execute();
+    receiver.received.length = 0;
+    receiver.answer(() => new Response(null, { status: 204 }));
+  });
+
+  const register = async (path = '/hook', events = ['token.replaced', 'token.exposed']) =>
+    await site.messages.webhooks.add(account, { url: receiver.url(path), events });
+  const tell = async (once?: string, times = 1) =>
+    await site.store.db.transaction().execute(async (tx) => {
+      const data = { account, token_hint: 'sk-…abcd' };
+      for (let index = 0; index < times; index++)
+        await site.messages.notices.event(tx, { accountId: account, type: 'token.replaced', data, once });
+    });
+  const rows = async (): Promise<OutboxRow[]> =>
+    await site.store.db.selectFrom('outbox').selectAll().orderBy('id').execute();
+  const { parse } = JSON;
+
+  test('a message leaves if its transaction commits, and not if it does not', async () => {
+    await register();
+    const failed = site.store.db.transaction().execute(async (tx) => {
+      const data = { account, token_hint: 'never' };
+      await site.messages.notices.event(tx, { accountId: account, type: 'token.replaced', data });
+      throw new Error('rolled back');
+    });
+    await expect(failed).rejects.toThrow('rolled back');
+    await tell();
+    await site.messages.sender.idle();
+    expect(receiver.received.map(({ body }) => parse(body))).toEqual([
+      {
+        type: 'token.replaced',
+        timestamp: expect.stringMatching(/^\d{4}-/),
+        data: { account, token_hint: 'sk-…abcd' },
+      },
+    ]);
+    expect(await rows()).toMatchObject([{ state: 'sent', payload: null, attempts: 1 }]);
+  });
+
+  test('a message with the same `once` is added once', async () => {
+    await register();
+    await Promise.all(Array.from({ length: 10 }, () => tell('event-1')));
+    await site.messages.sender.idle();
+    await tell('event-1');
+    await site.messages.sender.idle();
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test('several nodes send one message once', async () => {
+    await register();
+    for (let index = 0; index < 5; index++) await tell();
+    const nodes = Array.from({ length: 6 }, () =>
+      testMessages(site.store, site.clock, { webhookRules: receiver.rules }),
+    );
+    await Promise.all(nodes.map(({ sender }) => sender.idle()));
+    for (const { sender } of nodes) await sender.stop();
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toHaveLength(5);
+    expect(new Set(ids).size).toBe(5);
+  });
+
+  test('a message that a node took and did not finish is sent by another, under the same id', async () => {
+    await register();
+    await tell();
+    const [row] = await rows();
+    await site.store.db
+      .updateTable('outbox')
+      .set({ attempts: 1, next_at: site.clock.now() + 60_000 })
+      .execute();
+    await site.messages.sender.idle();
+    expect(receiver.received).toHaveLength(0);
+    site.advance(61_000);
+    await site.messages.sender.idle();
+    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([row?.id]);
+  });
+
+  test('what a message says is not readable in the table while it waits, and is erased when it was sent', async () => {
+    await register();
+    await tell();
+    const [row] = await rows();
+    expect(row?.payload).toBeString();
+    expect(row?.payload).not.toContain('abcd');
+    expect(Buffer.from(row?.payload ?? '', 'base64url').toString()).not.toContain('abcd');
+    await site.messages.sender.idle();
+    expect((await rows())[0]?.payload).toBeNull();
+  });
+
+  test('it is signed by Standard Webhooks; during a rotation with both secrets, afterwards with the new one', async () => {
+    const { webhook, secret } = await register();
+    await tell();
+    await site.messages.sender.idle();
+    const { secret: next } = await site.messages.webhooks.rotate(account, webhook.id);
+    await tell();
+    await site.messages.sender.idle();
+    const isRight = (index: number, key: string): boolean => {
+      const { body, headers } = receiver.received[index]!;
+      try {
+        new Webhook(key).verify(body, headers);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    expect([isRight(0, secret), isRight(0, next)]).toEqual([true, false]);
+    expect([isRight(1, secret), isRight(1, next)]).toEqual([true, true]);
+    // The clock is ahead from here on, which the package would refuse: the signatures are counted instead.
+    site.advance(25 * HOUR);
+    await tell();
+    await site.messages.sender.idle();
+    const signatures = receiver.received.map(
+      ({ headers }) => headers['webhook-signature']?.split(' ').length,
+    );
+    expect(signatures).toEqual([1, 2, 1]);
+  });
+
+  test('the secret is stored encrypted, and the answer that shows it is the only one', async () => {
+    const { webhook, secret } = await register();
+    const stored = await site.store.db.selectFrom('webhook').selectAll().executeTakeFirstOrThrow();
+    expect(JSON.stringify(stored)).not.toContain(secret.slice('whsec_'.length));
+    expect(JSON.stringify(await site.messages.webhooks.list(account))).not.toContain(secret.slice(6, 30));
+    expect(webhook.hint).toBe(`…${secret.slice(-4)}`);
+  });
+
+  test('a failure is tried again with growing pauses, a bounded number of times, and every attempt is shown', async () => {
+    await register();
+    await tell();
+    receiver.answer(() => new Response('no', { status: 500 }));
+    const pauses: number[] = [];
+    for (;;) {
+      await site.messages.sender.idle();
+      const [row] = await rows();
+      if (row?.state !== 'waiting') break;
+      pauses.push(row.next_at - site.clock.now());
+      site.advance(row.next_at - site.clock.now() + 1);
+    }
+    const [row] = await rows();
+    expect(row).toMatchObject({ state: 'failed', payload: null });
+    expect(receiver.received.length).toBeGreaterThan(5);
+    expect(receiver.received.length).toBeLessThanOrEqual(10);
+    const attempts = readAttempts(row!);
+    expect(attempts).toHaveLength(receiver.received.length);
+    expect(attempts.every(({ status, error }) => status === 500 && error === 'answered 500')).toBe(true);
+    expect(pauses).toEqual(pauses.toSorted((a, b) => a - b));
+    const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+    expect(ids.size).toBe(1);
+  });
+
+  test('an endpoint that fails for days is paused with a reason, what waits is given up, and it can be resumed', async () => {
+    const { webhook } = await register();
+    receiver.answer(() => new Response(null, { status: 500 }));
+    for (let day = 0; day < 5; day++) {
+      for (let index = 0; index < 2; index++) await tell();
+      await site.messages.sender.idle();
+      site.advance(DAY);
+      await site.messages.sender.idle();
+    }
+    const [paused] = await site.messages.webhooks.list(account);
+    expect(paused?.paused).toEqual({ at: expect.any(Number), reason: 'answered 500' });
+    expect((await rows()).filter(({ state }) => state === 'waiting')).toEqual([]);
+    const before = receiver.received.length;
+    await tell();
+    await site.messages.sender.idle();
+    expect(receiver.received).toHaveLength(before);
+    receiver.answer(() => new Response(null, { status: 204 }));
+    await site.messages.webhooks.resume(account, webhook.id);
+    await tell();
+    await site.messages.sender.idle();
+    expect(receiver.received).toHaveLength(before + 1);
+    expect((await site.messages.webhooks.list(account))[0]).toMatchObject({
+      paused: undefined,
+      failingSince: undefined,
+    });
+  });
+
+  test('a redirect is not followed', async () => {
+    await register();
+    receiver.answer(() => Response.redirect(receiver.url('/elsewhere'), 307));
+    await tell();
+    await site.messages.sender.idle();
+    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook']);
+    expect(readAttempts((await rows())[0]!)).toMatchObject([
+      { status: 307, error: '307: redirects are not followed' },
+    ]);
+  });
+
+  test('a name that leads into a private network by the time of sending is not connected to', async () => {
+    await register();
+    const lookups: string[] = [];
+    const rebound = testMessages(site.store, site.clock, {
+      webhookRules: {
+        lookup: (host) => {
+          lookups.push(host);
+          return Promise.resolve(['127.0.0.1']);
+        },
+      },
+    });
+    await tell();
+    await rebound.sender.idle();
+    await rebound.sender.stop();
+    expect(lookups).toEqual(['localhost']);
+    expect(receiver.received).toEqual([]);
+    expect(readAttempts((await rows())[0]!)).toMatchObject([
+      { error: 'the name leads into a private network' },
+    ]);
+  });
+
+  test('endpoints that hang delay nobody else, however many messages wait for them', async () => {
+    const hanging = Promise.withResolvers<void>();
+    let [atOnce, most] = [0, 0];
+    receiver.answer(async ({ path }) => {
+      if (path === '/hang') {
+        most = Math.max(most, ++atOnce);
+        await hanging.promise;
+        atOnce--;
+      }
+      return new Response(null, { status: 204 });
+    });
+    await register('/hang');
+    await tell(undefined, 110);
+    await site.messages.sender.pass();
+    await register('/works');
+    await tell();
+    while (!receiver.received.some(({ path }) => path === '/works')) {
+      await site.messages.sender.pass();
+      await Bun.sleep(5);
+    }
+    // One attempt at a time, so that the others' places stay free.
+    expect(most).toBe(1);
+    await site.store.db.deleteFrom('outbox').execute();
+    hanging.resolve();
+    await site.messages.sender.idle();
+  });
+
+  test('what waits for one endpoint is bounded, and more of it fails no transaction', async () => {
+    await register();
+    await tell(undefined, 505);
+    expect(await rows()).toHaveLength(500);
+  });
+
+  test('finished messages are kept for weeks and then deleted; what is too old is given up', async () => {
+    await register();
+    await tell();
+    await site.messages.sender.idle();
+    await tell();
+    site.advance(5 * DAY);
+    await site.messages.outbox.sweep();
+    expect((await rows()).map(({ state }) => state)).toEqual(['sent', 'failed']);
+    expect((await rows())[1]?.payload).toBeNull();
+    site.advance(34 * DAY);
+    await site.messages.outbox.sweep();
+    expect((await rows()).map(({ state }) => state)).toEqual(['failed']);
+  });
+});

@@ -1,0 +1,275 @@
+import type { Kysely } from 'kysely';
+import { orAborted } from '../std/abort.ts';
+import type { Clock } from '../std/clock.ts';
+import type { Log } from '../std/log.ts';
+import type { Schema } from '../store/schema.ts';
+import type { OutboxKind, OutboxRow } from '../store/schema-outbox.ts';
+import { isWaiting, type Outbox } from './outbox.ts';
+
+/** One way out: sends one message once. */
+export interface OutboxChannel {
+  send(message: OutboxMessage, signal: AbortSignal): Promise<SendResult>;
+}
+
+export interface OutboxMessage {
+  /** The same in every attempt. */
+  readonly id: string;
+  readonly topic: string;
+  readonly accountId: string;
+  readonly to: string;
+  readonly payload: unknown;
+}
+
+export type SendResult =
+  | { readonly kind: 'sent'; readonly status?: number | undefined }
+  /** `isFinal`: another attempt cannot succeed. */
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      readonly status?: number | undefined;
+      readonly isFinal?: boolean;
+    };
+
+export interface SendAttempt {
+  readonly at: number;
+  readonly ms: number;
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+export interface SenderParts {
+  readonly db: Kysely<Schema>;
+  readonly outbox: Outbox;
+  /** A kind without a channel is not sent by this process. */
+  readonly channels: Partial<Record<OutboxKind, OutboxChannel>>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** From 0 to 1, for the jitter. */
+  readonly random?: () => number;
+}
+
+/** Messages that may be on their way at once. Those that fail have places of their own, so that they delay nobody else. */
+const LANES = [
+  { kind: 'mail', failing: undefined, places: 4 },
+  { kind: 'webhook', failing: false, places: 16 },
+  { kind: 'webhook', failing: true, places: 8 },
+] as const;
+type Lane = (typeof LANES)[number];
+
+/** Until when others leave a message alone that was taken; longer than an attempt may take. */
+const LEASE_MS = 60_000;
+export const SEND_TIMEOUT_MS = { mail: 30_000, webhook: 10_000 } as const;
+/** A channel ends its attempt itself; one that does not is no longer waited for. */
+const STUCK_MS = 5_000;
+const LOOKED_AT = 100;
+const MAX_ERROR = 300;
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** What comes between two attempts; there is one attempt more than pauses. */
+const PAUSES_MS = {
+  mail: [30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR],
+  webhook: [
+    5 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    5 * HOUR,
+    10 * HOUR,
+    14 * HOUR,
+    20 * HOUR,
+    24 * HOUR,
+  ],
+} as const;
+const JITTER = 0.2;
+
+/**
+ * Sends what is due. Any number of processes may run one: whoever moves a message's `next_at` on by compare-and-set has
+ * it until then, and one that dies leaves it to the others.
+ */
+export class OutboxSender {
+  readonly #parts: SenderParts;
+  readonly #running = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
+  readonly #stopping = new AbortController();
+  #passing: Promise<void> | undefined;
+
+  constructor(parts: SenderParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes what is due, as far as there are places, and does not wait until it is sent. */
+  pass(): Promise<void> {
+    this.#passing ??= this.#takeDue().finally(() => (this.#passing = undefined));
+    return this.#passing;
+  }
+
+  /** Resolves when nothing that is due is left that this process could send. */
+  async idle(): Promise<void> {
+    for (;;) {
+      await this.pass();
+      if (this.#running.size === 0) return;
+      await Promise.all([...this.#running.values()].map(({ done }) => done));
+    }
+  }
+
+  /** One attempt at once, whatever is due; `undefined`: somebody else has it, or it is finished. */
+  async sendNow(id: string): Promise<SendAttempt | undefined> {
+    const row = await this.#parts.db
+      .selectFrom('outbox')
+      .selectAll()
+      .where('id', '=', id)
+      .where(isWaiting)
+      .executeTakeFirst();
+    return row && (await this.#take(row)) ? await this.#attempt(row) : undefined;
+  }
+
+  /** Attempts under way are abandoned; their messages become due again. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#passing?.catch(() => undefined);
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+  }
+
+  async #takeDue(): Promise<void> {
+    for (const lane of LANES) {
+      if (!this.#parts.channels[lane.kind] || this.#stopping.signal.aborted) continue;
+      const running = [...this.#running.values()].filter((one) => one.lane === lane).length;
+      for (const row of await this.#due(lane, lane.places - running)) {
+        if (!this.#running.has(row.destination)) await this.#start(row, lane);
+      }
+    }
+  }
+
+  /** One for each destination: whoever answers slowly holds up only what is meant for them. */
+  async #due({ kind, failing }: Lane, places: number): Promise<OutboxRow[]> {
+    if (places <= 0) return [];
+    const { db, clock } = this.#parts;
+    let query = db
+      .selectFrom('outbox')
+      .selectAll('outbox')
+      .where('outbox.kind', '=', kind)
+      .where(isWaiting)
+      .where('outbox.next_at', '<=', clock.now());
+    const busy = [...this.#running.keys()];
+    if (busy.length > 0) query = query.where('outbox.destination', 'not in', busy);
+    if (failing !== undefined) {
+      query = query
+        .leftJoin('webhook', 'webhook.id', 'outbox.destination')
+        .where('webhook.failing_since', failing ? 'is not' : 'is', null);
+    }
+    const rows = await query.orderBy('outbox.next_at').limit(LOOKED_AT).execute();
+    const first = new Map(rows.toReversed().map((row) => [row.destination, row]));
+    return rows.filter((row) => first.get(row.destination) === row).slice(0, places);
+  }
+
+  async #start(row: OutboxRow, lane: Lane): Promise<void> {
+    if (!(await this.#take(row))) return;
+    const done = this.#attempt(row)
+      .then(() => undefined)
+      .catch((error: unknown) => this.#parts.log.error('outbox_attempt_failed', { message: row.id, error }))
+      .finally(() => {
+        this.#running.delete(row.destination);
+        // The place may be of use to the next message; a failure is met again by the periodic pass.
+        if (!this.#stopping.signal.aborted) void this.pass().catch(() => undefined);
+      });
+    this.#running.set(row.destination, { lane, done });
+  }
+
+  async #take(row: OutboxRow): Promise<boolean> {
+    const { db, clock } = this.#parts;
+    const { numUpdatedRows } = await db
+      .updateTable('outbox')
+      .set({ attempts: row.attempts + 1, next_at: clock.now() + LEASE_MS })
+      .where('id', '=', row.id)
+      .where(isWaiting)
+      .where('attempts', '=', row.attempts)
+      .where('next_at', '=', row.next_at)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows === 1n;
+  }
+
+  async #attempt(row: OutboxRow): Promise<SendAttempt> {
+    const { clock } = this.#parts;
+    const at = clock.now();
+    const startedAt = performance.now();
+    const result = await this.#send(row, at);
+    const attempt = {
+      at,
+      ms: Math.round(performance.now() - startedAt),
+      status: result.status ?? null,
+      error: result.kind === 'sent' ? null : result.reason.slice(0, MAX_ERROR),
+    };
+    await this.#finish(row, result, attempt);
+    return attempt;
+  }
+
+  async #send(row: OutboxRow, now: number): Promise<SendResult> {
+    const { outbox, channels } = this.#parts;
+    const channel = channels[row.kind];
+    const gone = (reason: string): SendResult => ({ kind: 'failed', reason, isFinal: true });
+    if (!channel) return { kind: 'failed', reason: `${row.kind} is not configured` };
+    if (row.attempts > PAUSES_MS[row.kind].length) return gone('the process stopped during the last attempt');
+    if (row.attempts > 0 && row.expires_at <= now) return gone('too old');
+    const payload = outbox.read(row);
+    if (payload === undefined) return gone('the message was encrypted with another secret');
+    const { id, topic, account_id: accountId, destination: to } = row;
+    const stopping = this.#stopping.signal;
+    const withinMs = SEND_TIMEOUT_MS[row.kind];
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(withinMs)]);
+    const limit = AbortSignal.any([stopping, AbortSignal.timeout(withinMs + STUCK_MS)]);
+    try {
+      const sending = channel.send({ id, topic, accountId, to, payload }, signal);
+      return await orAborted(sending, limit);
+    } catch (error) {
+      if (signal.aborted) return { kind: 'failed', reason: abandonedReason(signal) };
+      return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** What this process took is its own until the lease ends; a later attempt of another one is left alone. */
+  async #finish(row: OutboxRow, result: SendResult, attempt: SendAttempt): Promise<void> {
+    const { db, clock, log } = this.#parts;
+    const now = clock.now();
+    const history = JSON.stringify([...readAttempts(row), attempt]);
+    const pauseMs = this.#pauseAfter(row);
+    const isOver =
+      result.kind === 'sent' ||
+      result.isFinal === true ||
+      pauseMs === undefined ||
+      now + pauseMs > row.expires_at;
+    const state = result.kind === 'sent' ? ('sent' as const) : ('failed' as const);
+    await db
+      .updateTable('outbox')
+      .set(
+        isOver
+          ? { state, payload: null, finished_at: now, history }
+          : { next_at: now + (pauseMs ?? 0), history },
+      )
+      .where('id', '=', row.id)
+      .where(isWaiting)
+      .where('attempts', '=', row.attempts + 1)
+      .execute();
+    if (isOver && state === 'failed')
+      log.warn('outbox_message_given_up', { message: row.id, kind: row.kind, topic: row.topic });
+  }
+
+  #pauseAfter({ kind, attempts }: OutboxRow): number | undefined {
+    const pauseMs = PAUSES_MS[kind][attempts];
+    const { random = Math.random } = this.#parts;
+    return pauseMs && Math.round(pauseMs * (1 - JITTER + 2 * JITTER * random()));
+  }
+}
+
+export function readAttempts({ history }: Pick<OutboxRow, 'history'>): SendAttempt[] {
+  return JSON.parse(history) as SendAttempt[];
+}
+
+/** Why an attempt was abandoned. */
+export function abandonedReason(signal: AbortSignal): string {
+  return hasTimedOut(signal) ? 'no answer in time' : 'the server stopped during the attempt';
+}
+
+export function hasTimedOut({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof Error && reason.name === 'TimeoutError';
+}

@@ -1,0 +1,186 @@
+import { sql, type Expression, type ExpressionBuilder, type Selectable, type SqlBool } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import type { AccountId, Random } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
+import type { TopUpTable } from '../store/schema-payments.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+import { PaymentRows, type PaymentRow } from './payment-rows.ts';
+import { centsOf, type PaymentProvider } from './port.ts';
+
+/** In one run; what is left comes in the next one, a moment later. */
+const MOST_TOGETHER = 20;
+/** After a charge without an answer; the provider knows its key for a day. */
+const RETRY_MS = 30_000;
+const GIVE_UP_MS = 20 * 3_600_000;
+
+export interface AutomaticOptions {
+  readonly store: Store;
+  readonly provider: PaymentProvider;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/**
+ * Charges saved cards of accounts whose balance has fallen below their threshold. Runs beside the requests and not in them:
+ * one indexed query a second looks for such accounts. For each there is at most one payment under way, on whichever node; its
+ * id is the key of the charge at the provider, so a crash at any point charges once. The money comes with the event.
+ */
+export class AutomaticTopUps {
+  readonly #options: AutomaticOptions;
+  readonly #rows: PaymentRows;
+
+  constructor(options: AutomaticOptions) {
+    this.#options = options;
+    this.#rows = new PaymentRows(options);
+  }
+
+  /** Returns how many charges the provider has accepted. */
+  async run(stopping?: AbortSignal): Promise<number> {
+    let accepted = 0;
+    for (const topUp of await this.#due()) {
+      if (stopping?.aborted) return accepted;
+      const payment = await this.#begin(topUp);
+      if (payment && (await this.#charge(payment))) accepted++;
+    }
+    for (const payment of await this.#unanswered()) {
+      if (stopping?.aborted) return accepted;
+      if (await this.#chargeAgain(payment)) accepted++;
+    }
+    return accepted;
+  }
+
+  async #due(): Promise<{ account_id: string; amount: number }[]> {
+    return await this.#options.store.db
+      .selectFrom('top_up')
+      .innerJoin('account', 'account.id', 'top_up.account_id')
+      .select(['top_up.account_id', 'top_up.amount'])
+      .where(sql<boolean>`top_up.enabled = 1`)
+      .where('account.status', '=', 'active')
+      .whereRef('account.balance', '<', 'top_up.threshold')
+      .where((where) => mayBegin(where, this.#monthStart()))
+      .orderBy('top_up.account_id')
+      .limit(MOST_TOGETHER)
+      .execute();
+  }
+
+  /** Of all who try at once, one begins. */
+  async #begin({
+    account_id,
+    amount,
+  }: {
+    account_id: string;
+    amount: number;
+  }): Promise<PaymentRow | undefined> {
+    const { store, clock, random } = this.#options;
+    const id = `pay_${random.text(22)}`;
+    const now = clock.now();
+    await store.db.transaction().execute(async (tx) => {
+      const { numUpdatedRows } = await tx
+        .updateTable('top_up')
+        .set({ running: id })
+        .where('account_id', '=', account_id)
+        .where('enabled', '=', 1)
+        .where('amount', '=', amount)
+        .where((where) => mayBegin(where, this.#monthStart()))
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n) return;
+      await tx
+        .insertInto('payment')
+        .values({
+          id,
+          account_id,
+          kind: 'automatic',
+          state: 'open',
+          amount,
+          attempted_at: now,
+          created_at: now,
+        })
+        .execute();
+    });
+    await store.durable();
+    return await this.#rows.payment(id);
+  }
+
+  async #unanswered(): Promise<PaymentRow[]> {
+    return await this.#options.store.db
+      .selectFrom('payment')
+      .selectAll()
+      .where(sql<boolean>`state = 'open' AND kind = 'automatic'`)
+      .where('intent_id', 'is', null)
+      .where('attempted_at', '<', this.#options.clock.now() - RETRY_MS)
+      .orderBy('attempted_at')
+      .limit(MOST_TOGETHER)
+      .execute();
+  }
+
+  /** One node at a time asks again, and not for ever: after a day the provider would take the key for a new one. */
+  async #chargeAgain(payment: PaymentRow): Promise<boolean> {
+    const { store, clock } = this.#options;
+    const now = clock.now();
+    const { numUpdatedRows } = await store.db
+      .updateTable('payment')
+      .set({ attempted_at: now })
+      .where('id', '=', payment.id)
+      .where('state', '=', 'open')
+      .where('attempted_at', '=', payment.attempted_at ?? 0)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return false;
+    if (now - payment.created_at > GIVE_UP_MS) {
+      await this.#rows.markFailed(payment.id, 'no_answer');
+      return false;
+    }
+    return await this.#charge(payment);
+  }
+
+  async #charge(payment: PaymentRow): Promise<boolean> {
+    const { store, provider, log } = this.#options;
+    const topUp = await topUpOf(store, payment.account_id);
+    if (!topUp || topUp.method_id === null || topUp.removed_at !== null) {
+      await this.#rows.markFailed(payment.id, 'no_card');
+      return false;
+    }
+    try {
+      const answer = await provider.chargeSavedCard({
+        paymentId: payment.id,
+        accountId: payment.account_id as AccountId,
+        cents: centsOf(payment.amount),
+        customerId: topUp.customer_id,
+        methodId: topUp.method_id,
+      });
+      if (answer.kind === 'refused') await this.#rows.markFailed(payment.id, answer.reason);
+      else await this.#rows.claimIntent(payment.id, answer.intentId);
+      await store.durable();
+      return answer.kind === 'accepted';
+    } catch (error) {
+      log.warn('automatic_top_up_unanswered', { payment: payment.id, error });
+      return false;
+    }
+  }
+
+  #monthStart(): number {
+    const now = new Date(this.#options.clock.now());
+    return Date.UTC(now.getUTCFullYear(), now.getUTCMonth());
+  }
+}
+
+/** None is under way, and this month's maximum has room for one more. */
+function mayBegin(where: ExpressionBuilder<Schema, 'top_up'>, monthStart: number): Expression<SqlBool> {
+  const spent = where
+    .selectFrom('payment')
+    .select((query) => sql<number>`coalesce(${query.fn.sum('payment.amount')}, 0)`.as('spent'))
+    .whereRef('payment.account_id', '=', 'top_up.account_id')
+    .where('payment.created_at', '>=', monthStart)
+    .where('payment.kind', '=', 'automatic')
+    .where('payment.state', '<>', 'failed');
+  return where.and([
+    where('top_up.running', 'is', null),
+    where('top_up.method_id', 'is not', null),
+    sql<boolean>`top_up.amount + (${spent}) <= top_up.monthly_max`,
+  ]);
+}
+
+export async function topUpOf({ db }: Store, accountId: string): Promise<Selectable<TopUpTable> | undefined> {
+  return await db.selectFrom('top_up').selectAll().where('account_id', '=', accountId).executeTakeFirst();
+}

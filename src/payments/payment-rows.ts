@@ -1,0 +1,225 @@
+import { sql, type Selectable, type Transaction } from 'kysely';
+import type { Clock } from '../std/clock.ts';
+import type { PaymentReversalTable, PaymentTable } from '../store/schema-payments.ts';
+import type { Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
+import { REVERSAL_STAGES, type ReversalStage } from './port.ts';
+
+export type PaymentRow = Selectable<PaymentTable>;
+export type ReversalRow = Selectable<PaymentReversalTable>;
+
+/** The rows of payments, refunds and disputes. Each method is one statement or transaction that may be repeated. */
+export class PaymentRows {
+  readonly #store: Store;
+  readonly #clock: Clock;
+
+  constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async payment(id: string): Promise<PaymentRow | undefined> {
+    return await this.#store.db.selectFrom('payment').selectAll().where('id', '=', id).executeTakeFirst();
+  }
+
+  async paidWith(intentId: string): Promise<PaymentRow | undefined> {
+    return await this.#store.db
+      .selectFrom('payment')
+      .selectAll()
+      .where('intent_id', '=', intentId)
+      .where('state', '=', 'paid')
+      .executeTakeFirst();
+  }
+
+  /** `false`: the payment belongs to another intent, which would be paid twice. */
+  async claimIntent(id: string, intentId: string): Promise<boolean> {
+    const { numUpdatedRows } = await this.#store.db
+      .updateTable('payment')
+      .set({ intent_id: intentId })
+      .where('id', '=', id)
+      .where((where) => where.or([where('intent_id', 'is', null), where('intent_id', '=', intentId)]))
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
+  }
+
+  async markPaid({ id, account_id }: PaymentRow): Promise<void> {
+    await this.#store.db.transaction().execute(async (tx) => {
+      await tx
+        .updateTable('payment')
+        .set({ state: 'paid', reason: null, finished_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('state', '<>', 'paid')
+        .execute();
+      await endRun(tx, account_id, id);
+    });
+  }
+
+  /** What is paid stays paid, whatever comes late. A saved card that failed is not charged again by itself. */
+  async markFailed(id: string, reason: string): Promise<void> {
+    await this.#store.db.transaction().execute(async (tx) => {
+      const failed = await tx
+        .updateTable('payment')
+        .set({ state: 'failed', reason, finished_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('state', '=', 'open')
+        .returning(['account_id', 'kind'])
+        .executeTakeFirst();
+      if (failed?.kind !== 'automatic') return;
+      await endRun(tx, failed.account_id, id);
+      await tx
+        .updateTable('top_up')
+        .set({ enabled: 0, off_reason: reason, updated_at: this.#clock.now() })
+        .where('account_id', '=', failed.account_id)
+        .execute();
+    });
+  }
+
+  /** Once for each payment: an event that comes again after the card was removed does not bring it back. */
+  async saveCard(paymentId: string, methodId: string): Promise<void> {
+    const now = this.#clock.now();
+    await this.#store.db.transaction().execute(async (tx) => {
+      const payment = await tx
+        .updateTable('payment')
+        .set({ card_saved_at: now })
+        .where('id', '=', paymentId)
+        .where('card_saved_at', 'is', null)
+        .returning(['id', 'account_id', 'kind'])
+        .executeTakeFirst();
+      if (!payment) return;
+      if (payment.kind === 'card') {
+        await tx
+          .updateTable('payment')
+          .set({ state: 'paid', reason: null, finished_at: now })
+          .where('id', '=', payment.id)
+          .execute();
+      }
+      await tx
+        .updateTable('top_up')
+        .set({ method_id: methodId, off_reason: null, updated_at: now })
+        .where('account_id', '=', payment.account_id)
+        .where('removed_at', 'is', null)
+        .execute();
+    });
+  }
+
+  /** The stage only rises: an event that comes late changes nothing. */
+  async noteReversal(reversal: NewReversal): Promise<void> {
+    const { id, kind, intentId, amount } = reversal;
+    const stage = REVERSAL_STAGES.indexOf(reversal.stage);
+    await this.#store.db
+      .insertInto('payment_reversal')
+      .values({ id, kind, intent_id: intentId, amount, stage, created_at: this.#clock.now() })
+      .onConflict((conflict) =>
+        conflict.column('id').doUpdateSet({ stage }).where('payment_reversal.stage', '<', stage),
+      )
+      .execute();
+  }
+
+  async reversal(id: string): Promise<ReversalRow | undefined> {
+    return await this.#store.db
+      .selectFrom('payment_reversal')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirst();
+  }
+
+  async reversalsOf(intentId: string): Promise<ReversalRow[]> {
+    return await this.#store.db
+      .selectFrom('payment_reversal')
+      .selectAll()
+      .where('intent_id', '=', intentId)
+      .where('returned_at', 'is', null)
+      .orderBy('created_at')
+      .orderBy('id')
+      .execute();
+  }
+
+  /** `alongside` runs with it, once; returns whether this was the first time. */
+  async markBooked(
+    id: string,
+    accountId: string,
+    { taken, lost }: { readonly taken: number; readonly lost: number },
+    alongside: (tx: Transaction<Schema>) => Promise<void>,
+  ): Promise<boolean> {
+    return await this.#store.db.transaction().execute(async (tx) => {
+      const { numUpdatedRows } = await tx
+        .updateTable('payment_reversal')
+        .set({ account_id: accountId, taken, lost, booked_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('booked_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      if (numUpdatedRows === 0n) return false;
+      await alongside(tx);
+      return true;
+    });
+  }
+
+  async markReturned(
+    id: string,
+    accountId: string,
+    { taken, lost }: { readonly taken: number; readonly lost: number },
+  ): Promise<void> {
+    const now = this.#clock.now();
+    await this.#store.db
+      .updateTable('payment_reversal')
+      .set({ account_id: accountId, taken, lost, returned_at: now })
+      .set({ booked_at: sql<number>`coalesce(booked_at, ${now})` })
+      .where('id', '=', id)
+      .where('returned_at', 'is', null)
+      .execute();
+  }
+
+  /** Amounts of entries by their keys. */
+  async entryAmounts(keys: readonly string[]): Promise<Map<string, number>> {
+    const rows = await this.#store.db
+      .selectFrom('entry')
+      .select(['once', 'amount'])
+      .where('once', 'in', [...keys])
+      .execute();
+    return new Map(rows.map(({ once, amount }) => [once ?? '', amount]));
+  }
+
+  /** Whether it was not noted before. */
+  async noteProblem(problem: NewProblem): Promise<boolean> {
+    const { id, type, objectId, reason, accountId } = problem;
+    const { numInsertedOrUpdatedRows: noted = 0n } = await this.#store.db
+      .insertInto('payment_problem')
+      .values({
+        event_id: id,
+        event_type: type,
+        object_id: objectId,
+        account_id: accountId ?? null,
+        reason,
+        created_at: this.#clock.now(),
+      })
+      .onConflict((conflict) => conflict.column('event_id').doNothing())
+      .executeTakeFirstOrThrow();
+    return noted > 0n;
+  }
+}
+
+interface NewReversal {
+  readonly id: string;
+  readonly kind: 'refund' | 'dispute';
+  readonly intentId: string;
+  readonly amount: number;
+  readonly stage: ReversalStage;
+}
+
+interface NewProblem {
+  readonly id: string;
+  readonly type: string;
+  readonly objectId: string;
+  readonly reason: string;
+  readonly accountId: string | undefined;
+}
+
+/** The next automatic top-up may begin. */
+async function endRun(tx: Transaction<Schema>, accountId: string, paymentId: string): Promise<void> {
+  await tx
+    .updateTable('top_up')
+    .set({ running: null })
+    .where('account_id', '=', accountId)
+    .where('running', '=', paymentId)
+    .execute();
+}

@@ -1,0 +1,193 @@
+import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
+import { MAX_BALANCE, type NanoUsd } from '../std/money.ts';
+import { AutomaticTopUps, topUpOf, type AutomaticOptions } from './automatic.ts';
+import { MissedEvents } from './missed-events.ts';
+import { PaymentBooks, type PaymentBooksOptions } from './payment-books.ts';
+import { PaymentRows } from './payment-rows.ts';
+import { sweepPayments } from './sweep.ts';
+import { centsOf } from './port.ts';
+
+export interface PaymentsOptions extends AutomaticOptions, PaymentBooksOptions {}
+
+/** Payments by card: what customers begin, what the provider's events tell, and what runs by itself. */
+export class Payments {
+  readonly #options: PaymentsOptions;
+  readonly #rows: PaymentRows;
+  readonly #books: PaymentBooks;
+  readonly #automatic: AutomaticTopUps;
+  readonly #missed: MissedEvents;
+
+  constructor(options: PaymentsOptions) {
+    this.#options = options;
+    this.#rows = new PaymentRows(options);
+    this.#books = new PaymentBooks(options);
+    this.#automatic = new AutomaticTopUps(options);
+    this.#missed = new MissedEvents({ ...options, books: this.#books });
+  }
+
+  /** A notification of the provider's. Resolves when it is booked; until then the provider sends it again. */
+  async receive(body: string, signature: string): Promise<void> {
+    await this.#books.apply(await this.#options.provider.readNotification(body, signature));
+  }
+
+  /** The page of the provider's where a top-up is paid. Nothing is credited before the provider's event. */
+  async beginTopUp(request: NewTopUp): Promise<{ readonly paymentId: string; readonly url: string }> {
+    const { accountId, amount, saveCard } = request;
+    const { balance } = await this.#options.store.db
+      .selectFrom('account')
+      .select('balance')
+      .where('id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    if (balance + amount > MAX_BALANCE)
+      throw new Fault('invalid_field', 'This account cannot take so much.', { param: 'amountUsd' });
+    const customerId = saveCard ? await this.#customer(accountId) : undefined;
+    return await this.#checkout(request, { amount, customerId });
+  }
+
+  /** The page of the provider's where a card is saved for automatic top-ups, and nothing is paid. */
+  async beginCard(request: CheckoutPage): Promise<{ readonly paymentId: string; readonly url: string }> {
+    return await this.#checkout(request, {
+      amount: undefined,
+      customerId: await this.#customer(request.accountId),
+    });
+  }
+
+  /** `undefined` turns it off. Throws `invalid_field` without a saved card. */
+  async setAutomatic(accountId: AccountId, rule: AutomaticRule | undefined): Promise<void> {
+    const { store, clock } = this.#options;
+    const changes = rule
+      ? {
+          enabled: 1,
+          threshold: rule.threshold,
+          amount: rule.amount,
+          monthly_max: rule.monthlyMax,
+          off_reason: null,
+        }
+      : { enabled: 0, off_reason: null };
+    if (rule && rule.monthlyMax < rule.amount)
+      throw new Fault('invalid_field', 'The monthly maximum must allow at least one top-up.', {
+        param: 'monthlyMaxUsd',
+      });
+    const { numUpdatedRows } = await store.db
+      .updateTable('top_up')
+      .set({ ...changes, updated_at: clock.now() })
+      .where('account_id', '=', accountId)
+      .where('method_id', 'is not', null)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n && rule)
+      throw new Fault('invalid_field', 'Save a card first.', { param: 'card' });
+    await store.durable();
+  }
+
+  /** Forgotten here first: from then on it is not charged, whatever the provider answers. */
+  async removeCard(accountId: AccountId): Promise<void> {
+    const { store, provider, clock } = this.#options;
+    const topUp = await topUpOf(store, accountId);
+    if (!topUp || topUp.method_id === null) return;
+    await store.db
+      .updateTable('top_up')
+      .set({ method_id: null, enabled: 0, off_reason: null, updated_at: clock.now() })
+      .where('account_id', '=', accountId)
+      .where('method_id', '=', topUp.method_id)
+      .execute();
+    await store.durable();
+    await this.#asked(() => provider.forgetCard(topUp.method_id ?? ''));
+  }
+
+  /** Charges that the provider has accepted are events a moment later. */
+  async runAutomatic(stopping?: AbortSignal): Promise<void> {
+    if ((await this.#automatic.run(stopping)) > 0) await this.#missed.run(stopping);
+  }
+
+  async fetchMissed(stopping?: AbortSignal): Promise<void> {
+    await this.#missed.run(stopping);
+  }
+
+  async sweep(): Promise<void> {
+    await sweepPayments(this.#options);
+  }
+
+  async #checkout(
+    { accountId, title, returnUrl, cancelUrl }: CheckoutPage,
+    { amount, customerId }: { readonly amount: NanoUsd | undefined; readonly customerId: string | undefined },
+  ): Promise<{ paymentId: string; url: string }> {
+    const { store, provider, clock, random } = this.#options;
+    const paymentId = `pay_${random.text(22)}`;
+    const kind = amount === undefined ? 'card' : 'top_up';
+    await store.db
+      .insertInto('payment')
+      .values({
+        id: paymentId,
+        account_id: accountId,
+        kind,
+        state: 'open',
+        amount: amount ?? 0,
+        created_at: clock.now(),
+      })
+      .execute();
+    await store.durable();
+    const cents = amount === undefined ? undefined : centsOf(amount);
+    const checkout = { paymentId, accountId, cents, customerId, title, cancelUrl };
+    const { sessionId, url } = await this.#asked(
+      () => provider.openCheckout({ ...checkout, returnUrl: `${returnUrl}?payment=${paymentId}` }),
+      async () => await this.#rows.markFailed(paymentId, 'provider_unavailable'),
+    );
+    await store.db
+      .updateTable('payment')
+      .set({ session_id: sessionId })
+      .where('id', '=', paymentId)
+      .execute();
+    return { paymentId, url };
+  }
+
+  async #customer(accountId: AccountId): Promise<string> {
+    const { store, provider, clock } = this.#options;
+    const known = await topUpOf(store, accountId);
+    if (known) return known.customer_id;
+    const id = await this.#asked(() => provider.createCustomer(accountId));
+    await store.db
+      .insertInto('top_up')
+      .values({ account_id: accountId, customer_id: id, updated_at: clock.now() })
+      .onConflict((conflict) => conflict.column('account_id').doNothing())
+      .execute();
+    return (await topUpOf(store, accountId))?.customer_id ?? id;
+  }
+
+  /** A provider that fails is the operator's to look at; the customer can only try again. */
+  async #asked<T>(call: () => Promise<T>, onFailure?: () => Promise<void>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      this.#options.log.error('payment_provider_failed', { error });
+      await onFailure?.();
+      throw new Fault('service_unavailable', 'The payment provider does not answer. Try again soon.', {
+        cause: error,
+        retryAfterMs: RETRY_MS,
+      });
+    }
+  }
+}
+
+const RETRY_MS = 5_000;
+
+export interface CheckoutPage {
+  readonly accountId: AccountId;
+  /** What the page says is sold. */
+  readonly title: string;
+  readonly returnUrl: string;
+  readonly cancelUrl: string;
+}
+
+export interface NewTopUp extends CheckoutPage {
+  /** A whole number of cents. */
+  readonly amount: NanoUsd;
+  readonly saveCard: boolean;
+}
+
+export interface AutomaticRule {
+  readonly threshold: NanoUsd;
+  /** A whole number of cents. */
+  readonly amount: NanoUsd;
+  readonly monthlyMax: NanoUsd;
+}

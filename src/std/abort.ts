@@ -1,0 +1,14 @@
+/** What the work resolves to, or a rejection with the signal's reason; work that cannot be interrupted is left behind. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  // Whichever loses the race may still fail.
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, stopped.promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,32 @@
+export type AspectRatio = `${number}:${number}`;
+
+/** Of a list, the ratio that is nearest to that of a size such as `1024x768`. */
+export function nearestRatio<Ratio extends AspectRatio>(
+  size: string,
+  ratios: readonly [Ratio, ...Ratio[]],
+): Ratio {
+  const wanted = Math.log(quotient(size, 'x'));
+  const distance = (ratio: Ratio): number => Math.abs(Math.log(quotient(ratio, ':')) - wanted);
+  return ratios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best));
+}
+
+/** `4:3` of `1024x768`. */
+export function reducedRatio(size: string): AspectRatio {
+  const { width, height } = dimensionsOf(size);
+  const divisor = greatestDivisor(width, height);
+  return `${width / divisor}:${height / divisor}`;
+}
+
+export function dimensionsOf(size: string): { readonly width: number; readonly height: number } {
+  const [width = 1, height = 1] = size.split('x').map(Number);
+  return { width, height };
+}
+
+function quotient(text: string, separator: string): number {
+  const [width, height] = text.split(separator).map(Number);
+  return (width ?? 1) / (height ?? 1);
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}

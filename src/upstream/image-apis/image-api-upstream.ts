@@ -1,0 +1,310 @@
+import type { UpstreamConfig } from '../../catalog/catalog.ts';
+import { readBounded } from '../../std/bounded-body.ts';
+import { withTrace } from '../../std/trace.ts';
+import { baseUrl } from '../ai-sdk/provider.ts';
+import type { ImageLinkRules } from '../image-download.ts';
+import { imageOf } from '../image-response.ts';
+import {
+  connectionFailure,
+  UpstreamFailure,
+  type GeneratedImage,
+  type ImageAnswer,
+  type Upstream,
+  type UpstreamHealth,
+  type UpstreamImageCall,
+} from '../port.ts';
+import {
+  answerTooLarge,
+  failureOf,
+  isOperatorProblem,
+  refuseEncoded,
+  rejected,
+  retryAfter,
+} from '../response.ts';
+import {
+  isRecord,
+  type ImageApiAnswer,
+  type ImageApiReading,
+  type ImageApiRequest,
+  type ImageApi,
+  type ImageState,
+} from './image-api.ts';
+import { pollJob, POLL_TIMES, type PollTimes } from './poll.ts';
+import { IMAGE_APIS } from './registry.ts';
+
+/** The upstream for a configuration whose kind is a provider of images alone; undefined for other kinds. */
+export function makeImageApi(config: UpstreamConfig, times: PollTimes = POLL_TIMES): Upstream | undefined {
+  const api = IMAGE_APIS.find(({ kind, models }) => kind === config.kind && !models);
+  if (!api) return undefined;
+  const upstream = new ImageApiUpstream(api, config, times);
+  return {
+    name: config.name,
+    chat: () => Promise.reject(rejected('This backend makes images alone.')),
+    images: (call) => upstream.images(call),
+    check: (signal) => upstream.check(signal),
+    ...(api.jobs && { resumeImages: (job, call) => upstream.resume(job, call) }),
+  };
+}
+
+/** Some models of a kind make images by an API of their own. */
+export function withImageApi(upstream: Upstream, config: UpstreamConfig): Upstream {
+  const api = IMAGE_APIS.find(({ kind, models }) => kind === config.kind && models);
+  if (!api) return upstream;
+  const own = new ImageApiUpstream(api, config, POLL_TIMES);
+  return {
+    ...upstream,
+    images: (call) => (api.models?.test(call.model) ? own.images(call) : upstream.images(call)),
+  };
+}
+
+const MAX_ANSWER_BYTES = 64 * 1_048_576;
+const MAX_JOBS = 10;
+const MAX_JOB_LENGTH = 700;
+const CANCEL_TIMEOUT_MS = 5_000;
+
+class ImageApiUpstream {
+  readonly #api: ImageApi;
+  readonly #config: UpstreamConfig;
+  readonly #times: PollTimes;
+  readonly #base: string;
+  readonly #headers: Headers;
+  readonly #links: ImageLinkRules;
+
+  constructor(api: ImageApi, config: UpstreamConfig, times: PollTimes) {
+    this.#api = api;
+    this.#config = config;
+    this.#times = times;
+    this.#base = baseUrl(config);
+    this.#headers = new Headers({
+      'accept-encoding': 'identity',
+      ...api.headers(config.apiKey ?? ''),
+      ...Object.fromEntries(config.headers),
+    });
+    this.#links = { backend: new URL(this.#base), ownPath: config.options.get('image_path') };
+  }
+
+  /** In as many calls as the backend needs. What arrived is the answer if some of them fail. */
+  async images(call: UpstreamImageCall): Promise<ImageAnswer> {
+    const asked = { ...call, options: this.#config.options, isResumable: call.onJob !== undefined };
+    const counts = split(call.request.n ?? 1, this.#api.perCall(asked));
+    const requests = counts.map((count) => this.#api.request(asked, count));
+    const report = reporter(call);
+    return await collect(
+      requests.map(async (request) => {
+        const answer = await this.#send(request, call);
+        const reading = this.#checked(this.#api.read(answer));
+        if (reading.job !== undefined) await report(reading.job);
+        return await this.#finish(reading, call);
+      }),
+    );
+  }
+
+  async resume(jobs: string, call: UpstreamImageCall): Promise<ImageAnswer> {
+    const known = jobs.split(' ').slice(0, MAX_JOBS);
+    const state: ImageState = { kind: 'working' };
+    return await collect(known.map(async (job) => await this.#finish(this.#checked({ job, state }), call)));
+  }
+
+  async check(signal: AbortSignal): Promise<UpstreamHealth> {
+    const startedAt = performance.now();
+    const { path, keyless } = this.#api.check;
+    const response = await this.#fetch({ method: 'GET', path }, { signal });
+    await response.body?.cancel();
+    if (keyless ? response.status >= 500 : !response.ok) throw await failureOf(response);
+    const detail = keyless ? 'reachable; only a request can check the key' : 'reachable, key accepted';
+    return { ok: true, detail, latencyMs: Math.round(performance.now() - startedAt) };
+  }
+
+  async #finish({ job, state }: ImageApiReading, call: UpstreamImageCall): Promise<GeneratedImage[]> {
+    try {
+      const last = state.kind === 'working' ? await this.#pollJob(job, call) : state;
+      return await this.#imagesOf(last, job, call);
+    } catch (thrown) {
+      if (job !== undefined && isGivenUp(call, thrown)) this.#cancel(job);
+      throw thrown;
+    }
+  }
+
+  #pollJob(job: string | undefined, call: UpstreamImageCall): Promise<ImageState> {
+    const { jobs } = this.#api;
+    if (!jobs || job === undefined) throw new UpstreamFailure('protocol', 'a job without a name');
+    const ask = async () => {
+      const answer = await this.#send(jobs.status(job), call);
+      const state = jobs.read(answer);
+      if (state.kind === 'working')
+        return { kind: 'wait' as const, retryAfterMs: retryAfter(answer.headers) };
+      return { kind: 'done' as const, value: state };
+    };
+    return pollJob(ask, call.signal, this.#times);
+  }
+
+  async #imagesOf(
+    state: ImageState,
+    job: string | undefined,
+    call: UpstreamImageCall,
+  ): Promise<GeneratedImage[]> {
+    switch (state.kind) {
+      case 'images':
+        return await this.#download(state.images, call.signal);
+      case 'refused':
+        throw rejected(state.message ?? REFUSED);
+      case 'failed':
+        throw new UpstreamFailure('server', `the job failed: ${state.message}`);
+      case 'working':
+        throw new UpstreamFailure('protocol', 'a result that is not finished');
+      case 'finished':
+        return await this.#imagesOf(await this.#result(job, call), undefined, call);
+    }
+  }
+
+  /** What the backend answers is final; only a connection that broke is tried again. */
+  async #result(job: string | undefined, call: UpstreamImageCall): Promise<ImageState> {
+    const request = job === undefined ? undefined : this.#api.jobs?.result?.(job);
+    if (!request) throw new UpstreamFailure('protocol', 'a finished job without a result');
+    const ask = async () => {
+      const value = await this.#send(request, call).catch((thrown: unknown) => {
+        if (thrown instanceof UpstreamFailure && isFinal(thrown)) return thrown;
+        throw thrown;
+      });
+      return { kind: 'done' as const, value };
+    };
+    const answer = await pollJob(ask, call.signal, this.#times);
+    if (answer instanceof UpstreamFailure) throw answer;
+    return this.#api.read(answer).state;
+  }
+
+  /** At once: a link lives for minutes. One that cannot be fetched does not lose the others. */
+  async #download(sources: readonly (string | Uint8Array)[], signal: AbortSignal): Promise<GeneratedImage[]> {
+    const settled = await Promise.allSettled(
+      sources.slice(0, MAX_JOBS).map((source) => imageOf(source, this.#links, signal)),
+    );
+    const images = settled.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+    const failed = settled.find((one) => one.status === 'rejected');
+    if (images.length === 0)
+      throw failed?.reason ?? new UpstreamFailure('protocol', 'the answer holds no image');
+    return images;
+  }
+
+  /** A job's name is sent back with the key, so it must be one, and of this backend. */
+  #checked(reading: ImageApiReading): ImageApiReading {
+    const { job } = reading;
+    const { jobs } = this.#api;
+    if (job === undefined) return reading;
+    const isAddress = job.startsWith('http');
+    const isKnown = jobs?.isJob(job) === true && job.length <= MAX_JOB_LENGTH && !/[\s]/.test(job);
+    if (!isKnown || (isAddress && !this.#isOwn(job)))
+      throw new UpstreamFailure('protocol', 'the backend names a job that is not its own');
+    return reading;
+  }
+
+  #isOwn(address: string): boolean {
+    const base = new URL(this.#base);
+    const url = URL.canParse(address) ? new URL(address) : undefined;
+    if (!url || url.username !== '' || url.password !== '') return false;
+    if (url.origin === base.origin) return true;
+    return url.protocol === 'https:' && this.#api.jobs?.isOwnHost?.(url.host, base.host) === true;
+  }
+
+  #cancel(job: string): void {
+    const request = this.#api.jobs?.cancel?.(job);
+    if (!request) return;
+    const signal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
+    // Nobody waits for it: the job may be done already, and what it costs is counted as possible.
+    void this.#fetch(request, { signal })
+      .then((response) => response.body?.cancel())
+      .catch(() => undefined);
+  }
+
+  async #send(request: ImageApiRequest, call: SentCall): Promise<ImageApiAnswer> {
+    const response = await this.#fetch(request, call);
+    if (!response.ok) throw operators(await failureOf(response, (failed) => this.#api.refusal?.(failed)));
+    await refuseEncoded(response);
+    const { headers } = response;
+    const bytes = await readBounded(response, MAX_ANSWER_BYTES, answerTooLarge).catch((cause: unknown) => {
+      call.signal.throwIfAborted();
+      throw cause instanceof UpstreamFailure ? cause : connectionFailure(cause);
+    });
+    const isImage = headers.get('content-type')?.startsWith('image/') === true;
+    return { headers, json: isImage ? {} : readObject(bytes), image: isImage ? bytes : undefined };
+  }
+
+  /** A redirect is an error: following it would send the key to another server. */
+  async #fetch(request: ImageApiRequest, { signal, trace }: SentCall): Promise<Response> {
+    const { method, path, json, form } = request;
+    const headers = trace ? withTrace(this.#headers, trace) : new Headers(this.#headers);
+    for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);
+    if (json) headers.set('content-type', 'application/json');
+    const body = json ? JSON.stringify(json) : form;
+    const init: BunFetchRequestInit = {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      redirect: 'manual',
+      decompress: false,
+      timeout: false,
+      signal,
+    };
+    try {
+      return await fetch(path.startsWith('http') ? path : this.#base + path, init);
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw connectionFailure(cause);
+    }
+  }
+}
+
+/** A refusal that is about the operator's account and not about the request. */
+function operators(failure: UpstreamFailure): UpstreamFailure {
+  const { kind, message, status } = failure;
+  if (kind !== 'rejected' || !isOperatorProblem(message)) return failure;
+  return new UpstreamFailure('unauthorized', message, status === undefined ? {} : { status });
+}
+
+function isFinal({ status, kind }: UpstreamFailure): boolean {
+  return status !== undefined && kind !== 'rate_limited';
+}
+
+type SentCall = Pick<UpstreamImageCall, 'signal' | 'trace'>;
+
+const REFUSED = 'The backend refused this prompt.';
+
+/** Whoever is told of jobs resumes them after a shutdown; a call whose time is up is not resumed. */
+function isGivenUp({ onJob, signal }: UpstreamImageCall, thrown: unknown): boolean {
+  if (!signal.aborted) return isTimeout(thrown);
+  return onJob === undefined || isTimeout(signal.reason);
+}
+
+function isTimeout(thrown: unknown): boolean {
+  return thrown instanceof UpstreamFailure && thrown.kind === 'timeout';
+}
+
+function split(total: number, most: number): number[] {
+  return Array.from({ length: Math.ceil(total / most) }, (_, index) => Math.min(most, total - index * most));
+}
+
+/** One report at a time, each with all jobs so far: written out of order, the shorter would replace the longer. */
+function reporter({ onJob }: UpstreamImageCall): (job: string) => Promise<void> {
+  const jobs: string[] = [];
+  let reported: Promise<void> = Promise.resolve();
+  return (job) => {
+    jobs.push(job);
+    return (reported = reported.then(() => onJob?.(jobs.join(' '))));
+  };
+}
+
+/** No image at all is a failure. */
+async function collect(calls: readonly Promise<GeneratedImage[]>[]): Promise<ImageAnswer> {
+  const settled = await Promise.allSettled(calls);
+  const images = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  if (images.length > 0) return { images };
+  throw settled.find((one) => one.status === 'rejected')?.reason;
+}
+
+function readObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return isRecord(parsed) ? parsed : {};
+  } catch (cause) {
+    throw new UpstreamFailure('protocol', 'the answer is not JSON', { cause });
+  }
+}

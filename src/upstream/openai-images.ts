@@ -1,0 +1,122 @@
+import type { ImageFormat } from '../catalog/catalog.ts';
+import type { ImageDialect } from '../catalog/image-dialect.ts';
+import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
+import { dimensionsOf, nearestRatio } from './aspect-ratio.ts';
+import { dataAddress } from './image-response.ts';
+import type { UpstreamImageCall } from './port.ts';
+import { rejected } from './response.ts';
+
+/** A request for images as it goes out: JSON or a form. */
+export interface ImageMessage {
+  readonly path: string;
+  readonly json?: Readonly<Record<string, unknown>>;
+  readonly form?: FormData;
+  /** It has a `response_format`, which not every server knows. */
+  readonly isFormatSent: boolean;
+}
+
+export interface ImageStreaming {
+  readonly stream: true | undefined;
+  readonly partial_images: number | undefined;
+}
+
+/**
+ * The client gets its images in the format it wants either way, so the backend is asked for the one without a link. Most
+ * models that edit do not accept the field.
+ */
+export function imageMessage(
+  call: UpstreamImageCall,
+  imageFormat: ImageFormat | undefined,
+  dialect: ImageDialect | undefined,
+  streaming: ImageStreaming = NOT_STREAMED,
+): ImageMessage {
+  if (dialect) return dialectMessage(call, dialect);
+  const { image, mask, ...rest } = call.request;
+  const format = imageFormat ?? (image ? 'default' : 'b64_json');
+  const json = {
+    ...rest,
+    model: call.model,
+    size: call.size,
+    response_format: format === 'default' ? undefined : format,
+    output_format: NO_FORMATS.test(call.model) ? undefined : rest.output_format,
+    ...streaming,
+  };
+  const isFormatSent = format !== 'default';
+  if (!image) return { path: '/images/generations', json, isFormatSent };
+  return { path: '/images/edits', form: editForm(json, image, mask), isFormatSent };
+}
+
+/** Read whole, unless events are asked for: an answer in them would look like a backend that fails. */
+const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
+
+/** `output_format` "is only supported for the GPT image models"; https://developers.openai.com/api/reference. */
+const NO_FORMATS = /^dall-e-/i;
+
+function editForm(
+  fields: Readonly<Record<string, unknown>>,
+  image: readonly UploadedImage[],
+  mask: UploadedImage | undefined,
+): FormData {
+  const form = new FormData();
+  for (const [key, value] of Object.entries(fields))
+    if (value !== undefined) form.set(key, typeof value === 'string' ? value : JSON.stringify(value));
+  for (const one of image) form.append(image.length === 1 ? 'image' : 'image[]', asFile(one), 'image.png');
+  if (mask) form.set('mask', asFile(mask), 'mask.png');
+  return form;
+}
+
+function asFile(image: UploadedImage): Blob {
+  return new Blob([image.bytes], { type: image.mime });
+}
+
+function dialectMessage(call: UpstreamImageCall, dialect: ImageDialect): ImageMessage {
+  const { image, mask, prompt, n } = call.request;
+  if (mask) throw rejected("This model's provider takes no mask.", 'mask');
+  const pictures = image?.map(dataAddress);
+  const json = {
+    model: call.model,
+    prompt,
+    n,
+    ...sizeFields(call.size, dialect),
+    ...takenFields(call.request, dialect),
+    response_format: dialect.inline,
+    ...(pictures && pictureFields(pictures, dialect)),
+  };
+  const isEdit = pictures !== undefined && dialect.edits === 'objects';
+  return { path: isEdit ? '/images/edits' : '/images/generations', json, isFormatSent: true };
+}
+
+function sizeFields(size: string, { size: shape, ratios }: ImageDialect): Record<string, unknown> {
+  const [first, ...others] = ratios ?? [];
+  if (shape === 'dimensions' || first === undefined) return dimensionsOf(size);
+  return { aspect_ratio: nearestRatio(size, [first, ...others]) };
+}
+
+function pictureFields(pictures: readonly string[], { edits }: ImageDialect): Record<string, unknown> {
+  const [first] = pictures;
+  if (edits === 'addresses')
+    return pictures.length === 1 ? { image_url: first } : { reference_images: pictures };
+  const objects = pictures.map((url) => ({ url, type: 'image_url' }));
+  return objects.length === 1 ? { image: objects[0] } : { images: objects };
+}
+
+/** What every request has is written otherwise; hints change no image. */
+const WRITTEN = new Set(
+  'model prompt n size response_format output_format image mask stream partial_images user'.split(' '),
+);
+
+function takenFields(
+  request: ImageRequest,
+  { fields, outputFormats }: ImageDialect,
+): Record<string, unknown> {
+  const taken: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(request)) {
+    if (value === undefined) continue;
+    if (fields.includes(field)) taken[field] = value;
+    else if (!WRITTEN.has(field) && value !== 'auto')
+      throw rejected(`This model's provider does not take ${field}.`, field);
+  }
+  const { output_format } = request;
+  const isMade = output_format === undefined || outputFormats.includes(output_format);
+  return { ...taken, output_format: isMade ? output_format : outputFormats[0] };
+}

@@ -1,0 +1,32 @@
+import type { MadeWebhook, MessageAttempt, WebhookItem } from '../../../src/console/contract.ts';
+import { call, type ReadRoute } from '../../lib/api.ts';
+
+/** The account's own webhooks, or the operator's: the same actions on other routes. */
+export interface WebhookCalls {
+  readonly list: ReadRoute & `${string}/webhooks`;
+  add(body: { url: string; events: string[] }): Promise<MadeWebhook>;
+  resume(id: string): Promise<WebhookItem>;
+  rotate(id: string): Promise<MadeWebhook>;
+  test(id: string): Promise<MessageAttempt>;
+  remove(id: string): Promise<unknown>;
+}
+
+export const ACCOUNT_WEBHOOKS: WebhookCalls = {
+  list: 'GET /api/console/webhooks',
+  add: async (body) => await call('POST /api/console/webhooks', { body }),
+  resume: async (id) =>
+    await call('PATCH /api/console/webhooks/{id}', { params: { id }, body: { resume: true } }),
+  rotate: async (id) => await call('POST /api/console/webhooks/{id}/rotate', { params: { id } }),
+  test: async (id) => await call('POST /api/console/webhooks/{id}/test', { params: { id } }),
+  remove: async (id) => await call('DELETE /api/console/webhooks/{id}', { params: { id } }),
+};
+
+export const OPERATOR_WEBHOOKS: WebhookCalls = {
+  list: 'GET /api/console/admin/webhooks',
+  add: async (body) => await call('POST /api/console/admin/webhooks', { body }),
+  resume: async (id) =>
+    await call('PATCH /api/console/admin/webhooks/{id}', { params: { id }, body: { resume: true } }),
+  rotate: async (id) => await call('POST /api/console/admin/webhooks/{id}/rotate', { params: { id } }),
+  test: async (id) => await call('POST /api/console/admin/webhooks/{id}/test', { params: { id } }),
+  remove: async (id) => await call('DELETE /api/console/admin/webhooks/{id}', { params: { id } }),
+};
