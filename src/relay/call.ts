@@ -115,10 +115,10 @@ export interface RelayParts {
   readonly tokens: TokenCounter;
   /** How long a request waits for the count of a short input, before it is held by its bound. */
   readonly countWaitMs: number;
-  /** Called for a request that the account's monthly limit refuses. */
-  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
   /** How often a stream of images gets a comment line while nothing else comes. */
   readonly commentMs?: number | undefined;
+  /** Called for a request that the account's monthly limit refuses. */
+  readonly onLimitReached?: ((caller: Caller) => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -25,34 +25,25 @@ export function finishingImages(upstream: Upstream): Upstream {
     }),
     ...(stream && {
       streamImages: async (call: UpstreamImageStreamCall) =>
-        finishedEvents(await stream(asBackendsKnowIt(call)), call),
+        finishedEvents(await stream({ ...asBackendsKnowIt(call), partialImages: call.partialImages }), call),
     }),
   });
 }
 
-/** What is shown of an image before it is finished is left as it is. */
+function asBackendsKnowIt(call: UpstreamImageCall): UpstreamImageCall {
+  if (call.request.strip_metadata === undefined) return call;
+  const { strip_metadata: _, ...request } = call.request;
+  return { ...call, request };
+}
+
 async function* finishedEvents(
   events: AsyncIterator<ImageEvent, unknown>,
   call: UpstreamImageCall,
 ): AsyncGenerator<ImageEvent> {
-  try {
-    for (let event = await events.next(); event.done !== true; event = await events.next()) {
-      const { value } = event;
-      const image =
-        value.kind === 'partial'
-          ? isWholeImage(value.image.bytes, value.image.mime) && value.image
-          : await finishedImage(value.image, call);
-      if (image) yield { ...value, image };
-    }
-  } finally {
-    await events.return?.();
+  for (let next = await events.next(); next.done !== true; next = await events.next()) {
+    const image = await finishedImage(next.value.image, call);
+    if (image) yield { ...next.value, image };
   }
-}
-
-function asBackendsKnowIt<C extends UpstreamImageCall>(call: C): C {
-  if (call.request.strip_metadata === undefined) return call;
-  const { strip_metadata: _, ...request } = call.request;
-  return { ...call, request };
 }
 
 async function finished(answer: ImageAnswer, call: UpstreamImageCall): Promise<ImageAnswer> {

@@ -15,6 +15,11 @@ export interface ImageMessage {
   readonly isFormatSent: boolean;
 }
 
+export interface ImageStreaming {
+  readonly stream: true | undefined;
+  readonly partial_images: number | undefined;
+}
+
 /**
  * The client gets its images in the format it wants either way, so the backend is asked for the one without a link. Most
  * models that edit do not accept the field.
@@ -25,7 +30,6 @@ export function imageMessage(
   dialect: ImageDialect | undefined,
   streaming: ImageStreaming = NOT_STREAMED,
 ): ImageMessage {
-  // Whoever has a dialect of its own has no streams, and answers as a whole.
   if (dialect) return dialectMessage(call, dialect);
   const { image, mask, ...rest } = call.request;
   const format = imageFormat ?? (image ? 'default' : 'b64_json');
@@ -42,13 +46,8 @@ export function imageMessage(
   return { path: '/images/edits', form: editForm(json, image, mask), isFormatSent };
 }
 
-export interface ImageStreaming {
-  readonly stream: true | undefined;
-  readonly partial_images: number | undefined;
-}
-
-/** Read whole: an answer in events would look like a backend that fails. */
-export const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
+/** Read whole, unless events are asked for: an answer in them would look like a backend that fails. */
+const NOT_STREAMED: ImageStreaming = { stream: undefined, partial_images: undefined };
 
 /** `output_format` "is only supported for the GPT image models"; https://developers.openai.com/api/reference. */
 const NO_FORMATS = /^dall-e-/i;

@@ -14,7 +14,7 @@ import { IMAGE_PATH, type ImageLinkRules } from './image-download.ts';
 import { imageEvents } from './image-events.ts';
 import { answerTooLarge, failureOf, refuseEncoded } from './response.ts';
 import { collectImages } from './image-response.ts';
-import { imageMessage, NOT_STREAMED, type ImageMessage, type ImageStreaming } from './openai-images.ts';
+import { imageMessage, type ImageMessage, type ImageStreaming } from './openai-images.ts';
 import {
   formWithout,
   learnedFields,
@@ -112,7 +112,7 @@ class OpenAiUpstream implements Upstream {
   }
 
   async images(call: UpstreamImageCall): Promise<ImageAnswer> {
-    return await this.#collected(await this.#askForImages(call, NOT_STREAMED), call.signal);
+    return await this.#collected(await this.#askForImages(call), call.signal);
   }
 
   async streamImages(call: UpstreamImageStreamCall): Promise<AsyncIterator<ImageEvent, unknown>> {
@@ -128,12 +128,12 @@ class OpenAiUpstream implements Upstream {
     return await collectImages(text, this.#imageLinks, signal);
   }
 
-  async #askForImages(call: UpstreamImageCall, streaming: ImageStreaming): Promise<Response> {
+  async #askForImages(call: UpstreamImageCall, streaming?: ImageStreaming): Promise<Response> {
     const form = this.#forms.of(call);
     const send = (asked: SentForm): Promise<Response> =>
       this.#postImages(imageMessage(call, asked.imageFormat, this.#imageDialect, streaming), call);
     return await send(form).catch((thrown: unknown) => {
-      const isAdded = imageMessage(call, form.imageFormat, this.#imageDialect, streaming).isFormatSent;
+      const isAdded = imageMessage(call, form.imageFormat, this.#imageDialect).isFormatSent;
       return this.#askAgain(call, formWithout(thrown, { imageFormat: isAdded }), thrown, send);
     });
   }
