@@ -214,8 +214,12 @@ describe('the OpenAPI document', () => {
     const streamed = OPERATIONS.filter(({ answer }) => answer.stream);
     expect(streamed.map(({ path }) => path).sort()).toEqual([
       '/api/public/v1/chat/completions',
+      '/api/public/v1/images/edits',
+      '/api/public/v1/images/generations',
       '/v1/chat/completions',
       '/v1/completions',
+      '/v1/images/edits',
+      '/v1/images/generations',
       '/v1/messages',
       '/v1/responses',
       '/v1beta/models/{model}:streamGenerateContent',

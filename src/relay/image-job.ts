@@ -129,7 +129,7 @@ async function resumedAnswer(
 ): Promise<AnsweredAttempt<ImageAnswer>> {
   const { call, account, upstream, backendJob } = job;
   const { route } = quote;
-  const { form, hidesReasoning } = route.model;
+  const { form } = route.model;
   const target = { upstream, model: modelAt(route.model, upstream), account };
   const deadline = untilDeadline(hold, job.deadline, parts);
   const startedAt = parts.clock.now();
@@ -141,7 +141,7 @@ async function resumedAnswer(
         permit,
         model: target.model,
         form,
-        hidesReasoning,
+        isSilent: true,
         deadline,
         parts,
         notes: undefined,

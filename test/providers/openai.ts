@@ -53,7 +53,7 @@ async function answerImages(
 ): Promise<Response> {
   const { read, refusal } = IMAGE_OPERATIONS[url.pathname as keyof typeof IMAGE_OPERATIONS];
   const sent = await read(request);
-  const body = { ...sent, model: deployments[textOf(sent['model'])] ?? sent['model'] };
+  const body: Fields = { ...sent, model: deployments[textOf(sent['model'])] ?? sent['model'] };
   const refused = refusal(body);
   books.received.push({ path: url.pathname, body: sent, refusal: refused });
   if (refused) return Response.json(openAiError(refused), { status: refused.status });
