@@ -99,6 +99,21 @@ test('the margin is that of the requests whose cost is known', async () => {
   expect(await linesOf(m)).toContain(`tollgate_margin_usd{${ROUTE}} 1.5`);
 });
 
+test('a charge that follows later is added to what was charged and to the margin, and is no second request', async () => {
+  const attempts = [{ upstream: 'b0', result: 'served', cost: { amount: 500_000_000 } }];
+  const m = metrics();
+  m.request(ended({ charged: undefined, ending: { attempts } }));
+  m.chargedLater(ended({ ending: { attempts } }));
+  const lines = await linesOf(m);
+  for (const line of [
+    `tollgate_requests_total{${ROUTE},status="200",outcome="completed"} 1`,
+    `tollgate_charged_usd_total{${ROUTE}} 2`,
+    `tollgate_cost_usd_total{${ROUTE}} 0.5`,
+    `tollgate_margin_usd{${ROUTE}} 1.5`,
+  ])
+    expect(lines).toContain(line);
+});
+
 test('shows what an operator watches besides', async () => {
   const m = metrics();
   m.refused('insufficient_balance');

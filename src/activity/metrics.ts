@@ -18,6 +18,8 @@ import { processFamilies, type ProcessParts } from './process-metrics.ts';
 export interface Metrics {
   /** One finished inference request. */
   request(end: RequestEnd): void;
+  /** The charge of one that was counted without it, because the store was unavailable. */
+  chargedLater(end: RequestEnd): void;
   /** One answer of any operation. */
   answered(path: string, status: number): void;
   /** A request that was not admitted. */
@@ -70,6 +72,10 @@ class ProcessMetrics implements Metrics {
         result,
         reason.includes(':') ? reason.slice(0, reason.indexOf(':')) : reason,
       );
+  }
+
+  chargedLater(end: RequestEnd): void {
+    this.#routeOf(end).addCharge(end);
   }
 
   answered(path: string, status: number): void {
@@ -188,6 +194,12 @@ class RouteCounts {
     this.tokens.output += usage.output - usage.reasoning;
     this.tokens.reasoning += usage.reasoning;
     this.images += usage.images;
+  }
+
+  /** Of a request that was added without its charge. */
+  addCharge({ ending, charged = 0 }: RequestEnd): void {
+    this.chargedNano += charged;
+    if (ending.attempts.some(({ cost }) => cost)) this.marginNano += charged;
   }
 
   #addCosts({ attempts }: RequestEnd['ending'], charged: number): void {

@@ -130,7 +130,7 @@ export type HoldEnd =
 
 /** Takes over holds that could not be closed because the store was unavailable. */
 export interface RetriedSettlements {
-  retryLater(end: HoldEnd, thrown: unknown, about?: LogFields): void;
+  retryLater(end: HoldEnd, thrown: unknown, about?: LogFields, onClosed?: (settled: Settled) => void): void;
 }
 
 /** A running request. One shared timer checks all of them, so a stream needs no timers of its own. */
@@ -158,6 +158,8 @@ export interface ActiveRequestSet {
 export interface RelayMetrics {
   refused(reason: string): void;
   request(done: RequestEnd): void;
+  /** The charge of a request that was counted without one, because the store was unavailable. */
+  chargedLater(done: RequestEnd): void;
   /** The cost of what a backend used beyond the hold. */
   overrun(amount: NanoUsd): void;
   /** What a request cost beyond what was charged for it. */

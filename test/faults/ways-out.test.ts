@@ -130,7 +130,7 @@ beforeAll(async () => {
   settlements = new SettlementRetryQueue(ledger, silentLog);
   const [clock, log] = [systemClock, silentLog];
   activeRequests = new ActiveRequests({ ledger, clock, log, leaseMs: 60_000, longestMs: () => 600_000 });
-  const metrics = { refused() {}, request() {}, overrun() {}, loss() {} };
+  const metrics = { refused() {}, request() {}, chargedLater() {}, overrun() {}, loss() {} };
   parts = {
     ledger: armedLedger(faults.on('ledger', ledger)),
     catalog: () => catalog,

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import alerts from '../../deploy/prometheus/alerts.yaml' with { type: 'text' };
 import dashboard from '../../deploy/grafana/tollgate.json' with { type: 'json' };
 import { catalogFor, Gateway, type TestAccount } from '../support/gateway.ts';
+import { eventually } from '../support/node-process.ts';
 import { completion, images, ScriptedBackend, usage } from '../support/scripted-backend.ts';
 
 /** What Prometheus reads, and what the dashboard and the alerts of `deploy/` make of it. */
@@ -73,6 +75,34 @@ test('counters do not fall when the catalog changes', async () => {
   );
   await gateway.tollgate.reload();
   expect(attempts(await scrape())).toBe(attempts(text));
+});
+
+test('a charge that follows when the store is back is in the money charged, once', async () => {
+  const charged = async (): Promise<number> =>
+    Number(/^tollgate_charged_usd_total\{.*model="m".*\} (\S+)$/m.exec(await scrape())?.[1]);
+  const before = await charged();
+  const gate = Promise.withResolvers<void>();
+  backend.script(async () => {
+    await gate.promise;
+    return completion('ok', usage(10, 3));
+  });
+  const calls = backend.calls.length;
+  const answer = gateway.chat(account.token);
+  await backend.called(calls + 1);
+  const other = new Database(join(gateway.folder, 'data/tollgate.db'));
+  other.run('PRAGMA busy_timeout = 5000');
+  other.run('BEGIN EXCLUSIVE');
+  gate.resolve();
+  const response = await answer;
+  expect(response.status).toBe(200);
+  expect(response.headers.has('x-tollgate-cost')).toBe(false);
+  await response.text();
+  expect(await charged()).toBe(before);
+  other.run('ROLLBACK');
+  other.close();
+  await gateway.settled(account);
+  await eventually('the charge is counted', async () => (await charged()) > before);
+  expect(await charged()).toBeCloseTo(before + 0.000016, 9);
 });
 
 describe('promtool', () => {

@@ -172,18 +172,19 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     const settled = await this.#closeInLedger(close);
     this.#quietly(() => this.#parts.activeRequests.remove(this.requestId));
     this.#tellEnd(close, settled);
-    if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
     if (this.#onClosed) this.#quietly(() => this.#onClosed?.(close, settled));
     return settled;
   }
 
-  #tellEnd(close: HoldEnd, settled: Settled | undefined): void {
+  /** `isLate`: it was told before, without its charge. */
+  #tellEnd(close: HoldEnd, settled: Settled | undefined, isLate = false): void {
     const { code: endpoint, model } = this.#selector;
     const ending = close.kind === 'void' ? close.ending : close.settlement;
     const usage = close.kind === 'void' ? undefined : close.settlement.usage;
     const end = { endpoint, model, ending, usage, charged: settled?.charged };
-    this.#quietly(() => this.#parts.metrics.request(end));
-    this.#quietly(() => this.#notes && noteEnd(this.#notes, end));
+    this.#quietly(() => this.#parts.metrics[isLate ? 'chargedLater' : 'request'](end));
+    if (!isLate) this.#quietly(() => this.#notes && noteEnd(this.#notes, end));
+    if (settled && settled.overrun > 0) this.#quietly(() => this.#parts.metrics.overrun(settled.overrun));
     if (settled && ending.attempts.some(({ cost }) => cost !== undefined))
       this.#quietly(() => tellCosts(ending, settled, this.#parts, this.#fields()));
   }
@@ -196,7 +197,8 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     try {
       return await closeHold(this.#parts.ledger, close);
     } catch (thrown) {
-      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown, this.#fields()));
+      const onClosed = (settled: Settled): void => this.#tellEnd(close, settled, true);
+      this.#quietly(() => this.#parts.settlements.retryLater(close, thrown, this.#fields(), onClosed));
       return undefined;
     }
   }

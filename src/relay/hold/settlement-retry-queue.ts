@@ -1,4 +1,4 @@
-import type { Ledger } from '../../ledger/port.ts';
+import type { Ledger, Settled } from '../../ledger/port.ts';
 import type { RequestId } from '../../std/ids.ts';
 import type { Log, LogFields } from '../../std/log.ts';
 import type { HoldEnd, RetriedSettlements } from '../call.ts';
@@ -12,7 +12,7 @@ import { closeHold } from './active-hold.ts';
 export class SettlementRetryQueue implements RetriedSettlements {
   readonly #ledger: Ledger;
   readonly #log: Log;
-  readonly #waiting = new Map<RequestId, HoldEnd>();
+  readonly #waiting = new Map<RequestId, WaitingClose>();
   #retrying: Promise<void> | undefined;
 
   constructor(ledger: Ledger, log: Log) {
@@ -20,13 +20,18 @@ export class SettlementRetryQueue implements RetriedSettlements {
     this.#log = log;
   }
 
-  /** `about`: what is known of the request, for the log. */
-  retryLater(close: HoldEnd, thrown: unknown, about: LogFields = { request: close.requestId }): void {
+  /** `about`: what is known of the request, for the log. `onClosed`: called once it is closed. */
+  retryLater(
+    close: HoldEnd,
+    thrown: unknown,
+    about: LogFields = { request: close.requestId },
+    onClosed?: (settled: Settled) => void,
+  ): void {
     if (this.#waiting.size >= MAX_WAITING) {
       this.#log.error('settlement_retry_queue_full', { ...about, error: thrown });
       return;
     }
-    this.#waiting.set(close.requestId, close);
+    this.#waiting.set(close.requestId, { close, onClosed });
     this.#retrying ??= this.#retry().finally(() => (this.#retrying = undefined));
     this.#log.warn('settlement_failed', { ...about, error: thrown });
   }
@@ -46,16 +51,22 @@ export class SettlementRetryQueue implements RetriedSettlements {
       await Bun.sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       const results = await Promise.allSettled(
-        [...this.#waiting.values()].map((close) => this.#closeWaiting(close)),
+        [...this.#waiting.values()].map((waiting) => this.#closeWaiting(waiting)),
       );
       if (results.some((result) => result.status === 'fulfilled')) pauseMs = FIRST_PAUSE_MS;
     }
   }
 
-  async #closeWaiting(close: HoldEnd): Promise<void> {
-    await closeHold(this.#ledger, close);
+  async #closeWaiting({ close, onClosed }: WaitingClose): Promise<void> {
+    const settled = await closeHold(this.#ledger, close);
     this.#waiting.delete(close.requestId);
+    onClosed?.(settled);
   }
+}
+
+interface WaitingClose {
+  readonly close: HoldEnd;
+  readonly onClosed: ((settled: Settled) => void) | undefined;
 }
 
 const MAX_WAITING = 20_000;
