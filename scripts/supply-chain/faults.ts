@@ -41,6 +41,7 @@ const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   'BSD-3-Clause',
   'ISC',
   'MIT',
+  'MIT-0',
   // Of fonts: they may be bundled, not sold alone.
   'OFL-1.1',
   'Unlicense',
