@@ -24,8 +24,7 @@ export const messages: typeof english = {
       webhook_test: 'Test',
     },
     empty: 'Noch keine Webhooks',
-    emptyLead:
-      'Fügen Sie eine Adresse hinzu, um von niedrigem Guthaben oder einem ersetzten Token zu erfahren.',
+    emptyLead: 'Fügen Sie eine Adresse hinzu und wählen Sie, welche Ereignisse sie erfährt.',
     full: 'Sie können {{count}} Webhooks haben. Löschen Sie einen, um einen anderen hinzuzufügen.',
     secretTitle: 'Geheimnis für Signaturen',
     secretLead: 'Ihr Programm prüft damit, dass Nachrichten von hier kommen. Es wird nur jetzt angezeigt.',
@@ -57,7 +56,8 @@ export const messages: typeof english = {
     title: 'Nachrichten',
     lead: 'Alles, was per E-Mail oder Webhook das Haus verlässt, mit jedem Versuch. Wird 35 Tage aufbewahrt.',
     mail: 'E-Mail',
-    mailOff: 'E-Mail ist aus. Setzen Sie TOLLGATE_SMTP_URL und TOLLGATE_MAIL_FROM, um sie einzuschalten.',
+    mailOff:
+      'E-Mail ist aus. Setzen Sie TOLLGATE_SMTP_URL, TOLLGATE_MAIL_FROM und TOLLGATE_PUBLIC_URL, um sie einzuschalten.',
     mailOn: 'Von {{from}} über {{server}}',
     mailTest: 'Test an mich senden',
     mailOk: 'Der Mailserver hat den Test angenommen',

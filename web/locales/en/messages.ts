@@ -22,7 +22,7 @@ export const messages = {
       webhook_test: 'Test',
     },
     empty: 'No webhooks yet',
-    emptyLead: 'Add an address to be told about a low balance or a replaced token.',
+    emptyLead: 'Add an address, and choose the events it is told about.',
     full: 'You can have {{count}} webhooks. Delete one to add another.',
     secretTitle: 'Signing secret',
     secretLead:
@@ -50,7 +50,7 @@ export const messages = {
     title: 'Messages',
     lead: 'Everything that leaves by mail or webhook, with every attempt. Kept for 35 days.',
     mail: 'Mail',
-    mailOff: 'Mail is off. Set TOLLGATE_SMTP_URL and TOLLGATE_MAIL_FROM to turn it on.',
+    mailOff: 'Mail is off. Set TOLLGATE_SMTP_URL, TOLLGATE_MAIL_FROM and TOLLGATE_PUBLIC_URL to turn it on.',
     mailOn: 'From {{from}} through {{server}}',
     mailTest: 'Send me a test',
     mailOk: 'The mail server took the test',
