@@ -153,6 +153,8 @@ function partsOf(
       const { version, yaml } = catalog.text();
       return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
     },
+    hasVariable: () => false,
+    tryBackend: () => Promise.reject(new Error('not needed here')),
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock, PRICE),
     messages,
@@ -330,6 +332,7 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
     requests: 0,
     failures: 0,
     lastFailure: undefined,
+    hasFailedTest: false,
     firstByteMs: undefined,
     resting: [],
     learned: [],
