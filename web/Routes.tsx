@@ -32,6 +32,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/requests', page(accountPages, 'RequestsPage')],
   ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
+  ['/app/statements', page(accountPages, 'StatementsPage')],
   ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];

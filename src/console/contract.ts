@@ -10,3 +10,4 @@ export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';
 export type * from './contract/backends.ts';
 export type * from './contract/payments.ts';
+export type * from './contract/statements.ts';

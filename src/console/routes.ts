@@ -27,6 +27,7 @@ import { requestRoutes } from './requests.ts';
 import type { RouteDeclaration } from './route.ts';
 import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
+import { statementRoutes } from './statements.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -45,6 +46,7 @@ export const ROUTES = [
   ...imageRoutes,
   ...billingRoutes,
   ...paymentConsoleRoutes,
+  ...statementRoutes,
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,

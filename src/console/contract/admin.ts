@@ -343,6 +343,8 @@ export interface AdminSettings {
   topUpHint: string;
   /** What can be topped up by card at once. */
   topUpAmounts: Usd[];
+  /** Who issues the statements. */
+  issuer: { name: string; address: string; taxId: string };
   contact: string;
   currency: DisplayCurrency;
 }

@@ -80,7 +80,8 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     clock,
     ledgerSql: LEDGER_SQL,
   });
-  const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
+  const clocks = { clock, clockOffsetMs: () => ahead };
+  const books = openLedger(store, { node: 'test', ...clocks, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const messages = testMessages(store, clock, options);
   const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
