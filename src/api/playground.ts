@@ -4,6 +4,7 @@ import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, RelayParts } from '../relay/call.ts';
 import type { Places } from '../std/places.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
+import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
 import type { CallBase } from './inference.ts';
@@ -12,6 +13,7 @@ import { notePlaygroundRefusal } from './refusals.ts';
 
 export interface PlaygroundServices {
   readonly links: ImageLinks;
+  readonly imageJobs: Pick<ImageJobs, 'plain'>;
   readonly places: Places;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
 }
@@ -19,7 +21,7 @@ export interface PlaygroundServices {
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(
   parts: RelayParts,
-  { links, places, refusedCalls }: PlaygroundServices,
+  { links, imageJobs, places, refusedCalls }: PlaygroundServices,
 ): PlaygroundRelay {
   const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
     const { requestId, accountId } = asked;
@@ -42,7 +44,7 @@ export function makePlayground(
     images: (asked) =>
       placed(asked, () => {
         const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
-        return answerImages(call, asked.origin, parts, links);
+        return answerImages(call, asked.origin, { relay: parts, imageJobs, links });
       }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));

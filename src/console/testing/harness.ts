@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { IMAGE_QUOTA_BYTES, ImageStore } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
@@ -14,7 +15,7 @@ import { openLedger } from '../../ledger/open-ledger.ts';
 import type { Attempt, Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
-import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
+import { newRequestId, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type Store } from '../../store/store.ts';
@@ -153,12 +154,18 @@ function partsOf(
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock),
     messages,
-    imageQuotaBytes: 1_073_741_824,
+    images: testImages(store, clock),
+    imageQuotaBytes: IMAGE_QUOTA_BYTES,
     publicUrl,
     clock,
     log: silentLog,
     version: 'test',
   };
+}
+
+export function testImages(store: Store, clock: Clock): ImageStore {
+  const options = { places: [], random: systemRandom, log: silentLog, quotaBytes: IMAGE_QUOTA_BYTES };
+  return new ImageStore({ store, clock, ...options });
 }
 
 function actors(parts: ConsoleParts, browser: () => Browser): Pick<TestConsole, 'admin' | 'user' | 'credit'> {
