@@ -5,31 +5,41 @@ export interface TestGroup {
   readonly linesBegin?: string;
 }
 
-/** Rows that run beside each other. */
-export const SIDE_BY_SIDE: readonly (readonly TestGroup[])[] = [
+/** Groups that run one after another. */
+export type TestRow = readonly TestGroup[];
+
+/** The stages come one after another; the rows of a stage run side by side. */
+export const STAGES: readonly (readonly TestRow[])[] = [
   [
-    { name: 'units', paths: ['src', 'web', 'scripts'] },
-    { name: 'golden', paths: ['test/golden'] },
-    { name: 'clients', paths: ['test/clients'] },
+    [
+      { name: 'units', paths: ['src', 'web', 'scripts'] },
+      { name: 'golden', paths: ['test/golden'] },
+      { name: 'clients', paths: ['test/clients'] },
+    ],
+    [
+      { name: 'browser', paths: ['test/browser'] },
+      {
+        name: 'stories',
+        paths: [
+          'test/stories',
+          'test/payments',
+          'test/providers',
+          'test/matrix',
+          'test/import',
+          'test/architecture',
+        ],
+      },
+    ],
   ],
+  // Many requests at once, beside tests that wait for deadlines most of their time.
   [
-    { name: 'browser', paths: ['test/browser'] },
-    {
-      name: 'stories',
-      paths: [
-        'test/stories',
-        'test/payments',
-        'test/providers',
-        'test/matrix',
-        'test/import',
-        'test/architecture',
-      ],
-    },
+    [{ name: 'load', paths: ['test/load'] }],
+    [
+      { name: 'bill', paths: ['test/bill'] },
+      { name: 'binary', paths: ['test/binary'] },
+      { name: 'faults', paths: ['test/faults'] },
+    ],
   ],
-];
-/** What measures or loads the whole machine. */
-export const ALONE: readonly TestGroup[] = [
-  { name: 'bill', paths: ['test/bill'] },
-  { name: 'binary', paths: ['test/binary'] },
-  { name: 'faults', paths: ['test/faults'] },
+  // What measures the machine has it alone.
+  [[{ name: 'speed', paths: ['test/speed'] }]],
 ];

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Glob } from 'bun';
-import { ALONE, SIDE_BY_SIDE } from './test-groups.ts';
+import { STAGES } from './test-groups.ts';
 
 /** What the test runner guarantees to a program that reads its last line. */
 
@@ -119,7 +119,7 @@ test('no property pins a seed of its own', async () => {
 });
 
 test('every test file is in one group', async () => {
-  const paths = [...SIDE_BY_SIDE.flat(), ...ALONE].flatMap((group) => group.paths);
+  const paths = STAGES.flat(2).flatMap((group) => group.paths);
   for await (const file of new Glob('**/*.test.{ts,tsx}').scan(ROOT)) {
     if (file.startsWith('node_modules/')) continue;
     expect({ file, groups: paths.filter((path) => file.startsWith(`${path}/`)).length }).toEqual({

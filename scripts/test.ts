@@ -1,15 +1,15 @@
 /**
  * Runs every test in groups, each in a process of its own, so that a database or a browser of one group cannot disturb
- * another. Most tests wait more than they compute, so two rows of groups run side by side, and each of their lines begins
- * with its group; what measures or loads the whole machine runs alone afterwards. Then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test that
- * fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group.
+ * another. Most tests wait more than they compute, so rows of groups run side by side, and each of their lines begins
+ * with its group. Then prints what CI reads: `N passed, N failed` alone on the last line. There is no second try: a test
+ * that fails once has failed. Arguments are passed on to `bun test` as a filter and run as one group.
  *
  * Property tests use a new seed in each run, the one in `FAST_CHECK_SEED` if it is set; see `test/support/property-seed.ts`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ALONE, SIDE_BY_SIDE, type TestGroup } from './test-groups.ts';
+import { STAGES, type TestGroup, type TestRow } from './test-groups.ts';
 
 /** A test that hangs is a failure; none needs a tenth of this. */
 const TEST_TIMEOUT_MS = 180_000;
@@ -43,9 +43,8 @@ if (only.length > 0) {
   await runInTurn([{ name: 'chosen', paths: only, linesBegin: '' }]);
 } else {
   const isLeftOut = hasBrowser() ? () => false : ({ name }: TestGroup) => name === 'browser';
-  const rest = (groups: readonly TestGroup[]): TestGroup[] => groups.filter((group) => !isLeftOut(group));
-  await Promise.all(SIDE_BY_SIDE.map((groups) => runInTurn(rest(groups))));
-  await runInTurn(ALONE);
+  for (const rows of STAGES)
+    await Promise.all(rows.map((row) => runInTurn(row.filter((group) => !isLeftOut(group)))));
 }
 rmSync(folder, { recursive: true, force: true });
 // Once more at the end: whoever keeps only the last part of a long log still learns what failed.
@@ -72,7 +71,7 @@ function hasBrowser(): boolean {
   return false;
 }
 
-async function runInTurn(groups: readonly TestGroup[]): Promise<void> {
+async function runInTurn(groups: TestRow): Promise<void> {
   for (const group of groups) {
     const startedAt = performance.now();
     const { name } = group;

@@ -13,11 +13,15 @@ export interface Agent {
   /** A program of our own, for a kit that people build agents from; `command` runs it. */
   readonly script?: string;
   readonly alsoInstalls?: readonly string[];
+  /** The version of Node that it needs at least, installed beside it: the machine's own may be older. */
+  readonly nodeVersion?: string;
   /** With a key that is none it must end at once, after a single request. */
   readonly stopsAtWrongKey?: true;
   environment(place: Place): Record<string, string>;
   /** Files it needs, by path. */
   files(place: Place): Record<string, string>;
+  /** What its documentation says to run once, after the program's own name. */
+  setUp?(place: Place): readonly string[];
   /** How a model writes a file with the agent's own tools. */
   writeFile(file: string, content: string): ToolCall;
 }

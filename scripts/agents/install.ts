@@ -22,7 +22,9 @@ export async function install(agent: Agent, folder: string, home: string): Promi
   const older = await olderVersion(agent, folder, home);
   const wanted = `${agent.npmPackage}@${older?.version ?? 'latest'}`;
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];
-  const { exitCode, output } = await npm(['install', ...options, wanted, ...(agent.alsoInstalls ?? [])], {
+  const node = agent.nodeVersion === undefined ? [] : [`node@${agent.nodeVersion}`];
+  const packages = [wanted, ...node, ...(agent.alsoInstalls ?? [])];
+  const { exitCode, output } = await npm(['install', ...options, ...packages], {
     folder,
     home,
     timeoutMs: INSTALL_MS,
@@ -31,8 +33,10 @@ export async function install(agent: Agent, folder: string, home: string): Promi
   const { version } = (await Bun.file(
     join(folder, 'node_modules', agent.npmPackage, 'package.json'),
   ).json()) as { version: string };
+  const bin = join(folder, 'node_modules', '.bin');
+  const runner = agent.nodeVersion === undefined ? [] : [join(bin, 'node')];
   if (agent.script === undefined)
-    return { program: [join(folder, 'node_modules', '.bin', agent.command)], version, note: older?.note };
+    return { program: [...runner, join(bin, agent.command)], version, note: older?.note };
   const script = join(folder, 'task.mjs');
   await writeFile(script, agent.script);
   return { program: [agent.command, script], version, note: older?.note };

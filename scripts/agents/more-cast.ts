@@ -31,6 +31,31 @@ export const MORE_AGENTS: readonly Agent[] = [
     writeFile: (file, content) => ({ name: 'Write', arguments: { filepath: file, content } }),
   },
   {
+    name: 'Cline',
+    npmPackage: 'cline',
+    command: 'cline',
+    arguments: [TASK],
+    environment: () => ({}),
+    files: () => ({}),
+    setUp: ({ url, token }) =>
+      ['auth', '--provider', 'openai-compatible', '--modelid', MODEL].concat(
+        ['--baseurl', `${url}/v1`],
+        ['--apikey', token],
+      ),
+    writeFile: (file, content) => ({ name: 'editor', arguments: { path: file, new_text: content } }),
+  },
+  {
+    name: 'pi',
+    npmPackage: '@earendil-works/pi-coding-agent',
+    programPackage: '@earendil-works/pi-tui',
+    command: 'pi',
+    nodeVersion: '22.23.3',
+    arguments: ['-p', TASK, '--model', `tollgate/${MODEL}`],
+    environment: ({ token }) => ({ TOLLGATE_TOKEN: token, PI_OFFLINE: '1', PI_TELEMETRY: '0' }),
+    files: ({ home, url }) => ({ [join(home, '.pi', 'agent', 'models.json')]: piModels(url) }),
+    writeFile: (file, content) => ({ name: 'write', arguments: { path: file, content } }),
+  },
+  {
     name: 'Gemini CLI',
     npmPackage: '@google/gemini-cli',
     command: 'gemini',
@@ -90,6 +115,16 @@ function continueConfig({ url, token }: Place): string {
     schema: 'v1',
     models: [{ ...model, ...roles }],
   });
+}
+
+function piModels(url: string): string {
+  const tollgate = {
+    baseUrl: `${url}/v1`,
+    api: 'openai-completions',
+    apiKey: '$TOLLGATE_TOKEN',
+    models: [{ id: MODEL }],
+  };
+  return JSON.stringify({ providers: { tollgate } });
 }
 
 function claudeScript(): string {

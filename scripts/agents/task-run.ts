@@ -5,7 +5,7 @@ import { catalogFor, Gateway } from '../../test/support/gateway.ts';
 import { ScriptedBackend } from '../../test/support/scripted-backend.ts';
 import { putFiles, type Agent, type Place } from './cast.ts';
 import { FINAL_TEXT, scriptedModelResponse, USED } from './model.ts';
-import { runProgram, type Finished } from './program.ts';
+import { runProgram, type Finished, type Program } from './program.ts';
 
 const RUN_MS = 180_000;
 const CONTENT = 'hello from tollgate';
@@ -45,8 +45,10 @@ export async function runTask(
     backend.script((call) => scriptedModelResponse(call, agent.writeFile(file, CONTENT)));
     await putFiles(agent.files(place));
     const environment = { ...basics(place.home), ...agent.environment(place) };
+    const runs = { folder: place.project, environment, timeoutMs: RUN_MS };
+    if (agent.setUp) await setUp([...installed.program, ...agent.setUp(place)], runs);
     const command = [...installed.program, ...agent.arguments];
-    const finished = await runProgram({ command, folder: place.project, environment, timeoutMs: RUN_MS });
+    const finished = await runProgram({ command, ...runs });
     await gateway.settled(account);
     return {
       ...finished,
@@ -63,6 +65,11 @@ export async function runTask(
     await gateway.stop();
     await backend.stop();
   }
+}
+
+async function setUp(command: readonly string[], runs: Omit<Program, 'command'>): Promise<void> {
+  const { exitCode, output } = await runProgram({ command, ...runs });
+  if (exitCode !== 0) throw new Error(`it could not be set up:\n${output.slice(-2_000)}`);
 }
 
 function makePlace(root: string, url: string, token: string): Place {

@@ -26,7 +26,7 @@ its page here says, and gives it this task:
 
 The backend is scripted: asked with tools, it calls the one that writes files; given the result, it says that it is done. Every
 answer claims 1,000 input and 50 output tokens at $1 and $2 per million, so each costs $0.0011. The script checks the file, every
-receipt, the balance and the books, and then runs the task again on an empty account.
+receipt, the balance and the ledger, and then runs the task again on an empty account.
 `;
 
 function section({ agent, version, note, rich, poor, problems }: Run): string {
@@ -84,6 +84,8 @@ function anonymous(output: string, { home, project, url }: Place): string {
     .replaceAll(url, 'http://127.0.0.1:8700')
     .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '…')
     .replace(/req_\w+/g, 'req_…')
+    .replaceAll(/[^\s"']*tollgate-agents-[^\s"']*/g, '…')
+    .replaceAll(/^(?:Deprecation)?Warning: AI SDK.*\n(?: +at .*\n)*\n?/gm, '')
     .replace(/^WARNING: proceeding, even though.*$\n?/m, '')
     .replace(/^\[claude-code:.*$\n?/m, '');
 }

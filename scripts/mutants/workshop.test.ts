@@ -33,7 +33,7 @@ function tryMutant(work: string, silenceMs = 50_000, always = '') {
   writeFileSync(
     join(folder, 'run.ts'),
     `import { Workshop } from ${JSON.stringify(join(import.meta.dir, 'workshop.ts'))};
-    const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1');
+    const workshop = new Workshop(${JSON.stringify(root)}, ${JSON.stringify(join(folder, 'copy'))}, '1', 1_000);
     const start = 'export const isMutant = '.length;
     const mutant = { file: 'a.ts', line: 1, source: '', change: '', start, end: start + 5, replacement: 'true' };
     console.log(await workshop.try(mutant, [{ files: ['a.test.ts'], silenceMs: ${silenceMs} }]));\n`,
@@ -66,7 +66,7 @@ test('a mutant that no test minds survives, one that fails a test is killed', as
 }, 60_000);
 
 test('one that hangs has timed out, after the unchanged code was timed once more', async () => {
-  expect(await verdictOf(tryMutant('await new Promise(() => undefined);', 3_000))).toBe('timed out');
+  expect(await verdictOf(tryMutant('await new Promise(() => undefined);', 1_000))).toBe('timed out');
 }, 120_000);
 
 test('a machine that has become slow is no reason to call a mutant hanging', async () => {

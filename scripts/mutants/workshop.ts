@@ -31,10 +31,12 @@ const MOST_TRIES = 3;
 export class Workshop {
   readonly folder: string;
   readonly #seed: string;
+  readonly #leastSilenceMs: number;
 
-  constructor(root: string, folder: string, seed: string) {
+  constructor(root: string, folder: string, seed: string, leastSilenceMs = LEAST_SILENCE_MS) {
     this.folder = folder;
     this.#seed = seed;
+    this.#leastSilenceMs = leastSilenceMs;
     const files = Bun.spawnSync(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
       cwd: root,
     });
@@ -53,7 +55,7 @@ export class Workshop {
       const files = patterns.flatMap((pattern) => filesOf(this.folder, pattern));
       const { passed, output, longestSilenceMs } = await this.#test(files, 2 * TEST_TIMEOUT_MS);
       if (!passed) throw new Error(`${files.join(' ')} fails without any mutant:\n${output.slice(-2_000)}`);
-      stages.push({ files, silenceMs: allowedSilence(longestSilenceMs) });
+      stages.push({ files, silenceMs: this.#allowedSilence(longestSilenceMs) });
     }
     return stages;
   }
@@ -80,11 +82,15 @@ export class Workshop {
       const { passed, timedOut } = await this.#testChanged(mutant, files, limitMs);
       if (!timedOut) return passed ? 'survived' : 'killed';
       const unchanged = await this.#test(files, 2 * TEST_TIMEOUT_MS);
-      const fairMs = unchanged.passed ? allowedSilence(unchanged.longestSilenceMs) : 2 * limitMs;
+      const fairMs = unchanged.passed ? this.#allowedSilence(unchanged.longestSilenceMs) : 2 * limitMs;
       if (fairMs <= limitMs) break;
       limitMs = fairMs;
     }
     return 'timed out';
+  }
+
+  #allowedSilence(unchangedMs: number): number {
+    return Math.max(this.#leastSilenceMs, unchangedMs * SLOWER);
   }
 
   async #testChanged(mutant: Mutant, files: readonly string[], silenceMs: number): Promise<TestRun> {
@@ -166,8 +172,6 @@ interface TestRun {
   readonly output: string;
   readonly longestSilenceMs: number;
 }
-
-const allowedSilence = (unchangedMs: number): number => Math.max(LEAST_SILENCE_MS, unchangedMs * SLOWER);
 
 /** First the tests that are named after the mutant's file: they are small, and most mutants end there. */
 function nearestFirst(file: string, stages: readonly Stage[]): Stage[] {

@@ -30,6 +30,20 @@ const EXPECTED: Readonly<Record<PythonClient, readonly ExpectedFact[]>> = {
     { case: 'responses', text: 'hello there', charge: CHARGES.chat },
     { case: 'embeddings', text: '3', charge: CHARGES.embedding },
     { case: 'image', text: 'PNG', charge: CHARGES.image },
+    { case: 'gpt-image', text: 'PNG PNG', usage: 1_065, charge: 2 * CHARGES.gptImage },
+    {
+      case: 'image stream',
+      text: [...Array(2).fill('image_generation.partial_image PNG'), 'image_generation.completed PNG'].join(
+        ' ',
+      ),
+      charge: CHARGES.gptImage + 2 * CHARGES.partialImage,
+    },
+    { case: 'image edit', text: 'PNG', charge: CHARGES.gptImage + 2 * CHARGES.sentImage },
+    {
+      case: 'image edit stream',
+      text: 'image_edit.partial_image PNG image_edit.completed PNG',
+      charge: CHARGES.gptImage + CHARGES.sentImage + CHARGES.partialImage,
+    },
     { case: 'models', text: 'True' },
     { case: 'no money', error: 'APIStatusError', status: 402, text: 'payment_required' },
     { case: 'bad token', error: 'AuthenticationError', status: 401, text: 'invalid_token' },

@@ -55,6 +55,40 @@ raw = client.images.with_raw_response.generate(
 picture = base64.b64decode(raw.parse().data[0].b64_json)
 told("image", request=raw.headers["x-request-id"], text=picture[1:4].decode())
 
+GPT_IMAGE = {"model": "gpt-image-2", "prompt": "a gate", "size": "1024x1024", "quality": "low"}
+PIXEL = base64.b64decode(os.environ["PIXEL_BASE64"])
+
+
+def kind(encoded):
+    return base64.b64decode(encoded)[1:4].decode()
+
+
+raw = client.images.with_raw_response.generate(**GPT_IMAGE, n=2)
+made = raw.parse()
+told(
+    "gpt-image",
+    request=raw.headers["x-request-id"],
+    text=" ".join(kind(image.b64_json) for image in made.data),
+    usage=made.usage.total_tokens,
+)
+
+with client.images.with_streaming_response.generate(**GPT_IMAGE, stream=True, partial_images=2) as response:
+    seen = [(event.type, kind(event.b64_json)) for event in response.parse()]
+    text = " ".join(f"{name} {picture}" for name, picture in seen)
+    told("image stream", request=response.headers["x-request-id"], text=text)
+
+raw = client.images.with_raw_response.edit(
+    **GPT_IMAGE, image=[("a.png", PIXEL, "image/png"), ("b.png", PIXEL, "image/png")]
+)
+told("image edit", request=raw.headers["x-request-id"], text=kind(raw.parse().data[0].b64_json))
+
+with client.images.with_streaming_response.edit(
+    **GPT_IMAGE, image=("a.png", PIXEL, "image/png"), mask=("m.png", PIXEL, "image/png"), stream=True, partial_images=1
+) as response:
+    seen = [(event.type, kind(event.b64_json)) for event in response.parse()]
+    text = " ".join(f"{name} {picture}" for name, picture in seen)
+    told("image edit stream", request=response.headers["x-request-id"], text=text)
+
 told("models", text=str(any(model.id == MODEL for model in client.models.list())))
 
 

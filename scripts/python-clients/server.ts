@@ -1,3 +1,4 @@
+import { StrictOpenAi } from '../../test/providers/openai.ts';
 import { Gateway } from '../../test/support/gateway.ts';
 import {
   chunk,
@@ -5,6 +6,7 @@ import {
   DONE,
   eventStream,
   images,
+  PIXEL_BASE64,
   ScriptedBackend,
   streamed,
   usage,
@@ -21,37 +23,52 @@ export const CHARGES = {
   chat: USED.prompt * 1_000 + USED.completion * 2_000,
   embedding: EMBEDDED * 1_000,
   image: 10_000_000,
+  gptImage: 20_000_000,
+  partialImage: 4_000_000,
+  sentImage: 3_000_000,
 };
 
 /** A Tollgate on a backend that always says the same, and two accounts. */
 export async function startPythonTarget() {
   const backend = new ScriptedBackend();
+  const openAi = new StrictOpenAi();
   backend.script(answer);
-  const gateway = await Gateway.start({ yaml: catalog(backend.baseUrl) });
+  const yaml = catalog(backend.baseUrl, openAi.baseUrl);
+  const gateway = await Gateway.start({ yaml, env: { OPENAI_API_KEY: openAi.key } });
   const rich = await gateway.account('1');
   const poor = await gateway.account('0');
   return {
     gateway,
     backend,
     rich,
-    environment: { TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: rich.token, POOR_TOKEN: poor.token },
+    environment: {
+      TOLLGATE_URL: gateway.url,
+      TOLLGATE_TOKEN: rich.token,
+      POOR_TOKEN: poor.token,
+      PIXEL_BASE64,
+    },
     stop: async () => {
       await gateway.stop();
       await backend.stop();
+      await openAi.stop();
     },
   };
 }
 
-function catalog(baseUrl: string): string {
+function catalog(baseUrl: string, openAiUrl: string): string {
   return `
-upstreams: { b: { kind: openai, base_url: "${baseUrl}" } }
+upstreams:
+  b: { kind: openai, base_url: "${baseUrl}" }
+  openai: { kind: openai, base_url: "${openAiUrl}", api_key: "\${OPENAI_API_KEY}" }
 lists:
   chat_models: [{ model: m, input: 1, output: 2, context: 200000, max_output: 100000, tools: true }]
   image_models: [{ model: p, image: 0.01, sizes: [1024x1024, 512x512] }]
+  gpt_image_models: [{ model: gpt-image-2, image: { 1024x1024: { low: 0.02 } }, input_image: 0.003, partial_image: 0.004, abilities: { partial_images: 3, reference_images: 16, mask: true } }]
   vector_models: [{ model: e, input: 1, output: 0, context: 8191 }]
 endpoints:
   svc_chat: { name: chat, type: chat_completion, lists: [chat_models], upstreams: [b] }
   svc_tgter: { name: images, type: image_generation, lists: [image_models], upstreams: [b] }
+  gpt_images: { name: GPT images, type: image_generation, lists: [gpt_image_models], upstreams: [openai] }
   vectors: { name: vectors, type: embedding, lists: [vector_models], upstreams: [b] }
 `;
 }

@@ -2,7 +2,8 @@ import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import type { RequestId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
-import { readBody } from './json-body.ts';
+import { JSON_LIMITS } from '../std/json-scan.ts';
+import { readBody, readJson } from './json-body.ts';
 import { faultResponse } from './response.ts';
 
 const server = Bun.serve({
@@ -44,5 +45,19 @@ test('a body that never arrives is refused, so that no client can keep a request
     const answer = await answerTo(text);
     expect(answer).toStartWith('HTTP/1.1 400');
     expect(answer).toContain('did not arrive in time');
+  }
+});
+
+test('arrays and objects nested too deep are refused in a short body and in a long one', async () => {
+  const bodyOf = (levels: number, padding: string): string =>
+    `{"padding":"${padding}","a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+  const read = (text: string) =>
+    readJson(new Request('http://x', { method: 'POST', body: text }), () => Promise.resolve());
+  for (const padding of ['', 'x'.repeat(JSON_LIMITS.keysOfObject)]) {
+    const { value } = await read(bodyOf(JSON_LIMITS.depth, padding));
+    expect(value['padding']).toBe(padding);
+    await expect(read(bodyOf(JSON_LIMITS.depth + 1, padding))).rejects.toThrow(
+      `The body is nested deeper than ${JSON_LIMITS.depth} levels.`,
+    );
   }
 });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { readBounded } from '../std/bounded-body.ts';
 import { Fault } from '../std/fault.ts';
-import { JSON_LIMITS, JsonScan, type JsonExcess } from '../std/json-scan.ts';
+import { JSON_LIMITS, JsonScan, nestsDeeper, type JsonExcess } from '../std/json-scan.ts';
 import { decodeInSteps, LONG_TEXT, nextTurn } from '../std/long-text.ts';
 import type { BodySize } from '../relay/call.ts';
 import {
@@ -29,9 +29,12 @@ export interface JsonBody {
 export async function readJson(request: Request, admitLarge: AdmitLargeBody): Promise<JsonBody> {
   refuseEncoding(request.headers);
   const bytes = await readBody(request, admitLarge);
-  await refuseExcess(bytes);
+  // A short text has no room for more than too many levels, and its values are fewer than its bytes.
+  const isShort = bytes.byteLength <= JSON_LIMITS.keysOfObject;
+  if (!isShort) await refuseExcess(bytes);
   const text = bytes.byteLength > LONG_TEXT ? await decodeLong(bytes) : decode(bytes);
   const value = parse(text);
+  if (isShort && nestsDeeper(value, JSON_LIMITS.depth)) throw new Fault('invalid_json', EXCESS.depth);
   // Checking and converting what was parsed takes as long again.
   if (bytes.byteLength > SMALL_BODY_BYTES) await nextTurn();
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -8,7 +8,6 @@ import { readConfig, type Config } from './config.ts';
 import { effectiveConfiguration } from './configuration.ts';
 import { readFileValues } from './file-values.ts';
 import { longestRequestMs } from '../catalog/longest-request.ts';
-import { serve } from './serve.ts';
 import { checkTls, SERVER_SETTINGS, serverSettings, settingsFolder } from './server-settings.ts';
 import { closeServices, openConfiguredStore, openServices, type Services } from './services.ts';
 import { openAnyCatalog, openStored } from './open-catalog.ts';
@@ -23,8 +22,13 @@ const COMMAND_WAIT_MS = 4_000;
 const printError = (line: string): void => console.error(line);
 
 // With anything behind it, it is a question about the command, or a mistake.
-process.exitCode =
-  argv.length === 1 && argv[0] === 'serve' ? await serve(process.env, printError) : await runCommand();
+process.exitCode = argv.length === 1 && argv[0] === 'serve' ? await runServer() : await runCommand();
+
+/** Loaded here alone: the server is most of the program, and a command would wait for it in vain. */
+async function runServer(): Promise<number> {
+  const { serve } = await import('./serve.ts');
+  return await serve(process.env, printError);
+}
 
 async function runCommand(): Promise<number> {
   return await runCli(

@@ -298,6 +298,7 @@ describe('a failure is reported to the pool', () => {
 
   test.each([
     ['unauthorized', 'upstream_key_rejected'],
+    ['out_of_credit', 'upstream_out_of_credit'],
     ['forbidden', 'upstream_access_forbidden'],
     ['not_found', 'upstream_model_not_found'],
   ] as const)(

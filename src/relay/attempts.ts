@@ -230,17 +230,24 @@ function report(one: PlannedAttempt<unknown>, failure: UpstreamFailure): void {
     message,
   };
   const alarm = ALARM_EVENTS.get(kind);
-  if (alarm !== undefined) parts.log.error(alarm, detail);
+  if (alarm !== undefined) parts.log.error(alarm.event, { ...detail, advice: alarm.advice });
   if (deadline.isAbandoned || blameless) return permit.report({ kind: 'neutral' });
   permit.report({ kind: 'failed', reason: kind, cooldownMs: retryAfterMs });
   if (alarm === undefined) parts.log.warn('upstream_attempt_failed', detail);
 }
 
 /** Failures that the operator must fix: other requests will fail the same way. */
-const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
-  ['unauthorized', 'upstream_key_rejected'],
-  ['forbidden', 'upstream_access_forbidden'],
-  ['not_found', 'upstream_model_not_found'],
+const ALARM_EVENTS: ReadonlyMap<FailureKind, { readonly event: string; readonly advice?: string }> = new Map([
+  ['unauthorized', { event: 'upstream_key_rejected' }],
+  [
+    'out_of_credit',
+    {
+      event: 'upstream_out_of_credit',
+      advice: 'Your account at this provider has no credit left. Top it up there.',
+    },
+  ],
+  ['forbidden', { event: 'upstream_access_forbidden' }],
+  ['not_found', { event: 'upstream_model_not_found' }],
 ]);
 
 /**
@@ -249,7 +256,7 @@ const ALARM_EVENTS: ReadonlyMap<FailureKind, string> = new Map([
  */
 function neverStarted({ kind, status }: UpstreamFailure, { hasOtherKeys }: UpstreamPermit): boolean {
   if (kind === 'connect' || kind === 'overloaded' || status === SERVICE_UNAVAILABLE) return true;
-  return hasOtherKeys && (kind === 'rate_limited' || kind === 'unauthorized');
+  return hasOtherKeys && (kind === 'rate_limited' || kind === 'unauthorized' || kind === 'out_of_credit');
 }
 
 const SERVICE_UNAVAILABLE = 503;

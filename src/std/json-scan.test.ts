@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { JSON_LIMITS, JsonScan } from './json-scan.ts';
+import { JSON_LIMITS, JsonScan, nestsDeeper } from './json-scan.ts';
 
 const scan = (text: string): string => new JsonScan(new TextEncoder().encode(text)).run();
 
@@ -68,4 +68,20 @@ test('a long text is looked through in steps, and their results are those of one
     expect(result).toBe(scan(text) as typeof result);
   }
   expect(new JsonScan(new TextEncoder().encode(texts[0])).run(100)).toBe('more');
+});
+
+test('a value nests deeper than the limit exactly where its text does', () => {
+  const nested = (levels: number, inner: unknown): unknown =>
+    levels === 0 ? inner : nested(levels - 1, levels % 2 === 0 ? [0, inner] : { a: 0, b: inner });
+  fc.assert(
+    fc.property(
+      fc.integer({ min: JSON_LIMITS.depth - 3, max: JSON_LIMITS.depth + 1 }),
+      fc.jsonValue({ maxDepth: 4 }),
+      (levels, inner) => {
+        const whole = nested(levels, inner);
+        const isDeeper = scan(JSON.stringify(whole)) === 'depth';
+        expect(nestsDeeper(whole, JSON_LIMITS.depth)).toBe(isDeeper);
+      },
+    ),
+  );
 });

@@ -86,6 +86,15 @@ export class JsonScan {
   }
 }
 
+/** Whether arrays and objects are nested deeper than this many levels. */
+export function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((one) => nestsDeeper(one, levels - 1));
+  for (const key in value) if (nestsDeeper(value[key as keyof typeof value], levels - 1)) return true;
+  return false;
+}
+
 function countKey(keys: Uint32Array, depth: number): number {
   const count = (keys[depth] ?? 0) + 1;
   keys[depth] = count;

@@ -84,6 +84,14 @@ test('a rate limit that two accounts meet rests the model for all', () => {
   expect(call(pool, 'new')).toBe(15_000);
 });
 
+test('an account at the provider without credit rests the model at once, though there is a single key', () => {
+  const pool = poolAt(1_000);
+  call(pool, 'a', { ...broke, reason: 'out_of_credit' });
+  expect(call(pool, 'a')).toBe(15_000);
+  call(pool, 'b', { ...broke, reason: 'out_of_credit' });
+  expect(call(pool, 'new')).toBe(15_000);
+});
+
 test('one success after a rest ends it for all', () => {
   const pool = poolAt(1_000);
   for (const account of ['a', 'b']) call(pool, account, busy);
@@ -113,6 +121,7 @@ test.each([
   ['over its limit', busy, 16_000],
   ['over its limit and does not say for how long', { ...busy, cooldownMs: undefined }, 3_000],
   ['refused', { ...broke, reason: 'unauthorized' }, 16_000],
+  ['without credit', { ...broke, reason: 'out_of_credit' }, 16_000],
 ] as const)('a key that is %s rests alone, and the others serve', (_, result, until) => {
   const pool = poolAt(1_000, 'api_keys: ["${A}", "${B}"]');
   call(pool, 'one', result);

@@ -223,12 +223,17 @@ function count(member: PoolMember, result: AttemptResult, now: number): void {
   member.lastFailure = { at: now, reason: result.reason };
 }
 
-/** Where other keys can serve, one that is over its limit or refused need not fail five times. */
+/**
+ * An empty account stays empty for the next request too. Where other keys can serve, one that is over its limit or
+ * refused need not fail five times.
+ */
 function cooldownOf(
   { keys }: PoolMember,
   { reason, cooldownMs }: Extract<AttemptResult, { kind: 'failed' }>,
 ): number | undefined {
-  if (cooldownMs !== undefined || keys.length === 1) return cooldownMs;
+  if (cooldownMs !== undefined) return cooldownMs;
+  if (reason === 'out_of_credit') return MAX_COOLDOWN_MS;
+  if (keys.length === 1) return undefined;
   if (reason === 'unauthorized') return MAX_COOLDOWN_MS;
   return reason === 'rate_limited' ? FIRST_OPEN_MS : undefined;
 }

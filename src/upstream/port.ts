@@ -205,6 +205,8 @@ export type FailureKind =
   | 'timeout'
   | 'rate_limited'
   | 'unauthorized'
+  /** The operator's account at the provider is empty, or over its limit of spending. */
+  | 'out_of_credit'
   | 'forbidden'
   | 'not_found'
   | 'rejected'

@@ -38,7 +38,7 @@ export async function failureOf(
   const told = await errorOf(response);
   const refused = refusal?.({ status, json: told.json ?? {} });
   if (refused !== undefined) return rejected(refused);
-  const kind = kindOf(status);
+  const kind = isOutOfCredit(status, told) ? 'out_of_credit' : kindOf(status);
   const message = redact(told.message);
   const retryAfterMs = retryAfter(response.headers);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
@@ -62,8 +62,7 @@ export function kindOf(status: number): FailureKind {
 const KINDS: ReadonlyMap<number, FailureKind> = new Map([
   [400, 'rejected'],
   [401, 'unauthorized'],
-  // The operator's account has no credit left.
-  [402, 'unauthorized'],
+  [402, 'out_of_credit'],
   // Our key may not use this model, or this content is not allowed.
   [403, 'forbidden'],
   // The catalog has a wrong model or address, or something that the request names does not exist.
@@ -78,7 +77,26 @@ const KINDS: ReadonlyMap<number, FailureKind> = new Map([
 ]);
 
 /**
- * Some backends answer 400 to problems of the operator's account: an invalid key, no credit left. The client cannot fix
+ * Whether a refusal says that the operator's account at the provider is empty. Some say it with another status than 402:
+ * OpenAI with 429 and the type `insufficient_quota`
+ * (https://learn.microsoft.com/microsoft-cloud/dev/dev-proxy/concepts/openai-insufficient-quota), xAI with 429 in words
+ * (https://github.com/continuedev/continue/issues/10373), Anthropic with 400 "Your credit balance is too low" (https://github.com/anthropics/claude-code/issues/66314). Google's
+ * 429 "You exceeded your current quota" is a limit by the minute, so these words decide nothing.
+ */
+export function isOutOfCredit(status: number, { message, json }: ToldError): boolean {
+  if (status === 402) return true;
+  if (status !== 400 && status !== 403 && status !== 429) return false;
+  const error = json?.['error'];
+  const { type, code } =
+    typeof error === 'object' && error !== null ? (error as { type?: unknown; code?: unknown }) : {};
+  return type === 'insufficient_quota' || code === 'insufficient_quota' || NO_CREDIT.test(message);
+}
+
+const NO_CREDIT =
+  /credit balance is too low|insufficient (?:balance|credits?|funds)\b|used all available credits|billing hard limit/i;
+
+/**
+ * Some backends answer 400 to problems of the operator's account: an invalid key, no billing. The client cannot fix
  * those and must not read about them.
  */
 export function isOperatorProblem(message: string): boolean {
@@ -104,7 +122,7 @@ export function retryAfter(headers: Headers): number | undefined {
 
 type ToldObject = Readonly<Record<string, unknown>>;
 
-interface ToldError {
+export interface ToldError {
   readonly message: string;
   readonly param?: string | undefined;
   /** The whole body, if it is an object. */

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createOpenAI } from '@ai-sdk/openai';
+import { generateImage } from 'ai';
 import { toFile } from 'openai';
 import { StrictOpenAi } from '../providers/openai.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
@@ -94,6 +96,24 @@ test('an edit has events of its own', async () => {
   expect(types).toEqual(['image_edit.partial_image', 'image_edit.completed']);
   expect(provider.received.at(-1)).toMatchObject({ path: '/v1/images/edits', refusal: undefined });
   expect(await charges()).toEqual([10_000_000 + 2 * 3_000_000 + 4_000_000]);
+});
+
+test('the AI SDK generates and edits with a model that refuses what older ones take', async () => {
+  const model = createOpenAI({ baseURL: `${gateway.url}/v1`, apiKey: account.token }).image('gpt-image-2');
+  const asked = { model, size: '1024x1024', providerOptions: { openai: { quality: 'low' } } } as const;
+  const made = await generateImage({ ...asked, prompt: 'a gate', n: 2 });
+  const edited = await generateImage({
+    ...asked,
+    prompt: { text: 'in winter', images: [Buffer.from(PIXEL_BASE64, 'base64')] },
+  });
+  for (const { base64, mediaType } of [...made.images, ...edited.images])
+    expect([base64, mediaType]).toEqual([PIXEL_BASE64, 'image/png']);
+  expect([made.images.length, edited.images.length]).toEqual([2, 1]);
+  expect(provider.received.slice(-2)).toMatchObject([
+    { path: '/v1/images/generations', refusal: undefined, body: { n: 2 } },
+    { path: '/v1/images/edits', refusal: undefined },
+  ]);
+  expect(await charges()).toEqual([2 * 10_000_000, 10_000_000 + 3_000_000]);
 });
 
 test('by the token, a stream of several images costs what it reports of all of them', async () => {

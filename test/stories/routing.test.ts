@@ -186,6 +186,7 @@ describe('no backend can serve', () => {
     [500, 'upstream_error'],
     [429, 'upstream_error'],
     [401, 'upstream_error'],
+    [402, 'upstream_error'],
     [504, 'upstream_timeout'],
   ])(
     'all answer %i: 500 %s with Retry-After, never our 401 or 429, nothing charged',

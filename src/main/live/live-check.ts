@@ -160,6 +160,7 @@ const UNBILLED: ReadonlySet<string> = new Set([
   'overloaded',
   'rate_limited',
   'unauthorized',
+  'out_of_credit',
   'forbidden',
   'not_found',
   'rejected',

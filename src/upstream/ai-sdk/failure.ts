@@ -1,5 +1,13 @@
 import { APICallError, UnsupportedFunctionalityError } from '@ai-sdk/provider';
-import { isOperatorProblem, kindOf, paramOf, rejected, retryAfter } from '../response.ts';
+import {
+  isOperatorProblem,
+  isOutOfCredit,
+  kindOf,
+  paramOf,
+  rejected,
+  retryAfter,
+  type ToldError,
+} from '../response.ts';
 import { type FailureKind, UpstreamFailure } from '../port.ts';
 import { isObject, parseObject } from './json.ts';
 import { redactSecrets } from './redact.ts';
@@ -32,7 +40,7 @@ export function asError(reported: unknown): Error {
 function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   const status = statusOf(error) ?? 500;
   const message = redactSecrets(error.message, secrets);
-  const kind = kindOfError(status, message);
+  const kind = kindOfError(status, { message, json: bodyOf(error) });
   const retryAfterMs = kind === 'rejected' ? undefined : waitMs(error);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
@@ -42,9 +50,10 @@ function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   });
 }
 
-function kindOfError(status: number, message: string): FailureKind {
+function kindOfError(status: number, told: ToldError): FailureKind {
+  if (isOutOfCredit(status, told)) return 'out_of_credit';
   const kind = kindOf(status);
-  if (status === 402 || (kind === 'rejected' && isOperatorProblem(message))) return 'unauthorized';
+  if (kind === 'rejected' && isOperatorProblem(told.message)) return 'unauthorized';
   // A 200 with a body that the package could not read.
   return status < 400 ? 'protocol' : kind;
 }
@@ -56,9 +65,13 @@ function statusOf(error: unknown): number | undefined {
 }
 
 function paramIn(error: Error): string | undefined {
-  if (!APICallError.isInstance(error) || error.responseBody === undefined) return undefined;
-  const body = parseObject(error.responseBody);
+  const body = bodyOf(error);
   return paramOf(isObject(body?.error) ? body.error.param : body?.param);
+}
+
+function bodyOf(error: Error): Record<string, unknown> | undefined {
+  if (!APICallError.isInstance(error) || error.responseBody === undefined) return undefined;
+  return parseObject(error.responseBody);
 }
 
 function waitMs(error: Error): number | undefined {

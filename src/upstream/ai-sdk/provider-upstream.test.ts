@@ -100,7 +100,7 @@ for (const wire of WIRES) {
     test.each([
       [401, 'unauthorized', undefined],
       [403, 'forbidden', undefined],
-      [402, 'unauthorized', undefined],
+      [402, 'out_of_credit', undefined],
       [429, 'rate_limited', undefined],
       [400, 'rejected', 'the field is wrong'],
       [422, 'rejected', 'the field is wrong'],

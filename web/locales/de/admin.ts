@@ -274,6 +274,7 @@ export const admin: typeof english = {
     refuses: 'lehnt ab:',
     getsInstead: 'und erhält stattdessen',
     lastError: 'Letzter Fehler',
+    outOfCredit: 'Ihr Konto bei diesem Anbieter hat kein Guthaben mehr. Laden Sie es dort auf.',
     test: 'Testaufruf',
     testOk: 'Antwort nach {{time}}',
     testFailed: 'Fehler nach {{time}}',

@@ -268,6 +268,7 @@ export const admin = {
     refuses: 'refuses',
     getsInstead: 'and gets instead',
     lastError: 'Last error',
+    outOfCredit: 'Your account at this provider has no credit left. Top it up there.',
     test: 'Test call',
     testOk: 'Answered in {{time}}',
     testFailed: 'Failed after {{time}}',

@@ -96,7 +96,9 @@ function Backend({ backend }: { backend: AdminBackend }) {
       {backend.lastError ? (
         <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
           {t('backends.lastError')}, <Time at={backend.lastError.at} style="relative" />:{' '}
-          {backend.lastError.message}
+          {backend.lastError.message === 'out_of_credit'
+            ? t('backends.outOfCredit')
+            : backend.lastError.message}
         </p>
       ) : null}
     </Card>
