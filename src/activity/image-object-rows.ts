@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql, type Kysely, type Transaction } from 'kysely';
 import type { Clock } from '../std/clock.ts';
-import type { Random } from '../std/ids.ts';
+import { randomPart } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
 import { imagesUnavailable, type ImageObjects, type ImagePlaces } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
@@ -11,16 +11,15 @@ export interface ImageObjectParts {
   readonly store: Store;
   readonly places: ImagePlaces;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: Log;
 }
 
 /** The row of the image that is to have an object. */
 export interface ImageRows {
   /** In one transaction with the note that the object is in use. False: it was there before. */
-  insert(tx: Transaction<Schema>, key: string): Promise<boolean>;
+  readonly insert: (tx: Transaction<Schema>, key: string) => Promise<boolean>;
   /** Deletes what `insert` has inserted. */
-  undo(): Promise<void>;
+  readonly undo: () => Promise<void>;
 }
 
 const NO_IMAGE_HAS_IT = sql<boolean>`NOT EXISTS (SELECT 1 FROM image WHERE image.object = image_object.id)`;
@@ -60,8 +59,8 @@ export class ImageObjectRows {
         throw error;
       });
     }
-    const { clock, random, store } = this.#parts;
-    const key = `${accountId}/${hash}-${random.text(8)}`;
+    const { clock, store } = this.#parts;
+    const key = `${accountId}/${hash}-${randomPart(8)}`;
     const row = { id: key, account_id: accountId, place: place.place, hash };
     await this.#db
       .insertInto('image_object')

@@ -14,15 +14,16 @@ import { notePlaygroundRefusal } from './refusals.ts';
 export interface PlaygroundServices {
   readonly links: ImageLinks;
   readonly imageJobs: Pick<ImageJobs, 'plain'>;
-  readonly places: Places;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
 }
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(
-  parts: RelayParts,
-  { links, imageJobs, places, refusedCalls }: PlaygroundServices,
+  parts: RelayParts & { readonly places: Places },
+  { links: publicLinks, imageJobs, refusedCalls }: PlaygroundServices,
 ): PlaygroundRelay {
+  const { places } = parts;
+  const links = publicLinks.onOwnAddress();
   const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
     const { requestId, accountId } = asked;
     const { endpoint, model } = asked.body;

@@ -5,14 +5,8 @@ import { Accounts } from '../identity/accounts/accounts.ts';
 import { runCli } from '../cli/cli.ts';
 import type { CliContext, CliServices } from '../cli/command.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
-import {
-  PASSWORD,
-  PRICE,
-  testConsole,
-  testImages,
-  type Browser,
-  type TestConsole,
-} from './testing/harness.ts';
+import { PASSWORD, PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { testImages } from './testing/test-images.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),

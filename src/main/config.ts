@@ -199,6 +199,7 @@ function readImageBucket(env: Env): S3Settings | undefined {
   const accessKeyId = readText(env, 'TOLLGATE_S3_ACCESS_KEY_ID');
   const secretAccessKey = readText(env, 'TOLLGATE_S3_SECRET_ACCESS_KEY');
   const endpoint = readAddress(env, 'TOLLGATE_S3_ENDPOINT');
+  const deadlineMs = readWholeNumber(env, 'TOLLGATE_S3_DEADLINE_MS');
   if (bucket === undefined && accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   if (bucket === undefined || accessKeyId === undefined || secretAccessKey === undefined)
     throw new SettingError(
@@ -209,7 +210,6 @@ function readImageBucket(env: Env): S3Settings | undefined {
       `TOLLGATE_S3_BUCKET must be the name of a bucket: 3 to 63 small letters, digits, dots and hyphens, not '${bucket}'.`,
     );
   const region = readText(env, 'TOLLGATE_S3_REGION') ?? ENVIRONMENT.TOLLGATE_S3_REGION.fallback;
-  const deadlineMs = readWholeNumber(env, 'TOLLGATE_S3_DEADLINE_MS');
   return { bucket, endpoint, region, accessKeyId, secretAccessKey, deadlineMs };
 }
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { IMAGE_QUOTA_BYTES, ImageStore } from '../../activity/image-store.ts';
+import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
@@ -15,13 +15,14 @@ import { openLedger } from '../../ledger/open-ledger.ts';
 import type { Attempt, Ledger } from '../../ledger/port.ts';
 import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
-import { newRequestId, systemRandom, type AccountId, type RequestId } from '../../std/ids.ts';
+import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
 import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
+import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 
@@ -161,11 +162,6 @@ function partsOf(
     log: silentLog,
     version: 'test',
   };
-}
-
-export function testImages(store: Store, clock: Clock): ImageStore {
-  const options = { places: [], random: systemRandom, log: silentLog, quotaBytes: IMAGE_QUOTA_BYTES };
-  return new ImageStore({ store, clock, ...options });
 }
 
 function actors(parts: ConsoleParts, browser: () => Browser): Pick<TestConsole, 'admin' | 'user' | 'credit'> {
