@@ -82,7 +82,8 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     clock,
     ledgerSql: LEDGER_SQL,
   });
-  const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
+  const clocks = { clock, clockOffsetMs: () => ahead };
+  const books = openLedger(store, { node: 'test', ...clocks, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const messages = testMessages(store, clock, options);
   const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
@@ -155,6 +156,8 @@ function partsOf(
       const { version, yaml } = catalog.text();
       return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
     },
+    hasVariable: () => false,
+    tryBackend: () => Promise.reject(new Error('not needed here')),
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock, PRICE),
     messages,
@@ -333,6 +336,7 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
     requests: 0,
     failures: 0,
     lastFailure: undefined,
+    hasFailedTest: false,
     firstByteMs: undefined,
     resting: [],
     learned: [],
