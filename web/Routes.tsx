@@ -45,6 +45,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
+  ['/admin/backends/new', page(adminPages, 'NewBackendPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],

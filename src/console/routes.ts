@@ -1,6 +1,7 @@
 import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
+import { newBackendRoutes } from './admin/new-backend.ts';
 import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
@@ -62,6 +63,7 @@ export const ROUTES = [
   ...catalogRoutes,
   ...catalogImportRoutes,
   ...backendRoutes,
+  ...newBackendRoutes,
   ...siteRoutes,
   ...messageRoutes,
 ];

@@ -139,6 +139,18 @@ async function countWaiting(db: Kysely<Schema>, most: number): Promise<number> {
   return Number(count);
 }
 
+export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<OutboxKind, number>> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select((select) => ['kind', select.fn.countAll<number | string>().as('count')])
+    .where(isWaiting)
+    .groupBy('kind')
+    .execute();
+  const counts = { mail: 0, webhook: 0 };
+  for (const { kind, count } of rows) counts[kind] = Number(count);
+  return counts;
+}
+
 function newRow({ key, clock, random }: OutboxParts, message: NewOutboxMessage) {
   const now = clock.now();
   const id = newOutboxId(now, random);

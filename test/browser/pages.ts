@@ -44,6 +44,7 @@ export const PAGES = {
     '/admin/catalog?view=history',
     '/admin/catalog?view=keys',
     '/admin/backends',
+    '/admin/backends/new',
     '/admin/margin',
     '/admin/margin?by=backend&days=7',
     '/admin/payments',
