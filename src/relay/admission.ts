@@ -65,21 +65,47 @@ export async function admit(
   parts: RelayParts,
   streamed = false,
 ): Promise<Admitted> {
-  let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
-  if (admission.kind === 'refused' && admission.reason === 'count_first' && quote.countInput) {
-    const count = quote.countInput;
-    const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
+  let admission = await askLedger(call, quote, parts, streamed);
+  for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
+    if (!(await parts.topUps?.covered(call.caller, admission.available, call.signal))) break;
     if (call.signal.aborted) throw new ClientLeftFault();
-    const counted = { ...quote, ceiling, countInput: undefined };
-    admission = await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
+    admission = await askLedger(call, quote, parts, streamed);
   }
   if (admission.kind === 'admitted') {
+    parts.topUps?.admitted(admission.accountId, admission.available);
     if (call.notes) note(call.notes, quote, admission);
     return admission;
   }
   parts.metrics.refused(admission.reason);
   if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
+}
+
+/** How often one request may wait for money from a card: others may spend it first. */
+const MAX_TOP_UPS = 3;
+
+function isShortOfMoney(admission: Admission): admission is Refused {
+  if (admission.kind === 'admitted') return false;
+  const { reason } = admission;
+  return (
+    reason === 'insufficient_balance' || reason === 'request_exceeds_balance' || reason === 'funds_on_hold'
+  );
+}
+
+async function askLedger(
+  call: Call<unknown>,
+  quote: Quote,
+  parts: RelayParts,
+  streamed: boolean,
+): Promise<Admission> {
+  const admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+  if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.countInput)
+    return admission;
+  const count = quote.countInput;
+  const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
+  if (call.signal.aborted) throw new ClientLeftFault();
+  const counted = { ...quote, ceiling, countInput: undefined };
+  return await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
 }
 
 function note(notes: RequestNotes, { route }: Quote, { accountId }: Admitted): void {

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
@@ -20,6 +21,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
 import { scriptedRelay } from './scripted-relay.ts';
+import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { tablesOf } from '../../../test/support/dump.ts';
@@ -80,7 +82,8 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     clock,
     ledgerSql: LEDGER_SQL,
   });
-  const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
+  const clocks = { clock, clockOffsetMs: () => ahead };
+  const books = openLedger(store, { node: 'test', ...clocks, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const messages = testMessages(store, clock, options);
   const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
@@ -153,10 +156,13 @@ function partsOf(
       const { version, yaml } = catalog.text();
       return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
     },
+    hasVariable: () => false,
+    tryBackend: () => Promise.reject(new Error('not needed here')),
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock, PRICE),
     messages,
-    imageQuotaBytes: 1_073_741_824,
+    images: testImages(store, clock),
+    imageQuotaBytes: IMAGE_QUOTA_BYTES,
     publicUrl,
     clock,
     log: silentLog,
@@ -330,6 +336,7 @@ function restingNever(catalog: StoredCatalog): BackendHealth {
     requests: 0,
     failures: 0,
     lastFailure: undefined,
+    hasFailedTest: false,
     firstByteMs: undefined,
     resting: [],
     learned: [],
