@@ -99,14 +99,16 @@ function toolsRefusal({ tools, tool_choice }: Fields, model: CohereModel): Refus
   return undefined;
 }
 
-/** From general knowledge of https://docs.cohere.com/docs/structured-outputs; unverified, as are the words. */
-function optionsRefusal(
-  { response_format, tools, thinking, max_tokens }: Fields,
-  model: CohereModel,
-): Refusal | undefined {
+/**
+ * The ranges of numbers: /v2/chat in cohere-openapi.yaml (https://github.com/cohere-ai/cohere-developer-experience,
+ * e814c8a). What goes with `response_format` is from general knowledge of
+ * https://docs.cohere.com/docs/structured-outputs, and unverified, as are all words.
+ */
+function optionsRefusal(body: Fields, model: CohereModel): Refusal | undefined {
+  const { response_format, tools, thinking, max_tokens } = body;
   if (response_format !== undefined && tools !== undefined)
     return bad('cannot specify both response_format and tools');
-  const unknown = unknownIn(response_format, ['type json_schema']);
+  const unknown = unknownIn(response_format, ['type json_schema']) ?? rangeRefusal(body);
   if (unknown) return unknown;
   const { type, json_schema } = fieldsOf(response_format);
   if (json_schema !== undefined && type !== 'json_object') return bad("json_schema needs type 'json_object'");
@@ -116,6 +118,27 @@ function optionsRefusal(
     return bad('thinking is not supported for this model');
   return typeof max_tokens === 'number' && (max_tokens < 1 || max_tokens > model.maxOutput)
     ? bad(`max_tokens must be between 1 and ${model.maxOutput}`)
+    : undefined;
+}
+
+const RANGES: Readonly<Record<string, readonly [number, number]>> = {
+  temperature: [0, 1],
+  p: [0.01, 0.99],
+  k: [0, 500],
+  frequency_penalty: [0, 1],
+  presence_penalty: [0, 1],
+  priority: [0, 999],
+};
+
+function rangeRefusal(body: Fields): Refusal | undefined {
+  for (const [field, [least, most]] of Object.entries(RANGES)) {
+    const value = body[field];
+    if (value !== undefined && (typeof value !== 'number' || value < least || value > most))
+      return bad(`invalid request: ${field} must be between ${least} and ${most} inclusive.`);
+  }
+  const { stop_sequences } = body;
+  return Array.isArray(stop_sequences) && stop_sequences.length > 5
+    ? bad('invalid request: stop_sequences has more than 5 strings')
     : undefined;
 }
 
