@@ -188,9 +188,9 @@ function answerOf({ thought, words, calls, finish }: ModelReply): Fields {
 }
 
 /** What is billed leaves out what Cohere adds to the prompt itself. */
-function usageOf({ input, output }: ChatBill): Fields {
+function usageOf({ input, cached, output }: ChatBill): Fields {
   const billed_units = { input_tokens: Math.max(0, input - 5), output_tokens: output };
-  return { billed_units, tokens: { input_tokens: input, output_tokens: output }, cached_tokens: 0 };
+  return { billed_units, tokens: { input_tokens: input, output_tokens: output }, cached_tokens: cached };
 }
 
 function stream(reply: ModelReply): readonly string[] {

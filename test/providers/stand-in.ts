@@ -82,6 +82,8 @@ export class StandIn {
   readonly invoice: BilledCall[] = [];
   /** How every answer fails from now on. */
   failure: ProviderFailure | undefined;
+  /** What every chat is refused with from now on, whatever it says. */
+  refuseAs: Refusal | undefined;
   /** How the network hands over the bytes of a stream; absent: all at once. */
   delivery: ((bytes: Uint8Array<ArrayBuffer>) => BodyInit) | undefined;
   readonly #wire: ProviderWire;
@@ -124,7 +126,7 @@ export class StandIn {
     if (!sent) return this.#refuse({ status: 400, message: 'We could not parse the body of your request.' });
     const name = wire.model?.(url) ?? textOf(sent['model']);
     const read = { ...call, body: sent, model: this.#deployments[name] ?? name };
-    const refusal = wire.refusal(read);
+    const refusal = wire.refusal(read) ?? this.refuseAs;
     this.received.push({ path: url.pathname, body: sent, headers: request.headers, refusal });
     if (refusal) return this.#refuse(refusal);
     if (typeof this.failure === 'number')

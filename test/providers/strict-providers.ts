@@ -105,7 +105,7 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     },
     fields: [
       MESSAGES,
-      'max_tokens stream_options frequency_penalty presence_penalty logprobs top_logprobs thinking',
+      'max_tokens stream_options frequency_penalty presence_penalty logprobs top_logprobs thinking reasoning_effort user_id',
     ],
     unknown: (field) => bad(field, `Failed to deserialize the JSON body: unknown field \`${field}\``),
     formats: { types: ['text', 'json_object'], refusal: 'This response_format type is unavailable now' },
@@ -117,7 +117,8 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
       prompt_cache_hit_tokens: cached,
       prompt_cache_miss_tokens: input - cached,
     }),
-    source: 'https://api-docs.deepseek.com/api/create-chat-completion',
+    // `reasoning_effort`: "low and medium are mapped to high" (ChatRequest of the crate, which follows the reference).
+    source: 'https://api-docs.deepseek.com/api/create-chat-completion, https://docs.rs/deepseek-sdk',
   },
   {
     preset: 'openrouter',
