@@ -32,6 +32,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/requests', page(accountPages, 'RequestsPage')],
   ['/app/refused', page(accountPages, 'RefusedCallsPage')],
   ['/app/billing', page(accountPages, 'BillingPage')],
+  ['/app/statements', page(accountPages, 'StatementsPage')],
   ['/app/webhooks', page(accountPages, 'WebhooksPage')],
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
@@ -44,6 +45,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/refused', page(adminPages, 'AdminRefusedCallsPage')],
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
+  ['/admin/backends/new', page(adminPages, 'NewBackendPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],

@@ -76,6 +76,11 @@ export const AREAS: readonly Area[] = [
         'test/stories/money.test.ts',
         'test/stories/routing.test.ts',
       ],
+      [
+        'test/stories/image-{abilities,prices,streams,edits,jobs}.test.ts',
+        'test/stories/{fields,max-cost,backend-choice,true-holds,metrics,request-logs}.test.ts',
+        'test/stories/{when-a-client-leaves,count-tokens,broken-keys,attachments}.test.ts',
+      ],
     ],
   },
   {
@@ -91,6 +96,7 @@ export const AREAS: readonly Area[] = [
         'test/stories/ends.test.ts',
         'test/stories/odd-answers.test.ts',
       ],
+      ['test/stories/{priced-usage,when-a-client-leaves,claude-bill,image-streams,metrics}.test.ts'],
     ],
   },
   {

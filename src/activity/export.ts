@@ -22,6 +22,7 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
     paymentPages(parts, account.id),
     receiptPages(parts, account.id),
     usagePages(parts, account.id),
+    statementPages(parts, account.id),
     imagePages(parts, account.id),
     refusedCallPages(parts, account.id),
   ];
@@ -174,6 +175,32 @@ async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGener
     const last = rows.at(-1);
     if (rows.length < PAGE || !last) return;
     after = last;
+  }
+}
+
+async function* statementPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  for (let after = 0; ;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('statement')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where('month', '>', after)
+        .orderBy('month')
+        .limit(PAGE),
+    );
+    yield rows.map(({ number, month, opening, closing, issued_at, content }) => ({
+      type: 'statement',
+      number,
+      month,
+      opening_usd: dollars(opening),
+      closing_usd: dollars(closing),
+      issued_at: time(issued_at),
+      content: JSON.parse(content) as unknown,
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last.month;
   }
 }
 

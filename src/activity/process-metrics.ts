@@ -10,6 +10,8 @@ export interface ProcessParts {
   /** How many files this process may have open. */
   readonly maxFiles?: number | undefined;
   readonly openHolds: () => Promise<number>;
+  /** By kind: messages that have not left yet. */
+  readonly messagesWaiting?: (() => Promise<Readonly<Record<string, number>>>) | undefined;
   readonly backends: () => readonly BackendSample[];
   /** Requests under way in this process. */
   readonly inFlight?: (() => number) | undefined;
@@ -29,11 +31,11 @@ export interface BackendSample {
 
 const BACKEND_STATES = ['ok', 'failing', 'resting', 'probing'];
 /** A scrape must have its answer in time, also while the store does not answer. */
-const HOLDS_TIMEOUT_MS = 2_000;
+const STORE_TIMEOUT_MS = 2_000;
 
 export async function processFamilies(parts: ProcessParts): Promise<MetricFamily[]> {
   return [
-    await holdFamily(parts),
+    ...(await storeFamilies(parts)),
     oneGauge('tollgate_requests_in_flight', 'Requests under way.', parts.inFlight?.()),
     backendFamily(parts.backends()),
     ...loadFamilies(parts),
@@ -43,11 +45,18 @@ export async function processFamilies(parts: ProcessParts): Promise<MetricFamily
   ];
 }
 
-/** The same on all nodes, because it is read from the store. */
-async function holdFamily({ openHolds }: ProcessParts): Promise<MetricFamily> {
-  const late = Bun.sleep(HOLDS_TIMEOUT_MS).then(() => undefined);
-  const open = await Promise.race([openHolds().catch(() => undefined), late]);
-  return oneGauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', open, 'max');
+/** The same on all nodes, because they are read from the store. */
+async function storeFamilies({ openHolds, messagesWaiting }: ProcessParts): Promise<MetricFamily[]> {
+  const late = Bun.sleep(STORE_TIMEOUT_MS).then(() => undefined);
+  const [holds, messages] = await Promise.all([
+    Promise.race([openHolds().catch(() => undefined), late]),
+    Promise.race([messagesWaiting?.().catch(() => undefined), late]),
+  ]);
+  const waiting = Object.entries(messages ?? {}).map(([kind, count]) => [`{kind="${kind}"}`, count] as const);
+  return [
+    oneGauge('tollgate_holds_open', 'Requests that hold money right now, on all nodes.', holds, 'max'),
+    gaugeFamily('tollgate_outbox_waiting', 'Messages that have not left yet, on all nodes.', waiting, 'max'),
+  ];
 }
 
 function backendFamily(backends: readonly BackendSample[]): MetricFamily {

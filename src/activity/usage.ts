@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import { sql, type Kysely, type Selectable } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
@@ -94,4 +94,46 @@ export function groupUsage(
   return [...groups.values()]
     .flatMap((group) => (group[0] ? [{ first: group[0], sums: sumUsage(group) }] : []))
     .toSorted((a, b) => b.sums.charged - a.sums.charged || b.sums.requests - a.sums.requests);
+}
+
+export interface ChargedDay {
+  readonly day: number;
+  readonly requests: number;
+  readonly charged: number;
+  /** Its receipts have left. */
+  readonly archived: boolean;
+}
+
+/** The days of a month (yyyymm) on which there were requests, the newest first. */
+export async function chargedDays(
+  { db, reader }: { db: Kysely<Schema>; reader: Reader },
+  accountId: string,
+  month: number,
+): Promise<ChargedDay[]> {
+  const rows = await reader.all(
+    db
+      .selectFrom('usage_day')
+      .leftJoin('archived_day', (join) =>
+        join
+          .onRef('archived_day.account_id', '=', 'usage_day.account_id')
+          .onRef('archived_day.day', '=', 'usage_day.day'),
+      )
+      .select([
+        'usage_day.day',
+        sql<number | string>`sum(usage_day.requests)`.as('requests'),
+        sql<number | string>`sum(usage_day.charged)`.as('charged'),
+        sql<number | null>`max(archived_day.day)`.as('archived'),
+      ])
+      .where('usage_day.account_id', '=', accountId)
+      .where('usage_day.day', '>', month * 100)
+      .where('usage_day.day', '<', (month + 1) * 100)
+      .groupBy('usage_day.day')
+      .orderBy('usage_day.day', 'desc'),
+  );
+  return rows.map(({ day, requests, charged, archived }) => ({
+    day,
+    requests: Number(requests),
+    charged: Number(charged),
+    archived: archived !== null,
+  }));
 }

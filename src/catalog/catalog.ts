@@ -168,6 +168,8 @@ export interface UpstreamConfig {
   readonly passFields?: ReadonlySet<string> | undefined;
   /** It rests for the day once it has cost this much, in nano-USD. */
   readonly dailyCostLimit?: NanoUsd | undefined;
+  /** It gets no new requests; those that it has end as they would. */
+  readonly paused?: true | undefined;
   /** Why it must not be called: its key belongs to another server, and is not contained here then. */
   readonly problem?: string | undefined;
 }

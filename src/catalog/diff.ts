@@ -131,6 +131,7 @@ function upstreamFacts(upstream: UpstreamConfig): Facts {
     ),
     headers: listText([...upstream.headers].map(([header, value]) => `${header}: ${hintOf(value)}`)),
     timeouts: `${firstByteMs} ms first byte, ${idleMs} ms idle, ${totalMs} ms total`,
+    paused: upstream.paused ? 'yes' : 'no',
     'daily cost limit': upstream.dailyCostLimit === undefined ? 'none' : formatUsd(upstream.dailyCostLimit),
     'markup of imports': upstream.markup === undefined ? 'none' : String(upstream.markup / FACTOR_ONE),
     'passed fields': listText([...(upstream.passFields ?? [])]),

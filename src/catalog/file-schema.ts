@@ -147,6 +147,10 @@ const upstream = strict({
       .default(600_000)
       .describe('The whole call.'),
   }).prefault({}),
+  paused: z
+    .boolean()
+    .default(false)
+    .describe('True: it gets no new requests; those that it has end as they would.'),
   daily_cost_limit_usd: dailyLimit
     .optional()
     .describe('It is not asked for the rest of a UTC day on which it has cost so much.'),

@@ -63,6 +63,7 @@ export function buildUpstream(
     options,
     speaksMessages: (UPSTREAM_KINDS[kind] as UpstreamKind).speaksMessages,
     dailyCostLimit: entry.daily_cost_limit_usd,
+    ...(entry.paused && { paused: true as const }),
     unsupportedFields: preset?.unsupported?.filter((field) => !entry.pass_fields.includes(field)),
     wholeCap: preset?.wholeCap,
     images: preset?.images,

@@ -3,6 +3,7 @@ import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
+import type { MailConfig } from '../outbox/mail-channel.ts';
 import type { Clock } from '../std/clock.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandCatalog } from './command-catalog.ts';
@@ -24,6 +25,8 @@ export interface CliContext {
     readonly port: number;
     readonly publicUrl?: string | undefined;
   };
+  /** How mail leaves; absent: none does. */
+  readonly mail?: MailConfig | undefined;
   /** The built-in backends, for checking the catalog's backends. */
   readonly builtIn: BuiltInKinds;
   /** Keys of the catalog's file that are the server's. */

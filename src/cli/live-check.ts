@@ -12,6 +12,8 @@ export interface LiveCheckRequest {
   readonly model?: string | undefined;
   /** Nothing is asked that could cost more than what is left of this. */
   readonly most: NanoUsd;
+  /** All when absent. */
+  readonly cases?: readonly LiveCaseName[] | undefined;
 }
 
 export type LiveResult = {
@@ -33,6 +35,8 @@ export interface LiveUsage {
   readonly output: number | undefined;
   readonly reasoning: number | undefined;
   readonly images: number | undefined;
+  /** The words of the answer, if there were any. */
+  readonly text: string;
   /** What it says that it takes, if it says so. */
   readonly reportedCost: NanoUsd | undefined;
 }

@@ -8,4 +8,6 @@ export type * from './contract/account.ts';
 export type * from './contract/messages.ts';
 export type * from './contract/playground.ts';
 export type * from './contract/admin.ts';
+export type * from './contract/backends.ts';
 export type * from './contract/payments.ts';
+export type * from './contract/statements.ts';

@@ -1,5 +1,5 @@
 import type { Reader } from '../activity/reader.ts';
-import type { CatalogSource } from '../catalog/catalog.ts';
+import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
 import type { Auth } from '../identity/sign-in/auth.ts';
@@ -17,6 +17,7 @@ import type { ImportTarget } from '../upstream/offered/import-preview.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { UpstreamHealth } from '../upstream/port.ts';
 import type { Codes } from './codes.ts';
+import type { AdminBackendTrial } from './contract.ts';
 import type { PlaygroundRelay } from './playground-relay.ts';
 
 /** Everything the console works with, made once at start. */
@@ -36,6 +37,9 @@ export interface ConsoleParts {
   readonly catalogEditor: CatalogEditor | undefined;
   /** What an import of models begins with. */
   importTarget(): Promise<CatalogImportTarget>;
+  /** Whether the environment has a variable of this name, as providers name their keys. */
+  hasVariable(name: string): boolean;
+  tryBackend(trial: BackendTrial): Promise<AdminBackendTrial>;
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
   readonly messages: ConsoleMessages;
@@ -55,6 +59,13 @@ export type CatalogEditor = Pick<
 export interface CatalogImportTarget extends ImportTarget {
   /** Of a stored catalog; `undefined`: it is the operator's file. */
   readonly revision: number | undefined;
+}
+
+/** A model of a backend in a catalog that need not be published. */
+export interface BackendTrial {
+  readonly catalog: Catalog;
+  readonly backend: string;
+  readonly model: string;
 }
 
 /** What leaves the house. */

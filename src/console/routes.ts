@@ -1,6 +1,7 @@
 import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
+import { newBackendRoutes } from './admin/new-backend.ts';
 import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
@@ -26,6 +27,7 @@ import { requestRoutes } from './requests.ts';
 import type { RouteDeclaration } from './route.ts';
 import { sessionRoutes } from './session.ts';
 import { settingsRoutes } from './settings.ts';
+import { statementRoutes } from './statements.ts';
 import { tokenRoutes } from './token.ts';
 import { usageRoutes } from './usage.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -44,6 +46,7 @@ export const ROUTES = [
   ...imageRoutes,
   ...billingRoutes,
   ...paymentConsoleRoutes,
+  ...statementRoutes,
   ...settingsRoutes,
   ...exportRoutes,
   ...passkeyRoutes,
@@ -60,6 +63,7 @@ export const ROUTES = [
   ...catalogRoutes,
   ...catalogImportRoutes,
   ...backendRoutes,
+  ...newBackendRoutes,
   ...siteRoutes,
   ...messageRoutes,
 ];

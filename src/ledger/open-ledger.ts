@@ -27,6 +27,8 @@ export interface LedgerOptions {
   readonly leaseMs?: number | undefined;
   /** How long an operation may wait for a database on the network. */
   readonly deadlineMs?: number | undefined;
+  /** In tests: how far ahead of its own clock a database on the network reckons. */
+  readonly clockOffsetMs?: (() => number) | undefined;
 }
 
 /** The books of a store, whichever database it is. */

@@ -295,10 +295,11 @@ export interface Verification {
  * receipt, never both, and its charge is the lesser of hold and price × usage; I5 every hold ends in time; I6 at most one
  * charge, its receipt, and never above the hold; I7 no hold is older than its request may live; I8 the day's sums of cost and
  * charge are those of the receipts, and by model the same as by backend; I9 every card payment is its credit, and every
- * refund or dispute is what was taken plus what was lost.
+ * refund or dispute is what was taken plus what was lost; I10 the numbers of statements have no gap, and each says what the
+ * books say.
  */
 export interface Breach {
-  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9';
+  readonly invariant: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
   readonly subject: string;
   readonly detail: string;
 }

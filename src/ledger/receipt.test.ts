@@ -89,6 +89,37 @@ test('the arithmetic is written out in exact dollars', () => {
   expect(receipt.total).toBe(nanoUsd(84));
 });
 
+test('a service tier’s factor is part of the arithmetic of each line', () => {
+  const price: Price = {
+    kind: 'tokens',
+    input: 1_000_000,
+    cachedInput: 500_000,
+    output: 2_000_000,
+    extra: { serviceTiers: { flex: 500_000 } },
+  };
+  const extra = JSON.stringify({ serviceTier: 'flex' });
+  const receipt = receiptOf(row(price, { input_tokens: 90, output_tokens: 7, extra }));
+  expect(receipt.lines).toEqual([
+    {
+      item: 'input',
+      quantity: 90,
+      unitPrice: 1_000_000,
+      per: 1_000_000,
+      factor: 500_000,
+      amountUsd: '0.000000045',
+    },
+    {
+      item: 'output',
+      quantity: 7,
+      unitPrice: 2_000_000,
+      per: 1_000_000,
+      factor: 500_000,
+      amountUsd: '0.000000007',
+    },
+  ]);
+  expect(receipt.total).toBe(nanoUsd(52));
+});
+
 test('images are counted by the piece', () => {
   const receipt = receiptOf(row(IMAGE_PRICE, { kind: 'images', images: 3, charged: 3_000 }));
   expect(receipt.lines).toEqual([

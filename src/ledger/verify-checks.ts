@@ -4,6 +4,7 @@ import { STATE_CODES } from '../store/receipt-codes.ts';
 import { costSql } from './cost-sql.ts';
 import { extraChargeBreaches, HAS_EXTRA } from './verify-extra.ts';
 import { paymentChecks } from './verify-payments.ts';
+import { statementAmountCheck, statementNumberCheck } from './verify-statements.ts';
 import { OVERRUN_ACCOUNT } from './decide.ts';
 import type { Breach, Verification } from './port.ts';
 
@@ -218,12 +219,17 @@ const COMMON: readonly InvariantCheck[] = [
       WHERE id >= :fromId AND (charged > held OR charged < 0) LIMIT ${MOST}`,
   },
   ...paymentChecks(MOST).map((sql) => ({ invariant: 'I9' as const, sql })),
+  { invariant: 'I10', sql: statementNumberCheck() },
 ];
 
 /** Older days by their sums, the latest ones receipt by receipt. */
 export const QUICK_CHECKS: readonly InvariantCheck[] = [...COMMON, RECENT_DAY_SUMS, RECENT_DAY_COSTS];
-/** Every receipt. */
-export const FULL_CHECKS: readonly InvariantCheck[] = [...COMMON, SUMS_OF_RECEIPTS];
+/** Every receipt and every statement. */
+export const FULL_CHECKS: readonly InvariantCheck[] = [
+  ...COMMON,
+  SUMS_OF_RECEIPTS,
+  { invariant: 'I10', sql: statementAmountCheck(MOST) },
+];
 
 /** Closed requests are counted by their sums; counting millions of rows would take as long as checking them. */
 export const COUNTS = `SELECT (SELECT COUNT(*) FROM account) AS accounts, (SELECT COUNT(*) FROM entry) AS entries,

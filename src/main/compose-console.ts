@@ -11,6 +11,7 @@ import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
 import type { Payments } from '../payments/payments.ts';
 import { RedeemCodes } from '../ledger/codes.ts';
 import type { MessageServices } from './compose-outbox.ts';
+import { tryBackend } from './live/try-backend.ts';
 import { SERVER_SETTINGS, type LiveServerSettings } from './server-settings.ts';
 import type { Services } from './services.ts';
 import type { Log } from '../std/log.ts';
@@ -60,6 +61,8 @@ export function composeConsole(
     restartNeeded: () => settings.restartNeeded(),
     catalogEditor: catalog instanceof StoredCatalog ? catalog : undefined,
     importTarget: async () => await importTarget(catalog, config.env),
+    hasVariable: (name) => Boolean(config.env[name]),
+    tryBackend: (trial) => tryBackend(trial, clock),
     backends: pool,
     playground,
     messages: consoleMessages(services, messages),

@@ -2,6 +2,7 @@ import { renderMetrics } from '../activity/metric-family.ts';
 import { makeMetrics, type Metrics } from '../activity/metrics.ts';
 import type { ProcessParts } from '../activity/process-metrics.ts';
 import { startMetricsServer } from '../http/metrics-server.ts';
+import { countWaitingByKind } from '../outbox/outbox.ts';
 import { openFileLimit } from '../std/open-files.ts';
 import type { Store } from '../store/store.ts';
 import { version } from '../../package.json' with { type: 'json' };
@@ -21,6 +22,7 @@ export function composeMetrics({ clock, store, ledger }: Services, sources: Metr
     startedAtMs: clock.now(),
     maxFiles: openFileLimit(),
     openHolds: () => countOpenHolds(store),
+    messagesWaiting: () => countWaitingByKind(store.db),
     ledgerLoad: () => ledger.load(),
     ...sources,
   });

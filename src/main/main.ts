@@ -46,6 +46,9 @@ async function runCommand(): Promise<number> {
       get address() {
         return readConfig(process.env);
       },
+      get mail() {
+        return readConfig(process.env).mail;
+      },
       builtIn: { house: houseBackend },
       fileSettings: SERVER_SETTINGS,
       checkTls: (catalog, folder) => {

@@ -36,7 +36,7 @@ export function makeMailChannel({ config, site }: MailChannelParts): OutboxChann
     async send(message, signal) {
       const mail = await composeMail(message, config.from, await site());
       if (typeof mail === 'string') return { kind: 'failed', reason: mail, isFinal: true };
-      transport ??= openTransport(config.smtpUrl);
+      transport ??= openTransport(config.smtpUrl, { timeoutMs: SEND_TIMEOUT_MS.mail });
       const sending = (await transport).sendMail(mail).then((): SendResult => ({ kind: 'sent' }));
       return await orAborted(sending.catch(refusalOf), signal);
     },
@@ -82,7 +82,16 @@ export function readMailAddress(text: string): MailAddress | undefined {
   return isMailAddress(address) && isHeaderText(name, MAX_NAME) ? { name, address } : undefined;
 }
 
-async function openTransport(smtpUrl: string): Promise<Transporter> {
+export interface TransportOptions {
+  readonly timeoutMs: number;
+  /** Log in also where the server does not offer it: it would take a mail without. */
+  readonly forceAuth?: boolean;
+}
+
+export async function openTransport(
+  smtpUrl: string,
+  { timeoutMs, forceAuth = false }: TransportOptions,
+): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
   const url = new URL(smtpUrl);
   const secure = url.protocol === 'smtps:';
@@ -96,10 +105,11 @@ async function openTransport(smtpUrl: string): Promise<Transporter> {
     requireTLS: hasPassword && !secure && host !== 'localhost' && !isLoopback(host),
     ...(hasPassword && {
       auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
+      forceAuth,
     }),
-    connectionTimeout: SEND_TIMEOUT_MS.mail / 2,
-    greetingTimeout: SEND_TIMEOUT_MS.mail / 2,
-    socketTimeout: SEND_TIMEOUT_MS.mail,
+    connectionTimeout: timeoutMs / 2,
+    greetingTimeout: timeoutMs / 2,
+    socketTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });

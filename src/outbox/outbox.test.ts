@@ -4,6 +4,7 @@ import { testPostgres } from '../../test/support/postgres.ts';
 import { testMessages } from '../console/testing/test-messages.ts';
 import { testConsole, type TestConsole } from '../console/testing/harness.ts';
 import type { OutboxRow } from '../store/schema-outbox.ts';
+import { countWaitingByKind } from './outbox.ts';
 import { readAttempts } from './sender.ts';
 import { WebhookReceiver } from './testing/webhook-receiver.ts';
 
@@ -65,6 +66,18 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
       },
     ]);
     expect(await rows()).toMatchObject([{ state: 'sent', payload: null, attempts: 1 }]);
+  });
+
+  test('what waits is counted by kind, and what has left is not', async () => {
+    const count = () => countWaitingByKind(site.store.db);
+    expect(await count()).toEqual({ mail: 0, webhook: 0 });
+    await register();
+    await tell(undefined, 3);
+    const mail = { kind: 'mail', topic: 'mail.test', accountId: account, to: 'a@example.com' } as const;
+    await site.messages.outbox.add(site.store.db, { ...mail, payload: {} });
+    expect(await count()).toEqual({ mail: 1, webhook: 3 });
+    await site.messages.sender.idle();
+    expect(await count()).toEqual({ mail: 1, webhook: 0 });
   });
 
   test('a message with the same `once` is added once', async () => {

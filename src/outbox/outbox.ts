@@ -113,12 +113,20 @@ async function isFull(tx: Kysely<Schema>, destination: string): Promise<boolean>
 }
 
 async function countWaiting(db: Kysely<Schema>): Promise<number> {
-  const { count } = await db
+  const { mail, webhook } = await countWaitingByKind(db);
+  return mail + webhook;
+}
+
+export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<OutboxKind, number>> {
+  const rows = await db
     .selectFrom('outbox')
-    .select((select) => select.fn.countAll<number | string>().as('count'))
+    .select((select) => ['kind', select.fn.countAll<number | string>().as('count')])
     .where(isWaiting)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .groupBy('kind')
+    .execute();
+  const counts = { mail: 0, webhook: 0 };
+  for (const { kind, count } of rows) counts[kind] = Number(count);
+  return counts;
 }
 
 function newRow({ key, clock, random }: OutboxParts, message: NewOutboxMessage) {

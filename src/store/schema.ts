@@ -4,12 +4,13 @@ import type { AuthSchema } from './schema-auth.ts';
 import type { ImageJobSchema } from './schema-image-jobs.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
 import type { PaymentSchema } from './schema-payments.ts';
+import type { StatementSchema } from './schema-statements.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema extends AuthSchema, ImageJobSchema, OutboxSchema, PaymentSchema {
+export interface Schema extends AuthSchema, ImageJobSchema, OutboxSchema, PaymentSchema, StatementSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

@@ -2,6 +2,8 @@
 export interface FoundServer {
   /** Shown to people: `Ollama`. */
   readonly name: string;
+  /** Its name in the catalog, and that of its preset. */
+  readonly key: string;
   readonly baseUrl: string;
   readonly models: readonly string[];
   /** Lines for `tollgate.yaml`. */
@@ -39,7 +41,7 @@ async function probePort(server: LocalServer): Promise<FoundServer | undefined> 
   const baseUrl = `http://127.0.0.1:${server.port}/v1`;
   const models = await modelsAt(`${baseUrl}/models`);
   if (models.length === 0) return undefined;
-  return { name: server.name, baseUrl, models, yaml: yamlFor(server, baseUrl, models) };
+  return { name: server.name, key: server.key, baseUrl, models, yaml: yamlFor(server, baseUrl, models) };
 }
 
 async function modelsAt(url: string): Promise<string[]> {

@@ -37,6 +37,24 @@ function call(pool: Pool, account: string, result: AttemptResult = good, model =
   return 0;
 }
 
+test('a paused backend gets no new requests', () => {
+  expect(poolAt(1_000).has('b')).toBe(true);
+  expect(poolAt(1_000, 'api_key: "${A}", paused: true').has('b')).toBe(false);
+});
+
+test('a test that failed is told until something succeeds', async () => {
+  const pool = poolAt(1_000);
+  const hasFailed = () => pool.list()[0]?.hasFailedTest;
+  expect(hasFailed()).toBe(false);
+  // Nothing listens on the port.
+  expect((await pool.test('b', AbortSignal.timeout(10_000))).ok).toBe(false);
+  expect(hasFailed()).toBe(true);
+  call(pool, 'one', broke);
+  expect(hasFailed()).toBe(true);
+  call(pool, 'one');
+  expect(hasFailed()).toBe(false);
+});
+
 test('a model with an open breaker is listed by its name, and the backend is not shown as resting', () => {
   const pool = poolAt(1_000);
   call(pool, 'one', busy, 'slow');

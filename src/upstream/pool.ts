@@ -23,6 +23,8 @@ export interface UpstreamStatus {
   readonly requests: number;
   readonly failures: number;
   readonly lastFailure: { readonly at: number; readonly reason: string } | undefined;
+  /** The latest test call failed, and nothing has succeeded since. */
+  readonly hasFailedTest: boolean;
   /** Smoothed over the latest requests. */
   readonly firstByteMs: number | undefined;
   readonly resting: readonly RestingModel[];
@@ -48,6 +50,7 @@ interface PoolMember {
   requests: number;
   failures: number;
   lastFailure: UpstreamStatus['lastFailure'];
+  hasFailedTest: boolean;
   firstByteMs: number | undefined;
 }
 
@@ -89,8 +92,10 @@ export class Pool implements UpstreamPool {
     this.#members = next;
   }
 
+  /** Whether it may get new requests. */
   has(name: string): boolean {
-    return this.#members.has(name);
+    const member = this.#members.get(name);
+    return member !== undefined && member.config.paused !== true;
   }
 
   timeouts(name: string): UpstreamConfig['timeouts'] {
@@ -123,6 +128,7 @@ export class Pool implements UpstreamPool {
       requests: member.requests,
       failures: member.failures,
       lastFailure: member.lastFailure,
+      hasFailedTest: member.hasFailedTest,
       firstByteMs: member.firstByteMs === undefined ? undefined : Math.round(member.firstByteMs),
       resting: restingModels(member, now),
       learned: learnedBy(member),
@@ -131,11 +137,14 @@ export class Pool implements UpstreamPool {
 
   /** A test call on demand with each key; it does not affect the breaker. */
   async test(name: string, signal: AbortSignal): Promise<UpstreamHealth> {
-    const keys = this.#members.get(name)?.keys ?? [];
-    const [first, ...others] = await Promise.all(keys.map(({ upstream }) => this.#check(upstream, signal)));
-    if (!first) return { ok: false, detail: `there is no backend '${name}'`, latencyMs: 0 };
-    if (others.length === 0) return first;
+    const member = this.#members.get(name);
+    const [first, ...others] = await Promise.all(
+      (member?.keys ?? []).map(({ upstream }) => this.#check(upstream, signal)),
+    );
+    if (!member || !first) return { ok: false, detail: `there is no backend '${name}'`, latencyMs: 0 };
     const results = [first, ...others];
+    member.hasFailedTest = results.some(({ ok }) => !ok);
+    if (others.length === 0) return first;
     const wrong = results.flatMap(({ ok, detail }, index) => (ok ? [] : [`key ${index + 1}: ${detail}`]));
     return {
       ok: wrong.length === 0,
@@ -190,6 +199,7 @@ export class Pool implements UpstreamPool {
       requests: 0,
       failures: 0,
       lastFailure: undefined,
+      hasFailedTest: false,
       firstByteMs: undefined,
     };
   }
@@ -217,7 +227,10 @@ function healthOf({ models }: MemberKey, model: string): TargetHealth {
 
 function count(member: PoolMember, result: AttemptResult, now: number): void {
   member.requests++;
-  if (result.kind === 'ok') member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
+  if (result.kind === 'ok') {
+    member.firstByteMs = smoothed(member.firstByteMs, result.firstByteMs);
+    member.hasFailedTest = false;
+  }
   if (result.kind !== 'failed') return;
   member.failures++;
   member.lastFailure = { at: now, reason: result.reason };

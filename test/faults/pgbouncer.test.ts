@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { Client } from 'pg';
+import operateGuide from '../../docs/operate.md' with { type: 'text' };
 import { Gateway } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { testPostgres } from '../support/postgres.ts';
 
-/** A node behind PgBouncer in transaction mode, where each transaction may get another connection. Needs Debian's package. */
+/**
+ * A node behind PgBouncer in transaction mode, where each transaction may get another connection. Its file is that of
+ * docs/operate.md. Needs Debian's package.
+ */
 
 const isInstalled = Bun.which('pgbouncer', { PATH: `${process.env['PATH']}:/usr/sbin` }) !== null;
 const SERVER_CONNECTIONS = 3;
@@ -24,29 +28,35 @@ beforeAll(async () => {
   direct = await (await testPostgres()).freshDatabase();
   folder = mkdtempSync(join(tmpdir(), 'tollgate-pgbouncer-'));
   chmodSync(folder, 0o777);
-  const { hostname, port, username, password, pathname } = new URL(direct);
+  const { username, password } = new URL(direct);
   const file = join(folder, 'pgbouncer.ini');
-  writeFileSync(
-    file,
-    `[databases]
-pooled = host=${hostname} port=${port} dbname=${pathname.slice(1)} user=${username} password=${password}
-[pgbouncer]
-listen_port = ${PORT}
-unix_socket_dir = ${folder}
-auth_type = any
-pool_mode = transaction
-default_pool_size = ${SERVER_CONNECTIONS}
-max_client_conn = 200
-`,
-  );
+  writeFileSync(file, documentedFile());
+  writeFileSync(join(folder, 'userlist.txt'), `"${username}" "${password}"\n`);
   const command = ['pgbouncer', '-q', ...(process.getuid?.() === 0 ? ['-u', 'nobody'] : []), file];
   bouncer = Bun.spawn(command, {
     env: { PATH: `${process.env['PATH']}:/usr/sbin` },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   await eventually('PgBouncer listens', () => existsSync(join(folder, `.s.PGSQL.${PORT}`)));
-  pooled = `postgres://${username}@localhost/pooled?host=${encodeURIComponent(folder)}&port=${PORT}`;
+  pooled = `postgres://${username}:${password}@localhost/tollgate?host=${encodeURIComponent(folder)}&port=${PORT}`;
 });
+
+/** With the addresses of this machine, and fewer connections, so that all of them are shared. */
+function documentedFile(): string {
+  const documented = /### PgBouncer\n[^]*?```ini\n([^]*?)```/.exec(operateGuide)?.[1] ?? '';
+  const { hostname, port, pathname } = new URL(direct);
+  const changes: [string, string][] = [
+    ['host=10.0.0.5 dbname=tollgate', `host=${hostname} port=${port} dbname=${pathname.slice(1)}`],
+    ['listen_addr = 10.0.0.6', `unix_socket_dir = ${folder}`],
+    ['/etc/pgbouncer/userlist.txt', join(folder, 'userlist.txt')],
+    ['default_pool_size = 20', `default_pool_size = ${SERVER_CONNECTIONS}`],
+  ];
+  return changes.reduce((text, [from, to]) => {
+    expect(text).toContain(from);
+    return text.replace(from, to);
+  }, documented);
+}
+
 afterAll(async () => {
   bouncer?.kill('SIGKILL');
   await bouncer?.exited;

@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspectSqlite } from '../../src/store/sqlite-backup.ts';
 import { catalogFor } from '../support/gateway.ts';
 import { Traffic } from '../support/load-traffic.ts';
 import { BackendProcess, eventually, NODE_SECRET, NodeProcess } from '../support/node-process.ts';
@@ -71,6 +81,12 @@ async function tollgate(env: Record<string, string>, ...words: string[]) {
     new Response(child.stderr).text(),
   ]);
   return { code: await child.exited, out, err };
+}
+
+/** The size of the largest file in it, whatever a backup that is being made is called; -1 without any. */
+function largestIn(path: string): number {
+  const sizes = readdirSync(path).map((name) => statSync(join(path, name), { throwIfNoEntry: false })?.size);
+  return Math.max(-1, ...sizes.map((size) => size ?? -1));
 }
 
 describe('on SQLite', () => {
@@ -160,6 +176,34 @@ describe('on SQLite', () => {
     expect((await tollgate(env, 'secret', 'reset', '--yes')).code).toBe(0);
     expect((await tollgate(env, 'verify', '--full')).code).toBe(0);
   }, 60_000);
+
+  test('killed at any moment, it leaves a whole copy under its name or none, and the next one works', async () => {
+    const env = { TOLLGATE_DATA: emptyDataDir(), TOLLGATE_SECRET: NODE_SECRET };
+    mkdirSync(env.TOLLGATE_DATA);
+    copyFileSync(file, join(env.TOLLGATE_DATA, 'tollgate.db'));
+    const database = new Database(join(env.TOLLGATE_DATA, 'tollgate.db'));
+    database.run('CREATE TABLE filler (bytes BLOB)');
+    for (let megabytes = 0; megabytes < 32; megabytes++)
+      database.run('INSERT INTO filler VALUES (randomblob(1048576))');
+    database.close();
+    const copies = emptyDataDir();
+    mkdirSync(copies);
+    const copy = join(copies, 'copy.db');
+    for (const writtenBytes of [0, 16 * 1_048_576]) {
+      const child = Bun.spawn([process.execPath, MAIN, 'backup', copy, '--force'], {
+        cwd: folder,
+        env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+        stdio: ['ignore', 'ignore', 'ignore'],
+      });
+      while (child.exitCode === null && largestIn(copies) < writtenBytes) await Bun.sleep(1);
+      child.kill('SIGKILL');
+      await child.exited;
+      if (existsSync(copy)) expect(inspectSqlite(copy).accounts).toBe(1);
+    }
+    expect((await tollgate(env, 'backup', copy, '--force')).code).toBe(0);
+    expect(readdirSync(copies)).toEqual(['copy.db']);
+    expect(inspectSqlite(copy).accounts).toBe(1);
+  }, 120_000);
 
   test('refused: a newer schema, a damaged file, something else, nothing at all', async () => {
     const env = { TOLLGATE_DATA: emptyDataDir(), TOLLGATE_SECRET: NODE_SECRET };

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { Database } from 'bun:sqlite';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { Browser } from '../../src/console/testing/harness.ts';
-import operateGuide from '../../docs/operate.md' with { type: 'text' };
 import { MailServer, readMail } from '../../src/outbox/testing/mail-server.ts';
 import { catalogFor, Gateway } from '../support/gateway.ts';
+import { dumpPostgres, dumpSqlite } from '../support/dump.ts';
+import { PROMPT_TABLES } from '../support/leaks.ts';
 import { testPostgres } from '../support/postgres.ts';
 import {
   completion,
@@ -60,7 +59,8 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     backend.script(answer);
     await useEverything();
     metrics = await (await gateway.fetch('/metrics')).text();
-    tables = databaseUrl === undefined ? dumpSqlite(gateway.folder) : await dumpPostgres(databaseUrl);
+    tables =
+      databaseUrl === undefined ? dumpSqlite(join(gateway.folder, 'data')) : await dumpPostgres(databaseUrl);
   }, 120_000);
   afterAll(async () => {
     await gateway.stop();
@@ -241,15 +241,13 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   });
 
   test('prompts and answers are in the tables that docs/operate.md lists, and in no other', () => {
-    const section = /## What is kept of requests\n([\s\S]*?)(?=\n## |$)/.exec(operateGuide)?.[1] ?? '';
-    const listed = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name);
     const texts: [string, string][] = [
       ['prompt', PROMPT],
       ['picture', IMAGE_PROMPT],
       ['answer', ANSWER],
     ];
     const found = [...tables].filter(([, text]) => namesIn(text, texts).length > 0).map(([name]) => name);
-    expect(found.toSorted()).toEqual(listed.toSorted());
+    expect(found.toSorted()).toEqual([...PROMPT_TABLES].toSorted());
   });
 
   test('no file of the data folder has a secret, but the one that is the secret', () => {
@@ -283,39 +281,6 @@ function answer({ path, headers, body, text }: RecordedCall): Response | Promise
   }
   if (body['stream'] === true) return streamed([ANSWER], { prompt: 5, completion: 5 });
   return completion(ANSWER, usage(5, 5));
-}
-
-/** Each table as text, with every column of every row. */
-function dumpSqlite(folder: string): Map<string, string> {
-  const db = new Database(join(folder, 'data/tollgate.db'), { readonly: true });
-  const names = db.query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table'").all();
-  const dump = new Map(names.map(({ name }) => [name, textOf(db.query(`SELECT * FROM "${name}"`).all())]));
-  db.close();
-  return dump;
-}
-
-async function dumpPostgres(url: string): Promise<Map<string, string>> {
-  const client = new Client(url);
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ name: string }>(
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
-    );
-    const dump = new Map<string, string>();
-    for (const { name } of rows) dump.set(name, textOf((await client.query(`SELECT * FROM "${name}"`)).rows));
-    return dump;
-  } finally {
-    await client.end();
-  }
-}
-
-function textOf(rows: readonly unknown[]): string {
-  return rows
-    .flatMap((row) => Object.values(row as object))
-    .map((value: unknown) =>
-      value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : JSON.stringify(value),
-    )
-    .join('\n');
 }
 
 function filesIn(folder: string): string[] {

@@ -6,6 +6,7 @@ import { COMMANDS, runCli } from '../../src/cli/cli.ts';
 import type { CliContext } from '../../src/cli/command.ts';
 import { NO_PASSWORD } from '../../src/cli/testing/password-input.ts';
 import { makePasswords } from '../../src/identity/sign-in/password.ts';
+import { MailServer } from '../../src/outbox/testing/mail-server.ts';
 import { makeUsers } from '../../src/identity/sign-in/users.ts';
 import { readConfig } from '../../src/main/config.ts';
 import { closeServices, openServices } from '../../src/main/services.ts';
@@ -177,6 +178,24 @@ describe('exit codes and errors that a script can tell apart', () => {
     const { ok, checks } = JSON.parse(doctor.out);
     expect({ code: doctor.code, ok }).toEqual({ code: 0, ok: true });
     expect(checks).toContainEqual({ result: 'ok', text: expect.stringContaining('store: ') });
+  }, 60_000);
+
+  test('a mail server that cannot be used is one of them, where mail is configured', async () => {
+    const mailServer = await MailServer.start({ password: 'the right one' });
+    const { host } = new URL(mailServer.config.smtpUrl);
+    const mail = {
+      TOLLGATE_PORT: '0',
+      TOLLGATE_SMTP_URL: `smtp://gate:a-wrong-one@${host}`,
+      TOLLGATE_MAIL_FROM: 'gate@example.com',
+      TOLLGATE_PUBLIC_URL: 'https://gate.example.com',
+    };
+    const doctor = await tollgate(['doctor', '--json'], { env: mail });
+    await mailServer.stop();
+    const { ok, checks } = JSON.parse(doctor.out);
+    expect({ code: doctor.code, ok }).toEqual({ code: 1, ok: false });
+    const text = `mail: ${host} does not accept the user and the password of TOLLGATE_SMTP_URL (535).`;
+    expect(checks).toContainEqual({ result: 'failed', text });
+    expect(checks.filter(({ result }: { result: string }) => result === 'failed')).toHaveLength(1);
   }, 60_000);
 });
 

@@ -67,6 +67,24 @@ test('what requests did is there: by endpoint, model, backend and status, with t
   expect(text).toMatch(/^process_open_fds [1-9]/m);
 });
 
+test('messages that wait are there by kind, 0 from the start', async () => {
+  const waiting = async () => (await scrape()).match(/^tollgate_outbox_waiting.*$/gm);
+  expect(await waiting()).toEqual([
+    'tollgate_outbox_waiting{kind="mail"} 0',
+    'tollgate_outbox_waiting{kind="webhook"} 0',
+  ]);
+  const { outbox, store } = gateway.tollgate.services;
+  const message = {
+    kind: 'webhook',
+    topic: 'backend.down',
+    accountId: '',
+    to: 'whk_1',
+    payload: {},
+  } as const;
+  await outbox.add(store.db, { ...message, delayMs: 3_600_000 });
+  expect(await waiting()).toContain('tollgate_outbox_waiting{kind="webhook"} 1');
+});
+
 test('counters do not fall when the catalog changes', async () => {
   const attempts = (from: string) => Number(/result="failed",reason="server"\} (\d+)/.exec(from)?.[1]);
   await Bun.write(

@@ -7,6 +7,8 @@ import { makeLog, type Log } from '../../src/std/log.ts';
 import { nanoUsd, parseUsd, type NanoUsd } from '../../src/std/money.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
+import { tablesOf } from './dump.ts';
+import { metricsOf, UsedSecrets } from './leaks.ts';
 
 export interface GatewayOptions {
   /** The catalog file; absent, the built-in catalog. */
@@ -27,19 +29,23 @@ export class Gateway {
   readonly folder: string;
   /** Every line it logged. */
   readonly log: string[];
+  readonly #databaseUrl: string | undefined;
+  readonly #secrets: UsedSecrets;
   #accounts = 0;
 
-  private constructor(tollgate: Tollgate, folder: string, log: string[]) {
+  private constructor(tollgate: Tollgate, folder: string, log: string[], options: GatewayOptions) {
     this.tollgate = tollgate;
     this.folder = folder;
     this.log = log;
+    this.#databaseUrl = options.databaseUrl;
+    this.#secrets = new UsedSecrets(options.env, options.yaml);
   }
 
   static async start(options: GatewayOptions = {}): Promise<Gateway> {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-'));
     const lines: string[] = [];
     const tollgate = await startTollgate(configFor(folder, options), collecting(lines));
-    return new Gateway(tollgate, folder, lines);
+    return new Gateway(tollgate, folder, lines, options);
   }
 
   get url(): string {
@@ -99,9 +105,13 @@ export class Gateway {
     return await this.tollgate.services.ledger.ledger.verify();
   }
 
+  /** Fails the test if a secret that went through it was written down anywhere. */
   async stop(graceMs = 0): Promise<void> {
+    const metrics = await metricsOf(this.url);
     await this.tollgate.stop(graceMs);
+    const tables = await tablesOf(join(this.folder, 'data'), this.#databaseUrl);
     rmSync(this.folder, { recursive: true, force: true });
+    this.#secrets.requireNone({ url: this.url, log: this.log.join('\n'), metrics, tables });
   }
 
   fetch(path: string, init: RequestInit & { token?: string } = {}): Promise<Response> {
@@ -112,6 +122,7 @@ export class Gateway {
   }
 
   post(path: string, token: string | undefined, body: unknown, init: RequestInit = {}): Promise<Response> {
+    this.#secrets.notePrompts(body);
     const headers = new Headers(init.headers);
     headers.set('content-type', 'application/json');
     return this.fetch(path, {

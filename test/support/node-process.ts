@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 import { BUN_SETTINGS } from '../../src/main/bun-settings.ts';
+import { tablesOf } from './dump.ts';
+import { metricsOf, UsedSecrets } from './leaks.ts';
 import type { BackendStats } from './raw-backend.ts';
 
 export interface NodeOptions {
@@ -132,9 +134,15 @@ export class NodeProcess {
     await this.exited();
   }
 
+  /** Fails the test if a secret was written down anywhere. */
   async stop(): Promise<void> {
-    if (this.#child && this.#child.exitCode === null && this.#child.signalCode === null) await this.kill();
+    const isAlive = this.#child?.exitCode === null && this.#child.signalCode === null;
+    const metrics = isAlive ? await metricsOf(this.#url) : '';
+    if (isAlive) await this.kill();
+    const { TOLLGATE_DATA: dataDir = '', DATABASE_URL: databaseUrl } = this.env;
+    const tables = await tablesOf(dataDir, databaseUrl);
     rmSync(this.folder, { recursive: true, force: true });
+    new UsedSecrets(this.env).requireNone({ url: this.#url, log: this.#log, metrics, tables });
   }
 
   get alive(): boolean {
@@ -153,6 +161,8 @@ export class NodeProcess {
       const response = await fetch(`${this.url}${path}`, {
         signal: AbortSignal.timeout(5_000),
         keepalive: false,
+        // Of a node that serves HTTPS by a certificate of its own.
+        tls: { rejectUnauthorized: false },
       });
       await response.arrayBuffer();
       return response.status;

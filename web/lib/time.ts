@@ -44,6 +44,12 @@ export function formatUtcDay(
   return new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' }).format(at);
 }
 
+/** `2026-10` → October 2026 */
+export function formatUtcMonth(month: string, language: string): string {
+  const options: Intl.DateTimeFormatOptions = { month: 'long', year: 'numeric', timeZone: 'UTC' };
+  return new Intl.DateTimeFormat(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
+}
+
 export function utcDayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }

@@ -5,6 +5,7 @@ import Boxes from 'lucide-react/icons/boxes';
 import ChartColumn from 'lucide-react/icons/chart-column';
 import CreditCard from 'lucide-react/icons/credit-card';
 import FileClock from 'lucide-react/icons/file-clock';
+import FileText from 'lucide-react/icons/file-text';
 import Gauge from 'lucide-react/icons/gauge';
 import Images from 'lucide-react/icons/images';
 import KeyRound from 'lucide-react/icons/key-round';
@@ -53,6 +54,7 @@ export const ACCOUNT_NAV: readonly NavGroup[] = [
       { href: '/app/requests', label: 'requests', icon: List, key: 'r' },
       { href: '/app/refused', label: 'refused', icon: Ban },
       { href: '/app/billing', label: 'billing', icon: ReceiptText, key: 'b' },
+      { href: '/app/statements', label: 'statements', icon: FileText },
     ],
   },
   {

@@ -70,7 +70,8 @@ function entryOf(
   upstream: string,
 ): YamlEntry {
   const { vision, tools, reasoning, maxOutput, tokenizer } = abilities;
-  const { reasoning: thinking, ...plain } = priceEntry(price);
+  const isFree = price.input === 0 && price.output === 0;
+  const { reasoning: thinking, ...plain } = isFree ? { free: true, reasoning: undefined } : priceEntry(price);
   return {
     model: id,
     display_name: name === id || name.trim() === '' ? undefined : name.trim().slice(0, 500),
@@ -83,7 +84,7 @@ function entryOf(
     // A price instead of `hidden` must not change what happens when a client leaves.
     on_disconnect: thinking !== undefined && reasoning === 'hidden' ? 'finish' : undefined,
     tokenizer,
-    cost: { [upstream]: priceEntry(cost) },
+    cost: cost && { [upstream]: priceEntry(cost) },
   };
 }
 

@@ -39,6 +39,8 @@ export interface CatalogEdit {
   readonly models: Readonly<Record<string, readonly YamlEntry[]>>;
   readonly endpoints: Readonly<Record<string, YamlEntry>>;
   readonly updates: readonly ModelUpdate[];
+  /** Keys of upstreams that are there; `undefined` removes a key. */
+  readonly upstreamUpdates?: Readonly<Record<string, YamlEntry>> | undefined;
 }
 
 export interface ModelUpdate {
@@ -64,6 +66,7 @@ export function editCatalog(text: string, edit: CatalogEdit): string {
   for (const [code, entry] of Object.entries(edit.endpoints))
     mapAt(document, 'endpoints').set(textNode(code), nodeOf(entry));
   for (const update of edit.updates) updateModel(document, update);
+  for (const [name, set] of Object.entries(edit.upstreamUpdates ?? {})) updateUpstream(document, name, set);
   return unmaskReferences(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
 }
 
@@ -87,6 +90,14 @@ function updateModel(document: Document, { list, model, set }: ModelUpdate): voi
     : undefined;
   if (!isMap(entry))
     throw new ImportError(`lists.${list} has '${model}' in a form that cannot be changed here; edit it.`);
+  merge(entry, set);
+}
+
+function updateUpstream(document: Document, name: string, set: YamlEntry): void {
+  const entry = mapAt(document, 'upstreams').get(name, true);
+  if (!isMap(entry))
+    throw new ImportError(`upstreams.${name} is in a form that cannot be changed here; edit it.`);
+  for (const [key, value] of Object.entries(set)) if (value === undefined) entry.delete(key);
   merge(entry, set);
 }
 

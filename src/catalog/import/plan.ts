@@ -10,10 +10,12 @@ export interface ImportQuestion {
   readonly upstream: UpstreamConfig;
   readonly offered: readonly OfferedModel[];
   readonly list: PriceList;
-  /** The list's name of the provider. */
-  readonly provider: string;
+  /** The list's name of the provider; absent: the list does not know it. */
+  readonly provider: string | undefined;
   /** In millionths; `undefined`: new models are sold at cost, and the prices of others stay. */
   readonly markup: number | undefined;
+  /** What models are sold for that the list has no price for; absent: they are not imported. */
+  readonly ownPrice?: TokenAmounts | undefined;
   /** Whether a model is wanted at all, by the backend's name of it. */
   readonly isWanted: (model: string) => boolean;
 }
@@ -37,7 +39,8 @@ export interface AddedModel {
   readonly id: string;
   readonly name: string;
   readonly type: EndpointType;
-  readonly cost: TokenAmounts;
+  /** Absent: nobody knows. */
+  readonly cost: TokenAmounts | undefined;
   readonly price: TokenAmounts;
   readonly contextTokens: number | undefined;
   readonly abilities: Abilities;
@@ -63,10 +66,12 @@ export function planImport(question: ImportQuestion): ImportPlan {
   const compared: (ChangedModel | undefined)[] = [];
   const skipped: { model: string; reason: string }[] = [];
   for (const model of offered.filter(({ id }) => isWanted(id))) {
-    const listed = list.find(provider, model.id);
+    const listed = provider === undefined ? undefined : list.find(provider, model.id);
     const problem = problemOf(model, listed);
     const known = sold.get(model.id);
-    if (problem !== undefined || !listed?.amounts) {
+    if (!known && problem === NO_PRICE && question.ownPrice) {
+      added.push({ ...newModel(model, listed, question), cost: undefined, price: question.ownPrice });
+    } else if (problem !== undefined || !listed?.amounts) {
       if (!known) skipped.push({ model: model.id, reason: problem ?? NO_PRICE });
     } else if (known) compared.push(compare(known, { offered: model.id, amounts: listed.amounts }, question));
     else added.push(newModel(model, listed, question));
@@ -106,9 +111,13 @@ function problemOf(model: OfferedModel, listed: ListedModel | undefined): string
   return undefined;
 }
 
-function newModel(model: OfferedModel, listed: ListedModel, { markup }: ImportQuestion): AddedModel {
-  const cost = withoutUsual(listed.amounts ?? { input: 0, output: 0 });
-  const contextTokens = model.contextTokens ?? listed.contextTokens;
+function newModel(
+  model: OfferedModel,
+  listed: ListedModel | undefined,
+  { markup }: ImportQuestion,
+): AddedModel {
+  const cost = withoutUsual(listed?.amounts ?? { input: 0, output: 0 });
+  const contextTokens = model.contextTokens ?? listed?.contextTokens;
   const abilities = abilitiesOf(model);
   const maxOutput =
     abilities.maxOutput === undefined || contextTokens === undefined
@@ -116,7 +125,7 @@ function newModel(model: OfferedModel, listed: ListedModel, { markup }: ImportQu
       : Math.min(abilities.maxOutput, contextTokens);
   return {
     id: model.id,
-    name: model.name ?? listed.name,
+    name: model.name ?? listed?.name ?? model.id,
     type: madeBy(model) === 'embedding' ? 'embedding' : 'chat_completion',
     cost,
     price: markUp(cost, markup ?? FACTOR_ONE),

@@ -51,6 +51,8 @@ function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AdminBack
     baseUrl: upstreams.get(status.name)?.baseUrl ?? null,
     state: backendState(catalog, status),
     problem: upstreams.get(status.name)?.problem ?? null,
+    testFailed: status.hasFailedTest,
+    paused: upstreams.get(status.name)?.paused === true,
     resting: status.resting.slice(0, MAX_SHOWN).map(({ model, key, account, until }) => ({
       model,
       key: key ?? null,

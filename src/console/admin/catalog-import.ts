@@ -3,9 +3,10 @@ import { ImportError } from '../../catalog/import/import-error.ts';
 import { CatalogError } from '../../catalog/mistakes.ts';
 import { markupFactor } from '../../catalog/price-schema.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
-import { previewImport } from '../../upstream/offered/import-preview.ts';
+import { previewImport, type ImportRequest } from '../../upstream/offered/import-preview.ts';
 import { shownImport } from '../../upstream/offered/import-view.ts';
 import type { AdminCatalogImport } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 
 const LIST_TIMEOUT_MS = 30_000;
@@ -26,19 +27,26 @@ export const catalogImportRoutes = [
       /** Names of models, `*` for any text. */
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
-    async handle(parts, { body, request }): Promise<AdminCatalogImport> {
-      const target = await parts.importTarget();
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
-      const preview = await previewImport(target, body, signal).catch(refused);
-      return {
-        ...shownImport(preview),
-        yaml: target.revision === undefined ? null : (preview.yaml ?? null),
-        revision: target.revision ?? null,
-        paste: preview.paste,
-      };
-    },
+    handle: (parts, { body, request }) => importDraft(parts, body, request.signal),
   }),
 ];
+
+/** A draft of the catalog with models of a backend; its mistakes are refusals. */
+export async function importDraft(
+  parts: RouteParts,
+  wanted: ImportRequest,
+  client: AbortSignal,
+): Promise<AdminCatalogImport> {
+  const target = await parts.importTarget();
+  const signal = AbortSignal.any([client, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
+  const preview = await previewImport(target, wanted, signal).catch(refused);
+  return {
+    ...shownImport(preview),
+    yaml: target.revision === undefined ? null : (preview.yaml ?? null),
+    revision: target.revision ?? null,
+    paste: preview.paste,
+  };
+}
 
 function refused(error: unknown): never {
   if (error instanceof ImportError)

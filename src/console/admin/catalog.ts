@@ -20,7 +20,7 @@ import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
 
-const yaml = z.string().max(2_000_000);
+export const catalogText = z.string().max(2_000_000);
 
 /** The catalog: always shown, and editable where it is in the store. */
 export const catalogRoutes = [
@@ -29,7 +29,7 @@ export const catalogRoutes = [
     who: 'admin',
     // A preview stores nothing, so there is nothing to record.
     maxBytes: 4 * MEGABYTE,
-    body: z.strictObject({ yaml }),
+    body: z.strictObject({ yaml: catalogText }),
     handle: (parts, { body }): Promise<AdminCatalogProposal> => {
       const { ok, mistakes, changes } = requireEditor(parts).propose(body.yaml);
       return Promise.resolve({
@@ -51,12 +51,12 @@ export const catalogRoutes = [
     audit: 'catalog.save',
     maxBytes: 4 * MEGABYTE,
     body: z.strictObject({
-      yaml,
+      yaml: catalogText,
       note: z.string().trim().max(500),
       /** The revision this edit began from; 409 `conflict` when somebody saved another one meanwhile. */
       revision: z.number().int().min(0),
     }),
-    handle: (parts, { user, body }) => save(requireEditor(parts), user.accountId, body),
+    handle: (parts, { user, body }) => saveDraft(requireEditor(parts), user.accountId, body),
   }),
   route('GET /api/console/admin/catalog/history', {
     who: 'admin',
@@ -114,7 +114,7 @@ export const catalogRoutes = [
   }),
 ];
 
-function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
+export function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
   if (catalogEditor) return catalogEditor;
   const path = catalog.status().path ?? 'a file';
   throw new AuthRefusal(
@@ -123,7 +123,7 @@ function requireEditor({ catalog, catalogEditor }: RouteParts): CatalogEditor {
   );
 }
 
-async function save(
+export async function saveDraft(
   editor: CatalogEditor,
   actor: string,
   draft: { readonly yaml: string; readonly note: string; readonly revision: number },

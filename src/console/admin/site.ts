@@ -76,6 +76,7 @@ export const siteRoutes = [
 ];
 
 function settingsOf(site: SiteSettings): AdminSettings {
-  const { siteName, signUp, topUpHint, topUpAmounts, contact, currency } = site;
-  return { siteName, signUp, topUpHint, topUpAmounts: [...topUpAmounts], contact, currency: { ...currency } };
+  const { siteName, signUp, topUpHint, topUpAmounts, contact, issuer, currency } = site;
+  const more = { topUpAmounts: [...topUpAmounts], issuer: { ...issuer }, currency: { ...currency } };
+  return { siteName, signUp, topUpHint, contact, ...more };
 }

@@ -268,7 +268,8 @@ export interface AdminImportedModel {
   name: string;
   type: string;
   price: AdminImportPrice;
-  cost: AdminImportPrice;
+  /** Null: nobody knows. */
+  cost: AdminImportPrice | null;
   context: number | null;
   max_output: number | null;
   abilities: string[];
@@ -316,43 +317,6 @@ export interface AdminProviderKeys {
 
 export type BackendState = 'closed' | 'half_open' | 'open';
 
-export interface AdminBackend {
-  name: string;
-  kind: string;
-  baseUrl: string | null;
-  state: BackendState;
-  /** Why it is not asked at all: its key is for another host. Then `state` is `open`. */
-  problem: string | null;
-  /** Models that are not asked for now, and when they will be again. */
-  resting: AdminRestingModel[];
-  /** Fields of Tollgate's own that it refused, and what it gets instead since then; null: nothing. */
-  learned: { model: string; field: string; instead: string | null }[];
-  /** On this node since it started. */
-  requests: number;
-  failures: number;
-  /** `failures / requests`; null: no traffic yet. */
-  errorRate: number | null;
-  /** Smoothed over the latest requests. */
-  firstByteMs: number | null;
-  lastError: { at: Millis; message: string } | null;
-  endpoints: string[];
-}
-
-export interface AdminRestingModel {
-  model: string;
-  /** Which of several keys rests, from 1; null: the only one. */
-  key: number | null;
-  /** The only account for which it rests; null: for all. */
-  account: string | null;
-  until: Millis;
-}
-
-export interface AdminBackendTest {
-  ok: boolean;
-  detail: string;
-  latencyMs: number;
-}
-
 export interface AdminVerification {
   ok: boolean;
   at: Millis;
@@ -379,6 +343,8 @@ export interface AdminSettings {
   topUpHint: string;
   /** What can be topped up by card at once. */
   topUpAmounts: Usd[];
+  /** Who issues the statements. */
+  issuer: { name: string; address: string; taxId: string };
   contact: string;
   currency: DisplayCurrency;
 }

@@ -16,13 +16,14 @@ import { NO_USAGE, type Price, type Usage } from '../../ledger/price.ts';
 import type { Clock } from '../../std/clock.ts';
 import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
-import { nanoUsd } from '../../std/money.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
-import type { PlaygroundCall, PlaygroundRelay } from '../playground-relay.ts';
+import { scriptedRelay } from './scripted-relay.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
+import { tablesOf } from '../../../test/support/dump.ts';
+import { noteSentSecret, UsedSecrets } from '../../../test/support/leaks.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
 export interface TestConsole {
@@ -79,7 +80,8 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
     clock,
     ledgerSql: LEDGER_SQL,
   });
-  const books = openLedger(store, { node: 'test', clock, log: silentLog, deadlineMs: 30_000 });
+  const clocks = { clock, clockOffsetMs: () => ahead };
+  const books = openLedger(store, { node: 'test', ...clocks, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const messages = testMessages(store, clock, options);
   const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
@@ -109,7 +111,9 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
       catalog.close();
       await books.close();
       await store.close();
+      const tables = await tablesOf(dataDir, options.databaseUrl);
       rmSync(dataDir, { recursive: true, force: true });
+      new UsedSecrets().requireNone({ url, log: '', metrics: '', tables });
     },
   };
 }
@@ -150,8 +154,10 @@ function partsOf(
       const { version, yaml } = catalog.text();
       return Promise.resolve({ text: yaml, revision: version, parse: (text) => catalog.parse(text) });
     },
+    hasVariable: () => false,
+    tryBackend: () => Promise.reject(new Error('not needed here')),
     backends: restingNever(catalog),
-    playground: scriptedRelay(ledger, clock),
+    playground: scriptedRelay(ledger, clock, PRICE),
     messages,
     imageQuotaBytes: 1_073_741_824,
     publicUrl,
@@ -231,6 +237,7 @@ export class Browser {
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
     });
+    this.#notePasswords(init.body);
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     return response;
   }
@@ -270,6 +277,14 @@ export class Browser {
     const equals = pair.indexOf('=');
     if (/max-age=0/i.test(line)) this.cookies.delete(pair.slice(0, equals));
     else this.cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
+    // The store has the first part of a session; its signature is kept nowhere.
+    const signature = /session_token=.*\.(.+)$/.exec(decodeURIComponent(pair))?.[1];
+    if (signature !== undefined) noteSentSecret(this.#url, signature);
+  }
+
+  #notePasswords(body: unknown): void {
+    for (const [field, value] of Object.entries(body ?? {}))
+      if (/password$/i.test(field) && typeof value === 'string') noteSentSecret(this.#url, value);
   }
 }
 
@@ -312,63 +327,13 @@ async function charge(
   return requestId;
 }
 
-/** A relay that admits and settles in the real books and says "hello" in between. */
-function scriptedRelay(ledger: Ledger, clock: Clock): PlaygroundRelay {
-  const admit = async (call: PlaygroundCall, price: Price, images: number): Promise<void> => {
-    const admission = await ledger.admit({
-      requestId: call.requestId,
-      caller: { kind: 'account', id: call.accountId },
-      rate: images > 0 ? 'images' : 'chat',
-      endpoint: String(call.body['endpoint']),
-      model: String(call.body['model']),
-      price,
-      ceiling:
-        images > 0 ? { kind: 'images', images } : { kind: 'tokens', input: 100, output: 300, choices: 1 },
-      stream: images === 0,
-      client: call.client,
-      limits: { chatPerMinute: 1_000, imagesPerMinute: 1_000, concurrent: 50 },
-    });
-    if (admission.kind !== 'admitted') throw new Error(admission.reason);
-  };
-  const settle = async (call: PlaygroundCall, used: Partial<Usage>) => {
-    const usage = { ...NO_USAGE, ...used };
-    const ending = { outcome: 'completed', durationMs: 20, firstByteMs: 4 } as const;
-    const more = { source: 'upstream', attempts: [], upstream: 'house' } as const;
-    const settled = await ledger.settle(call.requestId, { ...ending, ...more, usage });
-    call.onClosed({ ...ending, usage, settled });
-  };
-  return {
-    quote: () => Promise.resolve({ maxCostUsd: '0.01', maxTokens: 300 }),
-    async chat(call) {
-      await admit(call, PRICE, 0);
-      const body = new ReadableStream({
-        async start(controller) {
-          const chunk = {
-            id: call.requestId,
-            choices: [{ index: 0, delta: { content: 'hello' } }],
-            at: clock.now(),
-          };
-          await settle(call, { input: 10, output: 5 });
-          controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`));
-          controller.close();
-        },
-      });
-      return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
-    },
-    async images(call) {
-      await admit(call, { kind: 'images', image: nanoUsd(10_000_000) }, 1);
-      await settle(call, { images: 1 });
-      return Response.json({ created: 1, data: [{ url: `${call.origin}/x.png` }] });
-    },
-  };
-}
-
 function restingNever(catalog: StoredCatalog): BackendHealth {
   const healthy = {
     state: 'ok',
     requests: 0,
     failures: 0,
     lastFailure: undefined,
+    hasFailedTest: false,
     firstByteMs: undefined,
     resting: [],
     learned: [],

@@ -48,7 +48,8 @@ export function testMessages(store: Store, clock: Clock, options: TestMessagesOp
   return {
     outbox,
     notices,
-    sender: new OutboxSender({ db, outbox, channels, clock, log: silentLog }),
+    // Without jitter, which could make a later pause the shorter one.
+    sender: new OutboxSender({ db, outbox, channels, clock, log: silentLog, random: () => 0.5 }),
     webhooks: makeWebhooks({ ...shared, rules, durable: () => store.durable() }),
     mail: mail && { from: mail.from.address, server: new URL(mail.smtpUrl).host },
   };

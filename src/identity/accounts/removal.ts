@@ -22,7 +22,7 @@ export interface Removal {
 }
 
 /**
- * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls. Its books stay, under
+ * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls. Its books stay, statements among them, under
  * its id. It is closed first, so that nothing new can begin; whoever is interrupted after that can simply call again.
  */
 export async function removeAccount(

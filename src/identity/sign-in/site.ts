@@ -11,7 +11,17 @@ export interface SiteSettings {
   readonly topUpAmounts: readonly string[];
   /** How to reach the operator; public. */
   readonly contact: string;
+  /** Who issues the statements. */
+  readonly issuer: StatementIssuer;
   readonly currency: { readonly code: string; readonly perUsd: string };
+}
+
+/** What the operator is called on statements; each part may be empty. */
+export interface StatementIssuer {
+  readonly name: string;
+  /** Of several lines. */
+  readonly address: string;
+  readonly taxId: string;
 }
 
 export const siteSettingsSchema = z.strictObject({
@@ -27,6 +37,11 @@ export const siteSettingsSchema = z.strictObject({
     .min(1)
     .max(8),
   contact: z.string().trim().max(200),
+  issuer: z.strictObject({
+    name: z.string().trim().max(100),
+    address: z.string().trim().max(300),
+    taxId: z.string().trim().max(50),
+  }),
   currency: z.strictObject({
     code: z.string().regex(/^[A-Z]{3}$/, { error: 'a currency is three capital letters, like USD' }),
     perUsd: z
@@ -41,6 +56,7 @@ const DEFAULTS: SiteSettings = {
   topUpHint: '',
   topUpAmounts: ['10.00', '25.00', '50.00', '100.00'],
   contact: '',
+  issuer: { name: '', address: '', taxId: '' },
   currency: { code: 'USD', perUsd: '1' },
 };
 

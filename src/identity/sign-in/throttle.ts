@@ -26,6 +26,8 @@ const ALLOWANCES = {
   webhook: { burst: 10, everyMs: 10_000 },
   /** Pages at the payment provider; each is a row. */
   payment: { burst: 10, everyMs: 30_000 },
+  /** Making a PDF takes some milliseconds of the thread that serves requests. */
+  statement: { burst: 40, everyMs: 5_000 },
   export: { burst: 3, everyMs: 600_000 },
   setup: { burst: 20, everyMs: 10_000 },
   reset: { burst: 20, everyMs: 10_000 },
@@ -43,6 +45,7 @@ const BY_ACCOUNT: ReadonlySet<string> = new Set([
   'redeem',
   'webhook',
   'payment',
+  'statement',
   'reset_mail',
   'verification',
 ]);

@@ -292,6 +292,8 @@ function verifyCases(check: ContractCheck): void {
     },
   );
 
+  statementCases(check);
+
   for (const { what, invariant, sql } of BREAKS) {
     check(`${what} is a breach of ${invariant}`, async (harness) => {
       const { account, posted, pending } = await fillBooks(harness);
@@ -305,6 +307,44 @@ function verifyCases(check: ContractCheck): void {
         const { breaches } = await harness.ledger().verify({ full });
         expect(breaches.map((breach) => breach.invariant)).toContain(invariant);
       }
+    });
+  }
+}
+
+function statementCases(check: ContractCheck): void {
+  for (const { what, sql } of [
+    { what: 'a gap in the numbers of statements', sql: 'UPDATE statement SET number = 3 WHERE number = 2' },
+    {
+      what: 'a statement that begins with another balance',
+      sql: 'UPDATE statement SET opening = opening + 1, closing = closing + 1',
+    },
+    {
+      what: 'an entry that was booked into a month that is stated',
+      sql: `UPDATE entry SET created_at = ${Date.UTC(2020, 0, 10)}`,
+    },
+  ]) {
+    check(`${what} is a breach of I10`, async (harness) => {
+      const { account } = await fillBooks(harness);
+      const months = [
+        { number: 1, month: 202001, starts_at: Date.UTC(2020, 0), ends_at: Date.UTC(2020, 1) },
+        { number: 2, month: 202002, starts_at: Date.UTC(2020, 1), ends_at: Date.UTC(2020, 2) },
+      ];
+      const nothing = {
+        opening: 0,
+        moved: 0,
+        charged: 0,
+        closing: 0,
+        issued_at: Date.UTC(2020, 3),
+        content: '{}',
+      };
+      await harness.store.db
+        .insertInto('statement')
+        .values(months.map((month) => ({ account_id: account.id, ...month, ...nothing })))
+        .execute();
+      expect((await harness.ledger().verify({ full: true })).breaches).toEqual([]);
+      await harness.corrupt(sql);
+      const { breaches } = await harness.ledger().verify({ full: true });
+      expect(breaches.map((breach) => breach.invariant)).toContain('I10');
     });
   }
 }

@@ -1,4 +1,4 @@
-import type { LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/live-check.ts';
+import type { LiveCaseName, LiveCheckRequest, LiveResult, LiveUsage } from '../../cli/live-check.ts';
 import {
   costPriceFor,
   priceFor,
@@ -33,8 +33,9 @@ export async function liveCheck(
   const upstream = makeUpstream(config, parts.clock, parts.builtIn);
   const run = { request, upstream, cap: new SpendingCap(request.most), clock: parts.clock };
   const results: LiveResult[] = [];
-  for (const one of CHAT_CASES) results.push(await chatResult(one, run));
-  results.push(await imageResult(run));
+  const isWanted = (name: LiveCaseName): boolean => request.cases?.includes(name) ?? true;
+  for (const one of CHAT_CASES) if (isWanted(one.name)) results.push(await chatResult(one, run));
+  if (isWanted('image out')) results.push(await imageResult(run));
   return results;
 }
 
@@ -58,6 +59,7 @@ interface MadeCall {
   /** `undefined`: the provider reported none that can be true. */
   readonly usage: Usage | undefined;
   readonly raw: unknown;
+  readonly text: string;
   readonly problem: string | undefined;
 }
 
@@ -90,7 +92,7 @@ async function chatResult(one: LiveChatCase, run: LiveRun): Promise<LiveResult> 
       );
       const usage = readUsage(answer.usage, answer.serviceTier);
       const problem = one.problem(answer) ?? (usage ? undefined : 'the answer has no usage');
-      return { usage, raw: answer.usage, problem };
+      return { usage, raw: answer.usage, text: answer.text, problem };
     },
   });
 }
@@ -118,6 +120,7 @@ async function imageResult(run: LiveRun): Promise<LiveResult> {
       return {
         usage,
         raw,
+        text: '',
         problem: images.some(({ bytes }) => bytes.byteLength > 0) ? undefined : 'no image came',
       };
     },
@@ -180,7 +183,7 @@ function settle(hold: SpendingHold, price: Price, { usage, raw }: MadeCall): Nan
   return used;
 }
 
-function shownUsage({ usage, raw }: MadeCall): LiveUsage {
+function shownUsage({ usage, raw, text }: MadeCall): LiveUsage {
   const { input, cached, output, reasoning, images } = usage ?? NO_USAGE;
   const count = (value: number): number | undefined => (usage ? value : undefined);
   return {
@@ -189,6 +192,7 @@ function shownUsage({ usage, raw }: MadeCall): LiveUsage {
     output: count(output),
     reasoning: count(reasoning),
     images: count(images),
+    text,
     reportedCost: reportedCost(raw),
   };
 }

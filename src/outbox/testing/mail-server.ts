@@ -9,16 +9,26 @@ export interface ReceivedMail {
   readonly raw: string;
 }
 
+export interface MailServerOptions {
+  /** Whoever logs in must have this password. */
+  readonly password?: string;
+  /** With the certificate of the package, which nobody trusts. */
+  readonly offersTls?: boolean;
+}
+
 /** A real SMTP server. It takes every mail, unless told to refuse. */
 export class MailServer {
   readonly received: ReceivedMail[] = [];
   readonly #server: SMTPServer;
   #refusal: { readonly message: string; readonly responseCode: number } | undefined;
 
-  private constructor() {
+  private constructor({ password, offersTls = false }: MailServerOptions) {
     this.#server = new SMTPServer({
       authOptional: true,
-      disabledCommands: ['STARTTLS', 'AUTH'],
+      allowInsecureAuth: true,
+      disabledCommands: [...(offersTls ? [] : ['STARTTLS']), ...(password === undefined ? ['AUTH'] : [])],
+      onAuth: (auth, _session, done) =>
+        auth.password === password ? done(null, { user: auth.username }) : done(new Error('wrong password')),
       disableReverseLookup: true,
       logger: false,
       onRcptTo: (_address, _session, done) => {
@@ -42,8 +52,8 @@ export class MailServer {
     this.#server.on('error', () => undefined);
   }
 
-  static async start(): Promise<MailServer> {
-    const started = new MailServer();
+  static async start(options: MailServerOptions = {}): Promise<MailServer> {
+    const started = new MailServer(options);
     const listening = started.#server.listen(0, '127.0.0.1');
     await once(listening, 'listening');
     return started;

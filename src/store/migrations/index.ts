@@ -7,6 +7,7 @@ import { refusedCalls } from './0005-refused-calls.ts';
 import { imageJobs } from './0006-image-jobs.ts';
 import { outbox } from './0007-outbox.ts';
 import { payments } from './0008-payments.ts';
+import { statements } from './0009-statements.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 6, name: 'image jobs', compatibleFrom: 1, statements: imageJobs },
   { number: 7, name: 'outbox', compatibleFrom: 1, statements: outbox },
   { number: 8, name: 'payments', compatibleFrom: 1, statements: payments },
+  { number: 9, name: 'statements', compatibleFrom: 1, statements },
 ];

@@ -23,6 +23,7 @@ const RELEASED = {
     '6 image jobs ddd7c92c1d06840964a38e6dab668c49b20a115d5f945eb3398df2d18dde6c71',
     '7 outbox 990e7440885ddc7bac6a39c87b88a4d3d84b5d7fa215b0725891e5a29f60b828',
     '8 payments ca1bd13bde58ab261fb8b093cffda7042ab207c733e8fb06fcdb2ad3690ed89f',
+    '9 statements 12fa7fab9ffc5fae9392dc3444c34530458d0daec1a6268b385d43fdd6f0fbec',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -33,6 +34,7 @@ const RELEASED = {
     '6 image jobs f5c0bd86385500119cd3bf482882e84e88423a38f7a0aee3ad70b27be6da4f6d',
     '7 outbox cf3f6a0ea7c1f09495135f2b2c9cfb65e3f6762ca34ba97f08d1cb83ca11d976',
     '8 payments 34b36cf3efac038d401059e333edbe16da8b8a43d2e355ca4ef60c7cffb846ec',
+    '9 statements 88afc2899ef3e026e4cc48199f782420a871e69813471c53146a849bc0ef93a7',
   ],
 };
 

@@ -9,7 +9,12 @@ import {
 } from '../../catalog/import/edit-yaml.ts';
 import { ImportError } from '../../catalog/import/import-error.ts';
 import { planImport, type ImportPlan } from '../../catalog/import/plan.ts';
-import { listedProvider, openPriceList, type PriceList } from '../../catalog/import/price-list.ts';
+import {
+  listedProvider,
+  openPriceList,
+  type PriceList,
+  type TokenAmounts,
+} from '../../catalog/import/price-list.ts';
 import { PRESETS, type Preset } from '../../catalog/presets.ts';
 import { offeredModels } from './offered-models.ts';
 
@@ -20,6 +25,16 @@ export interface ImportRequest {
   readonly markup?: number | undefined;
   /** Names of models, `*` for any text; all when absent. */
   readonly models?: readonly string[] | undefined;
+  /** Of a server of one's own that speaks OpenAI's API, which becomes an upstream of that name. */
+  readonly server?: OwnServer | undefined;
+  /** What models are sold for that no list has a price for; zero for both: they are free. */
+  readonly ownPrice?: TokenAmounts | undefined;
+}
+
+export interface OwnServer {
+  readonly baseUrl: string;
+  /** The variable with its key; absent: it needs none. */
+  readonly keyName?: string | undefined;
 }
 
 export interface ImportPreview {
@@ -46,18 +61,27 @@ export async function previewImport(
   request: ImportRequest,
   signal: AbortSignal,
 ): Promise<ImportPreview> {
-  const start = withUpstream(text, parse, request.provider);
+  const start = withUpstream(text, parse, request);
   const { upstream } = start;
   const provider = listedProvider(upstream);
-  if (provider === undefined)
+  if (provider === undefined && !request.ownPrice)
     throw new ImportError(
-      `Nothing is known of the prices at '${upstream.name}': it has no preset, and its address is none of a known provider.`,
+      `Nothing is known of the prices at '${upstream.name}': it has no preset, and its address is none of a known provider. Say what its models are sold for.`,
     );
   const offered = await offeredModels(upstream, signal);
   const list: PriceList = await openPriceList();
   const markup = request.markup ?? upstream.markup;
   const isWanted = wanted(request.models);
-  const plan = planImport({ catalog: start.catalog, upstream, offered, list, provider, markup, isWanted });
+  const plan = planImport({
+    catalog: start.catalog,
+    upstream,
+    offered,
+    list,
+    provider,
+    markup,
+    ownPrice: request.ownPrice,
+    isWanted,
+  });
   const edit = editOf(plan, start.catalog, { name: upstream.name, title: titleOf(upstream) });
   const whole: CatalogEdit | undefined = edit && { ...edit, upstreams: start.added };
   const yaml = whole && editCatalog(text, whole);
@@ -80,11 +104,17 @@ interface ImportStart {
   readonly added: Readonly<Record<string, YamlEntry>>;
 }
 
-function withUpstream(text: string, parse: ImportTarget['parse'], name: string): ImportStart {
+function withUpstream(
+  text: string,
+  parse: ImportTarget['parse'],
+  { provider: name, server }: ImportRequest,
+): ImportStart {
   const catalog = parse(text);
   const known = catalog.upstreams.get(name);
+  if (known && server && known.baseUrl !== server.baseUrl)
+    throw new ImportError(`There is a backend '${name}' with another address already; choose another name.`);
   if (known) return { catalog, upstream: known, added: {} };
-  const entry = newUpstream(name);
+  const entry = server ? ownUpstream(server) : newUpstream(name);
   if (!entry) {
     const names = [...catalog.upstreams.keys()].join(', ');
     throw new ImportError(
@@ -99,11 +129,19 @@ function withUpstream(text: string, parse: ImportTarget['parse'], name: string):
 }
 
 /** Providers with an API of their own, and the usual name of their key. */
-const OWN_KINDS: Readonly<Record<string, string>> = {
+export const OWN_KINDS: Readonly<Record<string, string>> = {
   anthropic: 'ANTHROPIC_API_KEY',
   google: 'GEMINI_API_KEY',
   cohere: 'COHERE_API_KEY',
 };
+
+function ownUpstream({ baseUrl, keyName }: OwnServer): YamlEntry {
+  return {
+    kind: 'openai',
+    base_url: baseUrl,
+    api_key: keyName === undefined ? undefined : new VariableReference(keyName),
+  };
+}
 
 function newUpstream(name: string): YamlEntry | undefined {
   if (Object.hasOwn(PRESETS, name)) return { kind: 'openai', preset: name };

@@ -31,7 +31,8 @@ export interface ShownModel {
   name: string;
   type: string;
   price: ShownPrice;
-  cost: ShownPrice;
+  /** Null: nobody knows. */
+  cost: ShownPrice | null;
   context: number | null;
   max_output: number | null;
   abilities: string[];
@@ -67,7 +68,7 @@ function shownModel({ id, name, type, price, cost, contextTokens, abilities }: A
     name,
     type,
     price: shownAmounts(price),
-    cost: shownAmounts(cost),
+    cost: cost ? shownAmounts(cost) : null,
     context: contextTokens ?? null,
     max_output: maxOutput ?? null,
     abilities: [

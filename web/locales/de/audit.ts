@@ -41,7 +41,12 @@ export const audit: typeof english = {
       settings: { change: 'Servereinstellungen ändern' },
       passkey: { add: 'Passkey hinzufügen', remove: 'Passkey entfernen' },
       secret: { rotate: 'Geheimnis des Servers ersetzen', reset: 'Geheimnis des Servers zurücksetzen' },
-      backend: { test: 'Backend testen' },
+      backend: {
+        test: 'Backend testen',
+        preview: 'Modelle eines neuen Backends auflisten',
+        try: 'Backend vor der Veröffentlichung testen',
+        pause: 'Backend pausieren oder fortsetzen',
+      },
       webhook: {
         add: 'Webhook hinzufügen',
         change: 'Webhook ändern',

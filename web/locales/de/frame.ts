@@ -58,6 +58,7 @@ export const frame: typeof english = {
     requests: 'Anfragen',
     refused: 'Abgelehnte Anfragen',
     billing: 'Abrechnung',
+    statements: 'Kontoauszüge',
     quickstart: 'Schnellstart',
     key: 'API-Token',
     docs: 'Doku',

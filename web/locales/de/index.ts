@@ -2,6 +2,7 @@ import type { Strings } from '../en/index.ts';
 import { account } from './account.ts';
 import { admin } from './admin.ts';
 import { audit } from './audit.ts';
+import { backends } from './backends.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { frame } from './frame.ts';
@@ -19,6 +20,7 @@ export const de: Strings = {
   ...playground,
   ...docs,
   ...admin,
+  ...backends,
   ...audit,
   ...messages,
 };

@@ -54,6 +54,33 @@ export const payments: typeof english = {
       other: 'die Bank oder Stripe hat sie abgelehnt ({{word}})',
     },
   },
+  statements: {
+    title: 'Kontoauszüge',
+    lead: 'Was eingegangen ist und was belastet wurde, Monat für Monat. Monate und Tage sind UTC.',
+    month: 'Monat',
+    number: 'Kontoauszug Nr. {{number}}',
+    unissued: 'Kontoauszug dieses Monats',
+    notYet: 'Noch kein Kontoauszug',
+    exact:
+      'Die Beträge sind die des Kontobuchs, auf den Nanodollar genau. Der Auszug bekommt seine Nummer, wenn er zum ersten Mal heruntergeladen wird.',
+    running:
+      'Dieser Monat ist nicht vorbei. Sein Auszug kann ab einer Stunde nach seinem Ende heruntergeladen werden.',
+    pdf: 'PDF herunterladen',
+    csv: 'CSV herunterladen',
+    days: 'Tage des Monats',
+    daysHint:
+      'Ein Tag öffnet seine Anfragen mit ihren Belegen. Eine Anfrage gehört zu dem Tag, an dem sie begann.',
+    day: 'Tag',
+    openDay: 'Anfragen vom {{day}}',
+    requests: 'Anfragen',
+    charged: 'Belastet',
+    noDays: 'Keine Anfragen in diesem Monat',
+    requestsOf: 'Anfragen vom {{day}}',
+    back: 'Alle Tage',
+    noReceipts: 'Keine Belege dieses Tages',
+    archivedDay: 'Belege archiviert',
+    archived: 'Belege werden für begrenzte Zeit aufbewahrt. Die Summe des Tages bleibt.',
+  },
   adminPayments: {
     title: 'Zahlungen',
     lead: 'Aufladungen mit Karte, Erstattungen und Anfechtungen, und abgelehnte Ereignisse von Stripe.',

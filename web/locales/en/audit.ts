@@ -39,7 +39,12 @@ export const audit = {
       settings: { change: 'Change site settings' },
       passkey: { add: 'Add a passkey', remove: 'Remove a passkey' },
       secret: { rotate: 'Replace the server’s secret', reset: 'Reset the server’s secret' },
-      backend: { test: 'Test a backend' },
+      backend: {
+        test: 'Test a backend',
+        preview: 'List the models of a new backend',
+        try: 'Test a backend that is not published',
+        pause: 'Pause or resume a backend',
+      },
       webhook: {
         add: 'Add a webhook',
         change: 'Change a webhook',

@@ -56,6 +56,7 @@ export const frame = {
     requests: 'Requests',
     refused: 'Refused calls',
     billing: 'Billing',
+    statements: 'Statements',
     quickstart: 'Quickstart',
     key: 'API token',
     docs: 'Docs',

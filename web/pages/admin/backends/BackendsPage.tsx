@@ -1,3 +1,4 @@
+import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AdminBackend } from '../../../../src/console/contract.ts';
@@ -5,12 +6,13 @@ import { useAction } from '../../../lib/action.ts';
 import { call, useApi } from '../../../lib/api.ts';
 import { classes } from '../../../lib/classes.ts';
 import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
-import { Badge, Dot } from '../../../ui/Badge.tsx';
-import { Button } from '../../../ui/Button.tsx';
+import { Badge, Dot, type Tone } from '../../../ui/Badge.tsx';
+import { Button, LinkButton } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Count, Duration } from '../../../ui/Numbers.tsx';
 import { Empty, FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Time } from '../../../ui/Time.tsx';
+import { toast } from '../../../ui/Toast.tsx';
 import { BREAKER_TONES } from './breaker.ts';
 
 const REFRESH_MS = 5000;
@@ -19,7 +21,15 @@ export default function BackendsPage() {
   const { t } = useTranslation();
   const backends = useApi('GET /api/console/admin/backends', undefined, { refetchInterval: REFRESH_MS });
   return (
-    <Page title={t('backends.title')} lead={t('backends.lead')}>
+    <Page
+      title={t('backends.title')}
+      lead={t('backends.lead')}
+      actions={
+        <LinkButton kind="primary" href="/admin/backends/new">
+          {t('backends.add')}
+        </LinkButton>
+      }
+    >
       <Loaded query={backends} skeleton={<Skeleton className="h-64 w-full rounded-lg" />}>
         {({ items }) =>
           items.length === 0 ? (
@@ -38,16 +48,20 @@ export default function BackendsPage() {
 function Backend({ backend }: { backend: AdminBackend }) {
   const { t, i18n } = useTranslation();
   const bad = (backend.errorRate ?? 0) > 0.05;
+  const state = shownState(backend, t);
   return (
     <Card>
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <Dot tone={BREAKER_TONES[backend.state]} label={t(`backends.state.${backend.state}`)} />
+        <Dot tone={state.tone} label={state.text} />
         <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
         <Badge>{backend.kind}</Badge>
-        <Badge tone={BREAKER_TONES[backend.state]}>{t(`backends.state.${backend.state}`)}</Badge>
+        <Badge tone={state.tone}>{state.text}</Badge>
+        {backend.paused ? <Badge tone="warn">{t('backends.pausedByYou')}</Badge> : null}
         <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3">{backend.baseUrl ?? ''}</span>
         <TestCall name={backend.name} />
+        <Pause name={backend.name} paused={backend.paused} />
       </div>
+      {backend.paused ? <p className="mt-3 text-sm text-warn">{t('backends.pausedNote')}</p> : null}
       <dl className="mt-4 grid grid-cols-2 gap-x-6 gap-y-3 border-t border-line pt-4 sm:grid-cols-4">
         <Fact label={t('backends.requests')} value={<Count value={backend.requests} />} />
         <Fact
@@ -93,15 +107,53 @@ function Backend({ backend }: { backend: AdminBackend }) {
         </p>
       ))}
       <RefusedFields learned={backend.learned} />
-      {backend.lastError ? (
-        <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
-          {t('backends.lastError')}, <Time at={backend.lastError.at} style="relative" />:{' '}
-          {backend.lastError.message === 'out_of_credit'
-            ? t('backends.outOfCredit')
-            : backend.lastError.message}
-        </p>
-      ) : null}
+      <LastError failure={backend.lastError} />
     </Card>
+  );
+}
+
+/** Nobody knows whether a backend works that was never asked; one whose test failed does not. */
+function shownState(
+  { state, requests, testFailed }: AdminBackend,
+  t: TFunction,
+): { readonly tone: Tone; readonly text: string } {
+  if (testFailed) return { tone: 'bad', text: t('backends.failedTest') };
+  if (state === 'closed' && requests === 0) return { tone: 'neutral', text: t('backends.unused') };
+  return { tone: BREAKER_TONES[state], text: t(`backends.state.${state}`) };
+}
+
+/** Nothing is cut off: requests that run end as they would, and new ones go elsewhere. */
+function Pause({ name, paused }: { name: string; paused: boolean }) {
+  const { t } = useTranslation();
+  const pause = useAction(
+    async () =>
+      await call('PUT /api/console/admin/backends/{id}/paused', {
+        params: { id: name },
+        body: { paused: !paused },
+      }),
+    {
+      refresh: ['GET /api/console/admin/backends', 'GET /api/console/admin/catalog'],
+      onDone: () => toast(t(paused ? 'backends.resumed' : 'backends.pausedNow', { name })),
+    },
+  );
+  return (
+    <div className="flex flex-wrap items-center justify-end gap-2">
+      <FormError error={pause.error} />
+      <Button small busy={pause.isPending} onClick={() => pause.mutate()}>
+        {t(paused ? 'backends.resume' : 'backends.pause')}
+      </Button>
+    </div>
+  );
+}
+
+function LastError({ failure }: { failure: AdminBackend['lastError'] }) {
+  const { t } = useTranslation();
+  if (!failure) return null;
+  return (
+    <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
+      {t('backends.lastError')}, <Time at={failure.at} style="relative" />:{' '}
+      {failure.message === 'out_of_credit' ? t('backends.outOfCredit') : failure.message}
+    </p>
   );
 }
 

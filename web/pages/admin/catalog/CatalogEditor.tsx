@@ -1,15 +1,12 @@
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AdminCatalog } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Button } from '../../../ui/Button.tsx';
-import { TextField } from '../../../ui/Field.tsx';
-import { Form } from '../../../ui/Form.tsx';
 import { FormError } from '../../../ui/States.tsx';
-import { toast } from '../../../ui/Toast.tsx';
 import { Proposal } from './Proposal.tsx';
+import { Publish } from './Publish.tsx';
 import { YamlField } from './YamlField.tsx';
 
 interface CatalogEditorProps {
@@ -54,49 +51,5 @@ export function CatalogEditor({ catalog, draft, onDraft }: CatalogEditorProps) {
         {ready ? <Publish yaml={draft} revision={catalog.revision ?? 0} onPublished={propose.reset} /> : null}
       </div>
     </div>
-  );
-}
-
-function Publish({
-  yaml,
-  revision,
-  onPublished,
-}: {
-  yaml: string;
-  revision: number;
-  onPublished: () => void;
-}) {
-  const { t } = useTranslation();
-  const [note, setNote] = useState('');
-  const save = useAction(
-    async () =>
-      await call('POST /api/console/admin/catalog', { body: { yaml, note: note.trim(), revision } }),
-    {
-      refreshOnConflict: ['GET /api/console/admin/catalog'],
-      refresh: [
-        'GET /api/console/admin/catalog',
-        'GET /api/console/admin/catalog/history',
-        'GET /api/console/models',
-      ],
-      onDone: () => {
-        toast(t('catalog.saved'));
-        onPublished();
-      },
-    },
-  );
-  const conflict = save.error?.code === 'conflict' ? new Error(t('catalog.conflict')) : undefined;
-  return (
-    <Form className="flex flex-col gap-3 border-t border-line pt-4" onSubmit={() => save.mutate()}>
-      <TextField
-        label={t('catalog.noteOptional')}
-        maxLength={200}
-        value={note}
-        onChange={(event) => setNote(event.target.value)}
-      />
-      <FormError error={conflict ?? save.error} />
-      <Button type="submit" kind="primary" busy={save.isPending} className="self-start">
-        {t('catalog.save')}
-      </Button>
-    </Form>
   );
 }

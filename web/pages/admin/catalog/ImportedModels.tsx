@@ -16,14 +16,15 @@ import { importRows, wantedModels, type ImportRow, type PricePair } from './sele
 
 interface ImportedModelsProps {
   readonly found: AdminCatalogImport;
-  readonly editable: boolean;
+  /** What the button says. */
+  readonly addLabel: (count: number) => string;
   readonly busy: boolean;
   /** `undefined`: all of them. */
   readonly onAdd: (models: string[] | undefined) => void;
 }
 
 /** What a backend offers, to be ticked. */
-export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsProps) {
+export function ImportedModels({ found, addLabel, busy, onAdd }: ImportedModelsProps) {
   const { t } = useTranslation();
   const all = importRows(found);
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set());
@@ -38,12 +39,13 @@ export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsP
       else next.delete(name);
     setTicked(next);
   };
+  const hasCosts = all.some(({ from }) => from);
   const isAll = matching.length > 0 && matching.every((row) => ticked.has(row.name));
   return (
     <Card
       flush
       title={all.length === 0 ? t('import.nothing') : t('import.newModels')}
-      hint={`${t('import.source', { list: found.list })} ${t('import.perMillion')}`}
+      hint={`${hasCosts ? t('import.source', { list: found.list }) : ''} ${t('import.perMillion')}`.trim()}
     >
       {all.length === 0 ? (
         <Empty compact title={t('import.nothingLead', { count: found.same })} />
@@ -75,12 +77,12 @@ export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsP
               disabled={ticked.size === 0}
               onClick={() => onAdd(wantedModels(all, ticked))}
             >
-              {t(editable ? 'import.add' : 'import.paste', { count: ticked.size })}
+              {addLabel(ticked.size)}
             </Button>
           </div>
           <Table
             label={t('import.newModels')}
-            columns={columns(t, ticked, tick)}
+            columns={columns(t, ticked, tick).filter(({ id }) => hasValues(id, all))}
             rows={rows}
             rowKey={(row) => row.name}
           />
@@ -90,6 +92,20 @@ export function ImportedModels({ found, editable, busy, onAdd }: ImportedModelsP
       <Remarks found={found} />
     </Card>
   );
+}
+
+/** A column in which nothing would stand is left out. */
+function hasValues(column: string, rows: readonly ImportRow[]): boolean {
+  switch (column) {
+    case 'from':
+      return rows.some(({ kind, from }) => kind === 'new' && from);
+    case 'before':
+      return rows.some(({ kind }) => kind === 'changed');
+    case 'margin':
+      return rows.some(({ margin }) => margin);
+    default:
+      return true;
+  }
 }
 
 function columns(

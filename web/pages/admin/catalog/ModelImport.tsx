@@ -64,7 +64,7 @@ export function ModelImport({ catalog, hasUnsaved, onDraft }: ModelImportProps) 
         <ImportedModels
           key={list.submittedAt}
           found={list.data}
-          editable={catalog.source.editable}
+          addLabel={(count) => t(catalog.source.editable ? 'import.add' : 'import.paste', { count })}
           busy={add.isPending}
           onAdd={(models) => add.mutate(models)}
         />

@@ -7,10 +7,10 @@ export interface ImportRow {
   readonly model: string;
   readonly title: string;
   readonly kind: 'new' | 'changed';
-  /** What the provider takes, or what it is sold for now. */
-  readonly from: PricePair;
+  /** What the provider takes, or what it is sold for now; absent: nobody knows. */
+  readonly from: PricePair | undefined;
   readonly to: PricePair;
-  /** Of a new model. */
+  /** Of a new model whose cost is known. */
   readonly margin: PricePair | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface PricePair {
 export function importRows({ new: added, changed }: AdminCatalogImport): ImportRow[] {
   return [
     ...added.map((one): ImportRow => {
-      const [from, to] = [pairOf(one.cost), pairOf(one.price)];
-      const margin = { input: less(to.input, from.input), output: less(to.output, from.output) };
+      const [from, to] = [one.cost ? pairOf(one.cost) : undefined, pairOf(one.price)];
+      const margin = from && { input: less(to.input, from.input), output: less(to.output, from.output) };
       return { name: one.model, model: one.model, title: one.name, kind: 'new', from, to, margin };
     }),
     ...changed.map((one): ImportRow => ({

@@ -1,3 +1,4 @@
+import { saveFile } from '../../../lib/download.ts';
 import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import type { AdminMadeCodes } from '../../../../src/console/contract.ts';
@@ -42,10 +43,6 @@ function saveCsv(made: AdminMadeCodes): void {
     'code,amount_usd,batch',
     ...made.codes.map((code) => `${code},${made.amountUsd},"${made.batch.replaceAll('"', '""')}"`),
   ];
-  const url = URL.createObjectURL(new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `codes-${made.batch.replaceAll(/[^\w-]+/g, '-')}.csv`;
-  link.click();
-  URL.revokeObjectURL(url);
+  const name = `codes-${made.batch.replaceAll(/[^\w-]+/g, '-')}.csv`;
+  saveFile(name, new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv' }));
 }

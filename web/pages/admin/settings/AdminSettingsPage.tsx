@@ -37,7 +37,12 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
       const { siteName, topUpHint, contact } = values;
       const topUpAmounts = values.topUpAmounts.trim().split(/\s+/);
       const site = { siteName: siteName.trim(), topUpHint, topUpAmounts, contact: contact.trim() };
-      const body = { ...site, signUp, currency };
+      const issuer = {
+        name: values.issuerName.trim(),
+        address: values.issuerAddress.trim(),
+        taxId: values.issuerTaxId.trim(),
+      };
+      const body = { ...site, signUp, issuer, currency };
       return await call('PATCH /api/console/admin/settings', { body });
     },
     {
@@ -48,6 +53,7 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   return (
     <Form className="flex flex-col gap-5" onSubmit={() => !wrongRate && save.mutate()}>
       <SiteCard field={field} />
+      <IssuerCard field={field} />
       <Card title={t('adminSettings.signUp')}>
         <SignUpChoice value={signUp} onChange={setSignUp} />
       </Card>
@@ -77,9 +83,11 @@ function SettingsForm({ settings }: { settings: AdminSettings }) {
   );
 }
 
-function useSettingsForm({ siteName, topUpHint, topUpAmounts, contact, currency }: AdminSettings) {
+function useSettingsForm(settings: AdminSettings) {
+  const { siteName, topUpHint, topUpAmounts, contact, issuer, currency } = settings;
   const amounts = topUpAmounts.join(' ');
-  return useForm({ siteName, topUpHint, topUpAmounts: amounts, contact, ...currency });
+  const names = { issuerName: issuer.name, issuerAddress: issuer.address, issuerTaxId: issuer.taxId };
+  return useForm({ siteName, topUpHint, topUpAmounts: amounts, contact, ...names, ...currency });
 }
 
 function SiteCard({ field }: { field: ReturnType<typeof useSettingsForm>['field'] }) {
@@ -104,6 +112,21 @@ function SiteCard({ field }: { field: ReturnType<typeof useSettingsForm>['field'
           maxLength={80}
           {...field('topUpAmounts')}
         />
+      </div>
+    </Card>
+  );
+}
+
+function IssuerCard({ field }: { field: ReturnType<typeof useSettingsForm>['field'] }) {
+  const { t } = useTranslation();
+  return (
+    <Card title={t('adminSettings.issuer')} hint={t('adminSettings.issuerHint')}>
+      <div className="flex max-w-xl flex-col gap-4">
+        <TextField label={t('adminSettings.issuerName')} maxLength={100} {...field('issuerName')} />
+        <Field label={t('adminSettings.issuerAddress')}>
+          {(ids) => <Textarea {...ids} rows={3} maxLength={300} {...field('issuerAddress')} />}
+        </Field>
+        <TextField label={t('adminSettings.issuerTaxId')} maxLength={50} {...field('issuerTaxId')} />
       </div>
     </Card>
   );

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
+import type { AdminBackend, AdminCatalog, AdminCatalogImport, AdminProviders } from './contract.ts';
+import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+let site: TestConsole;
+let admin: Browser;
+const server = new ListingServer(['llama-3', 'nomic-embed', 'whisper-1'].map(bareModel));
+const ROUTE = '/api/console/admin/backends/preview';
+const own = { provider: 'attic', server: { baseUrl: server.baseUrl, keyName: 'ATTIC_API_KEY' } };
+
+beforeAll(async () => {
+  site = await testConsole();
+  admin = await site.admin();
+});
+afterAll(async () => {
+  await site.close();
+  await server.stop();
+});
+
+test('every provider that lists its models is offered, with the key it needs and whether that is stored', async () => {
+  const { items } = await admin.must<AdminProviders>('GET', '/api/console/admin/providers');
+  const openai = items.find(({ name }) => name === 'openai');
+  expect(openai).toEqual({
+    name: 'openai',
+    title: 'OpenAI',
+    host: 'api.openai.com',
+    origin: 'https://api.openai.com',
+    keyName: 'OPENAI_API_KEY',
+    hasKey: false,
+    isAdded: false,
+  });
+  expect(items.length).toBeGreaterThan(20);
+  expect(items.map(({ name }) => name)).toContain('anthropic');
+  await admin.must('PUT', '/api/console/admin/catalog/keys/OPENAI_API_KEY', {
+    value: 'sk-1',
+    host: 'https://api.openai.com',
+  });
+  const again = await admin.must<AdminProviders>('GET', '/api/console/admin/providers');
+  expect(again.items.find(({ name }) => name === 'openai')?.hasKey).toBe(true);
+});
+
+test('a server of one’s own becomes a backend with the prices that the operator sets, and no cost that nobody knows', async () => {
+  await admin.must('PUT', '/api/console/admin/catalog/keys/ATTIC_API_KEY', {
+    value: server.key,
+    host: new URL(server.baseUrl).origin,
+  });
+  const ownPrice = { input: '0.5', output: '1.25' };
+  const draft = await admin.must<AdminCatalogImport>('POST', ROUTE, {
+    ...own,
+    ownPrice,
+    models: ['llama-3'],
+  });
+  expect(draft.new).toMatchObject([
+    { model: 'llama-3', price: { input: '0.50', output: '1.25' }, cost: null, type: 'chat_completion' },
+  ]);
+  expect(draft.yaml).toContain('api_key: ${ATTIC_API_KEY}');
+  expect(draft.yaml).not.toContain('cost: { attic');
+  const { revision } = await admin.must<{ revision: number }>('POST', '/api/console/admin/catalog', {
+    yaml: draft.yaml,
+    note: '',
+    revision: draft.revision,
+  });
+  const { endpoints, upstreams } = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  expect(endpoints.find(({ code }) => code === 'attic')?.models).toEqual(['llama-3']);
+  expect(upstreams.find(({ name }) => name === 'attic')).toMatchObject({
+    baseUrl: server.baseUrl,
+    hasKey: true,
+  });
+
+  const free = await admin.must<AdminCatalogImport>('POST', ROUTE, {
+    ...own,
+    ownPrice: { input: '0', output: '0' },
+  });
+  expect(free.revision).toBe(revision);
+  expect(free.new.map(({ model, type }) => [model, type])).toEqual([['nomic-embed', 'embedding']]);
+  expect(free.yaml).toMatch(/model: nomic-embed, free: true/);
+  expect(free.skipped.map(({ model }) => model)).toEqual(['whisper-1']);
+});
+
+test('what cannot become a backend is refused with the reason, and the catalog stays as it is', async () => {
+  const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  const cases = [
+    [{ provider: 'Attic' }, 'provider'],
+    [{ provider: 'other', server: { baseUrl: 'ftp://x' } }, 'baseUrl'],
+    [{ provider: 'other', server: { baseUrl: server.baseUrl } }, 'Say what its models are sold for'],
+    [
+      {
+        provider: 'other',
+        server: { baseUrl: 'http://127.0.0.1:1/v1' },
+        ownPrice: { input: '0', output: '0' },
+      },
+      'does not list its models',
+    ],
+    [{ provider: 'attic', server: { baseUrl: 'http://127.0.0.1:1/v1' } }, 'another address'],
+    [{ provider: 'nobody' }, "no upstream 'nobody'"],
+    [{ ...own, ownPrice: { input: '-1', output: '0' } }, 'ownPrice'],
+  ] as const;
+  for (const [body, words] of cases) {
+    const reply = await admin.call('POST', ROUTE, body);
+    expect([body, reply.status]).toEqual([body, 400]);
+    expect(JSON.stringify(reply.body)).toContain(words);
+  }
+  const { revision } = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  expect(revision).toBe(before.revision);
+});
+
+test('a key leaves for no other server than its own, whatever address a draft gives it', async () => {
+  const thief = new ListingServer([bareModel('llama-3')]);
+  const reply = await admin.call('POST', ROUTE, {
+    provider: 'thief',
+    server: { baseUrl: thief.baseUrl, keyName: 'ATTIC_API_KEY' },
+    ownPrice: { input: '0', output: '0' },
+  });
+  expect(reply.status).toBe(400);
+  expect(thief.asked).toEqual([]);
+  await thief.stop();
+});
+
+test('a backend is paused and resumed in the catalog, which says who did it', async () => {
+  const shown = async (): Promise<boolean | undefined> => {
+    const { items } = await admin.must<{ items: AdminBackend[] }>('GET', '/api/console/admin/backends');
+    return items.find(({ name }) => name === 'attic')?.paused;
+  };
+  const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  await admin.must('PUT', '/api/console/admin/backends/attic/paused', { paused: true });
+  expect(await shown()).toBe(true);
+  expect(site.catalog.current().upstreams.get('attic')?.paused).toBe(true);
+  await admin.must('PUT', '/api/console/admin/backends/attic/paused', { paused: false });
+  expect(await shown()).toBe(false);
+  const after = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  expect(after.yaml).toBe(before.yaml);
+  const { items } = await admin.must<{ items: { note: string; actor: string }[] }>(
+    'GET',
+    '/api/console/admin/catalog/history',
+  );
+  expect(items.slice(0, 2).map(({ note }) => note)).toEqual(['attic resumed', 'attic paused']);
+  expect(items[0]?.actor).toBe('admin@example.com');
+  expect(
+    (await admin.call('PUT', '/api/console/admin/backends/nobody/paused', { paused: true })).status,
+  ).toBe(404);
+});

@@ -1,0 +1,244 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { inflateSync } from 'node:zlib';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { newRequestId, type AccountId } from '../std/ids.ts';
+import { PASSWORD, PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+
+const DAY_MS = 86_400_000;
+const ISSUER = { name: 'Łódź & Söhne 株式会社', address: 'Street 1\n10115 Berlin', taxId: 'DE123456789' };
+
+describe.each([
+  ['SQLite', () => Promise.resolve({})],
+  ['Postgres', async () => ({ databaseUrl: await (await testPostgres()).freshDatabase() })],
+])('statements on %s', (_, database) => {
+  let site: TestConsole;
+  let admin: Browser;
+  beforeAll(async () => {
+    site = await testConsole(await database());
+    // Sessions end by the real time, so the months of these tests are over before it.
+    site.advance(-300 * DAY_MS);
+    admin = await site.admin();
+    await admin.must('PATCH', '/api/console/admin/settings', { issuer: ISSUER });
+  }, 300_000);
+  afterAll(() => site.close());
+
+  const monthNow = (): string => new Date(site.clock.now()).toISOString().slice(0, 7);
+  const path = (month: string, kind: string): string => `/api/console/statements/${month}/${kind}`;
+
+  async function signedIn(email: string): Promise<Browser> {
+    const browser = site.browser();
+    await browser.must('POST', '/api/auth/sign-in/email', { email, password: PASSWORD });
+    return browser;
+  }
+
+  async function balanceOf(accountId: string): Promise<number> {
+    const { balance } = await site.store.db
+      .selectFrom('account')
+      .select('balance')
+      .where('id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    return balance;
+  }
+
+  /** Two accounts with odd amounts, a month later. */
+  async function monthLater(email: string): Promise<{ owner: Browser; accountId: string; month: string }> {
+    const accountId = await (await site.user(email)).accountId();
+    await site.credit(accountId, 5);
+    // 3 tokens at 2/3 of a nano-dollar each are rounded up once.
+    await site.charge(accountId, { usage: { input: 1_001, cached: 333, output: 7 } });
+    await site.charge(accountId, { model: 'other', usage: { input: 13, cached: 7, output: 1 } });
+    await site.charge(accountId, { failed: true });
+    const month = monthNow();
+    site.advance(40 * DAY_MS);
+    return { owner: await signedIn(email), accountId, month };
+  }
+
+  test('are CSV files whose amounts are those of the ledger to the nano-dollar, and the next begins where one ends', async () => {
+    const { owner, accountId, month } = await monthLater('exact@example.com');
+    const rows = cells((await owner.must<{ text: string }>('GET', path(month, 'csv'))).text);
+    const amounts = rows.filter(([, , , , , amount]) => amount !== '');
+    expect(amounts[0]?.[3]).toBe('opening');
+    expect(amounts.at(-1)?.[3]).toBe('closing');
+    const nano = amounts.map((row) => nanoOf(row[5] ?? ''));
+    expect(nano.at(-1)).toBe(await balanceOf(accountId));
+    expect(nano.slice(0, -1).reduce((sum, one) => sum + one, 0)).toBe(nano.at(-1) ?? -1);
+    const charge = amounts.find((row) => row[3] === 'charge');
+    expect(charge?.[4]).toBe('3 requests');
+    expect(nanoOf(charge?.[5] ?? '')).toBe((await balanceOf(accountId)) - 5_000_000_000);
+    expect(rows.filter((row) => row[3]?.startsWith('issuer')).map((row) => row[4])).toEqual([
+      ISSUER.name,
+      'Street 1, 10115 Berlin',
+      ISSUER.taxId,
+    ]);
+    expect(rows.find((row) => row[3] === 'rounding')?.[4]).toContain('rounded up once');
+    const next = monthNow();
+    site.advance(40 * DAY_MS);
+    const later = cells(
+      (await (await signedIn('exact@example.com')).must<{ text: string }>('GET', path(next, 'csv'))).text,
+    );
+    const kinds = later.filter((row) => row[5] !== '').map((row) => [row[3], row[5]]);
+    expect(kinds).toEqual([
+      ['opening', amounts.at(-1)?.[5]],
+      ['closing', amounts.at(-1)?.[5]],
+    ] as string[][]);
+  });
+
+  test('keep what they say when settings, prices and receipts change afterwards', async () => {
+    const { owner, month } = await monthLater('kept@example.com');
+    const before = await owner.must<{ text: string }>('GET', path(month, 'csv'));
+    const now = await signedInAdmin();
+    await now.must('PATCH', '/api/console/admin/settings', { issuer: { ...ISSUER, name: 'Another' } });
+    expect(await owner.must<{ text: string }>('GET', path(month, 'csv'))).toEqual(before);
+    await now.must('PATCH', '/api/console/admin/settings', { issuer: ISSUER });
+    expect((await site.ledger.verify({ full: true })).breaches).toEqual([]);
+  });
+
+  async function signedInAdmin(): Promise<Browser> {
+    return await signedIn('admin@example.com');
+  }
+
+  test('wait until their month is over by an hour and no request of it runs', async () => {
+    const email = 'early@example.com';
+    const accountId = await (await site.user(email)).accountId();
+    await site.credit(accountId, 1);
+    const month = monthNow();
+    const running = newRequestId(site.clock.now());
+    await site.ledger.admit({
+      requestId: running,
+      caller: { kind: 'account', id: accountId as AccountId },
+      rate: 'chat',
+      endpoint: 'svc_chat',
+      model: 'm',
+      price: PRICE,
+      ceiling: { kind: 'tokens', input: 10, output: 10, choices: 1 },
+      stream: false,
+      client: 'test',
+      limits: { chatPerMinute: 1_000, imagesPerMinute: 1_000, concurrent: 10 },
+    });
+    const end = Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)));
+    site.advance(end + 1_800_000 - site.clock.now());
+    const asked = async () => (await signedIn(email)).call('GET', path(month, 'pdf'));
+    expect(await asked()).toMatchObject({ status: 400, body: { error: { param: 'month' } } });
+    site.advance(1_900_000);
+    expect(await asked()).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining('still running') as string } },
+    });
+    await site.ledger.void(running, { outcome: 'shed', attempts: [], durationMs: 1 });
+    expect((await asked()).status).toBe(200);
+  });
+
+  test('list the months that are over, and the days of each with what their receipts add up to', async () => {
+    const { owner, accountId, month } = await monthLater('days@example.com');
+    expect(await owner.must<object>('GET', '/api/console/statements')).toEqual([{ month, number: null }]);
+    const [day, ...others] = await owner.must<Record<string, unknown>[]>('GET', path(month, 'days'));
+    expect(others).toEqual([]);
+    expect(day).toMatchObject({ requests: 3, archived: false });
+    expect(nanoOf(String(day?.['chargedUsd']))).toBe(5_000_000_000 - (await balanceOf(accountId)));
+    const from = Date.parse(`${String(day?.['day'])}T00:00:00Z`);
+    const receipts = await owner.must<{ items: { chargedUsd: string }[] }>(
+      'GET',
+      `/api/console/requests?from=${from}&to=${from + DAY_MS - 1}`,
+    );
+    expect(receipts.items.map((one) => nanoOf(one.chargedUsd)).reduce((sum, one) => sum + one, 0)).toBe(
+      nanoOf(String(day?.['chargedUsd'])),
+    );
+    await owner.call('GET', path(month, 'csv'));
+    const [listed] = await owner.must<{ number: number }[]>('GET', '/api/console/statements');
+    expect(listed?.number).toBeGreaterThan(0);
+    await site.ledger.archive({
+      accountId: accountId as AccountId,
+      day: Number(String(day?.['day']).replaceAll('-', '')),
+    });
+    expect(await owner.must<object>('GET', path(month, 'days'))).toMatchObject([
+      { requests: 3, archived: true },
+    ]);
+    expect((await site.ledger.verify({ full: true })).breaches).toEqual([]);
+  });
+
+  test('are for their owner alone, and of a real month', async () => {
+    const { owner, month } = await monthLater('owner@example.com');
+    await owner.must('GET', path(month, 'csv'));
+    const stranger = await site.user('stranger@example.com');
+    for (const kind of ['csv', 'pdf'])
+      expect((await stranger.call('GET', path(month, kind))).status).toBe(404);
+    for (const wrong of ['2026-13', '1999-01', '2026-1', 'x'])
+      expect((await owner.call('GET', path(wrong, 'csv'))).status).toBe(404);
+    expect((await owner.call('GET', `${path(month, 'pdf')}?language=fr`)).status).toBe(400);
+    expect((await site.browser().call('GET', path(month, 'csv'))).status).toBe(401);
+  });
+
+  test('are PDF files in both languages with page breaks, in which no character fails', async () => {
+    const { owner, accountId, month } = await monthLater('pdf@example.com');
+    const cause =
+      'Gutschrift für Łukasz Żółć, 山田太郎, Müşteri İÇ, 🙂 and a text that is far too long for its line '.repeat(
+        2,
+      );
+    const entry = { account_id: accountId, kind: 'adjustment', amount: -1, cause, actor: 'x' } as const;
+    const created_at = Date.parse(`${month}-28T00:00:00Z`);
+    await site.store.db
+      .insertInto('entry')
+      .values(Array.from({ length: 130 }, () => ({ ...entry, created_at })))
+      .execute();
+    await site.store.db
+      .updateTable('account')
+      .set((account) => ({ balance: account('balance', '-', 130) }))
+      .where('id', '=', accountId)
+      .execute();
+    const csv = cells((await owner.must<{ text: string }>('GET', path(month, 'csv'))).text);
+    const closing = (csv.at(-1)?.[5] ?? '').padEnd(11, '0');
+    for (const language of ['en', 'de']) {
+      const ask = `${path(month, 'pdf')}?language=${language}`;
+      const [first, second] = [await owner.raw('GET', ask), await owner.raw('GET', ask)];
+      expect(first.headers.get('content-type')).toBe('application/pdf');
+      const bytes = await first.bytes();
+      expect(await second.bytes()).toEqual(bytes);
+      const pages = pdfPages(bytes);
+      expect(pages.length).toBeGreaterThan(3);
+      const text = pages.join('\n');
+      expect(text).toContain('Lódz & Söhne ????');
+      expect(text).toContain(ISSUER.taxId);
+      expect(text).toContain(language === 'de' ? closing.replace('.', ',') : closing);
+      expect(text).toContain(language === 'de' ? 'aufgerundet' : 'rounded up once');
+      expect(text).toContain(language === 'de' ? 'Die CSV-Datei hat es' : 'The CSV file has it');
+      for (const [index, page] of pages.entries())
+        expect(page).toContain(
+          `${language === 'de' ? 'Seite' : 'Page'} ${index + 1} ${language === 'de' ? 'von' : 'of'} ${pages.length}`,
+        );
+      expect(pages[1]).toContain(language === 'de' ? '(Fortsetzung)' : '(continued)');
+    }
+  });
+});
+
+/** Rows of a CSV file without its header. */
+function cells(text: string): string[][] {
+  const row = /(?:"((?:[^"]|"")*)"|([^,\r\n]*))(,|\r\n)/gy;
+  const rows: string[][] = [[]];
+  for (const [, quoted, plain = '', end] of text.matchAll(row)) {
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === '\r\n') rows.push([]);
+  }
+  return rows.slice(1, -1);
+}
+
+/** Without a float. */
+function nanoOf(usd: string): number {
+  const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)\.(\d+)$/.exec(usd) ?? [];
+  return Number(`${sign}${whole}${fraction.padEnd(9, '0')}`);
+}
+
+/** What each page of a PDF says, read from its content streams: pieces of text are hexadecimal and in Windows-1252. */
+function pdfPages(bytes: Uint8Array): string[] {
+  const raw = Buffer.from(bytes).toString('latin1');
+  const streams = [...raw.matchAll(/stream\r?\n([\s\S]*?)\r?\nendstream/g)].map(([, body = '']) =>
+    inflateSync(Buffer.from(body, 'latin1')).toString('latin1'),
+  );
+  const decoder = new TextDecoder('windows-1252');
+  return streams
+    .filter((stream) => stream.includes('BT'))
+    .map((stream) =>
+      [...stream.matchAll(/<([0-9a-f]*)> Tj/g)]
+        .map(([, hex = '']) => decoder.decode(Buffer.from(hex, 'hex')))
+        .join('\n'),
+    );
+}

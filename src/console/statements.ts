@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { issuedNumbers, issueStatement, type MonthlyStatement } from '../activity/monthly-statement.ts';
+import { monthText, statementCsv } from '../activity/statement-csv.ts';
+import { chargedDays } from '../activity/usage.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { readSite } from '../identity/sign-in/site.ts';
+import { monthOf } from '../std/calendar.ts';
+import { dayText, usd } from './amounts.ts';
+import type { StatementDay, StatementMonth } from './contract.ts';
+import { requireAccount } from './overview.ts';
+import type { RouteParts } from './parts.ts';
+import { route } from './route.ts';
+
+/** Ten years. */
+const MAX_MONTHS = 120;
+
+/** A month's days, and its statement: issued when it is first fetched, and the same for ever after. */
+export const statementRoutes = [
+  route('GET /api/console/statements', {
+    who: 'user',
+    async handle(parts, { user }): Promise<StatementMonth[]> {
+      const { created_at } = await requireAccount(parts, user.accountId);
+      const issued = await issuedNumbers(parts.store.db, user.accountId);
+      return monthsSince(created_at, parts.clock.now()).map((month) => ({
+        month: monthText(month),
+        number: issued.get(month) ?? null,
+      }));
+    },
+  }),
+  route('GET /api/console/statements/{month}/days', {
+    who: 'user',
+    compressed: true,
+    async handle({ store, reader }, { user, params }): Promise<StatementDay[]> {
+      const days = await chargedDays({ db: store.db, reader }, user.accountId, readMonth(params.month));
+      return days.map(({ day, requests, charged, archived }) => ({
+        day: dayText(day),
+        requests,
+        chargedUsd: usd(charged),
+        archived,
+      }));
+    },
+  }),
+  route('GET /api/console/statements/{month}/csv', {
+    who: 'user',
+    async handle(parts, { user, params }) {
+      const { statement, account } = await fetchStatement(parts, user.accountId, params.month);
+      return download(statementCsv(statement, account), {
+        type: 'text/csv; charset=utf-8',
+        name: fileName(statement, 'csv'),
+      });
+    },
+  }),
+  route('GET /api/console/statements/{month}/pdf', {
+    who: 'user',
+    query: z.strictObject({ language: z.enum(['en', 'de']).optional() }),
+    async handle(parts, { user, params, query: { language = 'en' } }) {
+      const { statement, account } = await fetchStatement(parts, user.accountId, params.month);
+      // Loaded when it is first needed: few ask for one, and once a month.
+      const { statementPdf } = await import('../activity/statement-pdf.ts');
+      return download(await statementPdf(statement, { account, language }), {
+        type: 'application/pdf',
+        name: fileName(statement, 'pdf'),
+      });
+    },
+  }),
+];
+
+function readMonth(text: string): number {
+  const [, year, month] = /^(20\d\d)-(0[1-9]|1[0-2])$/.exec(text) ?? [];
+  if (year === undefined || month === undefined) throw noStatement();
+  return Number(year + month);
+}
+
+async function fetchStatement(
+  parts: RouteParts,
+  accountId: string,
+  text: string,
+): Promise<{ statement: MonthlyStatement; account: string }> {
+  parts.auth.throttle.act('statement', accountId);
+  const month = readMonth(text);
+  const { id, email, created_at } = await requireAccount(parts, accountId);
+  if (month < monthOf(created_at)) throw noStatement();
+  const { issuer } = await readSite(parts.store);
+  const order = { accountId, month, issuer, now: parts.clock.now() };
+  return { statement: await issueStatement(parts.store, order), account: `${email} (${id})` };
+}
+
+function noStatement(): AuthRefusal {
+  return new AuthRefusal('not_found', 'There is no statement of this month.');
+}
+
+/** Months that are over, from the newest to that of the account's creation. */
+function monthsSince(from: number, now: number): number[] {
+  const months: number[] = [];
+  const date = new Date(now);
+  for (let back = 1; back <= MAX_MONTHS; back++) {
+    const month = monthOf(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - back));
+    if (month < monthOf(from)) break;
+    months.push(month);
+  }
+  return months;
+}
+
+function fileName({ number, month }: MonthlyStatement, extension: string): string {
+  return `statement-${number}-${monthText(month)}.${extension}`;
+}
+
+function download(
+  body: string | Uint8Array<ArrayBuffer>,
+  { type, name }: { readonly type: string; readonly name: string },
+): Response {
+  return new Response(body, {
+    headers: {
+      'content-type': type,
+      'content-disposition': `attachment; filename="${name}"`,
+      'cache-control': 'no-store',
+    },
+  });
+}

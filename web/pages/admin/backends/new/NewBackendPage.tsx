@@ -1,0 +1,54 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import { useApi } from '../../../../lib/api.ts';
+import { Button, LinkButton } from '../../../../ui/Button.tsx';
+import { Card, Page } from '../../../../ui/Card.tsx';
+import { Loaded, Skeleton } from '../../../../ui/States.tsx';
+import { ProviderTiles } from './ProviderTiles.tsx';
+import { KeyStep } from './KeyStep.tsx';
+import { ModelsStep } from './ModelsStep.tsx';
+import { PublishStep } from './PublishStep.tsx';
+import type { ChosenProvider } from './provider.ts';
+
+/** From a provider to published models, without YAML: choose, give the key, tick models, test, publish. */
+export default function NewBackendPage() {
+  const { t } = useTranslation();
+  const providers = useApi('GET /api/console/admin/providers');
+  const [chosen, setChosen] = useState<ChosenProvider>();
+  const [draft, setDraft] = useState<AdminCatalogImport>();
+  const choose = (provider: ChosenProvider | undefined): void => {
+    setChosen(provider);
+    setDraft(undefined);
+  };
+  const needsKey = chosen?.keyName !== undefined && !chosen.hasKey;
+  return (
+    <Page
+      wide
+      title={t('newBackend.title')}
+      lead={t('newBackend.lead')}
+      actions={<LinkButton href="/admin/backends">{t('newBackend.back')}</LinkButton>}
+    >
+      {chosen ? (
+        <Card>
+          <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+            <div className="min-w-0 flex-1 basis-48">
+              <h2 className="text-lg font-semibold">{chosen.title}</h2>
+              <p className="text-sm break-all text-ink-3">{chosen.host}</p>
+            </div>
+            <Button onClick={() => choose(undefined)}>{t('newBackend.change')}</Button>
+          </div>
+        </Card>
+      ) : (
+        <Loaded query={providers} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
+          {(data) => <ProviderTiles providers={data} onChoose={choose} />}
+        </Loaded>
+      )}
+      {chosen && needsKey ? (
+        <KeyStep chosen={chosen} onStored={() => setChosen({ ...chosen, hasKey: true })} />
+      ) : null}
+      {chosen && !needsKey ? <ModelsStep key={chosen.name} chosen={chosen} onDraft={setDraft} /> : null}
+      {draft ? <PublishStep draft={draft} /> : null}
+    </Page>
+  );
+}

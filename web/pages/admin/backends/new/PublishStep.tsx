@@ -1,0 +1,107 @@
+import { useEffect } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'wouter';
+import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import { useAction } from '../../../../lib/action.ts';
+import { call } from '../../../../lib/api.ts';
+import { classes } from '../../../../lib/classes.ts';
+import { formatDuration } from '../../../../lib/numbers.ts';
+import { Button } from '../../../../ui/Button.tsx';
+import { Card } from '../../../../ui/Card.tsx';
+import { Code } from '../../../../ui/Code.tsx';
+import { Money } from '../../../../ui/Money.tsx';
+import { FormError, Skeleton } from '../../../../ui/States.tsx';
+import { Proposal } from '../../catalog/Proposal.tsx';
+import { Publish } from '../../catalog/Publish.tsx';
+
+/** What would change, a request to the backend as the draft has it, and the button that makes it true. */
+export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
+  const { t } = useTranslation();
+  if (draft.yaml === null) {
+    return (
+      <Card title={t('newBackend.publish')}>
+        <p className="mb-3">{draft.paste === '' ? t('catalog.noChanges') : t('import.pasteLead')}</p>
+        {draft.paste === '' ? null : <Code label={t('catalog.yaml')} code={draft.paste} />}
+      </Card>
+    );
+  }
+  return <Publishing key={draft.yaml} draft={draft} yaml={draft.yaml} />;
+}
+
+function Publishing({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
+  const { t } = useTranslation();
+  const [, go] = useLocation();
+  const propose = useAction(
+    async () => await call('POST /api/console/admin/catalog/propose', { body: { yaml } }),
+  );
+  const { mutate } = propose;
+  useEffect(() => mutate(), [mutate]);
+  return (
+    <>
+      <Trial draft={draft} yaml={yaml} />
+      <Card title={t('newBackend.publish')} hint={t('newBackend.publishHint')}>
+        <FormError error={propose.error} />
+        {propose.data ? (
+          <Proposal proposal={propose.data} />
+        ) : (
+          <Skeleton className="h-24 w-full rounded-md" />
+        )}
+        {propose.data?.ok ? (
+          <div className="mt-4">
+            <Publish yaml={yaml} revision={draft.revision ?? 0} onPublished={() => go('/admin/backends')} />
+          </div>
+        ) : null}
+      </Card>
+    </>
+  );
+}
+
+/** One small streamed request, before anybody depends on it. */
+function Trial({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
+  const { t, i18n } = useTranslation();
+  const model = draft.new.find(({ type }) => type === 'chat_completion')?.model;
+  const trial = useAction(
+    async (name: string) =>
+      await call('POST /api/console/admin/backends/try', {
+        body: { yaml, backend: draft.upstream, model: name },
+      }),
+  );
+  if (model === undefined) return null;
+  const { data } = trial;
+  return (
+    <Card
+      title={t('newBackend.test')}
+      hint={t('newBackend.testHint')}
+      actions={
+        <Button busy={trial.isPending} onClick={() => trial.mutate(model)}>
+          {t('newBackend.try', { model })}
+        </Button>
+      }
+    >
+      <FormError error={trial.error} />
+      {data ? (
+        <div role="status">
+          <p className={classes('font-medium', data.ok ? 'text-accent' : 'text-bad')}>
+            {t(data.ok ? 'backends.testOk' : 'backends.testFailed', {
+              time: formatDuration(data.durationMs, i18n.language),
+            })}
+            {data.ok ? null : `: ${data.detail}`}
+          </p>
+          {data.text === '' ? null : (
+            <blockquote className="mt-2 border-l-2 border-line pl-3 break-words whitespace-pre-wrap">
+              {data.text}
+            </blockquote>
+          )}
+          {data.ok ? (
+            <p className="mt-2 text-sm text-ink-3">
+              {t('newBackend.used', { input: data.inputTokens ?? 0, output: data.outputTokens ?? 0 })}{' '}
+              <Money usd={data.cost} />
+            </p>
+          ) : null}
+        </div>
+      ) : (
+        <p className="text-ink-3">{t('newBackend.notTried')}</p>
+      )}
+    </Card>
+  );
+}

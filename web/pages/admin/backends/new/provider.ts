@@ -1,0 +1,51 @@
+import type { AdminProvider, AdminProviders } from '../../../../../src/console/contract.ts';
+
+/** What becomes a backend. */
+export interface ChosenProvider {
+  /** Of the backend in the catalog. */
+  readonly name: string;
+  readonly title: string;
+  readonly host: string;
+  /** The server that its key is for. */
+  readonly origin: string;
+  readonly keyName: string | undefined;
+  readonly hasKey: boolean;
+  /** Its address, where no preset knows it. */
+  readonly server?: { readonly baseUrl: string; readonly keyName?: string };
+  /** The bundled list knows what it takes. */
+  readonly isListed: boolean;
+}
+
+export function listedProvider({
+  name,
+  title,
+  host,
+  origin,
+  keyName,
+  hasKey,
+}: AdminProvider): ChosenProvider {
+  return { name, title, host, origin, keyName: keyName ?? undefined, hasKey, isListed: true };
+}
+
+export function localServer({ name, title, host }: AdminProviders['local'][number]): ChosenProvider {
+  const origin = `http://${host}`;
+  return { name, title, host, origin, keyName: undefined, hasKey: true, isListed: false };
+}
+
+/** `undefined`: the address is none. */
+export function ownServer(name: string, address: string, needsKey: boolean): ChosenProvider | undefined {
+  const baseUrl = address.trim().replace(/\/+$/, '');
+  if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) return undefined;
+  const { host, origin } = new URL(baseUrl);
+  const keyName = needsKey ? `${name.toUpperCase().replaceAll('-', '_')}_API_KEY` : undefined;
+  return {
+    name,
+    title: name,
+    host,
+    origin,
+    keyName,
+    hasKey: false,
+    server: { baseUrl, ...(keyName !== undefined && { keyName }) },
+    isListed: false,
+  };
+}

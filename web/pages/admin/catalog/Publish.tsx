@@ -1,0 +1,54 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useAction } from '../../../lib/action.ts';
+import { call } from '../../../lib/api.ts';
+import { Button } from '../../../ui/Button.tsx';
+import { TextField } from '../../../ui/Field.tsx';
+import { Form } from '../../../ui/Form.tsx';
+import { FormError } from '../../../ui/States.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+
+interface PublishProps {
+  readonly yaml: string;
+  /** The version that the draft began from. */
+  readonly revision: number;
+  readonly onPublished: () => void;
+}
+
+export function Publish({ yaml, revision, onPublished }: PublishProps) {
+  const { t } = useTranslation();
+  const [note, setNote] = useState('');
+  const save = useAction(
+    async () =>
+      await call('POST /api/console/admin/catalog', { body: { yaml, note: note.trim(), revision } }),
+    {
+      refreshOnConflict: ['GET /api/console/admin/catalog'],
+      refresh: [
+        'GET /api/console/admin/catalog',
+        'GET /api/console/admin/catalog/history',
+        'GET /api/console/models',
+        'GET /api/console/admin/backends',
+        'GET /api/console/admin/providers',
+      ],
+      onDone: () => {
+        toast(t('catalog.saved'));
+        onPublished();
+      },
+    },
+  );
+  const conflict = save.error?.code === 'conflict' ? new Error(t('catalog.conflict')) : undefined;
+  return (
+    <Form className="flex flex-col gap-3 border-t border-line pt-4" onSubmit={() => save.mutate()}>
+      <TextField
+        label={t('catalog.noteOptional')}
+        maxLength={200}
+        value={note}
+        onChange={(event) => setNote(event.target.value)}
+      />
+      <FormError error={conflict ?? save.error} />
+      <Button type="submit" kind="primary" busy={save.isPending} className="self-start">
+        {t('catalog.save')}
+      </Button>
+    </Form>
+  );
+}

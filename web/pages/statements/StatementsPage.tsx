@@ -1,0 +1,95 @@
+import type { TFunction } from 'i18next';
+import { useTranslation } from 'react-i18next';
+import type { StatementMonth } from '../../../src/console/contract.ts';
+import { useAction } from '../../lib/action.ts';
+import { fetchRoute, useApi } from '../../lib/api.ts';
+import { saveFile } from '../../lib/download.ts';
+import { useToday } from '../../lib/now.ts';
+import { useSearchState } from '../../lib/search.ts';
+import { formatUtcMonth } from '../../lib/time.ts';
+import { Button } from '../../ui/Button.tsx';
+import { Card, Page } from '../../ui/Card.tsx';
+import { SelectField } from '../../ui/Field.tsx';
+import { FormError } from '../../ui/States.tsx';
+import { DayReceipts } from './DayReceipts.tsx';
+import { Days } from './Days.tsx';
+
+/** A month at a time: its statement once it is over, and its days, which open into their receipts. */
+export default function StatementsPage() {
+  const { t, i18n } = useTranslation();
+  const [state, change] = useSearchState();
+  const current = useToday().slice(0, 7);
+  const over = useApi('GET /api/console/statements').data ?? [];
+  const months = [current, ...over.map(({ month }) => month)];
+  const month = months.find((one) => one === state['month']) ?? current;
+  const day = state['day']?.startsWith(month) ? state['day'] : undefined;
+  return (
+    <Page
+      title={t('statements.title')}
+      lead={t('statements.lead')}
+      actions={
+        <SelectField
+          label={t('statements.month')}
+          hideLabel
+          value={month}
+          onChange={(event) => change({ month: event.target.value, day: undefined })}
+        >
+          {months.map((one) => (
+            <option key={one} value={one}>
+              {formatUtcMonth(one, i18n.language)}
+            </option>
+          ))}
+        </SelectField>
+      }
+    >
+      <Statement key={month} month={month} listed={over.find((one) => one.month === month)} />
+      {day === undefined ? (
+        <Days month={month} onOpen={(opened) => change({ month, day: opened })} />
+      ) : (
+        <DayReceipts day={day} onClose={() => change({ day: undefined })} />
+      )}
+    </Page>
+  );
+}
+
+function Statement({ month, listed }: { month: string; listed: StatementMonth | undefined }) {
+  const { t, i18n } = useTranslation();
+  const language = i18n.language.startsWith('de') ? 'de' : 'en';
+  const fetchFile = useAction(
+    async (kind: 'pdf' | 'csv') => {
+      const params = { month };
+      const response =
+        kind === 'pdf'
+          ? await fetchRoute('GET /api/console/statements/{month}/pdf', { params, query: { language } })
+          : await fetchRoute('GET /api/console/statements/{month}/csv', { params });
+      const [, name] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+      saveFile(name ?? `statement-${month}.${kind}`, await response.blob());
+    },
+    { refresh: ['GET /api/console/statements'] },
+  );
+  return (
+    <Card title={titleOf(listed, t)} hint={listed ? t('statements.exact') : t('statements.running')}>
+      {listed ? (
+        <div className="flex flex-wrap items-center gap-3">
+          {(['pdf', 'csv'] as const).map((kind) => (
+            <Button
+              key={kind}
+              busy={fetchFile.isPending && fetchFile.variables === kind}
+              onClick={() => fetchFile.mutate(kind)}
+            >
+              {t(`statements.${kind}`)}
+            </Button>
+          ))}
+        </div>
+      ) : null}
+      <FormError error={fetchFile.error} />
+    </Card>
+  );
+}
+
+function titleOf(listed: StatementMonth | undefined, t: TFunction): string {
+  if (!listed) return t('statements.notYet');
+  return listed.number === null
+    ? t('statements.unissued')
+    : t('statements.number', { number: String(listed.number) });
+}
