@@ -27,7 +27,10 @@ interface CohereModel {
   readonly tools?: false;
 }
 
-/** Which of them see, think and call tools is from general knowledge of https://docs.cohere.com/docs/models, and unverified. */
+/**
+ * The most output, and which of them think and see: fern/pages/models/models.mdx
+ * (https://github.com/cohere-ai/cohere-developer-experience, e814c8a). That the one that sees calls no tools is unverified.
+ */
 const MODELS: Readonly<Record<string, CohereModel>> = {
   'command-a-03-2025': { maxOutput: 8_000 },
   'command-a-vision-07-2025': { maxOutput: 8_000, sees: true, tools: false },
