@@ -103,9 +103,10 @@ function toolsRefusal({ tools, tool_choice }: Fields, model: CohereModel): Refus
 }
 
 /**
- * The ranges of numbers: /v2/chat in cohere-openapi.yaml (https://github.com/cohere-ai/cohere-developer-experience,
- * e814c8a). What goes with `response_format` is from general knowledge of
- * https://docs.cohere.com/docs/structured-outputs, and unverified, as are all words.
+ * The ranges of numbers, and that `response_format` "is not supported when used in combinations with the `documents` or
+ * `tools` parameters": /v2/chat in cohere-openapi.yaml. "Every object in the schema must have at least one `required`
+ * field": fern/pages/v2/text-generation/structured-outputs.mdx (both of
+ * https://github.com/cohere-ai/cohere-developer-experience, e814c8a). The words are unverified.
  */
 function optionsRefusal(body: Fields, model: CohereModel): Refusal | undefined {
   const { response_format, tools, thinking, max_tokens } = body;
@@ -115,13 +116,20 @@ function optionsRefusal(body: Fields, model: CohereModel): Refusal | undefined {
   if (unknown) return unknown;
   const { type, json_schema } = fieldsOf(response_format);
   if (json_schema !== undefined && type !== 'json_object') return bad("json_schema needs type 'json_object'");
-  if (json_schema !== undefined && !Array.isArray(fieldsOf(json_schema)['required']))
+  if (json_schema !== undefined && hasLooseObject(json_schema))
     return bad('the schema must have at least one required field');
   if (fieldsOf(thinking)['type'] === 'enabled' && !model.thinks)
     return bad('thinking is not supported for this model');
   return typeof max_tokens === 'number' && (max_tokens < 1 || max_tokens > model.maxOutput)
     ? bad(`max_tokens must be between 1 and ${model.maxOutput}`)
     : undefined;
+}
+
+function hasLooseObject(schema: unknown): boolean {
+  if (schema === undefined) return false;
+  const { type, required, properties, items } = fieldsOf(schema);
+  const isLoose = type === 'object' && !(Array.isArray(required) && required.length > 0);
+  return isLoose || [...Object.values(fieldsOf(properties)), items].some(hasLooseObject);
 }
 
 const RANGES: Readonly<Record<string, readonly [number, number]>> = {

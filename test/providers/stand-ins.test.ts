@@ -230,6 +230,17 @@ test.each([
     400,
     'both response_format and tools',
   ],
+  [
+    {
+      ...COMMAND,
+      response_format: {
+        type: 'json_object',
+        json_schema: { type: 'object', required: ['a'], properties: { a: OBJECT } },
+      },
+    },
+    400,
+    'at least one required field',
+  ],
   [{ ...COMMAND, p: 1 }, 400, 'p must be between 0.01 and 0.99'],
   [{ ...COMMAND, temperature: 1.5 }, 400, 'temperature must be between 0 and 1'],
   [{ ...COMMAND, tool_choice: 'auto' }, 400, 'invalid tool_choice'],
