@@ -124,6 +124,16 @@ describe.each(['SQLite', 'Postgres'])('image jobs on %s', (store) => {
     expect(await gateway.money(account)).toMatchObject({ balance: 98 * CENT, open: 0 });
   });
 
+  test('a stream cannot be a job: both together are refused before anything is held or asked for', async () => {
+    const account = await gateway.account('1');
+    const before = backend.calls.length;
+    const response = await gateway.image(account.token, { stream: true }, { headers: ASYNC });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_field', param: 'stream' } });
+    expect(backend.calls.length).toBe(before);
+    expect(await gateway.requests(account)).toEqual([]);
+  });
+
   test('a job that fails costs nothing, and says why as a request would', async () => {
     const account = await gateway.account('1');
     backend.script(() => Response.json({ error: { message: 'that is not allowed here' } }, { status: 400 }));
