@@ -89,11 +89,11 @@ export async function startTollgate(
     const eventLoop = new EventLoop({ log, maxDelayMs: config.maxDelayMs }).start();
     opened.defer(() => eventLoop.stop());
     const messages = composeOutbox(services, opened);
-    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages });
+    const payments = await openPayments(services);
+    const relay = makeRelay(services, catalog, { eventLoop, certificate, messages, payments });
     const links = makeImageLinks(services);
     const refusedCalls = openRefusedCalls(services, opened);
     const imageJobs = makeImageJobs(services, relay, links);
-    const payments = await openPayments(services);
     const consoleServices = composeConsole(services, {
       payments,
       catalog,
@@ -206,8 +206,9 @@ interface Relay extends RelayParts {
 function makeRelay(
   services: Services,
   catalog: CatalogSource,
-  { eventLoop, certificate, messages }: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages'>,
+  parts: Pick<ServerParts, 'eventLoop' | 'certificate' | 'messages' | 'payments'>,
 ): Relay {
+  const { eventLoop, certificate, messages, payments } = parts;
   const { config, store, clock, log } = services;
   const { ledger } = services.ledger;
   const upstreams = new Pool(catalog.current(), clock, { house: houseBackend }, log);
@@ -248,6 +249,7 @@ function makeRelay(
     commentMs: config.commentMs,
     dailyCosts: new DailyCosts((day) => backendCosts(store.db, day), log),
     onLimitReached: (caller) => messages.reachedLimits.note(caller),
+    topUps: payments?.trigger,
     clock,
     log,
   };

@@ -280,6 +280,67 @@ describe.each(['SQLite', 'Postgres'])('the outbox on %s', (name) => {
     expect(await rows()).toHaveLength(500);
   });
 
+  test('what waits in all is bounded for all nodes together, and a place becomes free when a message has left', async () => {
+    const nodes = Array.from({ length: 3 }, () =>
+      testMessages(site.store, site.clock, { webhookRules: receiver.rules, maxWaiting: 10 }),
+    );
+    const add = async (node: number, times: number): Promise<number> => {
+      let added = 0;
+      for (let index = 0; index < times; index++) {
+        const message = {
+          kind: 'webhook',
+          topic: 't',
+          accountId: account,
+          to: `hook-${node}-${index}`,
+        } as const;
+        const id = await nodes[node]?.outbox.add(site.store.db, { ...message, payload: {} });
+        if (id !== undefined) added++;
+      }
+      site.advance(2_000);
+      return added;
+    };
+    expect([await add(0, 6), await add(1, 6), await add(2, 6), await add(0, 6)]).toEqual([6, 4, 0, 0]);
+    const [first] = await rows();
+    await site.store.db
+      .updateTable('outbox')
+      .set({ state: 'sent' })
+      .where('id', '=', first?.id ?? '')
+      .execute();
+    expect([await add(2, 2), await add(1, 2)]).toEqual([1, 0]);
+    for (const { sender } of nodes) await sender.stop();
+  });
+
+  test('an endpoint that answers 500 for an hour gets its messages afterwards, and meanwhile others get theirs at the first attempt', async () => {
+    await register('/broken');
+    await register('/works');
+    const begun = site.clock.now();
+    receiver.answer(({ path }) => {
+      const isBroken = path === '/broken' && site.clock.now() < begun + HOUR;
+      return new Response(null, { status: isBroken ? 500 : 204 });
+    });
+    for (let minutes = 0; minutes < 180; minutes += 15) {
+      if (minutes < 60) await tell();
+      await site.messages.sender.idle();
+      site.advance(15 * 60_000);
+    }
+    expect((await rows()).map(({ state }) => state)).toEqual(Array.from({ length: 8 }, () => 'sent'));
+    const works = (await rows()).filter(({ attempts }) => attempts === 1);
+    expect(works.length).toBeGreaterThanOrEqual(4);
+    expect(receiver.received.filter(({ path }) => path === '/works')).toHaveLength(4);
+    const broken = (await rows()).filter(({ attempts }) => attempts > 1);
+    expect(broken).toHaveLength(4);
+    for (const row of broken)
+      expect(
+        readAttempts(row)
+          .map(({ status }) => status)
+          .slice(-1),
+      ).toEqual([204]);
+    expect((await site.messages.webhooks.list(account)).map(({ paused }) => paused)).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
   test('finished messages are kept for weeks and then deleted; what is too old is given up', async () => {
     await register();
     await tell();

@@ -19,7 +19,7 @@ export interface Outbox {
   add(tx: Kysely<Schema>, message: NewOutboxMessage): Promise<string | undefined>;
   /** What a row says; `undefined`: erased, or encrypted with another secret. */
   read(row: Pick<OutboxRow, 'id' | 'payload'>): unknown;
-  /** Gives up what is too old, deletes what was finished long ago, and counts what waits. Called periodically. */
+  /** Gives up what is too old and deletes what was finished long ago. Called periodically. */
   sweep(): Promise<void>;
 }
 
@@ -47,6 +47,8 @@ export interface OutboxParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** How many messages may wait, of all nodes. */
+  readonly maxWaiting?: number | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -56,16 +58,18 @@ const MAX_PAYLOAD = 64_000;
 /** One destination that does not answer must not fill the table. */
 const MAX_WAITING_EACH = 500;
 const MAX_WAITING = 100_000;
+/** How long a node goes by its last count of what all nodes have added, and what it added itself since. */
+const COUNTED_MS = 1_000;
 const SWEEP_BATCH = 500;
 
 export function makeOutbox(parts: OutboxParts): Outbox {
   const { db, clock, log } = parts;
-  let waiting = 0;
+  const isFullForAll = makeTotalBound(parts);
   return {
     async add(tx, message) {
       const refuse = (reason: string): undefined =>
         log.warn('outbox_message_dropped', { kind: message.kind, topic: message.topic, reason }) as undefined;
-      if (waiting >= MAX_WAITING) return refuse('the outbox is full');
+      if (await isFullForAll(tx)) return refuse('the outbox is full');
       if (await isFull(tx, message.to)) return refuse('too many messages wait for this destination');
       const row = newRow(parts, message);
       const inserted = await tx
@@ -92,7 +96,6 @@ export function makeOutbox(parts: OutboxParts): Outbox {
         .where('finished_at', '<', now - KEPT_MS)
         .limit(SWEEP_BATCH);
       await db.deleteFrom('outbox').where('id', 'in', old).execute();
-      waiting = await countWaiting(db);
     },
   };
 }
@@ -112,11 +115,6 @@ async function isFull(tx: Kysely<Schema>, destination: string): Promise<boolean>
   return row !== undefined;
 }
 
-async function countWaiting(db: Kysely<Schema>): Promise<number> {
-  const { mail, webhook } = await countWaitingByKind(db);
-  return mail + webhook;
-}
-
 export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<OutboxKind, number>> {
   const rows = await db
     .selectFrom('outbox')
@@ -127,6 +125,30 @@ export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<Out
   const counts = { mail: 0, webhook: 0 };
   for (const { kind, count } of rows) counts[kind] = Number(count);
   return counts;
+}
+
+/** Whether as many wait in the store as may; counts the message that is added if not. */
+function makeTotalBound({ clock, maxWaiting = MAX_WAITING }: OutboxParts) {
+  let waiting = 0;
+  let countedAt = -Infinity;
+  return async (tx: Kysely<Schema>): Promise<boolean> => {
+    const now = clock.now();
+    if (Math.abs(now - countedAt) >= COUNTED_MS) {
+      waiting = await countWaiting(tx, maxWaiting);
+      countedAt = now;
+    }
+    if (waiting >= maxWaiting) return true;
+    waiting++;
+    return false;
+  };
+}
+
+async function countWaiting(db: Kysely<Schema>, most: number): Promise<number> {
+  const { count } = await db
+    .selectFrom(db.selectFrom('outbox').select('id').where(isWaiting).limit(most).as('waiting'))
+    .select((select) => select.fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 function newRow({ key, clock, random }: OutboxParts, message: NewOutboxMessage) {

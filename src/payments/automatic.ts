@@ -25,8 +25,8 @@ export interface AutomaticOptions {
 }
 
 /**
- * Charges saved cards of accounts whose balance has fallen below their threshold. Runs beside the requests and not in them:
- * one indexed query a second looks for such accounts. For each there is at most one payment under way, on whichever node; its
+ * Charges saved cards of accounts whose balance, without what running requests hold, has fallen below their threshold. Runs
+ * beside the requests and not in them: begun by the request that notices it, and by a query a second for the rest. For each there is at most one payment under way, on whichever node; its
  * id is the key of the charge at the provider, so a crash at any point charges once. The money comes with the event.
  */
 export class AutomaticTopUps {
@@ -53,18 +53,29 @@ export class AutomaticTopUps {
     return accepted;
   }
 
-  async #due(): Promise<{ account_id: string; amount: number }[]> {
-    return await this.#options.store.db
+  /** The same for one account, at once. */
+  async runFor(accountId: string): Promise<number> {
+    let accepted = 0;
+    for (const topUp of await this.#due(accountId)) {
+      const payment = await this.#begin(topUp);
+      if (payment && (await this.#charge(payment))) accepted++;
+    }
+    return accepted;
+  }
+
+  async #due(accountId?: string): Promise<{ account_id: string; amount: number }[]> {
+    const query = this.#options.store.db
       .selectFrom('top_up')
       .innerJoin('account', 'account.id', 'top_up.account_id')
       .select(['top_up.account_id', 'top_up.amount'])
       .where(sql<boolean>`top_up.enabled = 1`)
       .where('account.status', '=', 'active')
-      .whereRef('account.balance', '<', 'top_up.threshold')
+      .where(sql<boolean>`account.balance - account.held < top_up.threshold`)
       .where((where) => mayBegin(where, this.#monthStart()))
       .orderBy('top_up.account_id')
-      .limit(MOST_TOGETHER)
-      .execute();
+      .limit(MOST_TOGETHER);
+    const ofOne = accountId === undefined ? query : query.where('top_up.account_id', '=', accountId);
+    return await ofOne.execute();
   }
 
   /** Of all who try at once, one begins. */

@@ -6,6 +6,7 @@ import { MissedEvents } from './missed-events.ts';
 import { PaymentBooks, type PaymentBooksOptions } from './payment-books.ts';
 import { PaymentRows } from './payment-rows.ts';
 import { sweepPayments } from './sweep.ts';
+import { TopUpTrigger } from './top-up-trigger.ts';
 import { centsOf } from './port.ts';
 
 export interface PaymentsOptions extends AutomaticOptions, PaymentBooksOptions {}
@@ -17,6 +18,8 @@ export class Payments {
   readonly #books: PaymentBooks;
   readonly #automatic: AutomaticTopUps;
   readonly #missed: MissedEvents;
+  /** For the requests. */
+  readonly trigger: TopUpTrigger;
 
   constructor(options: PaymentsOptions) {
     this.#options = options;
@@ -24,6 +27,7 @@ export class Payments {
     this.#books = new PaymentBooks(options);
     this.#automatic = new AutomaticTopUps(options);
     this.#missed = new MissedEvents({ ...options, books: this.#books });
+    this.trigger = new TopUpTrigger({ ...options, topUp: (accountId) => this.#topUp(accountId) });
   }
 
   /** A notification of the provider's. Resolves when it is booked; until then the provider sends it again. */
@@ -78,6 +82,7 @@ export class Payments {
     if (numUpdatedRows === 0n && rule)
       throw new Fault('invalid_field', 'Save a card first.', { param: 'card' });
     await store.durable();
+    await this.trigger.refresh();
   }
 
   /** Forgotten here first: from then on it is not charged, whatever the provider answers. */
@@ -97,7 +102,12 @@ export class Payments {
 
   /** Charges that the provider has accepted are events a moment later. */
   async runAutomatic(stopping?: AbortSignal): Promise<void> {
+    await this.trigger.refresh();
     if ((await this.#automatic.run(stopping)) > 0) await this.#missed.run(stopping);
+  }
+
+  async #topUp(accountId: string): Promise<void> {
+    if ((await this.#automatic.runFor(accountId)) > 0) await this.#missed.run();
   }
 
   async fetchMissed(stopping?: AbortSignal): Promise<void> {

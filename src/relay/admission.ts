@@ -66,20 +66,59 @@ export async function admit(
   streamed = false,
 ): Promise<Admitted> {
   let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
-  if (admission.kind === 'refused' && admission.reason === 'count_first' && quote.countInput) {
-    const count = quote.countInput;
-    const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
-    if (call.signal.aborted) throw new ClientLeftFault();
-    const counted = { ...quote, ceiling, countInput: undefined };
-    admission = await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
-  }
+  if (admission.kind === 'refused') admission = await askAgain(admission, { call, quote, parts, streamed });
   if (admission.kind === 'admitted') {
+    parts.topUps?.admitted(admission.accountId, admission.available);
     if (call.notes) note(call.notes, quote, admission);
     return admission;
   }
   parts.metrics.refused(admission.reason);
   if (admission.reason === 'limit_reached') parts.onLimitReached?.(call.caller);
   throw new RefusedRequest(refusalFault(admission), admission.rate);
+}
+
+/** How often one request may wait for money from a card: others may spend it first. */
+const MAX_TOP_UPS = 3;
+
+function isShortOfMoney(admission: Admission): admission is Refused {
+  if (admission.kind === 'admitted') return false;
+  const { reason } = admission;
+  return (
+    reason === 'insufficient_balance' || reason === 'request_exceeds_balance' || reason === 'funds_on_hold'
+  );
+}
+
+interface LedgerQuestion {
+  readonly call: Call<unknown>;
+  readonly quote: Quote;
+  readonly parts: RelayParts;
+  readonly streamed: boolean;
+}
+
+/** What a refused request may still become: by its counted input, and by money from a card. */
+async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admission> {
+  const { call, quote, parts, streamed } = question;
+  let admission = await withCountedInput(refused, question);
+  for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
+    if (!(await parts.topUps?.covered(call.caller, admission.available, call.signal))) break;
+    if (call.signal.aborted) throw new ClientLeftFault();
+    const again = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+    admission = await withCountedInput(again, question);
+  }
+  return admission;
+}
+
+async function withCountedInput(
+  admission: Admission,
+  { call, quote, parts, streamed }: LedgerQuestion,
+): Promise<Admission> {
+  if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.countInput)
+    return admission;
+  const count = quote.countInput;
+  const ceiling = await countedCeiling(() => count(call.signal), admission.rate);
+  if (call.signal.aborted) throw new ClientLeftFault();
+  const counted = { ...quote, ceiling, countInput: undefined };
+  return await parts.ledger.admit(admissionRequest(call, counted, parts, streamed));
 }
 
 function note(notes: RequestNotes, { route }: Quote, { accountId }: Admitted): void {

@@ -4,7 +4,7 @@ import type { Price, Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import type { DailyCosts } from './daily-costs.ts';
 import type { Fault } from '../std/fault.ts';
-import type { RequestId } from '../std/ids.ts';
+import type { AccountId, RequestId } from '../std/ids.ts';
 import type { Log, LogFields } from '../std/log.ts';
 import type { NanoUsd } from '../std/money.ts';
 import type { RequestEnd, RequestNotes } from '../std/request-notes.ts';
@@ -119,8 +119,18 @@ export interface RelayParts {
   readonly commentMs?: number | undefined;
   /** Called for a request that the account's monthly limit refuses. */
   readonly onLimitReached?: ((caller: Caller) => void) | undefined;
+  /** Absent where no card is ever charged. */
+  readonly topUps?: AdmissionTopUps | undefined;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** Saved cards that are charged when a balance runs low. */
+export interface AdmissionTopUps {
+  /** A request was admitted, and so much is left to spend. Returns at once. */
+  admitted(accountId: AccountId, available: NanoUsd): void;
+  /** A request was refused for want of money. True once there is more than `available`; waits, for a bounded time, only if a card is charged. */
+  covered(caller: Caller, available: NanoUsd, signal: AbortSignal): Promise<boolean>;
 }
 
 /** How a request ends in the ledger: charged for what was used, or released. */

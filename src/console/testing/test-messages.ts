@@ -16,6 +16,7 @@ export interface TestMessagesOptions {
   /** How the addresses of webhooks are resolved and checked. */
   readonly webhookRules?: Partial<WebhookRules> | undefined;
   readonly publicUrl?: string | undefined;
+  readonly maxWaiting?: number | undefined;
 }
 
 export interface TestMessages extends ConsoleMessages {
@@ -29,7 +30,7 @@ export function testMessages(store: Store, clock: Clock, options: TestMessagesOp
   const { db } = store;
   const { mail, publicUrl: url } = options;
   const shared = { db, key: KEY, clock, log: silentLog, random: systemRandom };
-  const outbox = makeOutbox(shared);
+  const outbox = makeOutbox({ ...shared, maxWaiting: options.maxWaiting });
   const notices = makeNotices({ outbox, clock, sendsMail: mail !== undefined });
   const rules = { operatorMayBePrivate: false, ...options.webhookRules };
   const channels = {

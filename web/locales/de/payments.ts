@@ -15,7 +15,8 @@ export const payments: typeof english = {
         'Dieses Konto ist angehalten: Eine Zahlung wurde angefochten, die zum Teil ausgegeben war. Schreiben Sie dem Betreiber.',
     },
     automatic: 'Automatisch aufladen',
-    automaticHint: 'Belastet Ihre gespeicherte Karte, wenn das Guthaben unter die Schwelle fällt.',
+    automaticHint:
+      'Belastet Ihre gespeicherte Karte, wenn das Guthaben ohne das, was laufende Anfragen belegen, unter die Schwelle fällt.',
     noCard: 'Speichern Sie zuerst eine Karte. Dafür wird nichts berechnet.',
     addCard: 'Karte speichern',
     hasCard: 'Bei Stripe ist eine Karte gespeichert.',

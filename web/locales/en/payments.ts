@@ -14,7 +14,8 @@ export const payments = {
         'This account is paused: a payment was disputed that had been spent in part. Write to the operator.',
     },
     automatic: 'Automatic top-up',
-    automaticHint: 'Charges your saved card when the balance falls below the threshold.',
+    automaticHint:
+      'Charges your saved card when the balance without what running requests hold falls below the threshold.',
     noCard: 'Save a card first. Nothing is charged for that.',
     addCard: 'Save a card',
     hasCard: 'A card is saved at Stripe.',
