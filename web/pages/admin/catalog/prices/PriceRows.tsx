@@ -31,9 +31,16 @@ interface PriceRowsProps {
 export function PriceRows({ rows, list, edits, onEdit }: PriceRowsProps) {
   const { t } = useTranslation();
   const { rows: shown, ...more } = useShownRows(rows, list);
+  const hasCosts = rows.some(({ cost }) => cost);
+  const all = columns(t, edits, onEdit);
   return (
     <>
-      <Table label={t('catalog.prices')} columns={columns(t, edits, onEdit)} rows={shown} rowKey={rowKey} />
+      <Table
+        label={t('catalog.prices')}
+        columns={hasCosts ? all : all.filter(({ id }) => id !== 'cost' && id !== 'margin')}
+        rows={shown}
+        rowKey={rowKey}
+      />
       <ShowMore {...more} isSearched />
     </>
   );
@@ -106,18 +113,20 @@ function AmountCell({ label, value, isChanged, onChange }: AmountCellProps) {
   const { t } = useTranslation();
   const isWrong = amountOf(value) === undefined;
   return (
-    <Input
-      aria-label={label}
-      aria-invalid={isWrong || undefined}
-      title={isWrong ? t('priceTable.badAmount') : undefined}
-      inputMode="decimal"
-      className={classes(
-        'w-28 text-right tabular-nums',
-        isChanged && !isWrong && 'border-accent bg-accent-soft',
-      )}
-      value={value}
-      onChange={(event) => onChange(event.target.value)}
-    />
+    <span className="inline-block w-32 max-w-full">
+      <Input
+        aria-label={label}
+        aria-invalid={isWrong || undefined}
+        title={isWrong ? t('priceTable.badAmount') : undefined}
+        inputMode="decimal"
+        className={classes(
+          'text-right tabular-nums',
+          isChanged && !isWrong && 'border-accent bg-accent-soft',
+        )}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+    </span>
   );
 }
 

@@ -32,7 +32,7 @@ export function PriceTools({ rows, matching, edits, search, onSearch, onEdit }: 
           onChange={(event) => onSearch(event.target.value)}
           fieldClassName="w-full sm:w-72"
         />
-        <Markup matching={matching} edits={edits} onEdit={onEdit} />
+        {rows.some(({ cost }) => cost) ? <Markup matching={matching} edits={edits} onEdit={onEdit} /> : null}
         <Button className="sm:ml-auto" onClick={() => setPasting(true)}>
           {t('priceTable.paste')}
         </Button>
