@@ -8,6 +8,8 @@ import type { AccountId, Random } from '../../src/std/ids.ts';
 import { makeLog } from '../../src/std/log.ts';
 import { parseUsd } from '../../src/std/money.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
+import { tablesOf } from '../support/dump.ts';
+import { metricsOf, UsedSecrets } from '../support/leaks.ts';
 
 /** What providers answer, recorded from them. */
 export { readFixture, streamFixture, WIRES, type Wire } from './answers/wires.ts';
@@ -20,15 +22,19 @@ export { REQUESTS } from '../../src/upstream/ai-sdk/testing/requests.ts';
 export class GoldenGateway {
   readonly #tollgate: Tollgate;
   readonly #folder: string;
+  readonly #log: readonly string[];
+  readonly #secrets: UsedSecrets;
   readonly clock: FixedClock;
   readonly random: SeededRandom;
   #stopped: Promise<void> | undefined;
 
-  private constructor(tollgate: Tollgate, folder: string, clock: FixedClock, random: SeededRandom) {
+  private constructor(tollgate: Tollgate, parts: GoldenParts) {
     this.#tollgate = tollgate;
-    this.#folder = folder;
-    this.clock = clock;
-    this.random = random;
+    this.#folder = parts.folder;
+    this.#log = parts.log;
+    this.#secrets = parts.secrets;
+    this.clock = parts.clock;
+    this.random = parts.random;
   }
 
   static async start(catalog: string, env: Record<string, string>): Promise<GoldenGateway> {
@@ -48,8 +54,15 @@ export class GoldenGateway {
     });
     const clock = new FixedClock();
     const random = new SeededRandom();
-    const silent = makeLog(() => undefined);
-    return new GoldenGateway(await startTollgate(config, silent, clock, random), folder, clock, random);
+    const log: string[] = [];
+    const secrets = new UsedSecrets(env, catalog);
+    const tollgate = await startTollgate(
+      config,
+      makeLog((line) => log.push(line)),
+      clock,
+      random,
+    );
+    return new GoldenGateway(tollgate, { folder, log, secrets, clock, random });
   }
 
   get url(): string {
@@ -85,11 +98,23 @@ export class GoldenGateway {
     this.#stopped ??= this.#tollgate.stop(0);
   }
 
+  /** Fails if a token or a key was written down anywhere. */
   async stop(): Promise<void> {
+    const metrics = await metricsOf(this.url);
     this.#stopped ??= this.#tollgate.stop(0);
     await this.#stopped;
+    const tables = await tablesOf(join(this.#folder, 'data'), undefined);
     rmSync(this.#folder, { recursive: true, force: true });
+    this.#secrets.requireNone({ url: this.url, log: this.#log.join('\n'), metrics, tables });
   }
+}
+
+interface GoldenParts {
+  readonly folder: string;
+  readonly log: readonly string[];
+  readonly secrets: UsedSecrets;
+  readonly clock: FixedClock;
+  readonly random: SeededRandom;
 }
 
 export interface AccountOptions {

@@ -8,9 +8,11 @@ import { Payments } from '../../src/payments/payments.ts';
 import { StripeProvider } from '../../src/payments/stripe/stripe-provider.ts';
 import type { AccountId } from '../../src/std/ids.ts';
 import { systemRandom } from '../../src/std/ids.ts';
-import { silentLog } from '../../src/std/log.ts';
+import { makeLog } from '../../src/std/log.ts';
 import { nanoUsd } from '../../src/std/money.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { tablesOf } from '../support/dump.ts';
+import { UsedSecrets } from '../support/leaks.ts';
 import { testPostgres } from '../support/postgres.ts';
 import { STRIPE_KEY } from './stripe-rules.ts';
 import { StripeStandIn, WEBHOOK_SECRET } from './stripe-stand-in.ts';
@@ -45,7 +47,8 @@ export async function paymentHarness(database: () => Promise<string | undefined>
   let ahead = 0;
   let accounts = 0;
   const clock = { now: () => Date.now() + ahead };
-  const log = silentLog;
+  const lines: string[] = [];
+  const log = makeLog((line) => lines.push(line));
   const databaseUrl = await database();
   const store = await openStore({ dataDir, databaseUrl, log, clock, ledgerSql: LEDGER_SQL });
   const { ledger, close } = openLedger(store, { node: 'test', clock, log, deadlineMs: 120_000 });
@@ -83,7 +86,10 @@ export async function paymentHarness(database: () => Promise<string | undefined>
       await close();
       await store.close();
       await stripe.stop();
+      const tables = await tablesOf(dataDir, databaseUrl);
       rmSync(dataDir, { recursive: true, force: true });
+      const secrets = new UsedSecrets({ STRIPE_KEY, WEBHOOK_SECRET });
+      secrets.requireNone({ url: '', log: lines.join('\n'), metrics: '', tables });
     },
   };
 }
