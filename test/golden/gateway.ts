@@ -12,7 +12,7 @@ import { tablesOf } from '../support/dump.ts';
 import { metricsOf, UsedSecrets } from '../support/leaks.ts';
 
 /** What providers answer, recorded from them. */
-export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream/ai-sdk/testing/wires.ts';
+export { readFixture, streamFixture, WIRES, type Wire } from './answers/wires.ts';
 export { REQUESTS } from '../../src/upstream/ai-sdk/testing/requests.ts';
 
 /**
