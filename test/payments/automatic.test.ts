@@ -151,6 +151,29 @@ describe.each(STORES)('the automatic top-up on %s', (_, database) => {
     expect(await topUp(removed)).toMatchObject({ enabled: 0, method_id: null });
   });
 
+  test('a dispute turns it off although the balance covers it, and a refund does not', async () => {
+    const rule = { balance: 100, threshold: 5, amount: 20, monthlyMax: 100 };
+    for (const kind of ['refund', 'dispute'] as const) {
+      const accountId = await withAutomatic(harness, rule);
+      const page = pageFor(accountId);
+      const top = { ...page, amount: (10 * USD) as never, saveCard: false };
+      const sessionId = (await harness.payments.beginTopUp(top)).url.split('/').at(-1) ?? '';
+      await harness.receive(...harness.stripe.pay(sessionId));
+      const intentId = harness.stripe.session(sessionId).payment_intent ?? '';
+      await harness.receive(...harness.stripe[kind](intentId).events);
+      expect(await harness.balance(accountId)).toBe(100 * USD);
+      await spend(accountId, 99 * USD);
+      await harness.payments.runAutomatic();
+      const isOff = kind === 'dispute';
+      expect(await topUp(accountId)).toMatchObject({
+        enabled: isOff ? 0 : 1,
+        off_reason: isOff ? kind : null,
+      });
+      expect(charges(accountId)).toHaveLength(isOff ? 0 : 1);
+    }
+    await verified();
+  });
+
   test('an event that comes again after the card was removed does not bring it back', async () => {
     const accountId = await harness.account(1);
     const { url } = await harness.payments.beginCard(pageFor(accountId));
