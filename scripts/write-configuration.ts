@@ -14,6 +14,7 @@ const GROUPS: readonly [EnvironmentSetting['group'], string][] = [
   ['load', 'Load'],
   ['logs', 'Logs and metrics'],
   ['sign-in', 'Sign-in'],
+  ['images', 'Storage of images'],
   ['messages', 'Mail and webhooks'],
   ['payments', 'Payments by card'],
   ['commands', 'For commands only'],

@@ -27,23 +27,3 @@ export function galleryPage(
   }
   return reader.all(query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit));
 }
-
-export function galleryImage(db: Kysely<Schema>, accountId: string, id: string, now: number) {
-  return db
-    .selectFrom('image')
-    .select(['bytes', 'mime'])
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .where('expires_at', '>', now)
-    .executeTakeFirst();
-}
-
-/** False: the account has no such image. */
-export async function removeImage(db: Kysely<Schema>, accountId: string, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('image')
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
-}

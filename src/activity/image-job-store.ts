@@ -3,6 +3,7 @@ import type { Clock } from '../std/clock.ts';
 import type { ImageJobTable } from '../store/schema-image-jobs.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
+import type { ImageStore } from './image-store.ts';
 
 export interface NewImageJob {
   /** The request's, which has a hold. */
@@ -11,9 +12,18 @@ export interface NewImageJob {
   /** JSON of what another process needs to know of the request. */
   readonly request: string;
   readonly deadline: number;
+  /** Of one that a backend works on already: which, and what it calls it. */
+  readonly backend?: string | undefined;
+  readonly backendJob?: string | undefined;
 }
 
 export type ImageJobRow = Selectable<ImageJobTable>;
+
+/** A job that nobody came to end. */
+export interface UnendedJob extends Pick<ImageJobRow, 'id' | 'deadline' | 'request'> {
+  /** Its images are stored and charged. */
+  readonly isPaid: boolean;
+}
 
 /** How long a job that has ended can be asked for. */
 const KEPT_MS = 7 * 86_400_000;
@@ -26,21 +36,26 @@ export class ImageJobStore {
   readonly #store: Store;
   readonly #db: Kysely<Schema>;
   readonly #clock: Clock;
+  readonly #images: Pick<ImageStore, 'removeOfRequest'>;
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, images: Pick<ImageStore, 'removeOfRequest'>) {
     this.#store = store;
     this.#db = store.db;
     this.#clock = clock;
+    this.#images = images;
   }
 
   /** Whoever is told the job's id may ask for it after a power cut. */
-  async add({ id, accountId, request, deadline }: NewImageJob): Promise<void> {
+  async add(job: NewImageJob): Promise<void> {
+    const { id, accountId, request, deadline, backend, backendJob } = job;
     await this.#db
       .insertInto('image_job')
       .values({
         id,
         account_id: accountId,
-        state: 'queued',
+        state: backend === undefined ? 'queued' : 'running',
+        backend,
+        backend_job: backendJob,
         request,
         deadline,
         created_at: this.#clock.now(),
@@ -71,8 +86,12 @@ export class ImageJobStore {
 
   /** What was stored and not charged is deleted. */
   async failed(id: string, error: string): Promise<void> {
-    if (await this.#end(id, { state: 'failed', result: null, error }))
-      await this.#db.deleteFrom('image').where('request_id', '=', id).execute();
+    if (await this.#end(id, { state: 'failed', result: null, error })) await this.#images.removeOfRequest(id);
+  }
+
+  /** Somebody waited for it and was answered. */
+  async forget(id: string): Promise<void> {
+    await this.#db.deleteFrom('image_job').where('id', '=', id).where('ended_at', 'is', null).execute();
   }
 
   async find(id: string, accountId: string): Promise<ImageJobRow | undefined> {
@@ -101,12 +120,18 @@ export class ImageJobStore {
   }
 
   /** Jobs whose hold was closed by somebody who did not come to end them, and whether they were charged. */
-  async unended(): Promise<{ readonly id: string; readonly deadline: number; readonly isPaid: boolean }[]> {
+  async unended(): Promise<UnendedJob[]> {
     const before = this.#clock.now() - ENDING_MS;
     const rows = await this.#db
       .selectFrom('image_job')
       .leftJoin('closed_request as receipt', 'receipt.id', 'image_job.id')
-      .select(['image_job.id', 'image_job.deadline', 'image_job.result', 'receipt.state'])
+      .select([
+        'image_job.id',
+        'image_job.deadline',
+        'image_job.result',
+        'image_job.request',
+        'receipt.state',
+      ])
       .where('image_job.ended_at', 'is', null)
       .where(sql<boolean>`NOT EXISTS (SELECT 1 FROM hold WHERE hold.id = image_job.id)`)
       .where((where) =>
@@ -120,9 +145,10 @@ export class ImageJobStore {
       )
       .limit(TOGETHER)
       .execute();
-    return rows.map(({ id, deadline, result, state }) => ({
+    return rows.map(({ id, deadline, request, result, state }) => ({
       id,
       deadline,
+      request,
       isPaid: result !== null && state === 'posted',
     }));
   }

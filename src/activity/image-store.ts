@@ -1,137 +1,221 @@
 import { sql, type Kysely } from 'kysely';
-import { systemRandom, type Random } from '../std/ids.ts';
 import type { Clock } from '../std/clock.ts';
+import type { Random } from '../std/ids.ts';
+import type { Log } from '../std/log.ts';
+import type { ImagePlaces } from '../store/image-objects.ts';
 import type { Schema } from '../store/schema.ts';
-
-/** Generated images, kept for links and for the gallery until they expire. */
-export interface ImageStore {
-  /** Stores one image of a request that is in the ledger; returns its id. */
-  save(image: NewImage): Promise<string>;
-  read(id: string): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly mime: string } | undefined>;
-  /** Deletes what has expired, a bounded number at a time. */
-  sweep(): Promise<number>;
-}
+import type { Store } from '../store/store.ts';
+import { ImageObjectRows } from './image-object-rows.ts';
+import { makeThumbnail, pixelSizeOf } from './thumbnail.ts';
 
 export interface NewImage {
-  readonly image: { readonly bytes: Uint8Array; readonly mime: string };
+  readonly image: StoredBytes;
   readonly requestId: string;
   readonly prompt: string;
+  /** JSON of what else the request said. */
+  readonly parameters?: string | undefined;
   /** For an image that may be saved twice, by processes that go on with each other's work: it is kept once. */
   readonly id?: string | undefined;
 }
 
+export interface StoredBytes {
+  readonly bytes: Uint8Array;
+  readonly mime: string;
+}
+
+export interface ReadImage extends StoredBytes {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
 const RETENTION_MS = 30 * 86_400_000;
 const PROMPT_CHARACTERS = 2_000;
-const SWEEP_BATCH = 200;
+const TOGETHER = 200;
 
 /** What the images of one account may occupy; the oldest make room for new ones. */
 export const IMAGE_QUOTA_BYTES = 1_073_741_824;
 
 export interface ImageStoreOptions {
+  readonly store: Store;
+  /** New images go to the first; without one, into rows of the database. */
+  readonly places: ImagePlaces;
   readonly clock: Clock;
-  readonly random?: Random;
-  readonly quotaBytes?: number;
+  readonly random: Random;
+  readonly log: Log;
+  readonly quotaBytes: number;
 }
 
-export function makeImageStore(db: Kysely<Schema>, options: ImageStoreOptions): ImageStore {
-  const { clock, random = systemRandom, quotaBytes = IMAGE_QUOTA_BYTES } = options;
-  const quota = new ImageQuota(db, quotaBytes);
-  return {
-    async save({ image, requestId, prompt, id = `img_${random.text(22)}` }) {
-      const now = clock.now();
-      const { account_id } = await db
-        .selectFrom('request')
-        .select('account_id')
-        .where('id', '=', requestId)
-        .executeTakeFirstOrThrow();
-      await db
-        .insertInto('image')
-        .values({
-          id,
-          account_id,
-          request_id: requestId,
-          mime: image.mime,
-          bytes: Buffer.from(image.bytes),
-          size: image.bytes.byteLength,
-          prompt: prompt.slice(0, PROMPT_CHARACTERS).replaceAll('\0', ''),
-          created_at: now,
-          expires_at: now + RETENTION_MS,
-        })
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .execute();
-      await quota.added(account_id, image.bytes.byteLength);
-      return id;
-    },
-    async read(id) {
-      const row = await db
-        .selectFrom('image')
-        .select(['bytes', 'mime'])
-        .where('id', '=', id)
-        .where('expires_at', '>', clock.now())
-        .executeTakeFirst();
-      return row && { bytes: new Uint8Array(row.bytes), mime: row.mime };
-    },
-    async sweep() {
-      const old = await db
-        .selectFrom('image')
-        .select('id')
-        .where('expires_at', '<=', clock.now())
-        .limit(SWEEP_BATCH)
-        .execute();
-      if (old.length > 0)
-        await db
-          .deleteFrom('image')
-          .where(
-            'id',
-            'in',
-            old.map(({ id }) => id),
-          )
-          .execute();
-      return old.length;
-    },
-  };
-}
-
-/** Accounts whose use is remembered, so that saving an image does not add up all of them. */
-const MAX_REMEMBERED = 1_000;
-
-class ImageQuota {
+/** Generated images, kept for links and for the gallery until they expire. */
+export class ImageStore {
+  readonly #options: ImageStoreOptions;
   readonly #db: Kysely<Schema>;
-  readonly #quotaBytes: number;
+  readonly #objects: ImageObjectRows;
   /** At least what the account occupies as far as this node knows; counted again when it exceeds the quota. */
   readonly #used = new Map<string, number>();
 
-  constructor(db: Kysely<Schema>, quotaBytes: number) {
-    this.#db = db;
-    this.#quotaBytes = quotaBytes;
+  constructor(options: ImageStoreOptions) {
+    this.#options = options;
+    this.#db = options.store.db;
+    this.#objects = new ImageObjectRows(options);
   }
 
-  async added(accountId: string, bytes: number): Promise<void> {
+  /** Stores one image of a request that is in the ledger; returns its id. */
+  async save({ image, requestId, prompt, parameters, id }: NewImage): Promise<string> {
+    const { clock, random, places } = this.#options;
+    const { account_id } = await this.#db
+      .selectFrom('request')
+      .select('account_id')
+      .where('id', '=', requestId)
+      .executeTakeFirstOrThrow();
+    const now = clock.now();
+    const pixels = await pixelSizeOf(image.bytes);
+    const row = {
+      id: id ?? `img_${random.text(22)}`,
+      account_id,
+      request_id: requestId,
+      mime: image.mime,
+      size: image.bytes.byteLength,
+      prompt: prompt.slice(0, PROMPT_CHARACTERS).replaceAll('\0', ''),
+      created_at: now,
+      expires_at: now + RETENTION_MS,
+      width: pixels?.width ?? null,
+      height: pixels?.height ?? null,
+      parameters: parameters ?? null,
+    };
+    const insert = async (db: Kysely<Schema>, object: string | null, bytes: Uint8Array): Promise<boolean> => {
+      const values = { ...row, object, bytes: Buffer.from(bytes) };
+      const { numInsertedOrUpdatedRows } = await db
+        .insertInto('image')
+        .values(values)
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .executeTakeFirstOrThrow();
+      return numInsertedOrUpdatedRows === 1n;
+    };
+    const [place] = places;
+    if (place)
+      await this.#objects.keep({ accountId: account_id, ...image }, place, {
+        insert: (tx, key) => insert(tx, key, NO_BYTES),
+        undo: async () => void (await this.remove(account_id, row.id)),
+      });
+    else await insert(this.#db, null, image.bytes);
+    await this.#added(account_id, row.size);
+    return row.id;
+  }
+
+  async read(id: string): Promise<ReadImage | undefined> {
+    return await this.#read(id);
+  }
+
+  /** Of another account: as if there were none. */
+  async readOwn(accountId: string, id: string): Promise<ReadImage | undefined> {
+    return await this.#read(id, accountId);
+  }
+
+  /** At most 256 pixels wide and high, made once; the image itself where none can be made. */
+  async thumbnail(accountId: string, id: string): Promise<ReadImage | undefined> {
+    const made = await this.#db
+      .selectFrom('image_thumbnail')
+      .innerJoin('image', 'image.id', 'image_thumbnail.image_id')
+      .select('image_thumbnail.bytes')
+      .where('image.id', '=', id)
+      .where('image.account_id', '=', accountId)
+      .where('image.expires_at', '>', this.#options.clock.now())
+      .executeTakeFirst();
+    if (made) return { bytes: new Uint8Array(made.bytes), mime: THUMBNAIL };
+    const image = await this.readOwn(accountId, id);
+    const bytes = image && (await makeThumbnail(image.bytes));
+    if (!bytes) return image;
+    // An image that is deleted at this moment must not leave it behind.
+    await sql`INSERT INTO image_thumbnail (image_id, account_id, bytes)
+      SELECT id, account_id, ${Buffer.from(bytes)} FROM image WHERE id = ${id} ON CONFLICT (image_id) DO NOTHING`.execute(
+      this.#db,
+    );
+    return { bytes, mime: THUMBNAIL };
+  }
+
+  /** False: the account has no such image. */
+  async remove(accountId: string, id: string): Promise<boolean> {
+    const found = this.#kept().where('id', '=', id).where('account_id', '=', accountId);
+    return (await this.#removeAll(await found.execute())) > 0;
+  }
+
+  async removeOfRequest(requestId: string): Promise<void> {
+    await this.#removeAll(await this.#kept().where('request_id', '=', requestId).execute());
+  }
+
+  /** Whatever there is of an account: images are large, so a bounded number in each transaction. */
+  async removeOfAccount(accountId: string): Promise<void> {
+    const some = this.#kept().where('account_id', '=', accountId).limit(TOGETHER);
+    while ((await this.#removeAll(await some.execute())) > 0);
+    await this.#objects.deleteOf(accountId);
+    await this.#db.deleteFrom('image_thumbnail').where('account_id', '=', accountId).execute();
+  }
+
+  /** Deletes what has expired, a bounded number at a time. */
+  async sweep(): Promise<number> {
+    const old = this.#kept().where('expires_at', '<=', this.#options.clock.now()).limit(TOGETHER);
+    return await this.#removeAll(await old.execute());
+  }
+
+  async sweepObjects(): Promise<number> {
+    return await this.#objects.sweep();
+  }
+
+  async #read(id: string, accountId?: string): Promise<ReadImage | undefined> {
+    const row = await this.#db
+      .selectFrom('image')
+      .select(['bytes', 'mime', 'object'])
+      .where('id', '=', id)
+      .where('expires_at', '>', this.#options.clock.now())
+      .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const bytes = row.object === null ? new Uint8Array(row.bytes) : await this.#objects.read(row.object);
+    return bytes && { bytes, mime: row.mime };
+  }
+
+  #kept() {
+    return this.#db.selectFrom('image').select(['id', 'object']);
+  }
+
+  async #removeAll(
+    rows: readonly { readonly id: string; readonly object: string | null }[],
+  ): Promise<number> {
+    if (rows.length === 0) return 0;
+    const ids = rows.map(({ id }) => id);
+    const keys = [...new Set(rows.flatMap(({ object }) => object ?? []))].toSorted();
+    const unused = await this.#db.transaction().execute(async (tx) => {
+      await this.#objects.lock(tx, keys);
+      await tx.deleteFrom('image_thumbnail').where('image_id', 'in', ids).execute();
+      await tx.deleteFrom('image').where('id', 'in', ids).execute();
+      return await this.#objects.release(tx, keys);
+    });
+    await this.#objects.delete(unused);
+    return rows.length;
+  }
+
+  async #added(accountId: string, bytes: number): Promise<void> {
     const before = this.#used.get(accountId);
     const used = before === undefined ? await imageBytesOf(this.#db, accountId) : before + bytes;
-    this.#remember(accountId, used > this.#quotaBytes ? await this.#trim(accountId) : used);
+    this.#remember(accountId, used > this.#options.quotaBytes ? await this.#trim(accountId) : used);
   }
 
   /** Deletes the oldest images beyond the quota; returns what is left. */
   async #trim(accountId: string): Promise<number> {
     const newestFirst = await this.#db
       .selectFrom('image')
-      .select(['id', imageLength.as('bytes')])
+      .select(['id', 'object', imageLength.as('length')])
       .where('account_id', '=', accountId)
       .orderBy('created_at', 'desc')
       .orderBy('id', 'desc')
       .execute();
     let used = 0;
-    const beyond: string[] = [];
-    for (const { id, bytes } of newestFirst) {
-      if (beyond.length === 0 && used + bytes <= this.#quotaBytes) used += bytes;
-      else beyond.push(id);
+    const beyond: { id: string; object: string | null }[] = [];
+    for (const { length, ...row } of newestFirst) {
+      if (beyond.length === 0 && used + length <= this.#options.quotaBytes) used += length;
+      else beyond.push(row);
     }
-    for (let at = 0; at < beyond.length; at += SWEEP_BATCH)
-      await this.#db
-        .deleteFrom('image')
-        .where('id', 'in', beyond.slice(at, at + SWEEP_BATCH))
-        .execute();
+    for (let at = 0; at < beyond.length; at += TOGETHER)
+      await this.#removeAll(beyond.slice(at, at + TOGETHER));
     return used;
   }
 
@@ -141,14 +225,22 @@ class ImageQuota {
   }
 }
 
-/** Both databases know a value's length without reading it; `size` stands behind the bytes, which would be read. */
-const imageLength = sql<number>`length(bytes)`;
+const NO_BYTES = new Uint8Array(0);
+const THUMBNAIL = 'image/webp';
+/** Accounts whose use is remembered, so that saving an image does not add up all of them. */
+const MAX_REMEMBERED = 1_000;
+
+/**
+ * Both databases know a value's length without reading it; `size` stands behind the bytes, which would be read. Of an
+ * image that has an object there are none.
+ */
+const imageLength = sql<number>`CASE WHEN object IS NULL THEN length(bytes) ELSE size END`;
 
 /** What the images of an account occupy. */
 export async function imageBytesOf(db: Kysely<Schema>, accountId: string): Promise<number> {
   const { used } = await db
     .selectFrom('image')
-    .select(sql<number>`CAST(COALESCE(SUM(length(bytes)), 0) AS BIGINT)`.as('used'))
+    .select(sql<number>`CAST(COALESCE(SUM(${imageLength}), 0) AS BIGINT)`.as('used'))
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow();
   return used;

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { galleryImage } from '../activity/gallery.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
 import { readBody, readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
 import type { Caller } from '../ledger/port.ts';
@@ -136,7 +135,7 @@ export async function loadPictures(
 async function ownImage(
   { address, param }: Extract<Picture, { address: string }>,
   { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
-  { callerAuth, links, store }: ApiParts,
+  { callerAuth, links }: ApiParts,
 ): Promise<UploadedImage> {
   const id = links.idIn(address, incoming.origin);
   if (id === undefined)
@@ -146,7 +145,7 @@ async function ownImage(
       { param },
     );
   const { accountId } = await callerAuth.account(caller);
-  const found = await galleryImage(store.db, accountId, id, links.now());
+  const found = await links.readOwn(accountId, id);
   if (!found) throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
-  return { bytes: new Uint8Array(found.bytes), mime: found.mime };
+  return found;
 }

@@ -7,7 +7,9 @@ import { asFault, Fault } from '../std/fault.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
-import { RunningImageJob, storedImagesOf, type KeptCall } from './running-image-job.ts';
+import { keptCallOf } from './kept-call.ts';
+import { PlainImageRecord } from './plain-image-record.ts';
+import { RunningImageJob, storedImagesOf } from './running-image-job.ts';
 
 export interface ImageJobsOptions {
   readonly relay: RelayParts;
@@ -64,6 +66,12 @@ export class ImageJobs {
     }
   }
 
+  /** For a request whose client waits for its images. */
+  plain(call: ImageCall, links: ImageLinks): PlainImageRecord {
+    const { store, relay } = this.#options;
+    return new PlainImageRecord(call, { store, links, relay });
+  }
+
   /** Of another account: as if there were none. */
   async find(id: string, account: AccountId, origin: string): Promise<ImageJobView> {
     const row = await this.#options.store.find(id, account);
@@ -82,8 +90,10 @@ export class ImageJobs {
       if (this.#isStopping) return await relay.ledger.giveUp([id]);
       this.#resume(id, row);
     }
-    for (const { id, deadline, isPaid } of await store.unended()) {
-      if (isPaid) await store.done(id);
+    for (const { id, deadline, request, isPaid } of await store.unended()) {
+      // Its client had an answer; that it was not noted is no concern of anybody's.
+      if (!isPaid && keptCallOf(request).isPlain === true) await store.forget(id);
+      else if (isPaid) await store.done(id);
       else await store.failed(id, errorText(deadline < relay.clock.now() ? tooLate() : interrupted()));
     }
   }
@@ -108,8 +118,7 @@ export class ImageJobs {
 
   #resume(id: RequestId, row: ImageJobRow): void {
     const { relay } = this.#options;
-    // Written by `RunningImageJob` as JSON of exactly this type.
-    const kept = JSON.parse(row.request ?? '{}') as KeptCall;
+    const { isPlain: _, ...kept } = keptCallOf(row.request);
     const account = row.account_id as AccountId;
     const call: ImageCall = {
       ...kept,

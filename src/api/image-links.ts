@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { ImageStore } from '../activity/image-store.ts';
+import type { ImageStore, ReadImage } from '../activity/image-store.ts';
 import type { ImageCall } from '../relay/call.ts';
 import type { Clock } from '../std/clock.ts';
 import { Fault } from '../std/fault.ts';
@@ -38,15 +38,16 @@ export class ImageLinks {
     return new ImageLinks({ ...this.#options, publicUrl: undefined });
   }
 
-  /** Stores the image and returns its URL. */
-  async publish(image: GeneratedImage, call: ImageCall, origin: string): Promise<string> {
-    return this.link(await this.store(image, call), origin);
-  }
-
   /** Stores the image and returns its id; see {@link ImageStore} for the one that is given. */
   async store(image: GeneratedImage, call: ImageCall, id?: string): Promise<string> {
     const { requestId, request } = call;
-    return await this.#store.save({ image, requestId, prompt: request.prompt, id });
+    const parameters = parametersOf(call);
+    return await this.#store.save({ image, requestId, prompt: request.prompt, parameters, id });
+  }
+
+  /** An image of the account's own gallery. */
+  async readOwn(accountId: string, id: string): Promise<ReadImage | undefined> {
+    return await this.#store.readOwn(accountId, id);
   }
 
   now(): number {
@@ -88,6 +89,31 @@ export class ImageLinks {
     return createHmac('sha256', this.#key).update(`${id}.${expires}`).digest('hex');
   }
 }
+
+/** What the request said beside its prompt and its pictures, so that it can be made again. */
+function parametersOf({ selector, request }: ImageCall): string {
+  const said = Object.entries(request).filter(([name]) => !NOT_REPEATED.has(name));
+  const pictures = request.image && { pictures: request.image.length };
+  const parameters = {
+    endpoint: selector.code,
+    model: selector.model,
+    ...Object.fromEntries(said),
+    ...pictures,
+  };
+  return JSON.stringify(parameters);
+}
+
+const NOT_REPEATED: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'image',
+  'mask',
+  'n',
+  'response_format',
+  'stream',
+  'partial_images',
+  'user',
+]);
 
 function gone(): Fault {
   return new Fault('not_found', 'There is no such image, or its link has expired.');

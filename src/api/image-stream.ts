@@ -6,13 +6,16 @@ import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
 import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
 import { faultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
+import { storeImages } from './kept-call.ts';
 import { asEventStream } from './inference.ts';
+import type { PlainImageRecord } from './plain-image-record.ts';
 
 /** What a stream of images needs beside its call. */
 export interface ImageStreamParts {
   readonly relay: RelayParts;
   readonly links: ImageLinks;
   readonly origin: string;
+  readonly record: PlainImageRecord;
 }
 
 /**
@@ -21,7 +24,7 @@ export interface ImageStreamParts {
  */
 export async function answerImageStream(call: ImageCall, parts: ImageStreamParts): Promise<Response> {
   const writer = new ImageEventWriter(call, parts);
-  const relayed = relayImageStream({ ...call, sink: writer }, parts.relay);
+  const relayed = relayImageStream({ ...call, sink: writer }, parts.relay, parts.record);
   writer.onLeft = () =>
     void relayed.then(
       (reply) => reply.leave(),
@@ -96,6 +99,7 @@ class ImageEventWriter implements ImageSink {
   }
 
   end(_settled: unknown, fault: Fault | undefined): void {
+    void this.#parts.record.end();
     if (fault) this.#write(encodeEvent(JSON.stringify({ type: 'error', ...faultBody(fault) }), 'error'));
     clearInterval(this.#timer);
     if (this.#isOver) return;
@@ -144,17 +148,26 @@ class ImageEventWriter implements ImageSink {
     return encodeEvent(JSON.stringify(shown), type);
   }
 
-  /** The bytes themselves where there is no link to them. */
+  /** Throws if the client wants a link, or is gone, and the image cannot be kept: then it does not pay for it. */
   async #finished(image: GeneratedImage): Promise<object> {
-    const { links, origin, relay } = this.#parts;
+    const { links, origin } = this.#parts;
     const revised = image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt };
+    if (this.#call.request.response_format === 'b64_json' && !this.#isOver) {
+      // Whoever has the bytes does not wait for the gallery.
+      void this.#keepQuietly(image);
+      return { b64_json: base64(image), ...revised };
+    }
+    const [stored] = await storeImages([image], { call: this.#call, links, once: false });
+    return { url: links.link(stored?.id ?? '', origin), ...revised };
+  }
+
+  async #keepQuietly(image: GeneratedImage): Promise<void> {
+    const { links, relay } = this.#parts;
     try {
-      const url = await links.publish(image, this.#call, origin);
-      if (this.#call.request.response_format !== 'b64_json') return { url, ...revised };
+      await links.store(image, this.#call);
     } catch (error) {
       relay.log.warn('image_not_kept', { request: this.#call.requestId, error });
     }
-    return { b64_json: base64(image), ...revised };
   }
 }
 

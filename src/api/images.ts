@@ -3,12 +3,12 @@ import type { IncomingRequest } from '../http/incoming-request.ts';
 import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
-import { relayImages } from '../relay/images.ts';
+import { relayImages, type ImageReply } from '../relay/images.ts';
 import { IMAGE_FIELDS } from '../wire/openai/image-fields.ts';
 import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
 import { IMAGE_JOB_BODY } from './image-job-operation.ts';
-import { prefersAsync } from './image-jobs.ts';
+import { prefersAsync, type ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImageStream } from './image-stream.ts';
 import {
@@ -21,6 +21,7 @@ import {
   type CallBase,
 } from './inference.ts';
 import type { ApiAnswer, ApiOperation, ApiParts } from './operation.ts';
+import type { PlainImageRecord } from './plain-image-record.ts';
 
 export const IMAGE_ANSWER: ApiAnswer = {
   description: 'The images; what was delivered is what was charged',
@@ -198,35 +199,53 @@ export function readImageFields(value: Record<string, unknown>): ImageFields {
 /** The images, or the job of a client that does not want to wait for them. */
 export function answerOrStart(
   call: ImageCall,
-  { imageJobs, callerAuth, links }: ApiParts,
+  { imageJobs, callerAuth, links }: Pick<ApiParts, 'imageJobs' | 'callerAuth' | 'links'>,
   incoming: IncomingRequest,
 ): Promise<Response> {
   if (prefersAsync(incoming.request)) return imageJobs.start(call, incoming);
-  return answerImages(call, incoming.origin, callerAuth.parts, links);
+  return answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
+}
+
+async function relayRecorded(
+  call: ImageCall,
+  relay: RelayParts,
+  record: PlainImageRecord,
+): Promise<ImageReply> {
+  try {
+    return await relayImages(call, relay, record);
+  } finally {
+    await record.end();
+  }
+}
+
+/** What a call needs whose client waits for its images. */
+export interface WaitedImageParts {
+  readonly relay: RelayParts;
+  readonly imageJobs: Pick<ImageJobs, 'plain'>;
+  readonly links: ImageLinks;
 }
 
 /** Runs an image call and answers in the public shape: links or base64, whichever the backend returned. */
 export async function answerImages(
   call: ImageCall,
   origin: string,
-  parts: RelayParts,
-  links: ImageLinks,
+  { relay, imageJobs, links }: WaitedImageParts,
 ): Promise<Response> {
-  if (call.request.stream === true) return await answerImageStream(call, { relay: parts, links, origin });
-  const reply = await relayImages(call, parts);
-  // Whoever has left finds the images in the gallery.
-  const inline = call.request.response_format === 'b64_json' && !call.signal.aborted;
-  const data = await Promise.all(
-    reply.answer.images.map(async (image) => ({
-      ...(inline
-        ? { b64_json: Buffer.from(image.bytes).toString('base64') }
-        : { url: await links.publish(image, call, origin) }),
-      ...(image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt }),
-    })),
-  );
-  const created = Math.floor(links.now() / 1000);
+  const record = imageJobs.plain(call, links);
+  if (call.request.stream === true) return await answerImageStream(call, { relay, links, origin, record });
+  const reply = await relayRecorded(call, relay, record);
+  const { stored } = record;
+  const data = reply.answer.images.map(({ bytes, revisedPrompt }, index) => {
+    const { id } = stored[index] ?? {};
+    return {
+      ...(id === undefined
+        ? { b64_json: Buffer.from(bytes).toString('base64') }
+        : { url: links.link(id, origin) }),
+      ...(revisedPrompt === undefined ? {} : { revised_prompt: revisedPrompt }),
+    };
+  });
   const body: ImageResponse = {
-    created,
+    created: Math.floor(links.now() / 1000),
     data,
     ...(reply.answer.usage === undefined ? {} : { usage: reply.answer.usage }),
   };

@@ -4,6 +4,7 @@ import { NO_USAGE } from '../ledger/price.ts';
 import type { Call, RelayParts } from '../relay/call.ts';
 import type { Places } from '../std/places.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
+import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
 import type { CallBase } from './inference.ts';
@@ -12,15 +13,17 @@ import { notePlaygroundRefusal } from './refusals.ts';
 
 export interface PlaygroundServices {
   readonly links: ImageLinks;
-  readonly places: Places;
+  readonly imageJobs: Pick<ImageJobs, 'plain'>;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
 }
 
 /** The playground's access to the relay: the public API's calls, on the account of a session. */
 export function makePlayground(
-  parts: RelayParts,
-  { links, places, refusedCalls }: PlaygroundServices,
+  parts: RelayParts & { readonly places: Places },
+  { links: publicLinks, imageJobs, refusedCalls }: PlaygroundServices,
 ): PlaygroundRelay {
+  const { places } = parts;
+  const links = publicLinks.onOwnAddress();
   const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
     const { requestId, accountId } = asked;
     const { endpoint, model } = asked.body;
@@ -42,7 +45,7 @@ export function makePlayground(
     images: (asked) =>
       placed(asked, () => {
         const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
-        return answerImages(call, asked.origin, parts, links);
+        return answerImages(call, asked.origin, { relay: parts, imageJobs, links });
       }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));

@@ -2,19 +2,12 @@ import type { ImageJobStore } from '../activity/image-job-store.ts';
 import type { Admitted } from '../relay/admission.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import type { ActiveHold } from '../relay/hold/active-hold.ts';
-import type { ImageJobRecord } from '../relay/image-job.ts';
+import type { ImageRecord } from '../relay/images.ts';
 import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import type { GeneratedImage } from '../upstream/port.ts';
 import type { ImageLinks } from './image-links.ts';
-
-/** What is kept of a call, for a process that goes on with it; uploads have reached the backend by then. */
-export type KeptCall = Pick<ImageCall, 'selector' | 'label' | 'client' | 'request'>;
-
-export interface StoredImage {
-  readonly id: string;
-  readonly revisedPrompt?: string | undefined;
-}
+import { keptCallText, storeImages, type StoredImage } from './kept-call.ts';
 
 export interface RunningImageJobParts {
   readonly store: ImageJobStore;
@@ -25,11 +18,9 @@ export interface RunningImageJobParts {
   readonly onAccepted: () => void;
 }
 
-const SAVE_TRIES = 5;
-const SAVE_PAUSE_MS = 100;
-
 /** One image job of this process. What is known of it is written to its row. */
-export class RunningImageJob implements ImageJobRecord {
+export class RunningImageJob implements ImageRecord {
+  readonly endsWithProcess = false;
   readonly #call: ImageCall;
   readonly #parts: RunningImageJobParts;
   #hold: ActiveHold | undefined;
@@ -49,15 +40,11 @@ export class RunningImageJob implements ImageJobRecord {
   async held({ accountId }: Admitted, hold: ActiveHold): Promise<void> {
     const { store, relay, longestMs } = this.#parts;
     this.#hold = hold;
-    const { selector, label, client, request } = this.#call;
-    const kept: KeptCall = { selector, label, client, request };
-    const text = JSON.stringify(kept, (_, value: unknown) =>
-      value instanceof Uint8Array ? undefined : value,
-    );
+    const request = keptCallText(this.#call);
     await store.add({
       id: this.requestId,
       accountId,
-      request: text,
+      request,
       deadline: relay.clock.now() + longestMs(),
     });
   }
@@ -82,17 +69,11 @@ export class RunningImageJob implements ImageJobRecord {
     });
   }
 
-  /** A store that is unavailable for a moment must not cost images that are there. */
   async delivered(images: readonly GeneratedImage[]): Promise<void> {
     this.#isAtBackend = false;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#save(images);
-      } catch (thrown) {
-        if (tries === SAVE_TRIES) throw thrown;
-        await Bun.sleep(SAVE_PAUSE_MS * 2 ** tries);
-      }
-    }
+    const { store, links } = this.#parts;
+    const stored = await storeImages(images, { call: this.#call, links, once: true });
+    await store.delivered(this.requestId, JSON.stringify(stored));
   }
 
   /** False: it is not at a backend that another process could ask for it. */
@@ -102,16 +83,6 @@ export class RunningImageJob implements ImageJobRecord {
     this.isLeft = true;
     this.#hold.leave(new Fault('service_unavailable', 'This node is shutting down. Retry.'));
     return true;
-  }
-
-  async #save(images: readonly GeneratedImage[]): Promise<void> {
-    const { store, links } = this.#parts;
-    const stored: StoredImage[] = [];
-    for (const [index, image] of images.entries()) {
-      const id = `img_${this.requestId.slice('req_'.length)}${index}`;
-      stored.push({ id: await links.store(image, this.#call, id), revisedPrompt: image.revisedPrompt });
-    }
-    await store.delivered(this.requestId, JSON.stringify(stored));
   }
 
   /** The job goes on: if it is interrupted now, it ends as one of a backend without jobs. */

@@ -32,7 +32,7 @@ export const backupCommands: readonly CliCommand[] = [
     name: 'backup',
     usage: 'FILE [--force] [--json]',
     about:
-      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. The secret is not in it: keep a copy of it elsewhere. --force replaces an older file',
+      'copy the database to a file while the server runs, images and all; on Postgres with pg_dump. Images in a bucket and the secret are not in it: keep a copy of them elsewhere. --force replaces an older file',
     flags: { ...JSON_FLAG, force: { type: 'boolean' } },
     minArguments: 1,
     run: backup,

@@ -1,3 +1,4 @@
+import type { ImageStore } from '../activity/image-store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { FileSettings } from '../catalog/file-schema.ts';
 import type { Accounts } from '../identity/accounts/accounts.ts';
@@ -5,6 +6,7 @@ import type { Secret } from '../identity/accounts/secret.ts';
 import type { Ledger } from '../ledger/port.ts';
 import type { MailConfig } from '../outbox/mail-channel.ts';
 import type { Clock } from '../std/clock.ts';
+import type { ImagePlaces } from '../store/image-objects.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandCatalog } from './command-catalog.ts';
 import type { LiveCheck } from './live-check.ts';
@@ -75,6 +77,9 @@ export interface CliServices {
   readonly ledger: Ledger;
   readonly accounts: Accounts;
   readonly secret: Secret;
+  readonly images: ImageStore;
+  /** Where images are kept outside of the database. */
+  readonly imagePlaces: ImagePlaces;
   /** The retention of receipts in days, as the catalog's file says. */
   receiptsDays(): Promise<number | undefined>;
   /** How long a request may live by the catalog's deadlines. */

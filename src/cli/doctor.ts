@@ -12,6 +12,7 @@ import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
 import { Pool } from '../upstream/pool.ts';
 import { JSON_FLAG, UsageError, type CliContext, type CliCommand } from './command.ts';
+import { checkImagePlace } from './doctor-images.ts';
 import { doctorLive } from './doctor-live.ts';
 import { serverAnswer } from './health.ts';
 
@@ -103,7 +104,7 @@ function checkCatalog(context: CliContext): Catalog | undefined {
 
 async function checkStore(context: CliContext): Promise<boolean> {
   try {
-    return await context.withServices(async ({ ledger, store }) => {
+    return await context.withServices(async ({ ledger, store, imagePlaces }) => {
       const { checked, breaches } = await ledger.verify();
       const where = store.backend.kind === 'sqlite' ? store.backend.path : 'Postgres';
       const consistent = printCheck(
@@ -111,8 +112,11 @@ async function checkStore(context: CliContext): Promise<boolean> {
         breaches.length === 0,
         `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} violated ledger invariants`,
       );
-      if (store.backend.kind === 'sqlite') return consistent;
-      return (await checkConnections(context, store.backend)) && consistent;
+      const [place] = imagePlaces;
+      const images = place ? await checkImagePlace(place) : undefined;
+      const kept = !images || printCheck(context, images.ok, images.line);
+      if (store.backend.kind === 'sqlite') return consistent && kept;
+      return (await checkConnections(context, store.backend)) && consistent && kept;
     });
   } catch (thrown) {
     return printCheck(context, false, `store: ${thrown instanceof Error ? thrown.message : String(thrown)}`);

@@ -23,13 +23,13 @@ export const removeAccountCommand: CliCommand = {
 
 async function remove(input: CommandInput, context: CliContext): Promise<number> {
   const [email = ''] = input.arguments;
-  return await context.withServices(async ({ accounts, store, ledger }) => {
+  return await context.withServices(async ({ accounts, store, ledger, images }) => {
     const { id } = await accounts.require(email);
     if (input.flags['yes'] !== true)
       throw new UsageError(`Nothing was removed. ${email} is ${id}; add --yes to remove it for good.`);
     const { clock } = context;
     const removal = { accountId: id, reason: textFlag(input, 'reason'), actor: 'cli' };
-    const { writtenOff } = await removeAccount({ store, ledger, clock }, removal);
+    const { writtenOff } = await removeAccount({ store, ledger, clock, images }, removal);
     const detail = { reason: removal.reason, written_off: writtenOff };
     await writeAudit(store, { actor: 'cli', action: 'account.remove', target: id, detail }, clock.now());
     const amount = nanoUsd(writtenOff);

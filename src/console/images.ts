@@ -1,6 +1,6 @@
-import { galleryImage, galleryPage, removeImage } from '../activity/gallery.ts';
+import { galleryPage } from '../activity/gallery.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
-import { imageBytesOf } from '../activity/image-store.ts';
+import { imageBytesOf, type ReadImage } from '../activity/image-store.ts';
 import type { ImageGallery } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
 import { route } from './route.ts';
@@ -28,6 +28,7 @@ export const imageRoutes = [
           at: row.created_at,
           expiresAt: row.expires_at,
           src: `/api/console/images/${encodeURIComponent(row.id)}`,
+          thumbnail: `/api/console/images/${encodeURIComponent(row.id)}/thumbnail`,
         }),
         cursor: (row) => `${row.created_at}.${row.id}`,
       });
@@ -40,27 +41,36 @@ export const imageRoutes = [
   }),
   route('GET /api/console/images/{id}', {
     who: 'user',
-    async handle({ store, clock }, { user, params }) {
-      const image = await galleryImage(store.db, user.accountId, params.id, clock.now());
-      if (!image) throw noImage();
-      const shown = PICTURES.has(image.mime);
-      return new Response(new Uint8Array(image.bytes), {
-        headers: {
-          'content-type': shown ? image.mime : 'application/octet-stream',
-          'content-disposition': shown ? 'inline' : 'attachment',
-          'cache-control': 'private, max-age=3600, immutable',
-        },
-      });
+    async handle({ images }, { user, params }) {
+      return answerImage(await images.readOwn(user.accountId, params.id));
+    },
+  }),
+  route('GET /api/console/images/{id}/thumbnail', {
+    who: 'user',
+    async handle({ images }, { user, params }) {
+      return answerImage(await images.thumbnail(user.accountId, params.id));
     },
   }),
   route('DELETE /api/console/images/{id}', {
     who: 'user',
-    async handle({ store }, { user, params }) {
-      if (!(await removeImage(store.db, user.accountId, params.id))) throw noImage();
+    async handle({ images }, { user, params }) {
+      if (!(await images.remove(user.accountId, params.id))) throw noImage();
       return {};
     },
   }),
 ];
+
+function answerImage(image: ReadImage | undefined): Response {
+  if (!image) throw noImage();
+  const shown = PICTURES.has(image.mime);
+  return new Response(image.bytes, {
+    headers: {
+      'content-type': shown ? image.mime : 'application/octet-stream',
+      'content-disposition': shown ? 'inline' : 'attachment',
+      'cache-control': 'private, max-age=3600, immutable',
+    },
+  });
+}
 
 function noImage(): AuthRefusal {
   return new AuthRefusal('not_found', 'There is no such image.');

@@ -1,3 +1,4 @@
+import type { ImageStore } from '../activity/image-store.ts';
 import type { Reader } from '../activity/reader.ts';
 import type { Catalog, CatalogSource } from '../catalog/catalog.ts';
 import type { StoredCatalog } from '../catalog/stored.ts';
@@ -43,6 +44,7 @@ export interface ConsoleParts {
   readonly backends: BackendHealth;
   readonly playground: PlaygroundRelay;
   readonly messages: ConsoleMessages;
+  readonly images: Pick<ImageStore, 'readOwn' | 'thumbnail' | 'remove' | 'removeOfAccount'>;
   readonly imageQuotaBytes: number;
   /** Where customers reach this server, as the operator says. */
   readonly publicUrl: string | undefined;

@@ -6,6 +6,7 @@ import { runCli } from '../cli/cli.ts';
 import type { CliContext, CliServices } from '../cli/command.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { PASSWORD, PRICE, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { testImages } from './testing/test-images.ts';
 
 const DATABASES: Record<string, () => Promise<TestConsole>> = {
   SQLite: () => testConsole(),
@@ -204,7 +205,12 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
       pepper: new Uint8Array(32),
       clock: site.clock,
     });
-    const services = { store: site.store, ledger: site.ledger, accounts } as CliServices;
+    const services = {
+      store: site.store,
+      ledger: site.ledger,
+      accounts,
+      images: testImages(site.store, site.clock),
+    } as CliServices;
     const lines: string[] = [];
     const context = {
       clock: site.clock,

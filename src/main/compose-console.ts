@@ -66,6 +66,7 @@ export function composeConsole(
     backends: pool,
     playground,
     messages: consoleMessages(services, messages),
+    images: services.images,
     imageQuotaBytes: config.imageQuotaBytes,
     publicUrl: config.publicUrl,
     clock,

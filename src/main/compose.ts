@@ -100,7 +100,7 @@ export async function startTollgate(
       settings,
       pool: relay.upstreams,
       messages,
-      playground: makePlayground(relay, { links: links.onOwnAddress(), places: relay.places, refusedCalls }),
+      playground: makePlayground(relay, { links, imageJobs, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
     opened.defer(() => relay.activeRequests.stop());

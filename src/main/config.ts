@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readMailAddress, type MailConfig } from '../outbox/mail-channel.ts';
+import type { S3Settings } from '../store/image-s3.ts';
 import { LOG_LEVELS, type LogLevel } from '../std/log.ts';
 import { SettingError } from '../std/startup-error.ts';
 import { ENVIRONMENT, readAddress, readText, readWholeNumber, type Env } from './environment.ts';
@@ -30,6 +31,8 @@ export interface Config {
   readonly databaseConnections: number;
   /** What the generated images of one account may occupy. */
   readonly imageQuotaBytes: number;
+  /** Where new images go, if not to the data folder or the database. */
+  readonly imageBucket: S3Settings | undefined;
   /** How long a request waits for the count of a short input; longer ones wait 150 ms more for each megabyte. */
   readonly countWaitMs: number;
   readonly commentMs: number;
@@ -90,6 +93,7 @@ export function readConfig(env: Env): Config {
     databaseWaitMs: readWholeNumber(env, 'TOLLGATE_DATABASE_WAIT_SECONDS') * 1000,
     databaseConnections: readWholeNumber(env, 'TOLLGATE_DATABASE_CONNECTIONS'),
     imageQuotaBytes: readWholeNumber(env, 'TOLLGATE_IMAGE_QUOTA_MB') * MEGABYTE,
+    imageBucket: readImageBucket(env),
     countWaitMs: readWholeNumber(env, 'TOLLGATE_COUNT_WAIT_MS'),
     commentMs: readWholeNumber(env, 'TOLLGATE_COMMENT_MS'),
     maxInFlight: readWholeNumber(env, 'TOLLGATE_MAX_IN_FLIGHT'),
@@ -187,6 +191,26 @@ function readStripe(env: Env): StripeKeys | undefined {
       'TOLLGATE_STRIPE_WEBHOOK_SECRET must be the signing secret of a webhook: it begins with whsec_.',
     );
   return { secretKey, webhookSecret, address: readAddress(env, 'TOLLGATE_STRIPE_ADDRESS') };
+}
+
+/** Without all of it images would go elsewhere than the operator thinks. */
+function readImageBucket(env: Env): S3Settings | undefined {
+  const bucket = readText(env, 'TOLLGATE_S3_BUCKET');
+  const accessKeyId = readText(env, 'TOLLGATE_S3_ACCESS_KEY_ID');
+  const secretAccessKey = readText(env, 'TOLLGATE_S3_SECRET_ACCESS_KEY');
+  const endpoint = readAddress(env, 'TOLLGATE_S3_ENDPOINT');
+  const deadlineMs = readWholeNumber(env, 'TOLLGATE_S3_DEADLINE_MS');
+  if (bucket === undefined && accessKeyId === undefined && secretAccessKey === undefined) return undefined;
+  if (bucket === undefined || accessKeyId === undefined || secretAccessKey === undefined)
+    throw new SettingError(
+      'TOLLGATE_S3_BUCKET, TOLLGATE_S3_ACCESS_KEY_ID and TOLLGATE_S3_SECRET_ACCESS_KEY are set together or not at all.',
+    );
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    throw new SettingError(
+      `TOLLGATE_S3_BUCKET must be the name of a bucket: 3 to 63 small letters, digits, dots and hyphens, not '${bucket}'.`,
+    );
+  const region = readText(env, 'TOLLGATE_S3_REGION') ?? ENVIRONMENT.TOLLGATE_S3_REGION.fallback;
+  return { bucket, endpoint, region, accessKeyId, secretAccessKey, deadlineMs };
 }
 
 function readWorkers(env: Env): number {

@@ -15,6 +15,7 @@ export interface EnvironmentSetting {
     | 'sign-in'
     | 'messages'
     | 'payments'
+    | 'images'
     | 'commands'
     | 'internal';
   readonly about: string;
@@ -220,6 +221,36 @@ export const ENVIRONMENT = {
     about:
       "`yes`: the operator's own webhooks may go to private addresses and without https. Those of customers never may.",
     fallback: 'no',
+  },
+  TOLLGATE_S3_BUCKET: {
+    group: 'images',
+    about:
+      'With its keys: new images are kept in this bucket of a storage that speaks S3. Without it, in files of the data folder on SQLite and in rows on Postgres.',
+    fallback: undefined,
+  },
+  TOLLGATE_S3_ENDPOINT: {
+    group: 'images',
+    about: 'The address of the storage, such as `https://s3.example.com`; without it, Amazon S3.',
+    fallback: undefined,
+  },
+  TOLLGATE_S3_REGION: { group: 'images', about: 'The region of the bucket.', fallback: 'us-east-1' },
+  TOLLGATE_S3_ACCESS_KEY_ID: {
+    group: 'images',
+    about: 'A key that may write, read and delete objects of the bucket.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_S3_SECRET_ACCESS_KEY: {
+    group: 'images',
+    about: 'The secret of that key.',
+    fallback: undefined,
+    secret: 'whole',
+  },
+  TOLLGATE_S3_DEADLINE_MS: {
+    group: 'images',
+    about: 'How long one call to the storage may take. An image that is not kept by then is not charged.',
+    fallback: 15_000,
+    range: [50, 120_000],
   },
   TOLLGATE_STRIPE_SECRET_KEY: {
     group: 'payments',

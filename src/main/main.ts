@@ -74,12 +74,14 @@ async function runCommand(): Promise<number> {
       withServices: async (work) => {
         const services = await openServices(commandConfig(), stderrLog, systemClock);
         try {
-          const { store, accounts, secret } = services;
+          const { store, accounts, secret, images, imagePlaces } = services;
           return await work({
             store,
             accounts,
             ledger: services.ledger.ledger,
             secret,
+            images,
+            imagePlaces,
             receiptsDays: () => receiptsDays(services),
             longestRequestMs: () => longestMs(services),
           });

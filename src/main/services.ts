@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Config } from './config.ts';
+import { ImageStore } from '../activity/image-store.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
 import { openSecret, type Secret } from '../identity/accounts/secret.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
@@ -8,6 +9,9 @@ import { makeOutbox, type Outbox } from '../outbox/outbox.ts';
 import type { Clock } from '../std/clock.ts';
 import { randomPart, systemRandom, type Random } from '../std/ids.ts';
 import type { Log } from '../std/log.ts';
+import { ImageFiles } from '../store/image-files.ts';
+import type { ImagePlaces } from '../store/image-objects.ts';
+import { ImageBucket } from '../store/image-s3.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
@@ -23,6 +27,8 @@ export interface Services {
   readonly accounts: Accounts;
   readonly outbox: Outbox;
   readonly notices: Notices;
+  readonly images: ImageStore;
+  readonly imagePlaces: ImagePlaces;
 }
 
 export async function openServices(
@@ -59,11 +65,23 @@ export async function openServices(
       random,
       notices,
     });
-    return { config, clock, random, log, store, secret, ledger, accounts, outbox, notices };
+    const imagePlaces = placesOf(config);
+    const quotaBytes = config.imageQuotaBytes;
+    const images = new ImageStore({ store, places: imagePlaces, clock, random, log, quotaBytes });
+    const messages = { outbox, notices };
+    return { config, clock, random, log, store, secret, ledger, accounts, ...messages, images, imagePlaces };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Files of the data folder stay readable when new images go to a bucket. */
+function placesOf({ dataDir, databaseUrl, imageBucket }: Config): ImagePlaces {
+  return [
+    ...(imageBucket ? [new ImageBucket(imageBucket)] : []),
+    ...(databaseUrl === undefined ? [new ImageFiles(dataDir)] : []),
+  ];
 }
 
 export async function openConfiguredStore(config: Config, log: Log, clock: Clock): Promise<Store> {

@@ -115,6 +115,18 @@ async function isFull(tx: Kysely<Schema>, destination: string): Promise<boolean>
   return row !== undefined;
 }
 
+export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<OutboxKind, number>> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select((select) => ['kind', select.fn.countAll<number | string>().as('count')])
+    .where(isWaiting)
+    .groupBy('kind')
+    .execute();
+  const counts = { mail: 0, webhook: 0 };
+  for (const { kind, count } of rows) counts[kind] = Number(count);
+  return counts;
+}
+
 /** Whether as many wait in the store as may; counts the message that is added if not. */
 function makeTotalBound({ clock, maxWaiting = MAX_WAITING }: OutboxParts) {
   let waiting = 0;
@@ -137,18 +149,6 @@ async function countWaiting(db: Kysely<Schema>, most: number): Promise<number> {
     .select((select) => select.fn.countAll<number | string>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
-}
-
-export async function countWaitingByKind(db: Kysely<Schema>): Promise<Record<OutboxKind, number>> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select((select) => ['kind', select.fn.countAll<number | string>().as('count')])
-    .where(isWaiting)
-    .groupBy('kind')
-    .execute();
-  const counts = { mail: 0, webhook: 0 };
-  for (const { kind, count } of rows) counts[kind] = Number(count);
-  return counts;
 }
 
 function newRow({ key, clock, random }: OutboxParts, message: NewOutboxMessage) {

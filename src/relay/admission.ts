@@ -65,12 +65,8 @@ export async function admit(
   parts: RelayParts,
   streamed = false,
 ): Promise<Admitted> {
-  let admission = await askLedger(call, quote, parts, streamed);
-  for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
-    if (!(await parts.topUps?.covered(call.caller, admission.available, call.signal))) break;
-    if (call.signal.aborted) throw new ClientLeftFault();
-    admission = await askLedger(call, quote, parts, streamed);
-  }
+  let admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+  if (admission.kind === 'refused') admission = await askAgain(admission, { call, quote, parts, streamed });
   if (admission.kind === 'admitted') {
     parts.topUps?.admitted(admission.accountId, admission.available);
     if (call.notes) note(call.notes, quote, admission);
@@ -92,13 +88,30 @@ function isShortOfMoney(admission: Admission): admission is Refused {
   );
 }
 
-async function askLedger(
-  call: Call<unknown>,
-  quote: Quote,
-  parts: RelayParts,
-  streamed: boolean,
+interface LedgerQuestion {
+  readonly call: Call<unknown>;
+  readonly quote: Quote;
+  readonly parts: RelayParts;
+  readonly streamed: boolean;
+}
+
+/** What a refused request may still become: by its counted input, and by money from a card. */
+async function askAgain(refused: Refused, question: LedgerQuestion): Promise<Admission> {
+  const { call, quote, parts, streamed } = question;
+  let admission = await withCountedInput(refused, question);
+  for (let topUps = 0; isShortOfMoney(admission) && topUps < MAX_TOP_UPS; topUps++) {
+    if (!(await parts.topUps?.covered(call.caller, admission.available, call.signal))) break;
+    if (call.signal.aborted) throw new ClientLeftFault();
+    const again = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
+    admission = await withCountedInput(again, question);
+  }
+  return admission;
+}
+
+async function withCountedInput(
+  admission: Admission,
+  { call, quote, parts, streamed }: LedgerQuestion,
 ): Promise<Admission> {
-  const admission = await parts.ledger.admit(admissionRequest(call, quote, parts, streamed));
   if (admission.kind === 'admitted' || admission.reason !== 'count_first' || !quote.countInput)
     return admission;
   const count = quote.countInput;

@@ -68,6 +68,8 @@ export interface AttemptOptions {
   readonly trace: TraceContext | undefined;
   /** Of images: told what the backend's own job is. */
   readonly onJob?: ((job: string) => Promise<void>) | undefined;
+  /** Of images: whether the backend's job is cancelled when this process stops. */
+  readonly endsWithProcess?: boolean | undefined;
   /** Of images: a job of the backend to go on with. */
   readonly job?: string | undefined;
 }

@@ -1,4 +1,4 @@
-import { admissionSummary, type Admitted } from './admission.ts';
+import { admissionSummary } from './admission.ts';
 import { withPossibleCost } from './attempt-costs.ts';
 import {
   AllAttemptsFailed,
@@ -7,28 +7,24 @@ import {
   tryOne,
   type AnsweredAttempt,
   type AttemptDeadline,
-  type AttemptOptions,
 } from './attempts.ts';
 import type { AdmissionSummary, ImageCall, RelayParts } from './call.ts';
 import { ActiveHold } from './hold/active-hold.ts';
-import { IMAGES, settleImages, type ImageQuote, type ImageReply } from './images.ts';
-import { relay, type AnsweredCall, type Operation } from './relay.ts';
+import {
+  IMAGES,
+  keepImages,
+  recordedImages,
+  settleImages,
+  withRecord,
+  type ImageOperation,
+  type ImageQuote,
+  type ImageRecord,
+} from './images.ts';
+import { relay } from './relay.ts';
 import type { Settled } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
-import type { GeneratedImage, ImageAnswer, Upstream, UpstreamFailure } from '../upstream/port.ts';
-
-/** What is written down of a job while it runs, so that another process can go on with it. */
-export interface ImageJobRecord {
-  /** It has a hold. Throws if the job cannot be kept. */
-  held(admission: Admitted, hold: ActiveHold): Promise<void>;
-  /** A backend is called. */
-  started(upstream: string): Promise<void>;
-  /** The backend has a job of its own, which it works on for at most `lifeMs`. */
-  accepted(backendJob: string, lifeMs: number): Promise<void>;
-  /** Stores the images, before they are charged. Throws if they cannot be stored. */
-  delivered(images: readonly GeneratedImage[]): Promise<void>;
-}
+import type { ImageAnswer, UpstreamFailure } from '../upstream/port.ts';
 
 export interface StartedImageJob {
   readonly summary: AdmissionSummary;
@@ -39,12 +35,12 @@ export interface StartedImageJob {
 /** Resolves when the call is held and written down; a refusal is thrown, as for a call that is waited for. */
 export async function startImageJob(
   call: ImageCall,
-  record: ImageJobRecord,
+  record: ImageRecord,
   parts: RelayParts,
 ): Promise<StartedImageJob> {
   const held = Promise.withResolvers<AdmissionSummary>();
-  const operation: JobOperation = {
-    ...recorded(record, parts),
+  const operation: ImageOperation = {
+    ...recordedImages(record, parts),
     async onHeld({ quote, hold }, admission) {
       await record.held(admission, hold);
       held.resolve(admissionSummary(call, quote, admission, undefined));
@@ -54,39 +50,6 @@ export async function startImageJob(
   // After it was held the failure is the job's alone.
   ended.catch(held.reject);
   return { summary: await held.promise, ended };
-}
-
-type JobOperation = Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply>;
-
-function recorded(record: ImageJobRecord, parts: RelayParts): JobOperation {
-  return {
-    ...IMAGES,
-    async callUpstream(admitted, upstream, attempt) {
-      await record.started(upstream.name);
-      return await IMAGES.callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
-    },
-    async deliver(answered) {
-      await record.delivered(imagesOf(answered));
-      return await IMAGES.deliver(answered);
-    },
-  };
-}
-
-function withRecord(
-  attempt: AttemptOptions,
-  { name }: Upstream,
-  { record, parts }: { readonly record: ImageJobRecord; readonly parts: RelayParts },
-): AttemptOptions {
-  const { totalMs } = parts.upstreams.timeouts(name);
-  const endsAt = parts.clock.now() + totalMs;
-  return { ...attempt, onJob: (job) => record.accepted(job, endsAt - parts.clock.now()) };
-}
-
-function imagesOf({
-  served,
-  quote,
-}: Pick<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'served' | 'quote'>): readonly GeneratedImage[] {
-  return served.answer.images.slice(0, quote.count);
 }
 
 /** A job that another process began, and what its backend calls it. */
@@ -101,7 +64,7 @@ export interface ForsakenImageJob {
 /** Goes on with a job whose hold was adopted. */
 export function resumeImageJob(
   job: ForsakenImageJob,
-  record: ImageJobRecord,
+  record: ImageRecord,
   parts: RelayParts,
 ): { readonly hold: ActiveHold; readonly ended: StartedImageJob['ended'] } {
   const { call } = job;
@@ -109,15 +72,15 @@ export function resumeImageJob(
   const ended = hold.voidOnFailure(async () => {
     const quote = IMAGES.quote(call, parts);
     const served = await resumedAnswer(job, quote, { hold, record, parts });
-    await record.delivered(imagesOf({ served, quote }));
-    return (await settleImages({ call, quote, hold, served })).settled;
+    await keepImages({ served, quote }, record);
+    return (await settleImages({ call, quote, hold, served, parts })).settled;
   });
   return { hold, ended };
 }
 
 interface ResumeParts {
   readonly hold: ActiveHold;
-  readonly record: ImageJobRecord;
+  readonly record: ImageRecord;
   readonly parts: RelayParts;
 }
 

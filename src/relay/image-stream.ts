@@ -7,7 +7,15 @@ import { finishedImages, UpstreamFailure, type ImageEvent, type Upstream } from 
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { AttemptOptions } from './attempts.ts';
 import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
-import { imagesMeasured, quoteImages, upstreamImageCall, type ImageQuote } from './images.ts';
+import { countImageInput, type ImageInputCount } from './input/image-input.ts';
+import {
+  imagesMeasured,
+  quoteImages,
+  upstreamImageCall,
+  withRecord,
+  type ImageQuote,
+  type ImageRecord,
+} from './images.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 /** Who takes the images of a stream as they come. */
@@ -29,8 +37,20 @@ export interface ImageStreamReply {
 }
 
 /** The images of a call one by one, and what a backend shows of them before they are finished. */
-export function relayImageStream(call: ImageStreamCall, parts: RelayParts): Promise<ImageStreamReply> {
-  return relay(IMAGE_STREAM, call, parts);
+export function relayImageStream(
+  call: ImageStreamCall,
+  parts: RelayParts,
+  record: Omit<ImageRecord, 'delivered'>,
+): Promise<ImageStreamReply> {
+  const operation: typeof IMAGE_STREAM = {
+    ...IMAGE_STREAM,
+    onHeld: ({ hold }, admission) => record.held(admission, hold),
+    async callUpstream(admitted, upstream, attempt) {
+      await record.started(upstream.name);
+      return await callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
+    },
+  };
+  return relay(operation, call, parts);
 }
 
 /** A backend's images from the first event on, which has proved that it answers. */
@@ -84,14 +104,23 @@ class ImageDelivery implements ActiveRequest {
   #partials = 0;
   #usages: unknown[] = [];
   #quality: string | undefined;
+  readonly #counting: Promise<ImageInputCount> | undefined;
+  #input: ImageInputCount | undefined;
   #clientLeft = false;
   #cutBy: Fault | undefined;
 
   constructor(answered: AnsweredStream) {
-    const { call, served, parts } = answered;
+    const { call, quote, served, parts } = answered;
     this.requestId = call.requestId;
     this.#answered = answered;
     this.#deadlineMs = parts.clock.now() + parts.upstreams.timeouts(served.upstream).totalMs;
+    this.#counting = quote.price.kind === 'tokens' ? this.#countInput() : undefined;
+  }
+
+  /** Beside the stream: if this process dies, what was counted until then is what the input costs. */
+  async #countInput(): Promise<ImageInputCount> {
+    const { call, quote, parts } = this.#answered;
+    return (this.#input = await countImageInput(call, quote.route.model, parts));
   }
 
   /** Never rejects: what fails on the way ends the stream. */
@@ -101,6 +130,7 @@ class ImageDelivery implements ActiveRequest {
         await this.#deliver(event.value);
       await this.#end(this.#images > 0 ? 'completed' : 'upstream_failed', undefined);
     } catch (thrown) {
+      this.#answered.served.answer.stop.abort();
       await this.#end('upstream_failed', thrown);
     }
   }
@@ -142,11 +172,12 @@ class ImageDelivery implements ActiveRequest {
       this.#partials++;
       return await call.sink.take(event, quote.fitting.size);
     }
+    if (this.#images < quote.count)
+      await call.sink.take({ ...event, usage: withoutCost(event.usage) }, quote.fitting.size);
+    // An image that its client could not get is not charged.
     if (event.usage !== undefined) this.#usages.push(event.usage);
     this.#quality = event.quality ?? this.#quality;
-    if (this.#images === quote.count) return;
-    this.#images++;
-    await call.sink.take({ ...event, usage: withoutCost(event.usage) }, quote.fitting.size);
+    if (this.#images < quote.count) this.#images++;
   }
 
   #measured() {
@@ -156,6 +187,7 @@ class ImageDelivery implements ActiveRequest {
       partialImages: this.#partials,
       usages: this.#usages,
       quality: this.#quality,
+      input: this.#input,
     });
   }
 
@@ -166,12 +198,14 @@ class ImageDelivery implements ActiveRequest {
     const [outcome, fault] = this.#clientLeft
       ? (['client_left', undefined] as const)
       : [this.#cutBy ? 'cut_short' : how, this.#cutBy ?? failed];
+    if (this.#usages.length === 0) await this.#counting;
     const settled = await hold.settle({ ...served, outcome, measured: this.#measured(), fault });
     call.sink.end(settled, fault);
   }
 }
 
 function brokenOff(cause: unknown): Fault {
+  if (cause instanceof Fault) return cause;
   const detail = cause instanceof Error ? cause.message : 'no image came';
   return new Fault('upstream_error', 'The backend broke off before its images were finished.', {
     cause,

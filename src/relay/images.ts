@@ -2,18 +2,23 @@ import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
+import { asFault } from '../std/fault.ts';
 import { addNano, type NanoUsd } from '../std/money.ts';
 import {
   UpstreamFailure,
+  type GeneratedImage,
   type ImageAnswer,
   type Upstream,
   type UpstreamImageCall,
 } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
 import type { ImageCall, Quote, RelayParts, AdmissionSummary } from './call.ts';
-import { quoteOf } from './admission.ts';
-import type { AttemptOptions } from './attempts.ts';
+import { quoteOf, type Admitted } from './admission.ts';
+import { withServedCost } from './attempt-costs.ts';
+import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
+import type { ActiveHold } from './hold/active-hold.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
+import { countImageInput, type ImageInputCount } from './input/image-input.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 import { readImageUsage, reportedCost, type MeteredUsage } from './stream/reported-usage.ts';
@@ -29,12 +34,71 @@ export function quoteImageCall(call: ImageCall, parts: RelayParts): Quote | Prom
   return quoteOf(IMAGES, call, parts);
 }
 
-export function relayImages(call: ImageCall, parts: RelayParts): Promise<ImageReply> {
-  return relay(IMAGES, call, parts);
+/** What is written down of a request while it runs, so that another process can go on with it, and what becomes of its images. */
+export interface ImageRecord {
+  /** It has a hold. Throws if the request cannot be kept. */
+  held(admission: Admitted, hold: ActiveHold): Promise<void>;
+  /** A backend is called. */
+  started(upstream: string): Promise<void>;
+  /** The backend has a job of its own, which it works on for at most `lifeMs`. */
+  accepted(backendJob: string, lifeMs: number): Promise<void>;
+  /** Stores the images, before they are charged. Throws if they cannot be stored. */
+  delivered(images: readonly GeneratedImage[]): Promise<void>;
+  /** Whether the backend's job is cancelled when this process stops: somebody waits here for its images. */
+  readonly endsWithProcess: boolean;
 }
 
+export function relayImages(call: ImageCall, parts: RelayParts, record: ImageRecord): Promise<ImageReply> {
+  return relay(recordedImages(record, parts), call, parts);
+}
+
+export type ImageOperation = Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply>;
+
+export function recordedImages(record: ImageRecord, parts: RelayParts): ImageOperation {
+  return {
+    ...IMAGES,
+    onHeld: ({ hold }, admission) => record.held(admission, hold),
+    async callUpstream(admitted, upstream, attempt) {
+      await record.started(upstream.name);
+      return await IMAGES.callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
+    },
+    async deliver(answered) {
+      await keepImages(answered, record);
+      return await IMAGES.deliver(answered);
+    },
+  };
+}
+
+/** The attempt with where its job is written down. */
+export function withRecord(
+  attempt: AttemptOptions,
+  { name }: Upstream,
+  { record, parts }: { readonly record: Omit<ImageRecord, 'delivered'>; readonly parts: RelayParts },
+): AttemptOptions {
+  const { totalMs } = parts.upstreams.timeouts(name);
+  const endsAt = parts.clock.now() + totalMs;
+  return {
+    ...attempt,
+    onJob: (job) => record.accepted(job, endsAt - parts.clock.now()),
+    endsWithProcess: record.endsWithProcess,
+  };
+}
+
+/** What cannot be kept is not charged; what it cost us is booked. */
+export async function keepImages(answered: KeptAnswer, record: ImageRecord): Promise<void> {
+  const { served, quote } = answered;
+  try {
+    await record.delivered(served.answer.images.slice(0, quote.count));
+  } catch (thrown) {
+    const attempts = withServedCost(served.attempts, measuredAnswer(answered), quote);
+    throw new AllAttemptsFailed(asFault(thrown), attempts);
+  }
+}
+
+type KeptAnswer = Pick<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'served' | 'quote'>;
+
 /** Charged by the number of images that the backend returned. */
-export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> = {
+export const IMAGES: ImageOperation = {
   quote: quoteImages,
   isStreamed: () => false,
   callUpstream(admitted, upstream, { job, ...attempt }) {
@@ -46,7 +110,7 @@ export const IMAGES: Operation<ImageCall, ImageQuote, ImageAnswer, ImageReply> =
   },
 };
 
-type ServedImages = Omit<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'summary' | 'parts'>;
+type ServedImages = Omit<AnsweredCall<ImageCall, ImageQuote, ImageAnswer>, 'summary'>;
 
 /** Charges what was delivered; more images than were asked for are neither. */
 export async function settleImages({
@@ -54,19 +118,23 @@ export async function settleImages({
   quote,
   hold,
   served,
+  parts,
 }: ServedImages): Promise<Omit<ImageReply, 'summary'>> {
   const images = served.answer.images.slice(0, quote.count);
+  const isCounted = quote.price.kind === 'tokens' && served.answer.usage === undefined;
+  const input = isCounted ? await countImageInput(call, quote.route.model, parts) : undefined;
   const settled = await hold.settle({
     ...served,
     outcome: call.signal.aborted ? 'client_left' : 'completed',
-    measured: imagesMeasured(quote, {
-      images: images.length,
-      partialImages: 0,
-      usages: [served.answer.usage],
-      quality: served.answer.quality,
-    }),
+    measured: measuredAnswer({ served, quote }, input),
   });
   return { answer: { ...served.answer, images, usage: withoutCost(served.answer.usage) }, settled };
+}
+
+function measuredAnswer({ served: { answer }, quote }: KeptAnswer, input?: ImageInputCount): MeteredUsage {
+  const { images, usage, quality } = answer;
+  const made = { images: Math.min(images.length, quote.count), partialImages: 0 };
+  return imagesMeasured(quote, { ...made, usages: [usage], quality, input });
 }
 
 /** A backend that does not work by jobs any more, after a change of the catalog, cannot know the job. */
@@ -161,17 +229,22 @@ export interface MadeImages {
   /** The backend's own reports: one for all images, or one for each. */
   readonly usages: readonly unknown[];
   readonly quality?: string | undefined;
+  /** By our own count, where the backend reports none. */
+  readonly input?: ImageInputCount | undefined;
 }
 
-/** The tokens are the backend's; what was made is what arrived. */
+/**
+ * The tokens are the backend's, or by our own count where it reported none: the input is owed as soon as it has accepted
+ * the request. What was made is what arrived.
+ */
 export function imagesMeasured(quote: ImageQuote, made: MadeImages): MeteredUsage {
   const { price, fitting, inputImages } = quote;
   const { images, partialImages } = made;
   const reports = made.usages.filter((usage) => usage !== undefined);
   const cost = reports.map(reportedCost).reduce(sumOfCosts, undefined);
   if (price.kind === 'tokens') {
-    const isReported = reports.length > 0 || partialImages === 0;
-    const usage = isReported ? sumOfReports(reports) : { output_tokens: partialImages * PARTIAL_TOKENS };
+    const isReported = reports.length > 0;
+    const usage = isReported ? sumOfReports(reports) : countedTokens(made);
     return { usage: readImageUsage(usage, { images }), source: isReported ? 'upstream' : 'counted', cost };
   }
   const isByPixel = price.extra?.megapixel !== undefined;
@@ -184,6 +257,14 @@ export function imagesMeasured(quote: ImageQuote, made: MadeImages): MeteredUsag
     partialImages,
   });
   return { usage, source: 'upstream', cost };
+}
+
+function countedTokens({ partialImages, input = { text: 0, pictures: 0 } }: MadeImages): object {
+  return {
+    input_tokens: input.text + input.pictures,
+    input_tokens_details: { image_tokens: input.pictures },
+    output_tokens: partialImages * PARTIAL_TOKENS,
+  };
 }
 
 function sumOfCosts(sum: NanoUsd | undefined, cost: NanoUsd | undefined): NanoUsd | undefined {

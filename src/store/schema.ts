@@ -2,6 +2,7 @@ import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
 import type { ImageJobSchema } from './schema-image-jobs.ts';
+import type { ImageSchema } from './schema-images.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
 import type { PaymentSchema } from './schema-payments.ts';
 import type { StatementSchema } from './schema-statements.ts';
@@ -10,7 +11,8 @@ import type { StatementSchema } from './schema-statements.ts';
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
-export interface Schema extends AuthSchema, ImageJobSchema, OutboxSchema, PaymentSchema, StatementSchema {
+export interface Schema
+  extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema, StatementSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;
@@ -32,7 +34,6 @@ export interface Schema extends AuthSchema, ImageJobSchema, OutboxSchema, Paymen
   audit: AuditTable;
   catalog_version: CatalogVersionTable;
   provider_key: ProviderKeyTable;
-  image: ImageTable;
   refused_call: RefusedCallTable;
 }
 
@@ -340,18 +341,6 @@ export interface ProviderKeyTable {
   sealed: string;
   hint: string;
   updated_at: number;
-}
-
-export interface ImageTable {
-  id: string;
-  account_id: string;
-  request_id: string;
-  mime: string;
-  bytes: Uint8Array;
-  size: number;
-  prompt: string;
-  created_at: number;
-  expires_at: number;
 }
 
 /** All calls of an account that were refused alike within a few minutes. */

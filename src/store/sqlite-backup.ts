@@ -15,6 +15,8 @@ import { dirname, join } from 'node:path';
 import { isBusy, sqliteCode } from './bun-sqlite.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { sqliteDialect } from './dialect.ts';
+import { takeInImageFiles } from './backed-up-images.ts';
+import { IMAGE_FOLDER } from './image-files.ts';
 import { checkSchemaHistory, SCHEMA_HISTORY, type AppliedStep } from './migrate.ts';
 
 /** Why a backup or a restore cannot be done, in one sentence. */
@@ -35,7 +37,7 @@ const BUSY_MS = 10_000;
 
 /**
  * Copies a database beside its running server: one consistent state, read in one transaction, without stopping any
- * writer. The copy appears under its name only when it is whole, checked and on the disk.
+ * writer, and the images that are files beside it. The copy appears under its name only when it is whole, checked and on the disk.
  */
 export function backUpSqlite(source: string, target: string): BackupFacts {
   const partial = `${target}.partial`;
@@ -50,6 +52,7 @@ export function backUpSqlite(source: string, target: string): BackupFacts {
     } finally {
       database.close();
     }
+    addImageFiles(partial, join(dirname(source), IMAGE_FOLDER));
     const facts = inspectSqlite(partial);
     syncToDisk(partial);
     renameSync(partial, target);
@@ -57,6 +60,17 @@ export function backUpSqlite(source: string, target: string): BackupFacts {
     return facts;
   } finally {
     removeDatabase(partial);
+  }
+}
+
+function addImageFiles(copy: string, folder: string): void {
+  const database = new Database(copy, { readwrite: true, create: false });
+  try {
+    // A copy that was not finished is made again: nothing of it needs a journal.
+    database.run('PRAGMA journal_mode = OFF');
+    takeInImageFiles(database, folder);
+  } finally {
+    database.close();
   }
 }
 
@@ -122,7 +136,7 @@ export function restoreSqlite({ file, dataDir, replace, accept }: RestoreOptions
     const facts = inspectSqlite(partial);
     accept(facts);
     syncToDisk(partial);
-    if (replace) moveAside(database, replace.suffix);
+    if (replace) moveAside(dataDir, replace.suffix);
     renameSync(partial, database);
     syncToDisk(dataDir);
     return facts;
@@ -132,12 +146,19 @@ export function restoreSqlite({ file, dataDir, replace, accept }: RestoreOptions
   }
 }
 
-/** With its log, which belongs to it by name. A command that still has it open would write into the wrong one. */
-function moveAside(database: string, suffix: string): void {
-  if (!existsSync(database)) return;
-  requireUnused(database);
-  for (const file of ['', '-wal', '-shm'])
-    if (existsSync(database + file)) renameSync(database + file, `${database}.${suffix}${file}`);
+/**
+ * With its log, which belongs to it by name, and its images. A command that still has it open would write into the wrong
+ * one.
+ */
+function moveAside(dataDir: string, suffix: string): void {
+  const database = join(dataDir, DATABASE_FILE);
+  if (existsSync(database)) {
+    requireUnused(database);
+    for (const file of ['', '-wal', '-shm'])
+      if (existsSync(database + file)) renameSync(database + file, `${database}.${suffix}${file}`);
+  }
+  const images = join(dataDir, IMAGE_FOLDER);
+  if (existsSync(images)) renameSync(images, `${images}.${suffix}`);
 }
 
 function requireUnused(path: string): void {

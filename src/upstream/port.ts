@@ -80,8 +80,12 @@ export interface UpstreamImageCall {
   readonly shape?: NamedSize | undefined;
   /** The format that the client wants where the backend does not make it; `request.output_format` is not set then. */
   readonly convertTo?: string | undefined;
-  /** With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed. */
+  /**
+   * With `onJob`, only an abort because of a timeout cancels the jobs at the backend: after any other they are resumed,
+   * unless `endsWithProcess`.
+   */
   readonly signal: AbortSignal;
+  readonly endsWithProcess?: boolean | undefined;
   readonly requestId: string;
   /**
    * Called when a backend that works by jobs has accepted one, with what `resumeImages` needs: an opaque text of at most

@@ -45,11 +45,11 @@ endpoints:
     await fal.stop();
   });
 
-  const paint = ({ token }: TestAccount): Promise<Response> =>
+  const paint = ({ token }: TestAccount, headers: object = ASYNC, more: object = {}): Promise<Response> =>
     fetch(`${node.url}/api/public/v1/images/generations`, {
       method: 'POST',
-      headers: { ...ASYNC, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ endpoint: 'svc_image', model: MODEL, prompt: 'a gate', n: 2 }),
+      headers: { ...headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ endpoint: 'svc_image', model: MODEL, prompt: 'a gate', n: 2, ...more }),
     });
 
   /** They are at the backend, which is not done with any of them before it is told to. */
@@ -107,6 +107,53 @@ endpoints:
     },
     PATIENCE_MS,
   );
+
+  test(
+    'kill -9 while clients wait for plain answers: their images are in the gallery, and each is paid once',
+    async () => {
+      const account = await operator.account('1');
+      const before = fal.jobs.size;
+      const started = await named();
+      fal.pollsBeforeDone = Number.MAX_SAFE_INTEGER;
+      const wishes = [{ response_format: 'url' }, { response_format: 'b64_json' }, { stream: true }];
+      const waiting = wishes.map((wish) =>
+        paint(account, {}, wish)
+          .then((response) => response.text())
+          .catch(() => 'the connection broke'),
+      );
+      await eventually('every request has a job', async () => (await named()) === started + wishes.length);
+      await node.kill();
+      await Promise.all(waiting);
+      finishAtBackend();
+      await node.restart();
+      const { db } = operator.services.store;
+      const gallery = db.selectFrom('image').select('request_id').where('account_id', '=', account.id);
+      await eventually(
+        'the images are there',
+        async () => (await gallery.execute()).length === 6,
+        PATIENCE_MS,
+      );
+      await operator.settled();
+      expect(await operator.money(account)).toEqual({ balance: 94 * CENT, held: 0, open: 0 });
+      expect(fal.jobs.size - before).toBe(wishes.length);
+      const [{ request_id } = { request_id: '' }] = await gallery.execute();
+      const job = await endOfJob(node.url, account.token, request_id);
+      expect(job).toMatchObject({ status: 'done', data: [{}, {}] });
+    },
+    PATIENCE_MS,
+  );
+
+  test('a plain request that is answered leaves no row among the jobs', async () => {
+    const account = await operator.account('1');
+    finishAtBackend();
+    const response = await paint(account, {}, { response_format: 'b64_json' });
+    expect(response.status).toBe(200);
+    const id = response.headers.get('x-request-id') ?? '';
+    const { db } = operator.services.store;
+    const row = db.selectFrom('image_job').select('id').where('id', '=', id);
+    await eventually('it is gone', async () => (await row.execute()).length === 0);
+    expect(await operator.money(account)).toEqual({ balance: 98 * CENT, held: 0, open: 0 });
+  });
 
   test(
     'SIGTERM: the jobs are left to the next process at once, without waiting for their end',

@@ -6,7 +6,7 @@ import { relayChat } from '../../src/relay/chat.ts';
 import { relayEmbeddings } from '../../src/relay/embeddings.ts';
 import { ActiveRequests } from '../../src/relay/hold/active-hold.ts';
 import { SettlementRetryQueue } from '../../src/relay/hold/settlement-retry-queue.ts';
-import { relayImages } from '../../src/relay/images.ts';
+import { relayImages, type ImageRecord } from '../../src/relay/images.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { newRequestId, type RequestId } from '../../src/std/ids.ts';
 import { silentLog } from '../../src/std/log.ts';
@@ -210,6 +210,14 @@ async function read(reply: ReturnType<typeof relayChat>): Promise<void> {
   if (answered.kind === 'stream') await new Response(answered.body).text();
 }
 
+const imageRecord: ImageRecord = {
+  endsWithProcess: true,
+  held: () => Promise.resolve(),
+  started: () => Promise.resolve(),
+  accepted: () => Promise.resolve(),
+  delivered: () => Promise.resolve(),
+};
+
 const KINDS: Record<string, () => Promise<unknown>> = {
   'a whole chat': () => chat(false),
   'a streamed chat': () => chat(true),
@@ -219,6 +227,7 @@ const KINDS: Record<string, () => Promise<unknown>> = {
     relayImages(
       { ...base('svc_tgter', 'p', 'image_generation'), request: { model: 'p', prompt: 'a gate' } },
       parts,
+      faults.on('record', imageRecord),
     ),
   embeddings: () =>
     relayEmbeddings({ ...base('svc_embed', 'e', 'embedding'), request: { model: 'e', input: 'hi' } }, parts),

@@ -240,8 +240,9 @@ describe.each(['SQLite', 'Postgres'])('image jobs on %s', (store) => {
     const account = await gateway.account('1');
     backend.script(() => images(1));
     const { id } = await ended(account, await start(account));
-    const { store } = gateway.tollgate.services;
-    const inDays = (days: number) => new ImageJobStore(store, { now: () => Date.now() + days * DAY_MS });
+    const { store, images: kept } = gateway.tollgate.services;
+    const inDays = (days: number) =>
+      new ImageJobStore(store, { now: () => Date.now() + days * DAY_MS }, kept);
     while ((await inDays(6).sweep()) > 0);
     expect((await jobOf(account, id)).status).toBe('done');
     while ((await inDays(8).sweep()) > 0);

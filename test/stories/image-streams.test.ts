@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
+import { eventually } from '../support/node-process.ts';
 import { openStream, PIXEL_BASE64, images, ScriptedBackend } from '../support/scripted-backend.ts';
 
 /** Images as server-sent events: what was shown is charged, whoever ends the stream, and finished images are kept. */
@@ -126,7 +127,7 @@ test('partial images and the finished one come as they are, are charged exactly,
     partials: 2,
     stream: 1,
   });
-  expect(await gallery()).toBe(1);
+  await eventually('the image is in the gallery', async () => (await gallery()) === 1);
 });
 
 test('a backend that streams nothing gives one final event for each image, and is not asked to stream', async () => {
@@ -267,7 +268,7 @@ describe('a client that leaves', () => {
     expect(bill).toMatchObject({ usd: 0.042, images: 1, partials: 2 });
     // Whether its leaving or the end of the images was noticed first changes nothing else.
     expect(['client_left', 'completed']).toContain(outcome!);
-    expect(await gallery()).toBe(1);
+    await eventually('the image is in the gallery', async () => (await gallery()) === 1);
   });
 
   test('stops a model that says so, and pays for what had come', async () => {

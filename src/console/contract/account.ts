@@ -280,6 +280,8 @@ export interface ImageItem {
   expiresAt: Millis;
   /** Path of the picture on this origin; needs the session. */
   src: string;
+  /** A small picture of it. */
+  thumbnail: string;
 }
 
 export interface Entry {

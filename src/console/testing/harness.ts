@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { IMAGE_QUOTA_BYTES } from '../../activity/image-store.ts';
 import { builtinCatalog } from '../../catalog/builtin.ts';
 import { deriveSealingKey } from '../../catalog/seal.ts';
 import { openStoredCatalog, type StoredCatalog } from '../../catalog/stored.ts';
@@ -20,6 +21,7 @@ import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
 import type { BackendHealth, ConsoleParts } from '../parts.ts';
 import { scriptedRelay } from './scripted-relay.ts';
+import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { tablesOf } from '../../../test/support/dump.ts';
@@ -159,7 +161,8 @@ function partsOf(
     backends: restingNever(catalog),
     playground: scriptedRelay(ledger, clock, PRICE),
     messages,
-    imageQuotaBytes: 1_073_741_824,
+    images: testImages(store, clock),
+    imageQuotaBytes: IMAGE_QUOTA_BYTES,
     publicUrl,
     clock,
     log: silentLog,

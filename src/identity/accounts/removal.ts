@@ -12,6 +12,8 @@ interface RemovalParts {
   readonly store: Store;
   readonly ledger: Ledger;
   readonly clock: Clock;
+  /** Deletes every image of an account, wherever they are kept. */
+  readonly images: { removeOfAccount(accountId: string): Promise<void> };
 }
 
 export interface Removal {
@@ -33,7 +35,8 @@ export async function removeAccount(
   await refuseUnlessReady(parts, removal);
   await closeAccount(parts, removal.accountId);
   const writtenOff = await writeOff(parts, removal);
-  for (const table of ['image', 'image_job', 'answer', 'refused_call'] as const)
+  await parts.images.removeOfAccount(removal.accountId);
+  for (const table of ['image_job', 'answer', 'refused_call'] as const)
     await deleteOwned(store, table, removal.accountId);
   await store.db.transaction().execute((tx) => anonymise(tx, removal.accountId, parts.clock.now()));
   await store.durable();
@@ -102,10 +105,10 @@ async function writeOff({ store, ledger }: RemovalParts, { accountId, reason, ac
 
 const TOGETHER = 100;
 
-/** Images are large: a bounded number in each transaction. */
+/** Kept answers are large: a bounded number in each transaction. */
 async function deleteOwned(
   { db }: Store,
-  table: 'image' | 'image_job' | 'answer' | 'refused_call',
+  table: 'image_job' | 'answer' | 'refused_call',
   accountId: string,
 ): Promise<void> {
   const key = table === 'answer' ? 'idempotency_key' : 'id';

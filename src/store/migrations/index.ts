@@ -8,6 +8,7 @@ import { imageJobs } from './0006-image-jobs.ts';
 import { outbox } from './0007-outbox.ts';
 import { payments } from './0008-payments.ts';
 import { statements } from './0009-statements.ts';
+import { imageObjects } from './0010-image-objects.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 7, name: 'outbox', compatibleFrom: 1, statements: outbox },
   { number: 8, name: 'payments', compatibleFrom: 1, statements: payments },
   { number: 9, name: 'statements', compatibleFrom: 1, statements },
+  { number: 10, name: 'image objects', compatibleFrom: 1, statements: imageObjects },
 ];

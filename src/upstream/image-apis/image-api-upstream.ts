@@ -269,9 +269,9 @@ type SentCall = Pick<UpstreamImageCall, 'signal' | 'trace'>;
 const REFUSED = 'The backend refused this prompt.';
 
 /** Whoever is told of jobs resumes them after a shutdown; a call whose time is up is not resumed. */
-function isGivenUp({ onJob, signal }: UpstreamImageCall, thrown: unknown): boolean {
+function isGivenUp({ onJob, endsWithProcess, signal }: UpstreamImageCall, thrown: unknown): boolean {
   if (!signal.aborted) return isTimeout(thrown);
-  return onJob === undefined || isTimeout(signal.reason);
+  return onJob === undefined || endsWithProcess === true || isTimeout(signal.reason);
 }
 
 function isTimeout(thrown: unknown): boolean {

@@ -14,6 +14,8 @@ import { addPending, readPicture } from '../playground/pictures.ts';
 export interface Picture {
   readonly key: string;
   readonly src: string;
+  /** For lists; absent: the picture itself. */
+  readonly thumbnail?: string;
   readonly prompt: string;
 }
 

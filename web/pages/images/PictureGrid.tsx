@@ -20,7 +20,12 @@ export function PictureGrid({
             className="group block w-full overflow-hidden rounded-lg border border-line bg-surface text-left transition-colors hover:border-field"
           >
             <span className="block aspect-square overflow-hidden bg-sunken">
-              <img src={picture.src} alt="" loading="lazy" className="size-full object-cover" />
+              <img
+                src={picture.thumbnail ?? picture.src}
+                alt=""
+                loading="lazy"
+                className="size-full object-cover"
+              />
             </span>
             <span className="block truncate px-3 py-2 text-sm text-ink-2">{picture.prompt}</span>
           </button>

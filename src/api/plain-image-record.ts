@@ -1,0 +1,79 @@
+import type { ImageJobStore } from '../activity/image-job-store.ts';
+import type { Admitted } from '../relay/admission.ts';
+import type { ImageCall, RelayParts } from '../relay/call.ts';
+import type { ImageRecord } from '../relay/images.ts';
+import type { GeneratedImage } from '../upstream/port.ts';
+import type { ImageLinks } from './image-links.ts';
+import { keptCallText, storeImages, type StoredImage } from './kept-call.ts';
+
+export interface PlainImageRecordParts {
+  readonly store: ImageJobStore;
+  readonly links: ImageLinks;
+  readonly relay: RelayParts;
+}
+
+/**
+ * An image request whose client waits. It has a row among the jobs only while a backend works on it by a job of its own:
+ * if this process dies, another one asks for that job, and the images are in the gallery.
+ */
+export class PlainImageRecord implements ImageRecord {
+  readonly endsWithProcess = true;
+  /** What its client gets links to. */
+  stored: readonly StoredImage[] = [];
+  readonly #call: ImageCall;
+  readonly #parts: PlainImageRecordParts;
+  #accountId = '';
+  #upstream = '';
+  #hasRow = false;
+
+  constructor(call: ImageCall, parts: PlainImageRecordParts) {
+    this.#call = call;
+    this.#parts = parts;
+  }
+
+  /** Whoever has left finds the images in the gallery. */
+  get isInline(): boolean {
+    return this.#call.request.response_format === 'b64_json' && !this.#call.signal.aborted;
+  }
+
+  held({ accountId }: Admitted): Promise<void> {
+    this.#accountId = accountId;
+    return Promise.resolve();
+  }
+
+  async started(upstream: string): Promise<void> {
+    this.#upstream = upstream;
+    if (this.#hasRow) await this.#quietly(({ store }) => store.started(this.#call.requestId, upstream));
+  }
+
+  async accepted(backendJob: string, lifeMs: number): Promise<void> {
+    const { requestId: id } = this.#call;
+    await this.#quietly(async ({ store, relay }) => {
+      const deadline = relay.clock.now() + lifeMs;
+      if (this.#hasRow) return await store.accepted(id, backendJob, deadline);
+      const job = { id, accountId: this.#accountId, request: keptCallText(this.#call, true), deadline };
+      await store.add({ ...job, backend: this.#upstream, backendJob });
+      this.#hasRow = true;
+    });
+  }
+
+  async delivered(images: readonly GeneratedImage[]): Promise<void> {
+    if (this.isInline) return;
+    const { links } = this.#parts;
+    this.stored = await storeImages(images, { call: this.#call, links, once: this.#hasRow });
+  }
+
+  /** It was answered. */
+  async end(): Promise<void> {
+    if (this.#hasRow) await this.#quietly(({ store }) => store.forget(this.#call.requestId));
+  }
+
+  /** The request goes on: if it is interrupted now, it ends as one of a backend without jobs. */
+  async #quietly(write: (parts: PlainImageRecordParts) => Promise<void>): Promise<void> {
+    try {
+      await write(this.#parts);
+    } catch (error) {
+      this.#parts.relay.log.warn('image_job_not_noted', { request: this.#call.requestId, error });
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { Fault } from '../std/fault.ts';
+
+export type ImagePlace = 'files' | 's3';
+
+/**
+ * Keeps the bytes of images outside of the database. A key is written once and never changed. Whatever cannot be done is
+ * a `service_unavailable`.
+ */
+export interface ImageObjects {
+  readonly place: ImagePlace;
+  /** For the operator: where that is. */
+  readonly address: string;
+  /** When it resolves the object is whole and survives a power cut. */
+  put(key: string, bytes: Uint8Array, mime: string): Promise<void>;
+  /** `undefined`: there is no such object. */
+  get(key: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** One that is not there is deleted already. */
+  delete(key: string): Promise<void>;
+}
+
+/** Where images are: new ones in the first place, or in the rows of the database if there is none. */
+export type ImagePlaces = readonly ImageObjects[];
+
+const RETRY_MS = 2_000;
+
+export function imagesUnavailable(cause: unknown): Fault {
+  return new Fault('service_unavailable', 'Images cannot be kept or read at the moment. Retry soon.', {
+    cause,
+    detail: cause instanceof Error ? cause.message : String(cause),
+    retryAfterMs: RETRY_MS,
+  });
+}
