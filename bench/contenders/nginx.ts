@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, launch } from '../harness/process.ts';
+import { freePort, launch, type Launched } from '../harness/process.ts';
 import { libraryPath } from '../harness/tools.ts';
 import type { Contender, ContenderContext } from './contender.ts';
 
@@ -12,18 +12,7 @@ export async function startNginx({
   folder,
 }: ContenderContext): Promise<Contender | undefined> {
   if (tools.nginx === undefined) return undefined;
-  const port = await freePort();
-  const home = join(folder, 'nginx');
-  mkdirSync(home, { recursive: true });
-  const file = join(home, 'nginx.conf');
-  writeFileSync(file, configuration(home, port, backend));
-  const { pid, stop } = await launch({
-    name: 'nginx',
-    command: [tools.nginx, '-p', home, '-c', file, '-e', join(home, 'error.log')],
-    env: { LD_LIBRARY_PATH: libraryPath },
-    folder,
-    port,
-  });
+  const { pid, port, stop } = await launchNginx(tools.nginx, { folder, backend });
   const version = spawnSync(tools.nginx, ['-v'], { encoding: 'utf8' }).stderr.trim().split('/').pop() ?? '';
   return {
     name: 'nginx proxy_pass',
@@ -36,7 +25,26 @@ export async function startNginx({
   };
 }
 
-function configuration(home: string, port: number, backend: string): string {
+export interface NginxOptions {
+  readonly folder: string;
+  /** A URL on the server behind it. */
+  readonly backend: string;
+  /** With these it serves HTTPS. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
+
+export async function launchNginx(nginx: string, options: NginxOptions): Promise<Launched> {
+  const { folder } = options;
+  const port = await freePort();
+  const home = join(folder, 'nginx');
+  mkdirSync(home, { recursive: true });
+  const file = join(home, 'nginx.conf');
+  writeFileSync(file, configuration(home, port, options));
+  const command = [nginx, '-p', home, '-c', file, '-e', join(home, 'error.log')];
+  return await launch({ name: 'nginx', command, env: { LD_LIBRARY_PATH: libraryPath }, folder, port });
+}
+
+function configuration(home: string, port: number, { backend, tls }: NginxOptions): string {
   const { host } = new URL(backend);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${home}/${name};`,
@@ -54,7 +62,8 @@ http {
   client_body_buffer_size 64k;
   upstream backend { server ${host}; keepalive 256; keepalive_requests 1000000000; }
   server {
-    listen 127.0.0.1:${port};
+    listen 127.0.0.1:${port}${tls ? ' ssl' : ''};
+    ${tls ? `ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key};` : ''}
     location / {
       proxy_pass http://backend;
       proxy_http_version 1.1;

@@ -21,6 +21,8 @@ export interface TollgateOptions {
   readonly databasePids?: readonly number[];
   /** Lines of YAML for further models of the list. */
   readonly moreModels?: string;
+  /** Whether it serves HTTPS itself, with a certificate of its own making. */
+  readonly tls?: boolean;
   /** Fills the store before the server starts. */
   readonly prepare?: (services: Services) => Promise<void>;
   /** Flags for Bun itself, such as those of its profiler. */
@@ -45,7 +47,8 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
   const dataFolder = join(home, 'data');
   mkdirSync(dataFolder, { recursive: true });
   const catalog = join(home, 'tollgate.yaml');
-  writeFileSync(catalog, catalogYaml(options.backend, options.moreModels));
+  const tls = options.tls === true ? 'tls: self-signed\n' : '';
+  writeFileSync(catalog, tls + catalogYaml(options.backend, options.moreModels));
   const env: Record<string, string> = {
     TOLLGATE_CONFIG: catalog,
     TOLLGATE_DATA: dataFolder,
@@ -76,7 +79,9 @@ export async function startTollgate(options: TollgateOptions): Promise<TollgateC
     version: await versionOf(),
     pids: running.map(({ pid }) => pid),
     databasePids: options.databasePids ?? [],
-    urls: running.map(({ port }) => `http://127.0.0.1:${port}/api/public/v1/chat/completions`),
+    urls: running.map(
+      ({ port }) => `${tls === '' ? 'http' : 'https'}://127.0.0.1:${port}/api/public/v1/chat/completions`,
+    ),
     headers: tokens.map((token) => ({ authorization: `Bearer ${token}` })),
     stop: async () => void (await Promise.all(running.map(({ stop }) => stop()))),
     env,

@@ -12,6 +12,8 @@ export interface ExchangeResult {
 /** One keep-alive connection to a server under test, with at most one request on it at a time. */
 export class Connection {
   readonly #host: { readonly hostname: string; readonly port: number };
+  readonly #isTls: boolean;
+  readonly #asksToClose: boolean;
   #reader = new ResponseReader();
   #socket: Socket | undefined;
   #unsent: Uint8Array | undefined;
@@ -21,8 +23,11 @@ export class Connection {
   /** Called for each arrival of bytes, for clients that measure or misbehave in the middle of an answer. */
   onBytes: ((events: number) => void) | undefined;
 
-  constructor(url: string) {
-    const { hostname, port } = new URL(url);
+  /** `asksToClose`: its requests say that each is the last one, which a server need not repeat. */
+  constructor(url: string, asksToClose = false) {
+    this.#asksToClose = asksToClose;
+    const { hostname, port, protocol } = new URL(url);
+    this.#isTls = protocol === 'https:';
     this.#host = { hostname, port: Number(port) };
   }
 
@@ -62,22 +67,30 @@ export class Connection {
       // An old socket may end when the next one is already in use.
       if (socket === this.#socket) this.#lost(error);
     };
-    return await Bun.connect({
+    const secured = Promise.withResolvers<void>();
+    const socket = await Bun.connect({
       ...this.#host,
+      ...(this.#isTls && { tls: { rejectUnauthorized: false } }),
       socket: {
-        open: (socket) => void (this.#socket = socket),
-        data: (socket, bytes) => {
-          if (socket === this.#socket) this.#received(bytes);
+        handshake: () => secured.resolve(),
+        open: (opened) => void (this.#socket = opened),
+        data: (from, bytes) => {
+          if (from === this.#socket) this.#received(bytes);
         },
-        drain: (socket) => {
+        drain: (drained) => {
           const unsent = this.#unsent;
           this.#unsent = undefined;
-          if (unsent) this.#write(socket, unsent);
+          if (unsent) this.#write(drained, unsent);
         },
-        close: (socket) => ended(socket, new Error('closed by the server')),
-        error: (socket, error) => ended(socket, error),
+        close: (closed) => {
+          secured.resolve();
+          ended(closed, new Error('closed by the server'));
+        },
+        error: (failed, error) => ended(failed, error),
       },
     });
+    if (this.#isTls) await secured.promise;
+    return socket;
   }
 
   #write(socket: Socket, bytes: Uint8Array): void {
@@ -94,7 +107,7 @@ export class Connection {
     if (!complete) return;
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    if (reader.closes) this.#drop();
+    if (reader.closes || this.#asksToClose) this.#drop();
     waiting?.resolve({
       status: reader.status,
       events: reader.events,

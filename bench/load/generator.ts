@@ -13,6 +13,7 @@ const LAST_ANSWERS_MS = 5_000;
 
 const plan = JSON.parse(await Bun.stdin.text()) as LoadPlan;
 const requests = plan.requests.map(({ headers, body }) => encodeRequest(plan.url, headers, body));
+const asksToClose = plan.requests.some(({ headers }) => headers['connection'] === 'close');
 const totalsMs: number[] = [];
 const firstBytesMs: number[] = [];
 let errors = 0;
@@ -39,7 +40,7 @@ console.log(JSON.stringify(result));
 process.exit(0);
 
 async function closedLoop(): Promise<void> {
-  const connections = Array.from({ length: plan.connections }, () => new Connection(plan.url));
+  const connections = Array.from({ length: plan.connections }, () => new Connection(plan.url, asksToClose));
   // Events of answers that are cut off by the end of the run count: they were delivered.
   let cut = false;
   const drive = async (connection: Connection): Promise<void> => {
@@ -67,7 +68,7 @@ async function openLoop(rate: number): Promise<void> {
         fail('too many unanswered requests');
         continue;
       }
-      const connection = idle.pop() ?? new Connection(plan.url);
+      const connection = idle.pop() ?? new Connection(plan.url, asksToClose);
       const running: Promise<void> = exchangeOnce(connection).finally(() => {
         open.delete(running);
         idle.push(connection);

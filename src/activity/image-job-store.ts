@@ -31,18 +31,30 @@ const KEPT_MS = 7 * 86_400_000;
 const ENDING_MS = 60_000;
 const TOGETHER = 100;
 
+/** Called once for each job, in the transaction that ends it. */
+export type OnImageJobEnded = (tx: Kysely<Schema>, job: ImageJobRow) => Promise<void>;
+
+export interface ImageJobStoreParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly images: Pick<ImageStore, 'removeOfRequest'>;
+  readonly onEnded: OnImageJobEnded;
+}
+
 /** The rows of image jobs. */
 export class ImageJobStore {
   readonly #store: Store;
   readonly #db: Kysely<Schema>;
   readonly #clock: Clock;
   readonly #images: Pick<ImageStore, 'removeOfRequest'>;
+  readonly #onEnded: OnImageJobEnded;
 
-  constructor(store: Store, clock: Clock, images: Pick<ImageStore, 'removeOfRequest'>) {
+  constructor({ store, clock, images, onEnded }: ImageJobStoreParts) {
     this.#store = store;
     this.#db = store.db;
     this.#clock = clock;
     this.#images = images;
+    this.#onEnded = onEnded;
   }
 
   /** Whoever is told the job's id may ask for it after a power cut. */
@@ -171,10 +183,18 @@ export class ImageJobStore {
   }
 
   async #end(id: string, end: { state: 'done' | 'failed'; result?: null; error?: string }): Promise<boolean> {
-    const { numUpdatedRows } = await this.#open(id)
-      .set({ ...end, request: null, backend_job: null, ended_at: this.#clock.now() })
-      .executeTakeFirstOrThrow();
+    const isEnded = await this.#db.transaction().execute(async (tx) => {
+      const row = await tx
+        .updateTable('image_job')
+        .set({ ...end, request: null, backend_job: null, ended_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('ended_at', 'is', null)
+        .returningAll()
+        .executeTakeFirst();
+      if (row) await this.#onEnded(tx, row);
+      return row !== undefined;
+    });
     await this.#store.durable();
-    return numUpdatedRows > 0n;
+    return isEnded;
   }
 }

@@ -4,6 +4,7 @@ import { parseBody, selectFields } from '../http/json-body.ts';
 import { paidAnswer } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
 import { relayImages, type ImageReply } from '../relay/images.ts';
+import { Fault } from '../std/fault.ts';
 import { IMAGE_FIELDS } from '../wire/openai/image-fields.ts';
 import { imageRequestSchema, type ImageRequest, type ImageResponse } from '../wire/openai/images.ts';
 import { COMMON_ERRORS, KEYED_INFERENCE_ERRORS, OPENAI_ERRORS } from './errors.ts';
@@ -197,13 +198,22 @@ export function readImageFields(value: Record<string, unknown>): ImageFields {
 }
 
 /** The images, or the job of a client that does not want to wait for them. */
-export function answerOrStart(
+export async function answerOrStart(
   call: ImageCall,
   { imageJobs, callerAuth, links }: Pick<ApiParts, 'imageJobs' | 'callerAuth' | 'links'>,
   incoming: IncomingRequest,
 ): Promise<Response> {
-  if (prefersAsync(incoming.request)) return imageJobs.start(call, incoming);
-  return answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
+  if (prefersAsync(incoming.request)) {
+    if (call.request.stream === true) throw streamedJob();
+    return await imageJobs.start(call, incoming);
+  }
+  return await answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
+}
+
+/** A job is asked for later, and a stream is read now: whoever asks for both means one of them. */
+function streamedJob(): Fault {
+  const message = 'stream: true and Prefer: respond-async exclude each other. Send one of them.';
+  return new Fault('invalid_field', message, { param: 'stream' });
 }
 
 async function relayRecorded(

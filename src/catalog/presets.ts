@@ -5,8 +5,9 @@ import type { ImageDialect } from './image-dialect.ts';
  * A provider that speaks OpenAI's API, as data: what an operator would otherwise have to write, or find out by its
  * refusals. An upstream names it with `preset`; whatever the upstream says itself goes first.
  *
- * `source` is where to look it up. The pages of Groq and Cerebras and the files of LiteLLM's were read for this; the entries
- * of OpenAI, OpenRouter, DeepSeek and the servers on one's own machine are from general knowledge, and unverified.
+ * `source` is where to look it up. The pages of Groq and Cerebras, the files of LiteLLM's, and the sources and schemas that
+ * the strict stand-ins in `test/providers` name were read for this; the entries of OpenAI, DeepSeek and LM Studio are from
+ * general knowledge, and unverified.
  */
 export interface Preset {
   readonly title: string;
@@ -34,6 +35,9 @@ export interface Preset {
   readonly source: string;
 }
 
+/** Hints of OpenAI's about who asks and what is kept, which few others know; they are left out. */
+const KEPT_HINTS = ['store', 'metadata', 'prompt_cache_key', 'safety_identifier'] as const;
+
 const LITELLM = 'https://github.com/BerriAI/litellm/blob/main/litellm';
 
 const CLOUD = {
@@ -50,6 +54,7 @@ const CLOUD = {
     baseUrl: 'https://openrouter.ai/api/v1',
     variable: 'OPENROUTER_API_KEY',
     capField: 'max_tokens',
+    unsupported: ['store', 'safety_identifier'],
     reasoning: 'reasoning',
     notes:
       'Sends comments while it waits, says which company served a request and what that cost; customers see neither.',
@@ -60,7 +65,7 @@ const CLOUD = {
     baseUrl: 'https://api.groq.com/openai/v1',
     variable: 'GROQ_API_KEY',
     capField: 'max_completion_tokens',
-    unsupported: ['logprobs', 'logit_bias', 'top_logprobs'],
+    unsupported: ['logprobs', 'logit_bias', 'top_logprobs', ...KEPT_HINTS],
     reasoning: 'reasoning',
     notes: '`n` must be 1, and messages must have no `name`; usage is also in `x_groq`.',
     source: 'https://console.groq.com/docs/openai',
@@ -70,6 +75,7 @@ const CLOUD = {
     baseUrl: 'https://api.deepseek.com/v1',
     variable: 'DEEPSEEK_API_KEY',
     capField: 'max_tokens',
+    unsupported: ['user', ...KEPT_HINTS],
     reasoning: 'reasoning_content',
     notes: 'Content must be text, not parts.',
     source: 'https://api-docs.deepseek.com/api/create-chat-completion',
@@ -80,16 +86,25 @@ const CLOUD = {
     variable: 'MISTRAL_API_KEY',
     capField: 'max_tokens',
     streamUsage: false,
-    unsupported: ['logit_bias', 'logprobs', 'top_logprobs', 'user', 'store', 'service_tier'],
+    unsupported: [
+      'logit_bias',
+      'logprobs',
+      'top_logprobs',
+      'service_tier',
+      'user',
+      'store',
+      'safety_identifier',
+    ],
     notes:
       'Refuses every field that it does not know with 422 `extra_forbidden`; a stream always ends with its usage. `kind: mistral` is the other way to it.',
-    source: 'https://docs.mistral.ai/api/',
+    source: 'https://github.com/mistralai/client-python',
   },
   xai: {
     title: 'xAI',
     baseUrl: 'https://api.x.ai/v1',
     variable: 'XAI_API_KEY',
     capField: 'max_tokens',
+    unsupported: KEPT_HINTS,
     reasoning: 'reasoning_content',
     // https://docs.x.ai/docs/api-reference#image-generations, https://docs.x.ai/docs/guides/image-generations
     images: {
@@ -123,6 +138,7 @@ const CLOUD = {
     baseUrl: 'https://api.together.xyz/v1',
     variable: 'TOGETHER_API_KEY',
     capField: 'max_tokens',
+    unsupported: ['user', ...KEPT_HINTS],
     reasoning: 'reasoning',
     // https://github.com/togethercomputer/openapi/blob/main/openapi.yaml, /images/generations
     images: {
@@ -140,6 +156,7 @@ const CLOUD = {
     variable: 'FIREWORKS_API_KEY',
     capField: 'max_tokens',
     wholeCap: 4_096,
+    unsupported: ['store', 'safety_identifier'],
     reasoning: 'reasoning_content',
     notes: 'An answer has more than 4,096 tokens only as a stream; the cap of others is lowered to that.',
     source: 'https://fireworks.ai/docs/api-reference/post-chatcompletions',
@@ -149,7 +166,7 @@ const CLOUD = {
     baseUrl: 'https://api.cerebras.ai/v1',
     variable: 'CEREBRAS_API_KEY',
     capField: 'max_completion_tokens',
-    unsupported: ['frequency_penalty', 'presence_penalty', 'logit_bias'],
+    unsupported: ['frequency_penalty', 'presence_penalty', 'logit_bias', ...KEPT_HINTS],
     reasoning: 'reasoning',
     source: 'https://inference-docs.cerebras.ai/resources/openai',
   },
@@ -268,14 +285,16 @@ const LOCAL = {
     title: 'Ollama',
     baseUrl: 'http://127.0.0.1:11434/v1',
     capField: 'max_tokens',
-    unsupported: ['logit_bias', 'n'],
+    unsupported: ['logit_bias', 'n', 'tool_choice', 'user', ...KEPT_HINTS],
     reasoning: 'reasoning',
-    source: 'https://github.com/ollama/ollama/blob/main/docs/api/openai-compatibility.mdx',
+    notes: 'It would ignore `tool_choice`: only `auto` can be asked for. Images must be data URLs.',
+    source: 'https://github.com/ollama/ollama/blob/main/openai/openai.go',
   },
   lmstudio: {
     title: 'LM Studio',
     baseUrl: 'http://127.0.0.1:1234/v1',
     capField: 'max_tokens',
+    unsupported: ['user', ...KEPT_HINTS],
     reasoning: 'reasoning_content',
     source: 'https://lmstudio.ai/docs/developer/openai-compat',
   },
@@ -283,13 +302,16 @@ const LOCAL = {
     title: 'llama.cpp server',
     baseUrl: 'http://127.0.0.1:8080/v1',
     capField: 'max_tokens',
+    unsupported: ['n', ...KEPT_HINTS],
     reasoning: 'reasoning_content',
-    source: 'https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md',
+    notes: 'It would answer `n` above 1 with 500, which says nothing about its health.',
+    source: 'https://github.com/ggml-org/llama.cpp/blob/master/tools/server/server-common.cpp',
   },
   vllm: {
     title: 'vLLM',
     baseUrl: 'http://127.0.0.1:8000/v1',
     capField: 'max_tokens',
+    unsupported: KEPT_HINTS,
     reasoning: 'reasoning_content',
     source: 'https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html',
   },

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
-import type { AdminBackend, AdminCatalog, AdminCatalogImport, AdminProviders } from './contract.ts';
+import type {
+  AdminPriceDraft,
+  AdminPrices,
+  AdminBackend,
+  AdminCatalog,
+  AdminCatalogImport,
+  AdminProviders,
+} from './contract.ts';
 import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 let site: TestConsole;
@@ -139,4 +146,35 @@ test('a backend is paused and resumed in the catalog, which says who did it', as
   expect(
     (await admin.call('PUT', '/api/console/admin/backends/nobody/paused', { paused: true })).status,
   ).toBe(404);
+});
+
+test('prices are changed in the draft and nowhere else, digit for digit', async () => {
+  const row = async () => {
+    const { items } = await admin.must<AdminPrices>('GET', '/api/console/admin/prices');
+    return items.find(({ list, model }) => list === 'attic_models' && model === 'llama-3');
+  };
+  expect(await row()).toMatchObject({ input: '0.50', output: '1.25', cost: null });
+  const draft = await admin.must<AdminPriceDraft>('POST', '/api/console/admin/prices/draft', {
+    changes: [{ list: 'attic_models', model: 'llama-3', output: '1.000000001' }],
+  });
+  expect(await row()).toMatchObject({ output: '1.25' });
+  const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
+  expect(draft).toEqual({
+    yaml: before.yaml.replace('output: 1.25', 'output: 1.000000001'),
+    revision: before.revision ?? 0,
+  });
+  await admin.must('POST', '/api/console/admin/catalog', { ...draft, note: '' });
+  expect(await row()).toMatchObject({ input: '0.50', output: '1.000000001' });
+});
+
+test('a price of a model that is not there, or that is no price, is refused', async () => {
+  for (const change of [
+    { list: 'attic_models', model: 'nobody', input: '1' },
+    { list: 'nobody', model: 'llama-3', input: '1' },
+    { list: 'attic_models', model: 'llama-3', input: '-1' },
+    { list: 'attic_models', model: 'llama-3', input: '10001' },
+  ]) {
+    const reply = await admin.call('POST', '/api/console/admin/prices/draft', { changes: [change] });
+    expect([change, reply.status]).toEqual([change, 400]);
+  }
 });

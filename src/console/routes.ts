@@ -2,6 +2,7 @@ import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
 import { backendRoutes } from './admin/backends.ts';
 import { newBackendRoutes } from './admin/new-backend.ts';
+import { priceRoutes } from './admin/prices.ts';
 import { catalogImportRoutes } from './admin/catalog-import.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
@@ -64,6 +65,7 @@ export const ROUTES = [
   ...catalogImportRoutes,
   ...backendRoutes,
   ...newBackendRoutes,
+  ...priceRoutes,
   ...siteRoutes,
   ...messageRoutes,
 ];

@@ -1,6 +1,7 @@
-import { ImageJobStore } from '../activity/image-job-store.ts';
+import { ImageJobStore, type OnImageJobEnded } from '../activity/image-job-store.ts';
 import { ImageJobs } from '../api/image-jobs.ts';
 import { ImageLinks } from '../api/image-links.ts';
+import { storedImagesOf } from '../api/running-image-job.ts';
 import type { RelayParts } from '../relay/call.ts';
 import type { Log } from '../std/log.ts';
 import { ImageFiles } from '../store/image-files.ts';
@@ -13,17 +14,31 @@ export function makeImageLinks({ config: { publicUrl }, images, secret, clock }:
 }
 
 export function makeImageJobs(
-  { config, store, clock, images }: Services,
+  services: Services,
   relay: RelayParts & { readonly lifetime: LongestLife },
   links: ImageLinks,
 ): ImageJobs {
   return new ImageJobs({
     relay,
-    store: new ImageJobStore(store, clock, images),
+    store: jobStore(services),
     links,
-    max: config.maxImageJobs,
+    max: services.config.maxImageJobs,
     longestMs: () => relay.lifetime.longestMs(),
   });
+}
+
+function jobStore({ store, clock, images, notices }: Services): ImageJobStore {
+  const onEnded: OnImageJobEnded = (tx, { id: job, account_id: account, result, error }) => {
+    const told = { accountId: account, once: job };
+    if (error === null) {
+      const data = { account, job, images: storedImagesOf(result).length };
+      return notices.event(tx, { ...told, type: 'image_job.done', data });
+    }
+    // Written by `ImageJobs` alone.
+    const { code } = JSON.parse(error) as { code: string };
+    return notices.event(tx, { ...told, type: 'image_job.failed', data: { account, job, code } });
+  };
+  return new ImageJobStore({ store, clock, images, onEnded });
 }
 
 /** At the start, at once: what a process before this one left behind. It is tried again every few seconds. */
@@ -33,8 +48,8 @@ export async function takeOverJobs(jobs: ImageJobs, log: Log): Promise<void> {
 
 /** What is done about images and jobs beside requests. */
 export function imageTasks(services: Services, imageJobs: ImageJobs): PeriodicTask[] {
-  const { store, clock, images, imagePlaces } = services;
-  const jobs = new ImageJobStore(store, clock, images);
+  const { clock, images, imagePlaces } = services;
+  const jobs = jobStore(services);
   const files = imagePlaces.find((place) => place instanceof ImageFiles);
   const halfWritten: PeriodicTask[] = files
     ? [{ name: 'half-written images', everyMs: 600_000, run: () => files.sweepPartials(clock.now()) }]

@@ -13,6 +13,8 @@ export interface EventData {
   };
   'token.replaced': { readonly account: string; readonly token_hint: string };
   'token.exposed': { readonly account: string; readonly token_hint: string };
+  'image_job.done': { readonly account: string; readonly job: string; readonly images: number };
+  'image_job.failed': { readonly account: string; readonly job: string; readonly code: string };
   'backend.down': { readonly backend: string; readonly reason: string | null };
   'backend.up': { readonly backend: string };
   'certificate.ending': { readonly ends_at: string; readonly days_left: number };
@@ -35,6 +37,8 @@ export const ACCOUNT_EVENTS = [
   'limit.reached',
   'token.replaced',
   'token.exposed',
+  'image_job.done',
+  'image_job.failed',
 ] as const satisfies readonly EventType[];
 
 /** What the operator's may. */

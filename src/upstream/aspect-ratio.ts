@@ -10,6 +10,20 @@ export function nearestRatio<Ratio extends AspectRatio>(
   return ratios.reduce((best, ratio) => (distance(ratio) < distance(best) ? ratio : best));
 }
 
+/** A size, and the ratio that the request named instead of it. */
+export interface WantedShape {
+  readonly size: string;
+  readonly shape?: { readonly aspectRatio?: string | undefined } | undefined;
+}
+
+/** The ratio that was asked for, if the backend has it; otherwise the one nearest to the size. */
+export function ratioFor<Ratio extends AspectRatio>(
+  { size, shape }: WantedShape,
+  ratios: readonly [Ratio, ...Ratio[]],
+): Ratio {
+  return ratios.find((ratio) => ratio === shape?.aspectRatio) ?? nearestRatio(size, ratios);
+}
+
 /** `4:3` of `1024x768`. */
 export function reducedRatio(size: string): AspectRatio {
   const { width, height } = dimensionsOf(size);

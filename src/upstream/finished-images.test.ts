@@ -50,6 +50,28 @@ test('what cannot be decoded is left out; if nothing is left, the backend failed
   await expect(finish([cut], {})).rejects.toMatchObject({ kind: 'protocol' });
 });
 
+test.each([
+  ['a PNG with half of its pixels', () => halfPng(), 'image/png'],
+  ['a PNG whose pixels are noise', () => damagedPng(), 'image/png'],
+  ['a WebP whose pixels are noise', () => damagedWebp(), 'image/webp'],
+])('%s has the structure of a file and is left out all the same', async (_, make, mime) => {
+  const bytes = make();
+  expect(isWholeImage(bytes, mime)).toBe(true);
+  const whole = imageOf('image/png');
+  expect(await finish([{ bytes, mime }, whole], {})).toEqual([whole]);
+  await expect(finish([{ bytes, mime }], {})).rejects.toMatchObject({ kind: 'protocol' });
+});
+
+test('an image of more than 50 megapixels is not decoded, and arrives as it is', async () => {
+  const png = Buffer.from(damagedPng());
+  png.writeUInt32BE(10_000, 16);
+  png.writeUInt32BE(5_001, 20);
+  const header = png.subarray(12, 29);
+  png.writeUInt32BE(crc32(header), 29);
+  const large = { bytes: png, mime: 'image/png' };
+  expect(await finish([large], {})).toEqual([large]);
+});
+
 test('pixels that turn out to be damaged when they are converted are left out too', async () => {
   const png = Buffer.from(imageOf('image/png').bytes);
   png.fill(0xff, png.indexOf('IDAT') + 4, png.indexOf('IEND') - 8);
@@ -117,6 +139,30 @@ test('many conversions at once all end', async () => {
   const images = Array.from({ length: 20 }, () => imageOf('image/png'));
   expect(await finish(images, { output_format: 'webp' })).toHaveLength(20);
 });
+
+/** Its data end in the middle of a row; chunks and checksums are right. */
+function halfPng(): Uint8Array {
+  const png = Buffer.from(noisyPng());
+  const data = png.indexOf('IDAT');
+  const half = png.subarray(data + 4, data + 4 + Math.floor(png.readUInt32BE(data - 4) / 2));
+  return Buffer.concat([
+    png.subarray(0, data - 4),
+    pngChunk('IDAT', half),
+    pngChunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+function damagedPng(): Uint8Array {
+  const png = Buffer.from(imageOf('image/png').bytes);
+  png.fill(0xff, png.indexOf('IDAT') + 4, png.indexOf('IEND') - 8);
+  return png;
+}
+
+function damagedWebp(): Uint8Array {
+  const webp = Buffer.from(lossless);
+  webp.fill(0xff, webp.indexOf('VP8L') + 13);
+  return webp;
+}
 
 function imageOf(mime: string): GeneratedImage {
   return { bytes: FILES[mime] ?? new Uint8Array(), mime };

@@ -59,10 +59,11 @@ async function finishedImage(
 ): Promise<GeneratedImage | undefined> {
   if (!isWholeImage(image.bytes, image.mime)) return undefined;
   const wanted = convertTo === undefined ? undefined : FORMATS.get(convertTo);
-  const made =
+  const made = await inTurn(() =>
     wanted === undefined || wanted.mime === image.mime
-      ? image
-      : await inTurn(() => converted(image, wanted, qualityOf(request['output_compression'])));
+      ? decoded(image)
+      : converted(image, wanted, qualityOf(request['output_compression'])),
+  );
   if (!made || request.strip_metadata !== true) return made;
   return { ...made, bytes: withoutMetadata(made.bytes, made.mime) };
 }
@@ -86,8 +87,8 @@ function qualityOf(compression: unknown): number {
   return Math.min(100, Math.max(1, Math.round(given)));
 }
 
-/** 8192 × 8192; four bytes of memory for each. */
-const MAX_PIXELS = 67_108_864;
+/** Four bytes of memory for each. Bun reads the dimensions before it decodes anything. */
+const MAX_PIXELS = 50_000_000;
 
 /** On a thread of Bun's. An image that is too large to convert, or of a rare format, arrives as it is. */
 async function converted(
@@ -99,9 +100,23 @@ async function converted(
     const bytes = await encode(new Bun.Image(image.bytes, { maxPixels: MAX_PIXELS }), quality).bytes();
     return { ...image, bytes, mime };
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-    return code === 'ERR_IMAGE_DECODE_FAILED' || code === 'ERR_IMAGE_UNKNOWN_FORMAT' ? undefined : image;
+    return isUndecodable(thrown) ? undefined : image;
   }
+}
+
+/** The image itself, if its pixels can be read; also one that is too large to try, or of a format that this machine cannot. */
+async function decoded(image: GeneratedImage): Promise<GeneratedImage | undefined> {
+  try {
+    await new Bun.Image(image.bytes, { maxPixels: MAX_PIXELS }).resize(1, 1).png().bytes();
+    return image;
+  } catch (thrown) {
+    return isUndecodable(thrown) ? undefined : image;
+  }
+}
+
+function isUndecodable(thrown: unknown): boolean {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  return code === 'ERR_IMAGE_DECODE_FAILED' || code === 'ERR_IMAGE_UNKNOWN_FORMAT';
 }
 
 /** Two at a time: each takes a thread and the memory of its pixels. As many wait as the process takes requests. */

@@ -1,7 +1,7 @@
 import type { ImageFormat } from '../catalog/catalog.ts';
 import type { ImageDialect } from '../catalog/image-dialect.ts';
 import type { ImageRequest, UploadedImage } from '../wire/openai/images.ts';
-import { dimensionsOf, nearestRatio } from './aspect-ratio.ts';
+import { dimensionsOf, ratioFor } from './aspect-ratio.ts';
 import { dataAddress } from './image-response.ts';
 import type { UpstreamImageCall } from './port.ts';
 import { rejected } from './response.ts';
@@ -77,7 +77,7 @@ function dialectMessage(call: UpstreamImageCall, dialect: ImageDialect): ImageMe
     model: call.model,
     prompt,
     n,
-    ...sizeFields(call.size, dialect),
+    ...sizeFields(call, dialect),
     ...takenFields(call.request, dialect),
     response_format: dialect.inline,
     ...(pictures && pictureFields(pictures, dialect)),
@@ -86,10 +86,10 @@ function dialectMessage(call: UpstreamImageCall, dialect: ImageDialect): ImageMe
   return { path: isEdit ? '/images/edits' : '/images/generations', json, isFormatSent: true };
 }
 
-function sizeFields(size: string, { size: shape, ratios }: ImageDialect): Record<string, unknown> {
+function sizeFields(call: UpstreamImageCall, { size: form, ratios }: ImageDialect): Record<string, unknown> {
   const [first, ...others] = ratios ?? [];
-  if (shape === 'dimensions' || first === undefined) return dimensionsOf(size);
-  return { aspect_ratio: nearestRatio(size, [first, ...others]) };
+  if (form === 'dimensions' || first === undefined) return dimensionsOf(call.size);
+  return { aspect_ratio: ratioFor(call, [first, ...others]) };
 }
 
 function pictureFields(pictures: readonly string[], { edits }: ImageDialect): Record<string, unknown> {

@@ -141,6 +141,10 @@ async function errorOf(response: Response): Promise<ToldError> {
     // An error page that is too large or cut off tells no more than its status.
     return { message: response.statusText };
   }
+  return readError(text);
+}
+
+export function readError(text: string): ToldError {
   try {
     return errorIn(JSON.parse(text) as ToldObject, text);
   } catch {

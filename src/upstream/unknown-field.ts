@@ -81,7 +81,7 @@ const HINTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Clients send the default of a field where they could leave it out. */
-const DEFAULTS: Readonly<Record<string, unknown>> = { n: 1, service_tier: 'auto' };
+const DEFAULTS: Readonly<Record<string, unknown>> = { n: 1, service_tier: 'auto', tool_choice: 'auto' };
 
 function asksForNothing(field: string, value: unknown): boolean {
   if (HINTS.has(field) || value === false || value === 0 || value === DEFAULTS[field]) return true;

@@ -67,6 +67,29 @@ test('from the address of a server to a model that customers can call: key, mode
   expect(admin.pageErrors).toEqual([]);
 });
 
+test('prices are edited in a table, with undo and a margin below cost in sight, and published', async () => {
+  const { page } = admin;
+  await page.goto('/admin/catalog?view=prices');
+  const output = page.getByLabel(`Output price of ${MODEL}`);
+  await output.fill('3');
+  await page.getByLabel(`Input price of ${MODEL}`).fill('nonsense');
+  expect(await page.getByRole('button', { name: 'Review and publish' }).isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  expect(await output.inputValue()).toBe('3');
+  await page.getByRole('button', { name: 'Paste prices' }).click();
+  await page.getByLabel('Prices as text').fill(`${MODEL}; 1,5; 4`);
+  await page.getByRole('button', { name: 'Take over' }).click();
+  expect(await output.inputValue()).toBe('4');
+  await page.getByRole('button', { name: 'Review and publish' }).click();
+  await page.getByText('1.50 in, 1.50 cached, 4.00 out (USD per million tokens)').waitFor();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.getByText(/^Published\./).waitFor();
+  expect(await output.inputValue()).toBe('4.00');
+  await page.goto('/admin/backends');
+  await settled(page);
+  expect(admin.pageErrors).toEqual([]);
+});
+
 test('a paused backend gets no new requests until it is resumed', async () => {
   const { page } = admin;
   const card = page

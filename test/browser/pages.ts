@@ -39,6 +39,7 @@ export const PAGES = {
     '/admin/requests',
     '/admin/refused',
     '/admin/catalog',
+    '/admin/catalog?view=prices',
     '/admin/catalog?view=import',
     '/admin/catalog?view=edit',
     '/admin/catalog?view=history',

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readTls } from '../../src/http/tls.ts';
 
 /** A server that cannot listen says why in one line and exits with 1. */
 
@@ -48,17 +49,37 @@ describe('a server that cannot listen', () => {
   });
 });
 
-test('`doctor` finds a port that something else uses, and `catalog check` a certificate without its key', async () => {
+describe('a certificate and a key that do not belong together', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-before-'));
-  const doctor = await command(folder, { TOLLGATE_PORT: String(taken.port) }, 'doctor');
-  expect(doctor.code).toBe(1);
-  expect(doctor.stdout).toContain(`✗ address: Port ${taken.port} on 127.0.0.1 is already in use.`);
-  const example = await command(folder, {}, 'catalog', 'example');
-  writeFileSync(join(folder, 'a.yaml'), `${example.stdout}\ntls: { cert: none.pem, key: none.pem }\n`);
-  const check = await command(folder, {}, 'catalog', 'check', 'a.yaml');
-  expect(check.code).toBe(1);
-  expect(check.stdout).toContain('none.pem cannot be read.');
-  rmSync(folder, { recursive: true, force: true });
+  const config = join(folder, 'a.yaml');
+  const [cert, key] = [join(folder, 'one/tls-cert.pem'), join(folder, 'other/tls-key.pem')];
+  const sentence = `The certificate ${cert} and the key ${key} do not belong together.`;
+  beforeAll(async () => {
+    for (const name of ['one', 'other']) {
+      mkdirSync(join(folder, name));
+      await readTls({ kind: 'self-signed' }, join(folder, name));
+    }
+    const { stdout } = await command(folder, {}, 'catalog', 'example');
+    writeFileSync(config, `${stdout}\ntls: { cert: ${cert}, key: ${key} }\n`);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  test('are one sentence at the start', async () => {
+    expect(await serve({ TOLLGATE_PORT: '0', TOLLGATE_CONFIG: config })).toEqual({
+      code: 1,
+      stderr: `Tollgate cannot start: ${sentence}\n`,
+    });
+  });
+
+  test('`catalog check` finds them before, and `doctor` them and a port that something else uses', async () => {
+    const check = await command(folder, {}, 'catalog', 'check', config);
+    expect({ code: check.code, found: check.stdout.includes(sentence) }).toEqual({ code: 1, found: true });
+    const env = { TOLLGATE_PORT: String(taken.port), TOLLGATE_CONFIG: config };
+    const doctor = await command(folder, env, 'doctor');
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toContain(`✗ tls: ${sentence}`);
+    expect(doctor.stdout).toContain(`✗ address: Port ${taken.port} on 127.0.0.1 is already in use.`);
+  });
 });
 
 async function command(

@@ -10,7 +10,7 @@ import { parseUsd } from '../../src/std/money.ts';
 import { startTollgate, type Tollgate } from '../../src/main/compose.ts';
 
 /** What providers answer, recorded from them. */
-export { readFixture, streamFixture, WIRES, type Wire } from '../../src/upstream/ai-sdk/testing/wires.ts';
+export { readFixture, streamFixture, WIRES, type Wire } from './answers/wires.ts';
 export { REQUESTS } from '../../src/upstream/ai-sdk/testing/requests.ts';
 
 /**

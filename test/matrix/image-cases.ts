@@ -102,7 +102,12 @@ export interface ImageCase {
   readonly cause: ImageOutcome;
   /** The format that the client wants; none: whatever the backend makes. */
   readonly format: 'none' | 'webp';
+  /** How the client waits for them. */
+  readonly way: ImageWay;
 }
+
+export type ImageWay = (typeof WAYS)[number];
+const WAYS = ['plain', 'streamed', 'async'] as const;
 
 const CAUSES = ['refused', 'failed', 'cut', 'gone'] as const;
 
@@ -115,14 +120,9 @@ export function imageCases(): ImageCase[] {
           .filter((delivered) => count === 4 || delivered !== 'some')
           .flatMap((delivered) =>
             (delivered === 'all' ? (['made'] as const) : CAUSES).flatMap((cause) =>
-              (['none', 'webp'] as const).map((format) => ({
-                backend,
-                wish,
-                count,
-                delivered,
-                cause,
-                format,
-              })),
+              (['none', 'webp'] as const).flatMap((format) =>
+                WAYS.map((way) => ({ backend, wish, count, delivered, cause, format, way })),
+              ),
             ),
           ),
       ),

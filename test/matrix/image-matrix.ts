@@ -1,5 +1,6 @@
 import { PICTURE, type ImageStandIn } from '../providers/image-stand-in.ts';
 import { Gateway } from '../support/gateway.ts';
+import { ASYNC, endOfJob, type SeenJob } from '../support/image-jobs.ts';
 import { IMAGE_BACKENDS, imageCases, outcomesOf, type ImageBackend, type ImageCase } from './image-cases.ts';
 
 const IMAGE_NANO = 40_000_000;
@@ -54,30 +55,49 @@ export class ImageMatrix {
     const account = await this.#gateway.account('1');
     const before = await this.#gateway.money(account);
     standIn.outcomes = outcomesOf(one);
-    const response = await this.#gateway.image(account.token, {
-      endpoint_code: `c${index}`,
-      model: 'painter',
-      n: one.count,
-      response_format: one.wish,
-      ...(one.format === 'none' ? {} : { output_format: one.format }),
-    });
-    const body = (await response.json()) as { data?: { url?: string; b64_json?: string }[] };
+    const { status: answered, data } = await this.#ask(one, `c${index}`, account.token);
     await this.#gateway.settled(account);
     const paid = before.balance - (await this.#gateway.money(account)).balance;
     const made = outcomesOf(one).filter((outcome) => outcome === 'made').length;
     if (paid !== made * IMAGE_NANO) return `charged ${paid} nano-dollars for ${made} images`;
     const status = made > 0 ? 200 : one.cause === 'refused' ? 400 : 500;
-    if (response.status !== status) return `status ${response.status}: ${JSON.stringify(body)}`;
-    if ((body.data?.length ?? 0) !== made) return `${body.data?.length} images of ${made}`;
-    return await this.#wrongImages(body.data ?? [], one);
+    if (answered !== status) return `status ${answered}`;
+    if (data.length !== made) return `${data.length} images of ${made}`;
+    return await this.#wrongImages(data, one);
   }
 
-  async #wrongImages(
-    data: readonly { url?: string; b64_json?: string }[],
-    one: ImageCase,
-  ): Promise<string | undefined> {
+  async #ask(one: ImageCase, endpoint: string, token: string): Promise<SeenImages> {
+    const body = {
+      endpoint_code: endpoint,
+      model: 'painter',
+      n: one.count,
+      response_format: one.wish,
+      ...(one.format === 'none' ? {} : { output_format: one.format }),
+    };
+    switch (one.way) {
+      case 'plain': {
+        const response = await this.#gateway.image(token, body);
+        const { data = [] } = (await response.json()) as { data?: SeenImage[] };
+        return { status: response.status, data };
+      }
+      case 'streamed': {
+        const response = await this.#gateway.image(token, { ...body, stream: true });
+        return { status: response.status, data: finishedIn(await response.text()) };
+      }
+      case 'async': {
+        const response = await this.#gateway.image(token, body, { headers: ASYNC });
+        const { id } = (await response.json()) as SeenJob;
+        const { status, data = [], error } = await endOfJob(this.#gateway.url, token, id);
+        return { status: status === 'done' ? 200 : error?.code === 'invalid_field' ? 400 : 500, data };
+      }
+    }
+  }
+
+  async #wrongImages(data: readonly SeenImage[], one: ImageCase): Promise<string | undefined> {
     for (const { url, b64_json } of data) {
-      if ((one.wish === 'url') !== (url !== undefined)) return 'not in the shape that was asked for';
+      // Whoever asks for a job gets links.
+      const wantsLink = one.wish === 'url' || one.way === 'async';
+      if (wantsLink !== (url !== undefined)) return 'not in the shape that was asked for';
       if (url !== undefined && !url.startsWith(this.#gateway.url)) return `a link to ${url}`;
       const bytes =
         url === undefined ? Buffer.from(b64_json ?? '', 'base64') : await (await fetch(url)).bytes();
@@ -87,6 +107,24 @@ export class ImageMatrix {
     }
     return undefined;
   }
+}
+
+interface SeenImage {
+  readonly url?: string;
+  readonly b64_json?: string;
+}
+
+interface SeenImages {
+  readonly status: number;
+  readonly data: readonly SeenImage[];
+}
+
+/** Of a stream that failed before its first image there is an ordinary error, which has none. */
+function finishedIn(text: string): SeenImage[] {
+  return text.split('\n\n').flatMap((block) => {
+    const [, data] = /^event: image_generation\.completed\ndata: (.*)$/.exec(block) ?? [];
+    return data === undefined ? [] : [JSON.parse(data) as SeenImage];
+  });
 }
 
 /** Every case; prints what is wrong and a count. Returns the exit code. */

@@ -14,7 +14,7 @@ let matrix: ImageMatrix;
 beforeAll(async () => void (matrix = await ImageMatrix.start(chosen)));
 afterAll(async () => expect(await matrix.stop()).toEqual([]));
 
-test('the selection contains every pair of backend, wish, number, delivery, cause and format', () => {
+test('the selection contains every pair of backend, wish, number, delivery, cause, format and way to wait', () => {
   expect(new Set(chosen.flatMap(imagePairs))).toEqual(new Set(all.flatMap(imagePairs)));
   expect(chosen.length).toBeLessThan(all.length / 3);
 });

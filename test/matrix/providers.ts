@@ -52,6 +52,8 @@ const GPT_5 = { name: 'gpt-5-mini', maxOutput: 128_000 };
 const CLAUDE = { name: 'claude-sonnet-4-5', maxOutput: 64_000 };
 const BEDROCK_CLAUDE = { name: 'anthropic.claude-sonnet-4-20250514-v1:0', maxOutput: 64_000 };
 
+const MISTRAL = compatible(STRICT_PROVIDERS.find(({ preset }) => preset === 'mistral')!);
+
 const NATIVE: readonly MatrixProvider[] = [
   {
     name: 'openai',
@@ -114,6 +116,8 @@ const NATIVE: readonly MatrixProvider[] = [
     start: (deployments) => new StrictCohere(deployments),
     entry: `kind: cohere, ${KEY}`,
   },
+  // The same provider as the preset, spoken to by its own package.
+  { ...MISTRAL, name: 'mistral_kind', title: 'kind: mistral', entry: `kind: mistral, ${KEY}` },
 ];
 
 export const MATRIX_PROVIDERS: readonly MatrixProvider[] = [...NATIVE, ...STRICT_PROVIDERS.map(compatible)];

@@ -40,8 +40,9 @@ const TOOL_FIELDS = [
 ];
 
 /**
- * Why a request is refused; undefined when it is not. Rules and limits whose words have no link to an issue are from
- * general knowledge of the reference, and unverified.
+ * Why a request is refused; undefined when it is not. The fields are those of `MessageCreateParams` in
+ * src/anthropic/types/message_create_params.py (https://github.com/anthropics/anthropic-sdk-python, 009b035). Rules and
+ * limits whose words have no link to an issue or page are from general knowledge of the reference, and unverified.
  */
 export function anthropicRefusal({ body, model: name }: StandInCall): Refusal | undefined {
   const unknown = unknownField(body, FIELDS);

@@ -13,8 +13,8 @@ import {
 } from './stand-in.ts';
 
 /**
- * Anthropic's Messages API over real HTTP, after its reference (https://platform.claude.com/docs/en/api/messages), which
- * was not at hand: see `anthropic-rules.ts` for what is unverified.
+ * Anthropic's Messages API over real HTTP, after its reference (https://platform.claude.com/docs/en/api/messages) and
+ * its SDK: see `anthropic-rules.ts` for what is unverified.
  */
 export class StrictAnthropic extends StandIn {
   constructor(deployments?: Readonly<Record<string, string>>) {
@@ -81,7 +81,7 @@ function asked({ body, model }: StandInCall): AskedOfModel {
         ? []
         : names.filter((name) => choice['type'] !== 'tool' || choice['name'] === name),
     parallel: choice['disable_parallel_tool_use'] !== true,
-    hasResults: last.some(({ type }) => type === 'tool_result'),
+    hasResults: last.at(-1)?.['type'] === 'tool_result',
     pictures: blocks.filter(({ type }) => type === 'image').length,
     json: fieldsOf(fieldsOf(body['output_config'])['format'])['type'] === 'json_schema',
     thinks: anthropicModel(model)?.thinks === true && isThinking(body['thinking']),

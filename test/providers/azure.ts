@@ -5,8 +5,9 @@ import { StandIn, type ProviderWire, type Refusal, type StandInCall } from './st
 /**
  * OpenAI's models in an Azure resource over real HTTP: under the address of a deployment with a dated version, or under
  * `/openai/v1`. Fields are those of OpenAI
- * (https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference, and .../api-version-lifecycle for the versions); both from
- * general knowledge, and unverified.
+ * (https://learn.microsoft.com/en-us/azure/ai-foundry/openai/reference), which is from general knowledge and unverified. The
+ * stable version is one of specification/cognitiveservices/data-plane/AzureOpenAI/inference/stable
+ * (https://github.com/Azure/azure-rest-api-specs).
  */
 export class StrictAzure extends StandIn {
   /** `deployments`: the resource has no other models. */

@@ -27,12 +27,14 @@ const FIELDS = [
   'additionalModelResponseFieldPaths requestMetadata performanceConfig serviceTier outputConfig',
 ];
 const BLOCKS = [
-  'text image document video toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult',
+  'text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent searchResult',
+  'toolAddition toolRemoval',
 ];
 
 /**
- * Why a request is refused; undefined when it is not. Lists of fields, limits and rules without a link are from general
- * knowledge of the reference, and unverified.
+ * Why a request is refused; undefined when it is not. Fields, ranges and patterns are those of `ConverseRequest` in
+ * botocore/data/bedrock-runtime/2023-09-30/service-2.json (https://github.com/boto/botocore, 0e6e240). The limits of
+ * models, and what goes with thinking, are from general knowledge of the reference, and unverified.
  */
 export function bedrockRefusal({ body, model: name }: StandInCall): Refusal | undefined {
   const model = MODELS[name];
@@ -101,7 +103,14 @@ function limitsRefusal(
   { inferenceConfig, additionalModelRequestFields }: Fields,
   model: BedrockModel,
 ): Refusal | undefined {
-  const { maxTokens, temperature } = fieldsOf(inferenceConfig);
+  const { maxTokens, temperature, topP, stopSequences } = fieldsOf(inferenceConfig);
+  for (const [field, value] of Object.entries({ temperature, topP }))
+    if (value !== undefined && (Number(value) < 0 || Number(value) > 1))
+      return bad(`1 validation error detected: Value at 'inferenceConfig.${field}' must be between 0 and 1`);
+  if (Array.isArray(stopSequences) && stopSequences.some((one) => one === ''))
+    return bad(
+      "1 validation error detected: Value at 'inferenceConfig.stopSequences' must have length of at least 1",
+    );
   if (maxTokens !== undefined && (Number(maxTokens) < 1 || Number(maxTokens) > model.maxOutput))
     return bad(`The maximum tokens you requested exceeds the model limit of ${model.maxOutput}.`);
   const { type, budget_tokens } = fieldsOf(fieldsOf(additionalModelRequestFields)['thinking']);

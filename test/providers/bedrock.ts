@@ -18,14 +18,14 @@ import {
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
  */
 export class StrictBedrock extends StandIn {
-  readonly access = ACCESS;
+  readonly access = STRICT_AWS_ACCESS;
 
   constructor(deployments?: Readonly<Record<string, string>>) {
     super(WIRE, deployments);
   }
 }
 
-const ACCESS: AwsAccess = {
+export const STRICT_AWS_ACCESS: AwsAccess = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'secret-access-key-of-the-operator',
   region: 'eu-west-1',
@@ -38,7 +38,7 @@ const WIRE: ProviderWire = {
   streamType: 'application/vnd.amazon.eventstream',
   model: (url) => decodeURIComponent(OPERATION.exec(url.pathname)?.[1] ?? ''),
   entrance: (call) =>
-    signatureRefusal(call, ACCESS) ??
+    signatureRefusal(call, STRICT_AWS_ACCESS) ??
     (OPERATION.test(call.url.pathname) && call.request.method === 'POST'
       ? undefined
       : { status: 404, message: 'UnknownOperationException' }),
@@ -73,7 +73,7 @@ function asked({ body, model, url }: StandInCall): AskedOfModel {
     cap: typeof cap === 'number' ? cap : undefined,
     tools: names.filter((name) => forced === undefined || forced === name),
     parallel: true,
-    hasResults: listOf(messages.at(-1)?.['content']).some(({ toolResult }) => toolResult !== undefined),
+    hasResults: listOf(messages.at(-1)?.['content']).at(-1)?.['toolResult'] !== undefined,
     pictures: blocks.filter(({ image }) => image !== undefined).length,
     json: false,
     thinks: bedrockModel(model)?.thinks === true && thinking['type'] === 'enabled',

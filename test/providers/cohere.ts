@@ -27,7 +27,10 @@ interface CohereModel {
   readonly tools?: false;
 }
 
-/** Which of them see, think and call tools is from general knowledge of https://docs.cohere.com/docs/models, and unverified. */
+/**
+ * The most output, and which of them think and see: fern/pages/models/models.mdx
+ * (https://github.com/cohere-ai/cohere-developer-experience, e814c8a). That the one that sees calls no tools is unverified.
+ */
 const MODELS: Readonly<Record<string, CohereModel>> = {
   'command-a-03-2025': { maxOutput: 8_000 },
   'command-a-vision-07-2025': { maxOutput: 8_000, sees: true, tools: false },
@@ -99,23 +102,54 @@ function toolsRefusal({ tools, tool_choice }: Fields, model: CohereModel): Refus
   return undefined;
 }
 
-/** From general knowledge of https://docs.cohere.com/docs/structured-outputs; unverified, as are the words. */
-function optionsRefusal(
-  { response_format, tools, thinking, max_tokens }: Fields,
-  model: CohereModel,
-): Refusal | undefined {
+/**
+ * The ranges of numbers, and that `response_format` "is not supported when used in combinations with the `documents` or
+ * `tools` parameters": /v2/chat in cohere-openapi.yaml. "Every object in the schema must have at least one `required`
+ * field": fern/pages/v2/text-generation/structured-outputs.mdx (both of
+ * https://github.com/cohere-ai/cohere-developer-experience, e814c8a). The words are unverified.
+ */
+function optionsRefusal(body: Fields, model: CohereModel): Refusal | undefined {
+  const { response_format, tools, thinking, max_tokens } = body;
   if (response_format !== undefined && tools !== undefined)
     return bad('cannot specify both response_format and tools');
-  const unknown = unknownIn(response_format, ['type json_schema']);
+  const unknown = unknownIn(response_format, ['type json_schema']) ?? rangeRefusal(body);
   if (unknown) return unknown;
   const { type, json_schema } = fieldsOf(response_format);
   if (json_schema !== undefined && type !== 'json_object') return bad("json_schema needs type 'json_object'");
-  if (json_schema !== undefined && !Array.isArray(fieldsOf(json_schema)['required']))
+  if (json_schema !== undefined && hasLooseObject(json_schema))
     return bad('the schema must have at least one required field');
   if (fieldsOf(thinking)['type'] === 'enabled' && !model.thinks)
     return bad('thinking is not supported for this model');
   return typeof max_tokens === 'number' && (max_tokens < 1 || max_tokens > model.maxOutput)
     ? bad(`max_tokens must be between 1 and ${model.maxOutput}`)
+    : undefined;
+}
+
+function hasLooseObject(schema: unknown): boolean {
+  if (schema === undefined) return false;
+  const { type, required, properties, items } = fieldsOf(schema);
+  const isLoose = type === 'object' && !(Array.isArray(required) && required.length > 0);
+  return isLoose || [...Object.values(fieldsOf(properties)), items].some(hasLooseObject);
+}
+
+const RANGES: Readonly<Record<string, readonly [number, number]>> = {
+  temperature: [0, 1],
+  p: [0.01, 0.99],
+  k: [0, 500],
+  frequency_penalty: [0, 1],
+  presence_penalty: [0, 1],
+  priority: [0, 999],
+};
+
+function rangeRefusal(body: Fields): Refusal | undefined {
+  for (const [field, [least, most]] of Object.entries(RANGES)) {
+    const value = body[field];
+    if (value !== undefined && (typeof value !== 'number' || value < least || value > most))
+      return bad(`invalid request: ${field} must be between ${least} and ${most} inclusive.`);
+  }
+  const { stop_sequences } = body;
+  return Array.isArray(stop_sequences) && stop_sequences.length > 5
+    ? bad('invalid request: stop_sequences has more than 5 strings')
     : undefined;
 }
 
@@ -165,9 +199,9 @@ function answerOf({ thought, words, calls, finish }: ModelReply): Fields {
 }
 
 /** What is billed leaves out what Cohere adds to the prompt itself. */
-function usageOf({ input, output }: ChatBill): Fields {
+function usageOf({ input, cached, output }: ChatBill): Fields {
   const billed_units = { input_tokens: Math.max(0, input - 5), output_tokens: output };
-  return { billed_units, tokens: { input_tokens: input, output_tokens: output }, cached_tokens: 0 };
+  return { billed_units, tokens: { input_tokens: input, output_tokens: output }, cached_tokens: cached };
 }
 
 function stream(reply: ModelReply): readonly string[] {

@@ -10,8 +10,9 @@ import {
 
 /**
  * What Gemini's API takes and refuses, from its public reference (https://ai.google.dev/api/generate-content) and, for the
- * words, from answers that people quoted in public, named beside each rule. The lists of fields, the limits and the rules
- * without a link are from general knowledge, and unverified.
+ * words, from answers that people quoted in public, named beside each rule. The fields are those that
+ * `_GenerateContentConfig_to_mldev` in google/genai/models.py writes (https://github.com/googleapis/python-genai,
+ * 6680718). The limits and the rules without a link are from general knowledge, and unverified.
  */
 interface GeminiModel {
   readonly maxOutput: number;
@@ -28,7 +29,9 @@ export function geminiModel(name: string): GeminiModel | undefined {
   return MODELS[name];
 }
 
-const FIELDS = ['contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent'];
+const FIELDS = [
+  'contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent serviceTier',
+];
 const CONFIG_FIELDS = [
   'stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount maxOutputTokens',
   'temperature topP topK seed presencePenalty frequencyPenalty responseLogprobs logprobs speechConfig thinkingConfig',

@@ -59,8 +59,9 @@ export function openAiWire({ answers, thinks, ...rules }: OpenAiRules): Provider
 }
 
 /** `{ error: { message, type, param, code } }` */
-export function openAiError({ message, param = null, code = null }: Refusal): unknown {
-  return { error: { message, type: 'invalid_request_error', param, code } };
+export function openAiError({ status, message, param = null, code = null }: Refusal): unknown {
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  return { error: { message, type, param, code } };
 }
 
 export function askedInChat({ body, model }: StandInCall, thinks: boolean): AskedOfModel {

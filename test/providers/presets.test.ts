@@ -67,6 +67,22 @@ describe.each(servers)('$provider.preset', ({ provider, server }) => {
     expect(server.received.length).toBe(server.invoice.length);
   });
 
+  test('takes requests with hints that change no answer, which are left out where it does not know them', async () => {
+    const hints = {
+      user: 'u1',
+      store: false,
+      metadata: { app: 'a' },
+      prompt_cache_key: 'k1',
+      safety_identifier: 's1',
+    };
+    const response = await send('/v1/chat/completions', {
+      model: `${provider.preset}/m`,
+      messages: said,
+      ...hints,
+    });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining(WHOLE_ANSWER)]);
+  });
+
   test('refuses what the provider does not take, and leaves out what asks for nothing', async () => {
     const preset: Preset = PRESETS[provider.preset as keyof typeof PRESETS];
     for (const field of preset.unsupported ?? []) {
@@ -83,6 +99,8 @@ describe.each(servers)('$provider.preset', ({ provider, server }) => {
   });
 });
 
+const TOOL = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } };
+
 /** A value that asks for something, and one that does not. */
 const MEANT: Readonly<Record<string, { readonly refused: object; readonly taken: object }>> = {
   logprobs: { refused: { logprobs: true }, taken: { logprobs: false } },
@@ -91,6 +109,10 @@ const MEANT: Readonly<Record<string, { readonly refused: object; readonly taken:
   frequency_penalty: { refused: { frequency_penalty: 1 }, taken: { frequency_penalty: 0 } },
   presence_penalty: { refused: { presence_penalty: 1 }, taken: { presence_penalty: 0 } },
   n: { refused: { n: 2 }, taken: { n: 1 } },
+  tool_choice: {
+    refused: { tools: [TOOL], tool_choice: 'required' },
+    taken: { tools: [TOOL], tool_choice: 'auto' },
+  },
 };
 
 /** How many fields of ours each of them refuses; the others know both names of the cap, or get it under the right one. */
@@ -98,9 +120,7 @@ const LEARNED: Readonly<Record<string, number>> = {
   mistral: 2,
   cerebras: 1,
   deepseek: 1,
-  openrouter: 1,
   together: 1,
-  fireworks: 1,
   ollama: 1,
   lmstudio: 1,
 };
@@ -156,11 +176,11 @@ test('a cap that the provider takes of streams alone is lowered for whole answer
 });
 
 test('a list of what is wrong with a request is told as a sentence, with the first field as param', async () => {
-  const body = { model: 'mistral/m', messages: said, reasoning_effort: 'low' };
+  const body = { model: 'mistral/m', messages: said, verbosity: 'low' };
   const response = await send('/v1/chat/completions', body);
   expect(response.status).toBe(400);
   expect(await response.json()).toMatchObject({
-    error: { message: 'reasoning_effort: Extra inputs are not permitted', param: 'reasoning_effort' },
+    error: { message: 'verbosity: Extra inputs are not permitted', param: 'verbosity' },
   });
 });
 

@@ -24,7 +24,7 @@ export interface ImageBill {
 export type BilledCall = ChatBill | ImageBill;
 
 /** A status, or an error within an answer that has status 200: whole, in a stream's first event, or later. */
-export type ProviderFailure = 400 | 401 | 429 | 500 | 'whole_200' | 'first_event' | 'late_event';
+export type ProviderFailure = number | 'whole_200' | 'first_event' | 'late_event';
 
 export interface StandInCall {
   readonly request: Request;
@@ -53,7 +53,7 @@ export interface ProviderWire {
   stream(reply: ModelReply, call: StandInCall): readonly (string | Uint8Array)[];
   error(refusal: Refusal): unknown;
   /** How a failure looks that is another status, or other words, at this provider. */
-  failed?(failure: 400 | 401 | 429 | 500): Refusal | undefined;
+  failed?(status: number): Refusal | undefined;
   /** An error as an event of a stream. */
   readonly errorEvent: string | Uint8Array;
   /** Requests that are no chat: lists of models, images. */
@@ -70,6 +70,7 @@ export interface ReceivedCall {
   readonly path: string;
   /** As it was sent. */
   readonly body: Fields;
+  readonly headers?: Headers;
   readonly refusal: Refusal | undefined;
 }
 
@@ -81,6 +82,10 @@ export class StandIn {
   readonly invoice: BilledCall[] = [];
   /** How every answer fails from now on. */
   failure: ProviderFailure | undefined;
+  /** What every chat is refused with from now on, whatever it says. */
+  refuseAs: Refusal | undefined;
+  /** How the network hands over the bytes of a stream; absent: all at once. */
+  delivery: ((bytes: Uint8Array<ArrayBuffer>) => BodyInit) | undefined;
   readonly #wire: ProviderWire;
   readonly #deployments: Readonly<Record<string, string>>;
   readonly #server: ReturnType<typeof Bun.serve>;
@@ -121,8 +126,8 @@ export class StandIn {
     if (!sent) return this.#refuse({ status: 400, message: 'We could not parse the body of your request.' });
     const name = wire.model?.(url) ?? textOf(sent['model']);
     const read = { ...call, body: sent, model: this.#deployments[name] ?? name };
-    const refusal = wire.refusal(read);
-    this.received.push({ path: url.pathname, body: sent, refusal });
+    const refusal = wire.refusal(read) ?? this.refuseAs;
+    this.received.push({ path: url.pathname, body: sent, headers: request.headers, refusal });
     if (refusal) return this.#refuse(refusal);
     if (typeof this.failure === 'number')
       return this.#refuse(wire.failed?.(this.failure) ?? failureOf(this.failure));
@@ -140,8 +145,8 @@ export class StandIn {
     const events = [...wire.stream(reply, call)];
     if (this.failure === 'first_event') events.splice(0, events.length, wire.errorEvent);
     if (this.failure === 'late_event') events.splice(Math.ceil(events.length / 2), Infinity, wire.errorEvent);
-    const bytes = Buffer.concat(events.map((event) => Buffer.from(event)));
-    return new Response(bytes, {
+    const bytes = new Uint8Array(Buffer.concat(events.map((event) => Buffer.from(event))));
+    return new Response(this.delivery?.(bytes) ?? bytes, {
       headers: { 'content-type': wire.streamType ?? 'text/event-stream; charset=utf-8' },
     });
   }
@@ -160,8 +165,11 @@ export const OVERLOADED = 'Overloaded, see https://status.example/?key=sk-intern
 /** The words of a failure that the client can do something about. */
 export const TOO_LONG = 'The conversation is too long for this model.';
 
-function failureOf(status: 400 | 401 | 429 | 500): Refusal {
-  return { status, message: status === 400 ? TOO_LONG : OVERLOADED, param: null, code: null };
+/** Statuses that blame the request. */
+const REJECTIONS = new Set([400, 409, 413, 415, 422]);
+
+function failureOf(status: number): Refusal {
+  return { status, message: REJECTIONS.has(status) ? TOO_LONG : OVERLOADED, param: null, code: null };
 }
 
 /** Every one of them sits behind a proxy that compresses for whoever takes it, and so holds a stream back. */

@@ -21,6 +21,7 @@ afterAll(async () => {
 
 const SAID = [{ role: 'user', content: 'hi' }];
 const PICTURE = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+const LINKED = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
 const OBJECT = { type: 'object', properties: {} };
 
 const compatible = new Map(STRICT_PROVIDERS.map((one) => [one.preset, open(new StrictServer(one))]));
@@ -69,12 +70,7 @@ test.each([
   ],
   ['xai', 'grok-3-mini', { presence_penalty: 0 }, 'Argument not supported on this model: presencePenalty'],
   ['fireworks', undefined, { max_tokens: 5000 }, 'must have stream=true'],
-  [
-    'fireworks',
-    undefined,
-    { parallel_tool_calls: true },
-    "Extra inputs are not permitted, field: 'parallel_tool_calls', value: true",
-  ],
+  ['fireworks', undefined, { store: true }, "Extra inputs are not permitted, field: 'store', value: true"],
   ['lmstudio', undefined, { response_format: { type: 'json_object' } }, "must be 'json_schema' or 'text'"],
   ['lmstudio', undefined, { tool_choice: { type: 'function' } }, "Invalid tool_choice type: 'object'"],
   [
@@ -83,6 +79,10 @@ test.each([
     { tools: [{}], grammar: 'root ::= "a"' },
     'Cannot use custom grammar constraints with tools.',
   ],
+  ['llamacpp', undefined, { n: 2 }, 'Only one completion choice is allowed'],
+  ['vllm', undefined, { reasoning_effort: 'minimal' }, "Input should be 'low', 'medium' or 'high'"],
+  ['ollama', undefined, { tools: [{}], tool_choice: 'required' }, 'unknown field "tool_choice"'],
+  ['ollama', undefined, { messages: [{ role: 'user', content: [LINKED] }] }, 'invalid image input'],
   ['together', undefined, { max_completion_tokens: 5 }, 'Input validation error'],
   [
     'groq',
@@ -101,7 +101,7 @@ test.each([
   const models = STRICT_PROVIDERS.find((one) => one.preset === preset)?.models ?? {};
   const model = named ?? Object.keys(models)[0];
   const { status, text } = await post(server, { model, messages: SAID, ...fields });
-  expect(status).toBe(400);
+  expect(status).toBe(preset === 'llamacpp' ? 500 : 400);
   expect(text.replaceAll('\\', '')).toContain(words);
 });
 
@@ -230,6 +230,19 @@ test.each([
     400,
     'both response_format and tools',
   ],
+  [
+    {
+      ...COMMAND,
+      response_format: {
+        type: 'json_object',
+        json_schema: { type: 'object', required: ['a'], properties: { a: OBJECT } },
+      },
+    },
+    400,
+    'at least one required field',
+  ],
+  [{ ...COMMAND, p: 1 }, 400, 'p must be between 0.01 and 0.99'],
+  [{ ...COMMAND, temperature: 1.5 }, 400, 'temperature must be between 0 and 1'],
   [{ ...COMMAND, tool_choice: 'auto' }, 400, 'invalid tool_choice'],
   [{ ...COMMAND, messages: [{ role: 'user', content: [PICTURE] }] }, 400, 'does not support image inputs'],
   [{ ...COMMAND, thinking: { type: 'enabled' } }, 400, 'thinking is not supported'],

@@ -12,7 +12,11 @@ function pydanticWords(field: string): Refusal {
   return { status: 422, message: 'Extra inputs are not permitted', body };
 }
 
-/** That schemas go with neither streams nor tools is from general knowledge, and unverified; so are these words. */
+/**
+ * "Only n=1 is supported. Other values will result in a 400 response": groq-python 9620fde,
+ * src/groq/types/chat/completion_create_params.py. That schemas go with neither streams nor tools, and these words, are
+ * from general knowledge of https://console.groq.com/docs/structured-outputs, and unverified.
+ */
 function groqRules({
   response_format,
   stream,
@@ -56,14 +60,17 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     fields: [
       MESSAGES,
       'max_completion_tokens max_tokens stream_options n user parallel_tool_calls frequency_penalty presence_penalty',
-      'reasoning_effort reasoning_format include_reasoning service_tier',
+      'reasoning_effort reasoning_format include_reasoning service_tier functions function_call documents',
+      'citation_options compound_custom disable_tool_validation search_settings',
     ],
     unknown: (field) => bad(field, `property '${field}' is unsupported`),
     rules: groqRules,
     usage: 'if_asked',
     reasoning: 'reasoning',
     more: { x_groq: { id: 'req_1' } },
-    source: 'https://console.groq.com/docs/openai, https://console.groq.com/docs/structured-outputs',
+    // The fields but those "not yet supported" or "not currently supported": logprobs, logit_bias, top_logprobs, metadata,
+    // store. `stream_options` is not among them, and is taken: https://github.com/Portkey-AI/gateway/issues/1338.
+    source: 'https://github.com/groq/groq-python (9620fde), https://console.groq.com/docs/openai',
   },
   {
     preset: 'mistral',
@@ -71,11 +78,24 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     fields: [
       'model messages stream temperature top_p stop random_seed tools tool_choice response_format',
       'max_tokens presence_penalty frequency_penalty n prediction parallel_tool_calls prompt_mode safe_prompt metadata',
+      'reasoning_effort guardrails prompt_cache_key',
     ],
     unknown: pydanticWords,
+    // https://github.com/Mobile-Artificial-Intelligence/maid/issues/672
+    error: ({ message, param = null, code = null }) => ({
+      object: 'error',
+      message,
+      type: 'invalid_request_error',
+      param,
+      code,
+    }),
+    // https://github.com/mistralai/client-ts/issues/30
+    takesBareAddresses: true,
     usage: 'with_finish',
     wholeCalls: true,
-    source: 'https://docs.mistral.ai/api/, https://github.com/avante-corp/avante.nvim/issues/2347',
+    // The fields: src/mistralai/client/models/chatcompletionrequest.py. The words: the issue.
+    source:
+      'https://github.com/mistralai/client-python (05629d2), https://github.com/avante-corp/avante.nvim/issues/2347',
   },
   {
     preset: 'deepseek',
@@ -85,7 +105,7 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     },
     fields: [
       MESSAGES,
-      'max_tokens stream_options frequency_penalty presence_penalty logprobs top_logprobs thinking',
+      'max_tokens stream_options frequency_penalty presence_penalty logprobs top_logprobs thinking reasoning_effort user_id',
     ],
     unknown: (field) => bad(field, `Failed to deserialize the JSON body: unknown field \`${field}\``),
     formats: { types: ['text', 'json_object'], refusal: 'This response_format type is unavailable now' },
@@ -97,7 +117,8 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
       prompt_cache_hit_tokens: cached,
       prompt_cache_miss_tokens: input - cached,
     }),
-    source: 'https://api-docs.deepseek.com/api/create-chat-completion',
+    // `reasoning_effort`: "low and medium are mapped to high" (ChatRequest of the crate, which follows the reference).
+    source: 'https://api-docs.deepseek.com/api/create-chat-completion, https://docs.rs/deepseek-sdk',
   },
   {
     preset: 'openrouter',
@@ -107,8 +128,10 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     },
     fields: [
       MESSAGES,
-      'max_tokens stream_options top_k min_p top_a repetition_penalty frequency_penalty presence_penalty logit_bias',
-      'logprobs top_logprobs reasoning reasoning_effort include_reasoning usage user verbosity parallel_tool_calls',
+      'max_tokens max_completion_tokens stream_options top_k min_p top_a repetition_penalty frequency_penalty',
+      'presence_penalty logit_bias logprobs top_logprobs reasoning reasoning_effort user parallel_tool_calls cache_control',
+      'debug image_config metadata modalities models plugins prediction prompt_cache_key prompt_cache_options provider',
+      'route service_tier session_id stop_server_tools_when trace',
     ],
     unknown: (field) => bad(field, `Unrecognized key: ${field}`),
     error: ({ status, message }) => ({ error: { message, code: status } }),
@@ -117,7 +140,9 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     reasoning: 'reasoning',
     more: { provider: 'DeepInfra' },
     moreUsage: () => ({ cost: 0.00014, cost_details: { upstream_inference_cost: null }, is_byok: false }),
-    source: 'https://openrouter.ai/docs/api/reference/streaming',
+    // The fields: ChatRequest in .speakeasy/in.openapi.yaml, which does not say what happens to others.
+    source:
+      'https://github.com/OpenRouterTeam/typescript-sdk (cb9393a), https://openrouter.ai/docs/api/reference/streaming',
   },
   {
     preset: 'cerebras',
@@ -191,7 +216,9 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     usage: 'with_finish',
     reasoning: 'reasoning',
     more: { prompt: [] },
-    source: 'https://docs.together.ai/reference/chat-completions',
+    // The fields: ChatCompletionRequest in openapi.yaml, which does not say what happens to others. `stream_options` and
+    // `parallel_tool_calls` are not in it; that they are taken is unverified.
+    source: 'https://github.com/togethercomputer/openapi (090263a)',
   },
   {
     preset: 'fireworks',
@@ -201,9 +228,11 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     },
     fields: [
       MESSAGES,
-      'max_tokens stream_options n user top_k min_p typical_p mirostat_lr mirostat_target frequency_penalty presence_penalty',
-      'repetition_penalty logit_bias logprobs top_logprobs echo ignore_eos prompt_truncate_len reasoning_effort',
-      'context_length_exceeded_behavior perf_metrics_in_response',
+      'max_tokens max_completion_tokens stream_options n user top_k min_p typical_p mirostat_lr mirostat_target metadata',
+      'frequency_penalty presence_penalty repetition_penalty logit_bias logprobs top_logprobs echo echo_last ignore_eos',
+      'prompt_truncate_len reasoning_effort reasoning_history context_length_exceeded_behavior functions function_call',
+      'perf_metrics_in_response parallel_tool_calls prediction prompt_cache_isolation_key prompt_cache_key raw_output',
+      'return_token_ids safe_tokenization service_tier speculation thinking',
     ],
     // https://github.com/web-infra-dev/midscene/issues/1322, https://github.com/musistudio/claude-code-router/issues/377
     unknown: (field, value) =>
@@ -221,12 +250,14 @@ const CLOUD_PROVIDERS: readonly StrictProvider[] = [
     // https://github.com/langchain-ai/langchain/pull/36977
     usage: 'if_asked',
     reasoning: 'reasoning_content',
-    source: 'https://fireworks.ai/docs/api-reference/post-chatcompletions',
+    // The fields: src/fireworks/types/chat/completion_create_params.py ("Alias for max_tokens. Cannot be specified together
+    // with max_tokens").
+    source: 'https://github.com/fw-ai-external/python-sdk (8399c12)',
   },
 ];
 
 /**
- * Fields, limits and words without a link to an issue or page beside them are from general knowledge of the page in
- * `source`, and unverified.
+ * Where `source` names a repository and a commit, the fields were read there. Limits of models, words without a link
+ * beside them, and the fields of the others are from general knowledge of the page in `source`, and unverified.
  */
 export const STRICT_PROVIDERS: readonly StrictProvider[] = [...CLOUD_PROVIDERS, ...LOCAL_PROVIDERS];

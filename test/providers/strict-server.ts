@@ -22,6 +22,8 @@ export interface StrictProvider extends OpenAiAnswers {
   readonly error?: (refusal: Refusal) => unknown;
   /** The types that `response_format` may have; absent: all of OpenAI's. */
   readonly formats?: { readonly types: readonly string[]; readonly refusal: string };
+  /** The address of a picture may stand alone, without an object around it. */
+  readonly takesBareAddresses?: true;
   /** The refusal of content that is not text; absent: pictures are taken. */
   readonly textOnly?: string;
   /** What else it refuses: wrong combinations and values. */
@@ -102,12 +104,14 @@ function messagesRefusalOf(
   return undefined;
 }
 
-function partRefusal({ textOnly, unknown }: StrictProvider, part: Fields): Refusal | undefined {
+function partRefusal(provider: StrictProvider, part: Fields): Refusal | undefined {
+  const { textOnly, unknown, takesBareAddresses } = provider;
   if (textOnly !== undefined && part['type'] !== 'text') return bad('messages', textOnly);
   const foreign = unknownField(part, ['type text image_url']);
   if (foreign !== undefined) return unknown(`messages.content.${foreign}`, part[foreign]);
   if (part['type'] !== 'image_url') return undefined;
-  const url = textOf(fieldsOf(part['image_url'])['url']);
+  const image = part['image_url'];
+  const url = typeof image === 'string' && takesBareAddresses ? image : textOf(fieldsOf(image)['url']);
   return /^(?:data:image\/\w+;base64,\S+|https:)/.test(url)
     ? undefined
     : bad('messages', 'image_url must be a data or https address');

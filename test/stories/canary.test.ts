@@ -158,6 +158,7 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     for (const word of ['fail', 'refuse', 'reject', 'break'])
       await drained(gateway.chat(token, { ...say(word), stream: word === 'break' }));
     await drained(gateway.chat(token, { ...say('?'), temperature: 17 }), 400);
+    // One token in 62 ends in `x` by itself: with another one in its place nothing would be mistyped.
     const mistyped = token.endsWith('x') ? 'y' : 'x';
     await drained(gateway.chat(token.slice(0, -1) + mistyped, say('mistyped')), 401);
     await drained(gateway.chat(secrets.get('replaced token'), say('replaced')), 401);

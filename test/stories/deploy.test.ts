@@ -79,6 +79,7 @@ interface ComposeService {
   readonly ports?: readonly string[];
   readonly stop_grace_period?: string;
   readonly networks?: readonly string[];
+  readonly ulimits?: { readonly nofile: number };
 }
 
 describe('the compose file', () => {
@@ -139,6 +140,11 @@ describe('the compose file', () => {
     expect(checked.catalog?.settings?.get('trusted_proxies')?.value).toEqual([
       compose.networks.inside.ipam.config[0]?.subnet,
     ]);
+  });
+
+  test('the proxy may have the files that its connections take, or it would not start', () => {
+    const [, connections = 'none'] = /maxconn (\d+)/.exec(read('haproxy.cfg')) ?? [];
+    expect(proxy?.ulimits?.nofile).toBeGreaterThan(2 * Number(connections) + 100);
   });
 
   const haproxy = Bun.which('haproxy', { PATH: `${process.env['PATH']}:/usr/sbin` });

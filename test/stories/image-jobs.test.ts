@@ -124,6 +124,40 @@ describe.each(['SQLite', 'Postgres'])('image jobs on %s', (store) => {
     expect(await gateway.money(account)).toMatchObject({ balance: 98 * CENT, open: 0 });
   });
 
+  test('webhooks that ask for it are told once that a job is done, or failed', async () => {
+    const account = await gateway.account('1');
+    const { db } = gateway.tollgate.services.store;
+    // Nothing is sent there: the name does not exist.
+    const events = JSON.stringify(['image_job.done', 'image_job.failed']);
+    const webhook = {
+      id: `whk_${account.id}`,
+      account_id: account.id,
+      url: 'https://hooks.invalid/a',
+      events,
+    };
+    await db
+      .insertInto('webhook')
+      .values({ ...webhook, sealed: '', hint: '', created_at: 1 })
+      .execute();
+    backend.script(() => images(1));
+    await ended(account, await start(account));
+    backend.script(() => Response.json({ error: { message: 'no' } }, { status: 400 }));
+    await ended(account, await start(account));
+    await gateway.image(account.token);
+    const told = db.selectFrom('outbox').select('topic').where('account_id', '=', account.id).orderBy('id');
+    expect((await told.execute()).map(({ topic }) => topic)).toEqual(['image_job.done', 'image_job.failed']);
+  });
+
+  test('a stream cannot be a job: both together are refused before anything is held or asked for', async () => {
+    const account = await gateway.account('1');
+    const before = backend.calls.length;
+    const response = await gateway.image(account.token, { stream: true }, { headers: ASYNC });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_field', param: 'stream' } });
+    expect(backend.calls.length).toBe(before);
+    expect(await gateway.requests(account)).toEqual([]);
+  });
+
   test('a job that fails costs nothing, and says why as a request would', async () => {
     const account = await gateway.account('1');
     backend.script(() => Response.json({ error: { message: 'that is not allowed here' } }, { status: 400 }));
@@ -242,7 +276,12 @@ describe.each(['SQLite', 'Postgres'])('image jobs on %s', (store) => {
     const { id } = await ended(account, await start(account));
     const { store, images: kept } = gateway.tollgate.services;
     const inDays = (days: number) =>
-      new ImageJobStore(store, { now: () => Date.now() + days * DAY_MS }, kept);
+      new ImageJobStore({
+        store,
+        clock: { now: () => Date.now() + days * DAY_MS },
+        images: kept,
+        onEnded: () => Promise.resolve(),
+      });
     while ((await inDays(6).sweep()) > 0);
     expect((await jobOf(account, id)).status).toBe('done');
     while ((await inDays(8).sweep()) > 0);

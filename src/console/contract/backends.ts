@@ -73,3 +73,24 @@ export interface AdminBackendTrial {
   outputTokens: number | null;
   cost: Usd;
 }
+
+export interface AdminPrices {
+  items: AdminPriceRow[];
+}
+
+/** A model that is sold by the token; amounts are for a million of them. */
+export interface AdminPriceRow {
+  list: string;
+  model: string;
+  name: string;
+  input: Usd;
+  output: Usd;
+  /** What the dearest of its backends takes; null: nobody knows. */
+  cost: { input: Usd; output: Usd } | null;
+}
+
+/** To be saved with `revision`. */
+export interface AdminPriceDraft {
+  yaml: string;
+  revision: number;
+}

@@ -46,7 +46,7 @@ export const azure: Provider = {
   fit: (body, { form = {} }) =>
     typeof body.prompt === 'string' ? imageBody(body, form) : withOneCap(body, form),
   images: {
-    shape: (size) => ({ size: size as `${number}x${number}` }),
+    shape: ({ size }) => ({ size: size as `${number}x${number}` }),
     options: imageOptions,
   },
 };

@@ -50,7 +50,7 @@ export const bedrock: Provider = {
   fit,
   authorize,
   images: {
-    shape: (size) => ({ size: size as `${number}x${number}` }),
+    shape: ({ size }) => ({ size: size as `${number}x${number}` }),
     options: ({ quality, style }) => defined({ quality, style }),
   },
 };

@@ -24,9 +24,14 @@ export const cohere: Provider = {
     headers: { authorization: `Bearer ${access.apiKey}`, ...access.headers },
   }),
   fit(body, { maxTokens }) {
-    const { thinking, ...rest } = body;
+    const { thinking, p, ...rest } = body;
     const fitted = isObject(thinking) ? fitBudget(thinking, 'token_budget', maxTokens) : undefined;
-    return { ...rest, ...(fitted && { thinking: fitted }) };
+    return {
+      ...rest,
+      // Its largest value; clients send OpenAI's default of 1, which it refuses.
+      ...(p !== undefined && { p: p === 1 ? 0.99 : p }),
+      ...(fitted && { thinking: fitted }),
+    };
   },
 };
 

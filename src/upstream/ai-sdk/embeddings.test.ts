@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { EmbeddingRequest } from '../../wire/openai/embeddings.ts';
 import { startScriptedServer, type Received, type ScriptedServer } from './testing/scripted-server.ts';
-import { wireConfig, WIRES } from './testing/wires.ts';
+import { TESTED_KINDS, testedConfig } from './testing/kinds.ts';
 import { makeProvider } from './provider-upstream.ts';
 
 let server: ScriptedServer;
@@ -141,8 +141,8 @@ interface Answer {
 }
 
 async function embed(wire: EmbeddingWire, fields: Omit<EmbeddingRequest, 'model'>): Promise<Answer> {
-  const config = WIRES.find(({ kind }) => kind === wire.kind);
-  const upstream = config && makeProvider(wireConfig(config, server.url));
+  const kind = TESTED_KINDS.find((one) => one.kind === wire.kind);
+  const upstream = kind && makeProvider(testedConfig(kind, server.url));
   // Spreading a loose type loses its field types.
   const request = { model: wire.model, ...fields } as EmbeddingRequest;
   const bytes = await upstream?.embed?.({

@@ -4,6 +4,8 @@ import {
   isOutOfCredit,
   kindOf,
   paramOf,
+  readError,
+  redactMessage,
   rejected,
   retryAfter,
   type ToldError,
@@ -39,13 +41,14 @@ export function asError(reported: unknown): Error {
 
 function fromStatus(error: Error, secrets: readonly string[]): UpstreamFailure {
   const status = statusOf(error) ?? 500;
-  const message = redactSecrets(error.message, secrets);
-  const kind = kindOfError(status, { message, json: bodyOf(error) });
+  const told = toldBy(error);
+  const message = redactSecrets(told.message, secrets);
+  const kind = kindOfError(status, { ...told, message });
   const retryAfterMs = kind === 'rejected' ? undefined : waitMs(error);
   return new UpstreamFailure(kind, `status ${status}: ${message}`, {
     status,
     cause: error,
-    ...(kind === 'rejected' && { publicMessage: message, param: paramIn(error) }),
+    ...(kind === 'rejected' && { publicMessage: redactMessage(message), param: told.param }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 }
@@ -64,9 +67,16 @@ function statusOf(error: unknown): number | undefined {
   return typeof error.statusCode === 'number' ? error.statusCode : undefined;
 }
 
-function paramIn(error: Error): string | undefined {
-  const body = bodyOf(error);
-  return paramOf(isObject(body?.error) ? body.error.param : body?.param);
+/** A package that does not know the shape of an error has no more than the status to tell. */
+function toldBy(error: Error): ToldError {
+  const json = bodyOf(error);
+  if (json && APICallError.isInstance(error) && error.data === undefined)
+    return readError(error.responseBody ?? '');
+  return {
+    message: error.message,
+    param: paramOf(isObject(json?.error) ? json.error.param : json?.param),
+    json,
+  };
 }
 
 function bodyOf(error: Error): Record<string, unknown> | undefined {

@@ -1,6 +1,6 @@
 import type { JSONObject } from '@ai-sdk/provider';
 import { baseUrl, needsKey, type ProviderAccess, type ProviderLimits, type Provider } from './provider.ts';
-import { nearestRatio } from '../aspect-ratio.ts';
+import { ratioFor } from '../aspect-ratio.ts';
 import { isObject } from './json.ts';
 import { fitBudget } from './thinking.ts';
 import { canonicalUsage, count, countOrZero, sum } from './usage.ts';
@@ -34,7 +34,7 @@ export const google: Provider = {
   fit,
   images: {
     // Gemini accepts no size, only an aspect ratio from a list.
-    shape: (size) => ({ aspectRatio: nearestRatio(size, RATIOS) }),
+    shape: (wanted) => ({ aspectRatio: ratioFor(wanted, RATIOS) }),
     takesMask: false,
   },
 };

@@ -51,7 +51,7 @@ function optionsFor(
   support: ImageSupport,
   n: number,
 ): ImageModelV4CallOptions {
-  const { size, aspectRatio } = support.shape(call.size);
+  const { size, aspectRatio } = support.shape(call);
   const { prompt, seed, image, mask } = call.request;
   return {
     prompt,

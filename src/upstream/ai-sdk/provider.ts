@@ -3,6 +3,7 @@ import { defaultAddress } from '../../catalog/address.ts';
 import type { RequestForm, UpstreamConfig } from '../../catalog/catalog.ts';
 import type { ChatRequest, ChatUsage } from '../../wire/openai/chat.ts';
 import type { ImageRequest } from '../../wire/openai/images.ts';
+import type { WantedShape } from '../aspect-ratio.ts';
 import type { AnthropicNative } from '../port.ts';
 
 /**
@@ -57,7 +58,7 @@ export interface ProviderModels {
 
 export interface ImageSupport {
   /** The requested size as this backend expects it. */
-  shape(size: string): ImageShape;
+  shape(wanted: WantedShape): ImageShape;
   options?(request: ImageRequest): JSONObject;
   /** False: a mask is refused, which its package does not say to the client. */
   readonly takesMask?: false;

@@ -39,13 +39,13 @@ const BY_RATIO = /ultra|kontext/;
 const FILL = /-fill/;
 
 function bodyOf(call: ImageApiCall): Record<string, unknown> {
-  const { model, request, size } = call;
+  const { model, request, size, shape } = call;
   return {
     prompt: request.prompt,
     ...(FILL.test(model)
       ? {}
       : BY_RATIO.test(model)
-        ? { aspect_ratio: reducedRatio(size) }
+        ? { aspect_ratio: shape?.aspectRatio ?? reducedRatio(size) }
         : dimensionsOf(size)),
     ...(request.image && picturesFor(model, request.image, request.mask)),
     seed: seedOf(call),

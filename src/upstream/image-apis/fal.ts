@@ -1,4 +1,4 @@
-import { dimensionsOf, nearestRatio } from '../aspect-ratio.ts';
+import { dimensionsOf, ratioFor } from '../aspect-ratio.ts';
 import { dataAddress } from '../image-response.ts';
 import {
   formatAt,
@@ -50,7 +50,7 @@ function bodyOf(call: ImageApiCall, count: number): Record<string, unknown> {
   return {
     prompt: request.prompt,
     ...(shape === 'aspect_ratio'
-      ? { aspect_ratio: nearestRatio(size, RATIOS) }
+      ? { aspect_ratio: ratioFor(call, RATIOS) }
       : { image_size: dimensionsOf(size) }),
     ...(count > 1 && { num_images: count }),
     ...(pictures && (pictures.length === 1 ? { image_url: pictures[0] } : { image_urls: pictures })),

@@ -34,7 +34,10 @@ export interface ImageApiJobs {
   cancel?(job: string): ImageApiRequest;
 }
 
-export interface ImageApiCall extends Pick<UpstreamImageCall, 'model' | 'request' | 'size' | 'convertTo'> {
+export interface ImageApiCall extends Pick<
+  UpstreamImageCall,
+  'model' | 'request' | 'size' | 'shape' | 'convertTo'
+> {
   readonly options: ReadonlyMap<string, string>;
   /** Somebody keeps the jobs' names, to go on after a restart: they must be known at once. */
   readonly isResumable: boolean;

@@ -1,4 +1,4 @@
-import { nearestRatio } from '../aspect-ratio.ts';
+import { ratioFor } from '../aspect-ratio.ts';
 import {
   objectsIn,
   modelPath,
@@ -28,8 +28,8 @@ export const imagen: ImageApi = {
 
 const RATIOS = ['1:1', '3:4', '4:3', '9:16', '16:9'] as const;
 
-function parametersOf({ size }: ImageApiCall, count: number): Record<string, unknown> {
-  return { sampleCount: count, aspectRatio: nearestRatio(size, RATIOS) };
+function parametersOf(call: ImageApiCall, count: number): Record<string, unknown> {
+  return { sampleCount: count, aspectRatio: ratioFor(call, RATIOS) };
 }
 
 /** What the filter held back is left out of the list. */

@@ -1,4 +1,4 @@
-import { dimensionsOf, nearestRatio } from '../aspect-ratio.ts';
+import { dimensionsOf, ratioFor } from '../aspect-ratio.ts';
 import { dataAddress } from '../image-response.ts';
 import {
   formatAt,
@@ -74,7 +74,7 @@ function inputOf(call: ImageApiCall, count: number): Record<string, unknown> {
   const pictures = request.image?.map(dataAddress);
   return {
     prompt: request.prompt,
-    ...sizeFields(call.size, options.get('image_size') ?? form.size),
+    ...sizeFields(call, options.get('image_size') ?? form.size),
     ...(count > 1 && { num_outputs: count }),
     ...(pictures && (pictures.length === 1 ? { [form.picture]: pictures[0] } : { input_images: pictures })),
     ...(request.mask && { mask: dataAddress(request.mask) }),
@@ -87,9 +87,9 @@ function inputOf(call: ImageApiCall, count: number): Record<string, unknown> {
   };
 }
 
-function sizeFields(size: string, shape: string): Record<string, unknown> {
-  if (shape === 'aspect_ratio') return { aspect_ratio: nearestRatio(size, RATIOS) };
-  return { ...(shape === 'custom_ratio' && { aspect_ratio: 'custom' }), ...dimensionsOf(size) };
+function sizeFields(call: ImageApiCall, form: string): Record<string, unknown> {
+  if (form === 'aspect_ratio') return { aspect_ratio: ratioFor(call, RATIOS) };
+  return { ...(form === 'custom_ratio' && { aspect_ratio: 'custom' }), ...dimensionsOf(call.size) };
 }
 
 function readingOf(json: Readonly<Record<string, unknown>>): ImageApiReading {

@@ -1,4 +1,4 @@
-import { nearestRatio } from '../aspect-ratio.ts';
+import { ratioFor } from '../aspect-ratio.ts';
 import { rejected } from '../response.ts';
 import {
   formatAt,
@@ -59,8 +59,9 @@ function requestFor(call: ImageApiCall): ImageApiRequest {
 /** How far a picture may be changed, which the API demands beside one. */
 const STRENGTH = 0.7;
 
-function sourceFields({ request, size }: ImageApiCall, service: string): Record<string, unknown> {
-  const shape = { aspect_ratio: nearestRatio(size, RATIOS) };
+function sourceFields(call: ImageApiCall, service: string): Record<string, unknown> {
+  const { request } = call;
+  const shape = { aspect_ratio: ratioFor(call, RATIOS) };
   if (!request.image) return shape;
   if (request.mask) throw rejected('This model takes no mask.', 'mask');
   if (service === 'core' || request.image.length > 1)

@@ -199,6 +199,7 @@ export const admin: typeof english = {
     pasteLead: 'Der Katalog ist eine Datei. Ergänzen Sie darin:',
   },
   catalog: {
+    prices: 'Preise',
     title: 'Katalog',
     lead: 'Modelle, Preise und die Backends dahinter.',
     fileNote:

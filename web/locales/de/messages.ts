@@ -15,6 +15,8 @@ export const messages: typeof english = {
       limit_reached: 'Monatslimit erreicht',
       token_replaced: 'API-Token ersetzt',
       token_exposed: 'API-Token offengelegt',
+      image_job_done: 'Bildauftrag fertig',
+      image_job_failed: 'Bildauftrag fehlgeschlagen',
       backend_down: 'Backend ausgefallen',
       backend_up: 'Backend wieder da',
       certificate_ending: 'Zertifikat läuft ab',

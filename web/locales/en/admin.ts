@@ -193,6 +193,7 @@ export const admin = {
     pasteLead: 'The catalog is a file. Add this to it:',
   },
   catalog: {
+    prices: 'Prices',
     title: 'Catalog',
     lead: 'Models, prices and the backends that serve them.',
     fileNote:

@@ -13,6 +13,8 @@ export const messages = {
       limit_reached: 'Monthly limit reached',
       token_replaced: 'API token replaced',
       token_exposed: 'API token exposed',
+      image_job_done: 'Image job done',
+      image_job_failed: 'Image job failed',
       backend_down: 'Backend down',
       backend_up: 'Backend back',
       certificate_ending: 'Certificate about to end',

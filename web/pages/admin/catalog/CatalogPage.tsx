@@ -12,6 +12,7 @@ import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
 import { ModelImport } from './ModelImport.tsx';
+import { PriceTable } from './prices/PriceTable.tsx';
 import { ProviderKeys } from './ProviderKeys.tsx';
 
 export default function CatalogPage() {
@@ -26,7 +27,7 @@ export default function CatalogPage() {
   );
 }
 
-const EDITABLE_VIEWS = ['overview', 'import', 'edit', 'history', 'keys'] as const;
+const EDITABLE_VIEWS = ['overview', 'prices', 'import', 'edit', 'history', 'keys'] as const;
 const READ_ONLY_VIEWS = ['overview', 'import', 'edit'] as const;
 
 function Views({ catalog }: { catalog: AdminCatalog }) {
@@ -64,6 +65,7 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           <CatalogEditor catalog={catalog} draft={draft} onDraft={setDraft} />
         ) : null}
         {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
+        {view === 'prices' ? <PriceTable hasUnsaved={draft !== catalog.yaml} onPublished={setDraft} /> : null}
         {view === 'import' ? (
           <ModelImport
             catalog={catalog}

@@ -28,6 +28,7 @@ export function Publish({ yaml, revision, onPublished }: PublishProps) {
         'GET /api/console/admin/catalog/history',
         'GET /api/console/models',
         'GET /api/console/admin/backends',
+        'GET /api/console/admin/prices',
         'GET /api/console/admin/providers',
       ],
       onDone: () => {

@@ -1,4 +1,3 @@
-import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
 import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
@@ -10,13 +9,13 @@ import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Code } from '../../../../ui/Code.tsx';
 import { Money } from '../../../../ui/Money.tsx';
-import { FormError, Skeleton } from '../../../../ui/States.tsx';
-import { Proposal } from '../../catalog/Proposal.tsx';
-import { Publish } from '../../catalog/Publish.tsx';
+import { FormError } from '../../../../ui/States.tsx';
+import { PublishDraft } from '../../catalog/PublishDraft.tsx';
 
 /** What would change, a request to the backend as the draft has it, and the button that makes it true. */
 export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
   const { t } = useTranslation();
+  const [, go] = useLocation();
   if (draft.yaml === null) {
     return (
       <Card title={t('newBackend.publish')}>
@@ -25,33 +24,15 @@ export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
       </Card>
     );
   }
-  return <Publishing key={draft.yaml} draft={draft} yaml={draft.yaml} />;
-}
-
-function Publishing({ draft, yaml }: { draft: AdminCatalogImport; yaml: string }) {
-  const { t } = useTranslation();
-  const [, go] = useLocation();
-  const propose = useAction(
-    async () => await call('POST /api/console/admin/catalog/propose', { body: { yaml } }),
-  );
-  const { mutate } = propose;
-  useEffect(() => mutate(), [mutate]);
   return (
     <>
-      <Trial draft={draft} yaml={yaml} />
-      <Card title={t('newBackend.publish')} hint={t('newBackend.publishHint')}>
-        <FormError error={propose.error} />
-        {propose.data ? (
-          <Proposal proposal={propose.data} />
-        ) : (
-          <Skeleton className="h-24 w-full rounded-md" />
-        )}
-        {propose.data?.ok ? (
-          <div className="mt-4">
-            <Publish yaml={yaml} revision={draft.revision ?? 0} onPublished={() => go('/admin/backends')} />
-          </div>
-        ) : null}
-      </Card>
+      <Trial key={draft.yaml} draft={draft} yaml={draft.yaml} />
+      <PublishDraft
+        key={`publish ${draft.yaml}`}
+        yaml={draft.yaml}
+        revision={draft.revision ?? 0}
+        onPublished={() => go('/admin/backends')}
+      />
     </>
   );
 }
