@@ -107,6 +107,27 @@ describe.each([
     );
   }, 120_000);
 
+  test('count archived receipts once: by the sums of their day, and not by the charge that stands for them', async () => {
+    const store = await open(await newPlace(await database()));
+    await fillMonths(store.db);
+    const charge = {
+      account_id: 'acc_a',
+      kind: 'charge',
+      amount: -3_000_001,
+      cause: 'x',
+      actor: 'x',
+    } as const;
+    const created_at = Date.UTC(2020, 0, 20, 23, 59);
+    await store.db
+      .insertInto('entry')
+      .values({ ...charge, created_at })
+      .execute();
+    const first = await issueStatement(store, orderOf('acc_a', 202001));
+    const closing = 1_000_000_007 - 3_000_001;
+    expect(first).toMatchObject({ opening: 0, moved: 1_000_000_007, charged: 3_000_001, closing });
+    expect(await issueStatement(store, orderOf('acc_a', 202002))).toMatchObject({ opening: closing });
+  }, 60_000);
+
   test('list the entries of a month with thousands of them by day, and their sum is the same', async () => {
     const place = await newPlace(await database());
     const store = await open(place);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { AccountId } from '../../src/std/ids.ts';
+import { newRequestId, type AccountId } from '../../src/std/ids.ts';
+import { nanoUsd } from '../../src/std/money.ts';
 import {
   pageFor,
   paymentHarness,
@@ -43,6 +44,24 @@ describe.each(STORES)('the automatic top-up on %s', (_, database) => {
       cause: 'spent',
       actor: 'test',
     });
+  };
+  /** A request that runs until it is released. */
+  const holdDollars = async (accountId: AccountId, dollars: number): Promise<() => Promise<unknown>> => {
+    const requestId = newRequestId(Date.now());
+    const admission = await harness.ledger.admit({
+      requestId,
+      caller: { kind: 'account', id: accountId },
+      rate: 'images',
+      endpoint: 'svc_tgter',
+      model: 'p',
+      price: { kind: 'images', image: nanoUsd(dollars * USD) },
+      ceiling: { kind: 'images', images: 1 },
+      stream: false,
+      client: 'test',
+      limits: { chatPerMinute: 100, imagesPerMinute: 100, concurrent: 10 },
+    });
+    expect(admission.kind).toBe('admitted');
+    return () => harness.ledger.void(requestId, { outcome: 'shed', attempts: [], durationMs: 1 });
   };
   const verified = async (): Promise<void> => {
     expect((await harness.ledger.verify()).breaches).toEqual([]);
@@ -149,6 +168,63 @@ describe.each(STORES)('the automatic top-up on %s', (_, database) => {
     expect([charges(paused), charges(removed)]).toEqual([[], []]);
     expect(await topUp(paused)).toMatchObject({ enabled: 0, off_reason: 'dispute' });
     expect(await topUp(removed)).toMatchObject({ enabled: 0, method_id: null });
+  });
+
+  test('what running requests hold counts as spent, and an account that the operator disabled is not charged', async () => {
+    const rule = { balance: 10, threshold: 5, amount: 20, monthlyMax: 100 };
+    const [busy, disabled] = [await withAutomatic(harness, rule), await withAutomatic(harness, rule)];
+    await harness.payments.runAutomatic();
+    expect([...charges(busy), ...charges(disabled)]).toEqual([]);
+    const release = await holdDollars(busy, 8);
+    await spend(disabled, 8 * USD);
+    const { db } = harness.store;
+    await db.updateTable('account').set({ status: 'disabled' }).where('id', '=', disabled).execute();
+    await harness.payments.runAutomatic();
+    expect(charges(busy)).toHaveLength(1);
+    expect(charges(disabled)).toEqual([]);
+    expect(await harness.balance(busy)).toBe(30 * USD);
+    await release();
+    await verified();
+  });
+
+  test('a request that was refused for want of money begins the top-up that covers it, and waits for its event', async () => {
+    const accountId = await withAutomatic(harness, { balance: 3, threshold: 5, amount: 20, monthlyMax: 20 });
+    const caller = { kind: 'account', id: accountId } as const;
+    const { trigger } = harness.payments;
+    const signal = new AbortController().signal;
+    expect(await trigger.covered(caller, nanoUsd(3 * USD), signal)).toBe(true);
+    expect(charges(accountId)).toHaveLength(1);
+    expect(await harness.balance(accountId)).toBe(23 * USD);
+    // The month has no room for another, and nothing has changed since.
+    await spend(accountId, 20 * USD);
+    expect(await trigger.covered(caller, nanoUsd(3 * USD), signal)).toBe(false);
+    const stranger = { kind: 'account', id: await harness.account(3) } as const;
+    expect(await trigger.covered(stranger, nanoUsd(3 * USD), signal)).toBe(false);
+    expect(charges(accountId)).toHaveLength(1);
+    await verified();
+  });
+
+  test('a dispute turns it off although the balance covers it, and a refund does not', async () => {
+    const rule = { balance: 100, threshold: 5, amount: 20, monthlyMax: 100 };
+    for (const kind of ['refund', 'dispute'] as const) {
+      const accountId = await withAutomatic(harness, rule);
+      const page = pageFor(accountId);
+      const top = { ...page, amount: (10 * USD) as never, saveCard: false };
+      const sessionId = (await harness.payments.beginTopUp(top)).url.split('/').at(-1) ?? '';
+      await harness.receive(...harness.stripe.pay(sessionId));
+      const intentId = harness.stripe.session(sessionId).payment_intent ?? '';
+      await harness.receive(...harness.stripe[kind](intentId).events);
+      expect(await harness.balance(accountId)).toBe(100 * USD);
+      await spend(accountId, 99 * USD);
+      await harness.payments.runAutomatic();
+      const isOff = kind === 'dispute';
+      expect(await topUp(accountId)).toMatchObject({
+        enabled: isOff ? 0 : 1,
+        off_reason: isOff ? kind : null,
+      });
+      expect(charges(accountId)).toHaveLength(isOff ? 0 : 1);
+    }
+    await verified();
   });
 
   test('an event that comes again after the card was removed does not bring it back', async () => {

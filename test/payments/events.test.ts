@@ -76,6 +76,20 @@ describe.each([
     await verified();
   });
 
+  test('a page that was completed without the money yet brings nothing until the money comes', async () => {
+    const before = await regular.balance();
+    const { events } = await regular.pays(stripe, '10');
+    const [completed] = events;
+    if (!completed) throw new Error('there is no event');
+    const waiting = { ...completed.data.object, payment_status: 'unpaid' };
+    await deliver({ ...completed, data: { object: waiting } });
+    expect(await regular.balance()).toBe(before);
+    const type = 'checkout.session.async_payment_succeeded';
+    await deliver({ ...completed, id: `${completed.id}_later`, type });
+    expect(await regular.balance()).toBe(before + 10 * USD);
+    await verified();
+  });
+
   test('only the amounts of the operator can be paid', async () => {
     const customer = await payer();
     for (const amountUsd of ['24.99', '0', '-25', '25.001', '1e2', '100000'])
