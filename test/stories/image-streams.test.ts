@@ -203,14 +203,18 @@ test('by the token, a stream is charged by what it reports, of all its images to
 
 describe('a stream that breaks', () => {
   test('after a partial image ends in an error event, and costs that image', async () => {
-    backend.script(() => {
-      const stream = openStream();
-      stream.send(partial(0));
-      setTimeout(() => stream.fail(), 0);
-      return stream.response;
-    });
+    const upstream = openStream();
+    backend.script(() => upstream.response);
+    upstream.send(partial(0));
     const response = await ask('p', { partial_images: 2 });
-    const text = await response.text();
+    const reader = response.body!.getReader();
+    const decoder = new TextDecoder();
+    let text = '';
+    // Broken before the event was read, the connection would take it along.
+    while (!text.includes('partial_image')) text += decoder.decode((await reader.read()).value);
+    upstream.fail();
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      text += decoder.decode(next.value);
     const events = eventsOf(text);
     expect(namesOf(events)).toEqual(['image_generation.partial_image', 'error']);
     expect(events[1]!.data).toMatchObject({ type: 'error', error: { code: 'upstream_error' } });

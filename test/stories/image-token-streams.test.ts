@@ -57,15 +57,22 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     return { charged, usage_source, input_tokens, output_tokens };
   }
 
+  /** The backend's connection breaks when the client has seen the partial image. */
+  async function broken(path: string, body: object, shown: string): Promise<Response> {
+    const upstream = openStream();
+    backend.script(() => upstream.response);
+    upstream.send(shown);
+    const response = await ask(path, { stream: true, ...body });
+    const reader = response.body!.getReader();
+    const decoder = new TextDecoder();
+    for (let seen = ''; !seen.includes('partial_image');) seen += decoder.decode((await reader.read()).value);
+    upstream.fail();
+    while (!(await reader.read()).done);
+    return response;
+  }
+
   test('a stream that breaks after a partial image costs its input too', async () => {
-    backend.script(() => {
-      const stream = openStream();
-      stream.send(partial(0));
-      setTimeout(() => stream.fail(), 0);
-      return stream.response;
-    });
-    const response = await ask('generations', { stream: true, partial_images: 2 });
-    await response.text();
+    const response = await broken('generations', { partial_images: 2 }, partial(0));
     expect(await receipt(response)).toEqual({
       charged: 2 * 5_000 + 100 * 40_000,
       usage_source: 'counted',
@@ -97,15 +104,9 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   });
 
   test('of an edit the pictures are counted by their size, and priced as pictures', async () => {
-    backend.script(() => {
-      const stream = openStream();
-      stream.send(event('image_edit.partial_image', { partial_image_index: 0 }));
-      setTimeout(() => stream.fail(), 0);
-      return stream.response;
-    });
     const image = `data:image/png;base64,${PIXEL_BASE64}`;
-    const response = await ask('edits', { image, mask: image, stream: true, partial_images: 1 });
-    await response.text();
+    const shown = event('image_edit.partial_image', { partial_image_index: 0 });
+    const response = await broken('edits', { image, mask: image, partial_images: 1 }, shown);
     const pictures = 2 * (65 + 129);
     expect(await receipt(response)).toMatchObject({
       charged: 2 * 5_000 + pictures * 8_000 + 100 * 40_000,
