@@ -10,6 +10,7 @@ import {
   type Request,
 } from 'playwright-core';
 import { Gateway, type GatewayOptions } from '../support/gateway.ts';
+import { notePasswords, noteSession } from '../support/leaks.ts';
 
 /** Nothing in the console takes a tenth of this, even on a busy machine. */
 const WAIT_MS = 30_000;
@@ -52,6 +53,7 @@ export class BrowserEnvironment {
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     trackRequests(page);
+    noteSecrets(page, this.gateway.url);
     return { context, page, pageErrors: collectErrors(page) };
   }
 
@@ -146,6 +148,22 @@ function trackRequests(page: Page): void {
   page.on('request', (request) => requests.add(request));
   page.on('requestfinished', (request) => requests.delete(request));
   page.on('requestfailed', (request) => requests.delete(request));
+}
+
+/** What the page sends and gets, to be looked for when the server stops. */
+function noteSecrets(page: Page, url: string): void {
+  page.on('request', (request) => {
+    if (request.url().includes('/api/') && request.method() !== 'GET')
+      notePasswords(url, JSON.parse(request.postData() || '{}'));
+  });
+  page.on('response', (response) => {
+    if (!/\/api\/(?:auth|console\/setup)/.test(response.url())) return;
+    // A page that is closed meanwhile has no headers to tell.
+    response.headerValues('set-cookie').then(
+      (lines) => lines.forEach((line) => noteSession(url, line)),
+      () => undefined,
+    );
+  });
 }
 
 function urlsOf(requests: ReadonlySet<Request>): string {

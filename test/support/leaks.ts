@@ -17,8 +17,21 @@ export interface Traces {
 
 const sentByBrowsers = new Map<string, Set<string>>();
 
-/** A password or session that went to a server; short ones may be in its log by chance. */
-export function noteSentSecret(url: string, secret: string): void {
+/** The passwords in what a browser sends to a server. */
+export function notePasswords(url: string, body: unknown): void {
+  for (const [field, value] of Object.entries(body ?? {}))
+    if (/password$/i.test(field) && typeof value === 'string') noteSentSecret(url, value);
+}
+
+/** The store has the first part of a session; its signature is kept nowhere. */
+export function noteSession(url: string, setCookie: string): void {
+  const [pair = ''] = setCookie.split(';');
+  const signature = /session_token=.*\.(.+)$/.exec(decodeURIComponent(pair))?.[1];
+  if (signature !== undefined) noteSentSecret(url, signature);
+}
+
+/** Short ones may be in its log by chance. */
+function noteSentSecret(url: string, secret: string): void {
   if (secret.length < FEWEST_CHARACTERS.password) return;
   const sent = sentByBrowsers.get(url) ?? new Set();
   sentByBrowsers.set(url, sent.add(secret));

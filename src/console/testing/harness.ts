@@ -25,7 +25,7 @@ import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
 import { LEDGER_SQL } from '../../ledger/postgres/functions.ts';
 import { tablesOf } from '../../../test/support/dump.ts';
-import { noteSentSecret, UsedSecrets } from '../../../test/support/leaks.ts';
+import { notePasswords, noteSession, UsedSecrets } from '../../../test/support/leaks.ts';
 
 /** A console on real HTTP, a real database and real books, with a clock that tests can push forward. */
 export interface TestConsole {
@@ -240,7 +240,7 @@ export class Browser {
       },
       ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
     });
-    this.#notePasswords(init.body);
+    notePasswords(this.#url, init.body);
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     return response;
   }
@@ -280,14 +280,7 @@ export class Browser {
     const equals = pair.indexOf('=');
     if (/max-age=0/i.test(line)) this.cookies.delete(pair.slice(0, equals));
     else this.cookies.set(pair.slice(0, equals), pair.slice(equals + 1));
-    // The store has the first part of a session; its signature is kept nowhere.
-    const signature = /session_token=.*\.(.+)$/.exec(decodeURIComponent(pair))?.[1];
-    if (signature !== undefined) noteSentSecret(this.#url, signature);
-  }
-
-  #notePasswords(body: unknown): void {
-    for (const [field, value] of Object.entries(body ?? {}))
-      if (/password$/i.test(field) && typeof value === 'string') noteSentSecret(this.#url, value);
+    noteSession(this.#url, line);
   }
 }
 
