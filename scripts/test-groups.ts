@@ -33,7 +33,10 @@ export const STAGES: readonly (readonly TestRow[])[] = [
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.
   [
-    [{ name: 'load', paths: ['test/load'] }],
+    [
+      { name: 'load', paths: ['test/load'] },
+      { name: 'restarts', paths: ['test/restarts'] },
+    ],
     [
       { name: 'bill', paths: ['test/bill'] },
       { name: 'binary', paths: ['test/binary'] },

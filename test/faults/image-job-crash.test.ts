@@ -19,7 +19,10 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   beforeAll(async () => {
     const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     node = await NodeProcess.start({
-      yaml: catalogFor([backend.baseUrl]),
+      yaml: catalogFor([backend.baseUrl]).replace(
+        'image: 0.01,',
+        'image: 0.01, cost: { b0: { image: 0.004 } },',
+      ),
       env: { TOLLGATE_LEASE_SECONDS: '4', TOLLGATE_GRACE_SECONDS: '1' },
       ...(databaseUrl !== undefined && { databaseUrl }),
     });
@@ -35,13 +38,29 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     await backend.stop();
   });
 
-  async function start({ token }: TestAccount): Promise<{ status: number; job: SeenJob }> {
+  async function start(
+    { token }: TestAccount,
+    prefer: object = ASYNC,
+    more: object = {},
+  ): Promise<{ status: number; job: SeenJob }> {
     const response = await fetch(`${node.url}/api/public/v1/images/generations`, {
       method: 'POST',
-      headers: { ...ASYNC, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ endpoint: 'svc_tgter', model: 'p', prompt: 'a gate' }),
+      headers: { ...prefer, authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ endpoint: 'svc_tgter', model: 'p', prompt: 'a gate', ...more }),
     });
     return { status: response.status, job: (await response.json()) as SeenJob };
+  }
+
+  /** What the backend takes for what was delivered, and may take for what was not, in thousandths of a dollar. */
+  async function costs({ id }: TestAccount): Promise<{ delivered: number; possible: number }> {
+    const { db } = operator.services.store;
+    const rows = db.selectFrom('receipt').select(['cost', 'possible_cost']).where('account_id', '=', id);
+    const sum = { delivered: 0, possible: 0 };
+    for (const { cost, possible_cost } of await rows.execute()) {
+      sum.possible += possible_cost / 1e6;
+      sum.delivered += (cost ?? 0) / 1e6;
+    }
+    return sum;
   }
 
   /** A hundred on a balance for ten; the first three are painted, the others hang. */
@@ -77,6 +96,40 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
       await node.kill();
       await node.restart();
       await expectAllEnded(account, jobs);
+      // Seven that the backend may have made and billed.
+      expect(await costs(account)).toEqual({ delivered: 12, possible: 28 });
+    },
+    PATIENCE_MS,
+  );
+
+  test(
+    'kill -9 with clients waiting, and a job that the backend had too long: they end free, and what they may have cost is booked',
+    async () => {
+      const account = await operator.account('1');
+      const first = backend.calls.length;
+      backend.script(() => new Promise(() => undefined));
+      const { job } = await start(account);
+      const wishes = [{ response_format: 'url' }, { response_format: 'b64_json' }, { stream: true }];
+      const waiting = wishes.map((wish) => start(account, {}, wish).catch(() => 'the connection broke'));
+      await backend.called(first + 4);
+      await node.kill();
+      await Promise.all(waiting);
+      const { db } = operator.services.store;
+      await db
+        .updateTable('image_job')
+        .set({ backend_job: 'its-job', deadline: Date.now() - 1_000 })
+        .where('id', '=', job.id)
+        .execute();
+      await node.restart();
+      expect(await endOfJob(node.url, account.token, job.id)).toMatchObject({
+        status: 'failed',
+        error: { code: 'upstream_timeout' },
+      });
+      await operator.settled();
+      expect(await operator.money(account)).toEqual({ balance: 100 * CENT, held: 0, open: 0 });
+      expect(await costs(account)).toEqual({ delivered: 0, possible: 16 });
+      const rows = db.selectFrom('image_job').select('id').where('account_id', '=', account.id);
+      await eventually('no request is left among the jobs', async () => (await rows.execute()).length === 1);
     },
     PATIENCE_MS,
   );
