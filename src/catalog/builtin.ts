@@ -19,17 +19,19 @@ lists:
   image_models:
     - model: house-paint
       display_name: House Paint
-      image: 0.01
+      image: { default: { high: 0.01, medium: 0.006, low: 0.003 } }
+      input_image: 0.002
       partial_image: 0.001
       sizes: [1024x1024, 512x512, 256x256]
-      abilities: { ${HOUSE_PAINT}, resolution: { 1K: 1024x1024, 0.5K: 512x512 } }
+      abilities: { ${HOUSE_PAINT}, quality: [high, medium, low], resolution: { 1K: 1024x1024, 0.5K: 512x512 } }
   image_models_wide:
     - model: house-paint
       display_name: House Paint
-      image: { default: 0.01, 1792x1024: 0.02, 1024x1792: 0.02 }
+      image: { per_megapixel: 0.01 }
+      input_image: 0.002
       partial_image: 0.001
-      sizes: [1024x1024, 1792x1024, 1024x1792, 512x512, 256x256]
-      abilities: { ${HOUSE_PAINT}, aspect_ratio: { 1:1: 1024x1024, 16:9: 1792x1024, 9:16: 1024x1792 } }
+      sizes: { default: 1024x1024, step: 8, min_edge: 256, max_edge: 2048, max_ratio: 4, max_pixels: 2359296 }
+      abilities: { ${HOUSE_PAINT}, aspect_ratio: { 1:1: 1024x1024, 16:9: 1792x1008, 9:16: 1008x1792, 3:2: 1536x1024, 2:3: 1024x1536 } }
 ${found ? partnerList(found.partner) : ''}
 endpoints:
   svc_chat:     { name: Primary chat, type: chat_completion, lists: [house_guides, house_tools], upstreams: [house] }
@@ -51,7 +53,7 @@ aliases:
 
 /** What the built-in painter honours, in either list. */
 const HOUSE_PAINT =
-  'max_n: 10, partial_images: 3, output_format: [png], style: [vivid, natural, pastel, muted, monochrome, sepia, neon, oil], seed: true, negative_prompt: true';
+  'max_n: 10, reference_images: 4, mask: true, partial_images: 3, output_format: [png, jpeg, webp], output_compression: true, background: [auto, opaque, transparent], style: [vivid, natural, pastel, muted, monochrome, sepia, neon, oil], seed: true, negative_prompt: true';
 
 /** The first one wins: an endpoint's upstreams are alternatives, and providers do not serve each other's models. */
 function findPartner(env: Environment): { partner: Partner; variable: string } | undefined {

@@ -10,6 +10,7 @@ import limitsAndHeaders from '../../docs/guide/limits-and-headers.md' with { typ
 import managingAccounts from '../../docs/guide/managing-accounts.md' with { type: 'text' };
 import modelsAndEndpoints from '../../docs/guide/models-and-endpoints.md' with { type: 'text' };
 import money from '../../docs/guide/money.md' with { type: 'text' };
+import runAServer from '../../docs/guide/run-a-server.md' with { type: 'text' };
 import selfHosting from '../../docs/guide/self-hosting.md' with { type: 'text' };
 import streaming from '../../docs/guide/streaming.md' with { type: 'text' };
 import tokensAndSignIn from '../../docs/guide/tokens-and-sign-in.md' with { type: 'text' };
@@ -31,6 +32,7 @@ export const GUIDES: readonly Guide[] = [
   guide('idempotency', idempotency),
   guide('webhooks', webhooks),
   guide('house-models', houseModels),
+  guide('run-a-server', runAServer),
   guide('self-hosting', selfHosting),
   guide('managing-accounts', managingAccounts),
 ];

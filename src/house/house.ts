@@ -1,24 +1,25 @@
 import type { UpstreamConfig } from '../catalog/catalog.ts';
 import type { Clock } from '../std/clock.ts';
-import {
+import type {
   UpstreamFailure,
-  type ChatAnswer,
-  type UpstreamChatCall,
-  type GeneratedImage,
-  type ImageAnswer,
-  type ImageEvent,
-  type UpstreamImageCall,
-  type UpstreamImageStreamCall,
-  type Upstream,
+  ChatAnswer,
+  UpstreamChatCall,
+  GeneratedImage,
+  ImageAnswer,
+  ImageEvent,
+  UpstreamImageCall,
+  UpstreamImageStreamCall,
+  Upstream,
 } from '../upstream/port.ts';
+import type { ImageRequest } from '../wire/openai/images.ts';
 import { produceAnswer } from './answer.ts';
 import { promptText } from './conversation.ts';
 import { echo } from './echo.ts';
 import { guide } from './guide.ts';
 import { abortFailure } from './pacing.ts';
-import { PaintPool } from './paint-pool.ts';
-import type { PaintOrder } from './paint/brief.ts';
-import type { Painting } from './paint/paint.ts';
+import { PaintPool, refusedField as rejected } from './paint-pool.ts';
+import type { PaintedFile } from './paint-worker.ts';
+import type { PaintOrder, PaintQuality } from './paint/order.ts';
 
 /**
  * The built-in backend, which needs no key. `house-guide` answers from Tollgate's own guides, `house-echo` behaves as
@@ -77,22 +78,62 @@ async function* paintStream(call: UpstreamImageStreamCall, pool: PaintPool): Asy
         index,
         image: asImage(await pool.paint({ ...order, coarseness }, call.signal)),
       };
-    yield { kind: 'completed', image: asImage(await pool.paint(order, call.signal)) };
+    const image = asImage(await pool.paint(order, call.signal));
+    yield { kind: 'completed', image, quality: qualityOf(call.request) };
   }
 }
 
-function asImage({ png, description }: Painting): GeneratedImage {
-  return { bytes: png, mime: 'image/png', revisedPrompt: description };
+function asImage({ bytes, mime, description }: PaintedFile): GeneratedImage {
+  return { bytes, mime, revisedPrompt: description };
 }
 
 function ordersOf(call: UpstreamImageCall): PaintOrder[] {
   if (call.model !== 'house-paint') throw unknownModel(call.model, 'paint with house-paint');
-  const { prompt, n, style, seed, negative_prompt: avoid, output_format: format } = call.request;
-  if (format !== undefined && format !== 'png')
-    throw rejected(`house-paint makes PNG files only, not '${format}'.`);
-  const size = sizeOf(call.size);
-  const order = { prompt, style, seed, avoid, ...size };
+  const { request } = call;
+  const { prompt, n, style, seed, negative_prompt: avoid, image, mask } = request;
+  const order = {
+    prompt,
+    style,
+    seed,
+    avoid,
+    ...sizeOf(call.size),
+    ...fileOf(request),
+    quality: qualityOf(request),
+    pictures: image?.map(({ bytes }) => bytes),
+    mask: mask?.bytes,
+  };
   return Array.from({ length: n ?? 1 }, (_, index) => ({ ...order, index }));
+}
+
+/** The catalog's entry lists these too, so that a request is refused before anything is held; another catalog may not. */
+const FORMATS = ['png', 'jpeg', 'webp'] as const;
+const BACKGROUNDS = ['auto', 'opaque', 'transparent'] as const;
+const QUALITIES = ['low', 'medium', 'high'] as const;
+
+function fileOf({ output_format, output_compression: compression, background }: ImageRequest) {
+  const format = oneOf('output_format', FORMATS, output_format) ?? 'png';
+  const behind = oneOf('background', BACKGROUNDS, background);
+  if (format === 'jpeg' && behind === 'transparent')
+    throw rejected('background must not be transparent in a JPEG; use png or webp.', 'background');
+  if (format === 'png' && compression !== undefined && compression !== 100)
+    throw rejected('output_compression is for jpeg and webp; a PNG has none but 100.', 'output_compression');
+  return { format, compression, background: behind };
+}
+
+/** What `auto` stands for. */
+function qualityOf({ quality }: ImageRequest): PaintQuality {
+  return quality === 'auto' ? 'high' : (oneOf('quality', QUALITIES, quality) ?? 'high');
+}
+
+function oneOf<T extends string>(
+  field: string,
+  known: readonly T[],
+  given: string | undefined,
+): T | undefined {
+  const found = known.find((value) => value === given);
+  if (found === undefined && given !== undefined)
+    throw rejected(`${field} must be one of ${known.join(', ')}.`, field);
+  return found;
 }
 
 async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAnswer> {
@@ -101,7 +142,7 @@ async function images(call: UpstreamImageCall, pool: PaintPool): Promise<ImageAn
   const signal = AbortSignal.any([call.signal, stop.signal]);
   try {
     const paintings = await Promise.all(orders.map((order) => pool.paint(order, signal)));
-    return { images: paintings.map(asImage) };
+    return { images: paintings.map(asImage), quality: qualityOf(call.request) };
   } catch (thrown) {
     // One failed image fails the request, so the others are not needed.
     stop.abort();
@@ -130,8 +171,4 @@ function fits(side: number): boolean {
 
 function unknownModel(model: string, instead: string): UpstreamFailure {
   return rejected(`The built-in backend has no such model '${model}' here: ${instead}.`);
-}
-
-function rejected(publicMessage: string): UpstreamFailure {
-  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage });
 }

@@ -4,9 +4,8 @@ import { BoundedQueue, type Turn } from '../std/bounded-queue.ts';
 import { hasSpareFiles } from '../std/open-files.ts';
 import { UpstreamFailure } from '../upstream/port.ts';
 import { abortFailure } from './pacing.ts';
-import type { PaintResult } from './paint-worker.ts';
-import type { PaintOrder } from './paint/brief.ts';
-import type { Painting } from './paint/paint.ts';
+import type { PaintedFile, PaintResult } from './paint-worker.ts';
+import type { PaintOrder } from './paint/order.ts';
 
 export interface PaintPoolLimits {
   readonly workers: number;
@@ -18,9 +17,11 @@ export interface PaintPoolLimits {
   readonly timeoutMs: number;
 }
 
+const MAX_WORKERS = 4;
+
 const USUAL_LIMITS: PaintPoolLimits = {
-  // One core is left to the event loop.
-  workers: Math.max(1, availableParallelism() - 1),
+  // One core is left to the event loop. A large edit takes 300 MB while it is painted.
+  workers: Math.min(MAX_WORKERS, Math.max(1, availableParallelism() - 1)),
   queue: 64,
   idleMs: 20_000,
   timeoutMs: 60_000,
@@ -28,7 +29,7 @@ const USUAL_LIMITS: PaintPoolLimits = {
 
 interface Job {
   readonly order: PaintOrder;
-  readonly resolve: (painting: Painting) => void;
+  readonly resolve: (painting: PaintedFile) => void;
   readonly reject: (reason: Error) => void;
   /** Releases the turn to the next order. */
   readonly leave: Turn;
@@ -61,7 +62,7 @@ export class PaintPool {
    * Waits for a free worker, in order of arrival. A full queue rejects at once. So does an abort, which frees the place
    * of a waiting order; an image that is already being painted is finished and discarded, within a second.
    */
-  async paint(order: PaintOrder, signal: AbortSignal): Promise<Painting> {
+  async paint(order: PaintOrder, signal: AbortSignal): Promise<PaintedFile> {
     if (signal.aborted) throw abortFailure(signal);
     const turn = this.#enter(signal);
     // An order that need not wait reaches its worker synchronously, so that closing the pool finds it there.
@@ -73,7 +74,7 @@ export class PaintPool {
         blameless: true,
       });
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Painting>();
+    const { promise, resolve, reject } = Promise.withResolvers<PaintedFile>();
     const abandon = (): void => reject(abortFailure(signal));
     signal.addEventListener('abort', abandon, { once: true });
     this.#start(idle ?? this.#hire(), { order, resolve, reject, leave });
@@ -169,5 +170,11 @@ function asAborted(signal: AbortSignal): (error: unknown) => never {
 
 function deliver(job: Job | undefined, result: PaintResult): void {
   if (result.kind === 'painted') job?.resolve(result);
+  else if (result.kind === 'unusable') job?.reject(refusedField(result.message, result.param));
   else job?.reject(new UpstreamFailure('server', `painting failed: ${result.message}`));
+}
+
+/** A 400 for the client. */
+export function refusedField(publicMessage: string, param?: string): UpstreamFailure {
+  return new UpstreamFailure('rejected', publicMessage, { status: 400, publicMessage, param });
 }

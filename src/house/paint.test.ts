@@ -222,7 +222,10 @@ describe('image requests', () => {
     ['another model', { ...call('x'), model: 'dall-e-3' }],
     ['a size beyond its canvas', call('x', {}, '9000x9000')],
     ['a size that is none', call('x', {}, 'auto')],
-    ['another file format', call('x', { output_format: 'webp' })],
+    ['another file format', call('x', { output_format: 'gif' })],
+    ['another quality', call('x', { quality: 'ultra' })],
+    ['a transparent JPEG', call('x', { output_format: 'jpeg', background: 'transparent' })],
+    ['a compressed PNG', call('x', { output_compression: 50 })],
   ])('%s is rejected with a message for the client', async (_what, wrong) => {
     const failure = await failureOf(house.images(wrong));
     expect(failure).toMatchObject({ kind: 'rejected', publicMessage: expect.any(String) });
@@ -248,7 +251,7 @@ describe('the paint pool', () => {
     expect(own.workers).toBe(2);
     await Promise.all(jobs);
     while (own.workers > 0) await Bun.sleep(5);
-    expect((await own.paint(order, never)).png.length).toBeGreaterThan(100);
+    expect((await own.paint(order, never)).bytes.length).toBeGreaterThan(100);
     own.close();
   });
 

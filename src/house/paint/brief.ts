@@ -1,3 +1,4 @@
+import type { PaintOrder } from './order.ts';
 import { makePalette, type ColourWish, type Daytime, type Palette } from './palette.ts';
 import { hashText, makeRandom, pick, type RandomNumber } from './random.ts';
 import {
@@ -19,22 +20,6 @@ export interface Brief {
   readonly palette: Palette;
   /** Colour words found in the prompt, for the description. */
   readonly colours: readonly string[];
-}
-
-export interface PaintOrder {
-  readonly prompt: string;
-  /** A manner in a word that prompts use too; it does not change what is painted. */
-  readonly style?: string | undefined;
-  /** Another seed gives another picture of the same words. */
-  readonly seed?: number | undefined;
-  /** Words that the picture does not show, even if the prompt names them. */
-  readonly avoid?: string | undefined;
-  /** Painted with so many times less detail on each side; absent: in full. */
-  readonly coarseness?: number | undefined;
-  /** The index of this image among the n of a request. */
-  readonly index: number;
-  readonly width: number;
-  readonly height: number;
 }
 
 export function readBrief(order: Omit<PaintOrder, 'width' | 'height'>): Brief {
@@ -87,7 +72,7 @@ function avoidedThings(text: string) {
 }
 
 /** One sentence that describes the image and what it is not. */
-export function describe(brief: Brief): string {
+export function describe(brief: Brief, { shown, kept }: { shown?: unknown; kept?: unknown } = {}): string {
   const colours = [...new Set(brief.colours)]
     .slice(0, 3)
     .map((word) => `“${word}”`)
@@ -97,7 +82,9 @@ export function describe(brief: Brief): string {
   const inColours = colours === '' ? '' : `, coloured by ${colours}`;
   const withDetails = details.length === 0 ? '' : `, with ${details.slice(0, 4).join(', ')}`;
   const brush = brief.details.has('brush') ? ', in visible brush strokes' : '';
-  return `${SCENE_TEXTS[brief.scene]}${light}${inColours}${withDetails}${brush}. Painted by House Paint from noise and geometry; it follows the prompt's scenery and colour words.`;
+  const over = kept ? ', in the masked part of the given picture' : '';
+  const given = shown ? ', showing what was given' : '';
+  return `${SCENE_TEXTS[brief.scene]}${light}${inColours}${withDetails}${brush}${over}${given}. Painted by House Paint from noise and geometry; it follows the prompt's scenery and colour words.`;
 }
 
 /** Only the first words count: a prompt of 32,000 characters has named its subject long before its end. */

@@ -125,7 +125,7 @@ function clip([r, g, b]: Rgb): Rgb {
   return [Math.max(0, r), Math.max(0, g), Math.max(0, b)];
 }
 
-function toLinear(byte: number): number {
+export function toLinear(byte: number): number {
   const value = byte / 255;
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }

@@ -1,12 +1,16 @@
-import { describe, readBrief, type Brief, type PaintOrder } from './brief.ts';
+import { describe, readBrief, type Brief } from './brief.ts';
 import { paintOver } from './brush.ts';
 import { makeCanvas } from './canvas.ts';
 import type { PaintContext } from './paint-context.ts';
 import { develop, type PictureFinish } from './finish.ts';
 import { paintFlowers } from './flowers.ts';
-import { makeNoise } from './noise.ts';
+import { composed, hasTransparency, showPicture } from './edit.ts';
+import { enlarged, smoothed, withoutAlpha } from './enlarge.ts';
+import { makeNoise, type Noise } from './noise.ts';
+import type { PaintOrder, PaintQuality } from './order.ts';
 import { encodePng } from './png.ts';
 import { makeRandom } from './random.ts';
+import { isSame } from './raster.ts';
 import { paintCity } from './city.ts';
 import { paintDunes } from './dunes.ts';
 import { paintRibbons } from './ribbons.ts';
@@ -14,6 +18,7 @@ import { paintForest, paintMountains, paintSeascape } from './scapes.ts';
 import { paintShapes } from './shapes.ts';
 import { paintSilk } from './silk.ts';
 import { paintSpace } from './space.ts';
+import type { Sources } from './sources.ts';
 import type { Scene } from './words.ts';
 
 export interface Painting {
@@ -21,53 +26,50 @@ export interface Painting {
   readonly description: string;
 }
 
-/** Paints one picture. Pure: the same order gives the same bytes. */
-export function paint(order: PaintOrder): Painting {
+/** Paints one picture. Pure: the same order with the same sources gives the same bytes. */
+export function paint(order: PaintOrder, sources: Sources = {}): Painting {
   const brief = readBrief(order);
-  const studio = STUDIOS[brief.scene];
-  const { width, height, coarseness = 1 } = order;
+  const { width, height, coarseness, quality = 'high' } = order;
+  const detail = (coarseness ?? 1) * COARSENESS_OF[quality];
   const coarse = (side: number): number =>
-    coarseness === 1 ? side : Math.min(side, Math.max(MIN_SIDE, Math.ceil(side / coarseness)));
+    detail === 1 ? side : Math.min(side, Math.max(MIN_SIDE, Math.ceil(side / detail)));
   const context = setUp(brief, coarse(width), coarse(height));
-  if (brief.details.has('brush')) {
-    const { canvas } = context;
-    const sketch = setUp(brief, Math.ceil(canvas.width * SKETCH), Math.ceil(canvas.height * SKETCH));
-    studio.paint(sketch);
-    paintOver(context, sketch.canvas);
-  } else {
-    studio.paint(context);
-  }
-  const pixels = develop(context.canvas, studio.finish);
+  const { finish } = STUDIOS[brief.scene];
+  paintScene(context, sources);
+  const developed = develop(context.canvas, finish);
+  const pixels = isSame(context.canvas, order)
+    ? developed
+    : (coarseness === undefined ? smoothed : enlarged)(developed, context.canvas, order);
   return {
-    png: encodePng(
-      coarseness === 1 ? pixels : enlarged(pixels, context.canvas, { width, height }),
-      width,
-      height,
-    ),
-    description: describe(brief),
+    png: encodePng(withBackground(pixels, order, sources, context.noise), width, height),
+    description: describe(brief, sources),
   };
+}
+
+/** How many times less detail each side has. */
+const COARSENESS_OF: Readonly<Record<PaintQuality, number>> = { low: 3, medium: 1.5, high: 1 };
+
+function paintScene(context: PaintContext, { shown }: Sources): void {
+  const { canvas, brief } = context;
+  const isBrushed = brief.details.has('brush');
+  const scene = isBrushed
+    ? setUp(brief, Math.ceil(canvas.width * SKETCH), Math.ceil(canvas.height * SKETCH))
+    : context;
+  STUDIOS[brief.scene].paint(scene);
+  if (shown) showPicture(scene.canvas, shown);
+  if (isBrushed) paintOver(context, scene.canvas);
+}
+
+/** A file without a transparent pixel has no place for one. */
+function withBackground(painted: Uint8Array, order: PaintOrder, sources: Sources, noise: Noise): Uint8Array {
+  const background = order.format === 'jpeg' ? 'opaque' : (order.background ?? 'auto');
+  if (background !== 'transparent' && !sources.kept) return painted;
+  const rgba = composed(painted, order, { sources, background, noise });
+  return hasTransparency(rgba) ? rgba : withoutAlpha(rgba);
 }
 
 /** The scenes need so many pixels on each side. */
 const MIN_SIDE = 16;
-
-/** Each pixel as often as the larger picture needs it. */
-function enlarged(pixels: Uint8Array, from: Extent, { width, height }: Extent): Uint8Array {
-  const large = new Uint8Array(width * height * 3);
-  for (let y = 0, to = 0; y < height; y++) {
-    const row = Math.floor((y * from.height) / height) * from.width;
-    for (let x = 0; x < width; x++) {
-      const at = (row + Math.floor((x * from.width) / width)) * 3;
-      for (let channel = 0; channel < 3; channel++) large[to++] = pixels[at + channel] ?? 0;
-    }
-  }
-  return large;
-}
-
-interface Extent {
-  readonly width: number;
-  readonly height: number;
-}
 
 /** A picture that is painted over needs no more detail than a brush can follow. */
 const SKETCH = 0.4;
