@@ -1,4 +1,5 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
+import { extraUsageOf, type Usage } from '../ledger/price.ts';
 import type { Clock } from '../std/clock.ts';
 import type { ImageJobTable } from '../store/schema-image-jobs.ts';
 import type { Schema } from '../store/schema.ts';
@@ -24,6 +25,33 @@ export interface UnendedJob extends Pick<ImageJobRow, 'id' | 'deadline' | 'reque
   /** Its images are stored and charged. */
   readonly isPaid: boolean;
 }
+
+export interface InterruptedJob extends ImageJobRow {
+  /** How far the meter of its hold has come. */
+  readonly delivered: Usage;
+}
+
+const DELIVERED = [
+  'hold.input_tokens',
+  'hold.cached_tokens',
+  'hold.output_tokens',
+  'hold.reasoning_tokens',
+  'hold.images',
+  'hold.extra',
+] as const;
+
+function deliveredOf(row: Pick<Selectable<Schema['hold']>, 'images' | 'extra' | TokenColumn>): Usage {
+  return {
+    input: row.input_tokens,
+    cached: row.cached_tokens,
+    output: row.output_tokens,
+    reasoning: row.reasoning_tokens,
+    images: row.images,
+    ...extraUsageOf(row.extra),
+  };
+}
+
+type TokenColumn = `${'input' | 'cached' | 'output' | 'reasoning'}_tokens`;
 
 /** How long a job that has ended can be asked for. */
 const KEPT_MS = 7 * 86_400_000;
@@ -118,17 +146,34 @@ export class ImageJobStore {
   /** Jobs that nobody seems to go on with; `adopt` of the ledger says whether that is so. */
   async forsaken(limit: number): Promise<ImageJobRow[]> {
     const now = this.#clock.now();
-    return await this.#db
+    return await this.#leftAlone(now)
+      .where('image_job.backend_job', 'is not', null)
+      .where('image_job.deadline', '>', now)
+      .limit(limit)
+      .execute();
+  }
+
+  /** Those that nobody can go on with: their backend has no job, or it is too late. */
+  async interrupted(): Promise<InterruptedJob[]> {
+    const now = this.#clock.now();
+    const rows = await this.#leftAlone(now)
+      .select([...DELIVERED])
+      .where((where) => where.or([where('backend_job', 'is', null), where('image_job.deadline', '<=', now)]))
+      .limit(TOGETHER)
+      .execute();
+    return rows.map((row) => ({ ...row, delivered: deliveredOf(row) }));
+  }
+
+  /** With a backend, and a hold whose lease ran out. */
+  #leftAlone(now: number) {
+    return this.#db
       .selectFrom('image_job')
       .innerJoin('hold', 'hold.id', 'image_job.id')
       .selectAll('image_job')
       .where('image_job.ended_at', 'is', null)
-      .where('image_job.backend_job', 'is not', null)
-      .where('image_job.deadline', '>', now)
+      .where('image_job.backend', 'is not', null)
       .where('hold.lease_until', '<=', now)
-      .orderBy('image_job.deadline')
-      .limit(limit)
-      .execute();
+      .orderBy('image_job.deadline');
   }
 
   /** Jobs whose hold was closed by somebody who did not come to end them, and whether they were charged. */

@@ -138,6 +138,12 @@ export class ImageStore {
     return (await this.#removeAll(await found.execute())) > 0;
   }
 
+  /** Those of them that the account has; how many that were. */
+  async removeSome(accountId: string, ids: readonly string[]): Promise<number> {
+    const found = this.#kept().where('id', 'in', ids).where('account_id', '=', accountId);
+    return await this.#removeAll(await found.execute());
+  }
+
   async removeOfRequest(requestId: string): Promise<void> {
     await this.#removeAll(await this.#kept().where('request_id', '=', requestId).execute());
   }

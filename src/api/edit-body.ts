@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { IncomingRequest } from '../http/incoming-request.ts';
 import { readBody, readJson, type AdmitLargeBody, type JsonBody } from '../http/json-body.ts';
-import type { Caller } from '../ledger/port.ts';
 import { Fault } from '../std/fault.ts';
+import type { AccountId } from '../std/ids.ts';
 import type { UploadedImage } from '../wire/openai/images.ts';
-import type { ApiParts } from './operation.ts';
+import type { ImageLinks } from './image-links.ts';
 
 export const MAX_PICTURES = 16;
 
@@ -120,32 +119,36 @@ function formText(
   return JSON.stringify([value, hashes, mask !== undefined]);
 }
 
+/** Whose gallery the addresses of pictures are of. */
+export interface PictureOwner {
+  readonly links: Pick<ImageLinks, 'idIn' | 'readOwn'>;
+  readonly origin: string;
+  readonly accountId: () => Promise<AccountId>;
+}
+
 /** The pictures themselves. Nothing is fetched: an address is one of the account's own gallery. */
 export async function loadPictures(
   { pictures, mask }: Pick<EditBody, 'pictures' | 'mask'>,
-  { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
-  parts: ApiParts,
+  owner: PictureOwner,
 ): Promise<{ image: UploadedImage[]; mask?: UploadedImage }> {
   const load = async (picture: Picture): Promise<UploadedImage> =>
-    'bytes' in picture ? picture : await ownImage(picture, { incoming, caller }, parts);
+    'bytes' in picture ? picture : await ownImage(picture, owner);
   const image = await Promise.all(pictures.map(load));
   return mask ? { image, mask: await load(mask) } : { image };
 }
 
 async function ownImage(
   { address, param }: Extract<Picture, { address: string }>,
-  { incoming, caller }: { readonly incoming: IncomingRequest; readonly caller: Caller },
-  { callerAuth, links }: ApiParts,
+  { links, origin, accountId }: PictureOwner,
 ): Promise<UploadedImage> {
-  const id = links.idIn(address, incoming.origin);
+  const id = links.idIn(address, origin);
   if (id === undefined)
     throw new Fault(
       'invalid_field',
       `${param} must be a data URL or the address of an image of your gallery; nothing is fetched from elsewhere.`,
       { param },
     );
-  const { accountId } = await callerAuth.account(caller);
-  const found = await links.readOwn(accountId, id);
+  const found = await links.readOwn(await accountId(), id);
   if (!found) throw new Fault('invalid_field', 'There is no such image in your gallery.', { param });
   return found;
 }

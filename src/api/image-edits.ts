@@ -41,7 +41,7 @@ export const imageEdits: ApiOperation = {
   method: 'POST',
   path: '/api/public/v1/images/edits',
   tag: 'Inference',
-  summary: 'Paint images from pictures and a description',
+  summary: 'Edit images',
   description:
     'As a form, or as JSON with data URLs or addresses of images of your own gallery. Nothing is fetched from elsewhere.',
   token: 'required',
@@ -69,7 +69,7 @@ export const v1ImageEdits: ApiOperation = {
   method: 'POST',
   path: '/v1/images/edits',
   tag: 'OpenAI-compatible',
-  summary: "Paint images from pictures and a description, for OpenAI's clients",
+  summary: 'Edit images (OpenAI)',
   description: 'The model is named as GET /v1/models lists it. A form, or JSON.',
   token: 'required',
   idempotencyKey: true,
@@ -102,11 +102,12 @@ interface Sender {
 }
 
 async function edit({ incoming, caller }: Sender, parts: ApiParts, read: ReadCall): Promise<Response> {
-  const { callerAuth, idempotency } = parts;
+  const { callerAuth, idempotency, links } = parts;
   const { call, text } = await preferTokenError({ caller, rate: 'images' }, callerAuth.parts, async () => {
     const body = await readEdit(incoming.request, largeBodyOf(parts, incoming, caller));
     const plain = read(callOf(incoming, caller, body), body.value);
-    const pictures = await loadPictures(body, { incoming, caller }, parts);
+    const accountId = async () => (await callerAuth.account(caller)).accountId;
+    const pictures = await loadPictures(body, { links, origin: incoming.origin, accountId });
     return { call: { ...plain, request: { ...plain.request, ...pictures } }, text: body.text };
   });
   return await idempotency.run(incoming, { caller, text }, (keyed) =>

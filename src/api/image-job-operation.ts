@@ -40,7 +40,7 @@ export const imageJob: ApiOperation = {
   method: 'GET',
   path: '/api/public/v1/images/jobs/{id}',
   tag: 'Inference',
-  summary: 'How far an image job is, and its images',
+  summary: 'Get an image job and its images',
   description:
     'Jobs are made by image requests with `Prefer: respond-async`, and can be asked for seven days after they ended.',
   token: 'required',

@@ -1,10 +1,10 @@
-import type { ImageJobRow, ImageJobStore } from '../activity/image-job-store.ts';
-import type { IncomingRequest } from '../http/incoming-request.ts';
+import type { ImageJobRow, ImageJobStore, InterruptedJob } from '../activity/image-job-store.ts';
 import { admissionHeaders } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
-import { resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
+import { endInterrupted, resumeImageJob, startImageJob, type StartedImageJob } from '../relay/image-job.ts';
 import { asFault, Fault } from '../std/fault.ts';
 import type { AccountId, RequestId } from '../std/ids.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
 import { faultBody, type FaultBody } from '../wire/fault-body.ts';
 import type { ImageLinks } from './image-links.ts';
 import { keptCallOf } from './kept-call.ts';
@@ -43,7 +43,7 @@ export class ImageJobs {
   }
 
   /** Answers when the call is held and written down. */
-  async start(asked: ImageCall, incoming: Pick<IncomingRequest, 'notes'>): Promise<Response> {
+  async start(asked: ImageCall, answered: RequestNotes | undefined): Promise<Response> {
     if (this.#running.size >= this.#options.max) throw full();
     // The client's leaving does not concern it, and neither does the line of its answer in the log.
     const notes = asked.notes && { ...asked.notes, onEnd: undefined };
@@ -54,8 +54,8 @@ export class ImageJobs {
       const { relay } = this.#options;
       const { summary, ended } = await startImageJob(call, job, relay);
       this.#follow(job, ended);
-      const { account, endpoint, model } = notes ?? incoming.notes;
-      Object.assign(incoming.notes, { account, endpoint, model });
+      const { account, endpoint, model } = notes ?? {};
+      if (answered) Object.assign(answered, { account, endpoint, model });
       const headers = admissionHeaders(summary);
       headers.set('preference-applied', RESPOND_ASYNC);
       const { id, created } = { id: call.requestId, created: seconds(relay.clock.now()) };
@@ -90,6 +90,7 @@ export class ImageJobs {
       if (this.#isStopping) return await relay.ledger.giveUp([id]);
       this.#resume(id, row);
     }
+    for (const row of await store.interrupted()) await this.#endInterrupted(row);
     for (const { id, deadline, request, isPaid } of await store.unended()) {
       // Its client had an answer; that it was not noted is no concern of anybody's.
       if (!isPaid && keptCallOf(request).isPlain === true) await store.forget(id);
@@ -116,18 +117,24 @@ export class ImageJobs {
     this.#finishing.add(finishing);
   }
 
+  /** A request whose process died while a backend without jobs worked on it, or whose backend had its time. */
+  async #endInterrupted(row: InterruptedJob): Promise<void> {
+    const { relay, store } = this.#options;
+    const call = adoptedCall(row);
+    const { requestId: id } = call;
+    if (this.#running.has(id) || !(await relay.ledger.adopt(id))) return;
+    const fault = row.deadline < relay.clock.now() ? tooLate() : interrupted();
+    const { backend, delivered } = row;
+    relay.log.warn('image_request_interrupted', { request: id, upstream: backend });
+    await endInterrupted({ call, upstream: backend ?? '', delivered }, fault, relay);
+    if (keptCallOf(row.request).isPlain === true) await store.forget(id);
+    else await store.failed(id, errorText(fault));
+  }
+
   #resume(id: RequestId, row: ImageJobRow): void {
     const { relay } = this.#options;
-    const { isPlain: _, ...kept } = keptCallOf(row.request);
+    const call = adoptedCall(row);
     const account = row.account_id as AccountId;
-    const call: ImageCall = {
-      ...kept,
-      requestId: id,
-      caller: { kind: 'account', id: account },
-      signal: new AbortController().signal,
-      size: { bytes: 0, characters: 0 },
-      cap: 'lowered',
-    };
     const job = this.#runningJob(call);
     this.#running.set(id, job);
     const { backend, backend_job, deadline } = row;
@@ -184,6 +191,19 @@ export class ImageJobs {
       ...(error !== null && { error: JSON.parse(error) as FaultBody['error'] }),
     };
   }
+}
+
+/** The call of another process. */
+function adoptedCall(row: ImageJobRow): ImageCall {
+  const { isPlain: _, ...kept } = keptCallOf(row.request);
+  return {
+    ...kept,
+    requestId: row.id as RequestId,
+    caller: { kind: 'account', id: row.account_id as AccountId },
+    signal: new AbortController().signal,
+    size: { bytes: 0, characters: 0 },
+    cap: 'lowered',
+  };
 }
 
 export interface ImageJobView {

@@ -92,7 +92,10 @@ export class ImageLinks {
 
 /** What the request said beside its prompt and its pictures, so that it can be made again. */
 function parametersOf({ selector, request }: ImageCall): string {
-  const said = Object.entries(request).filter(([name]) => !NOT_REPEATED.has(name));
+  // A field that was taken out may still be there without a value, and must not replace what is known of it.
+  const said = Object.entries(request).filter(
+    ([name, value]) => value !== undefined && !NOT_REPEATED.has(name),
+  );
   const pictures = request.image && { pictures: request.image.length };
   const parameters = {
     endpoint: selector.code,

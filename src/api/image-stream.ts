@@ -1,6 +1,6 @@
 import { admissionHeaders, baseHeaders } from '../http/response.ts';
 import type { ImageCall, RelayParts } from '../relay/call.ts';
-import { relayImageStream, type ImageSink } from '../relay/image-stream.ts';
+import { relayImageStream, type ImageSink, type TakenImage } from '../relay/image-stream.ts';
 import { asFault, type Fault } from '../std/fault.ts';
 import { encodeEvent, SSE_COMMENT } from '../std/sse.ts';
 import type { GeneratedImage, ImageEvent } from '../upstream/port.ts';
@@ -86,16 +86,18 @@ class ImageEventWriter implements ImageSink {
     return this.#silence.promise;
   }
 
-  async take(event: ImageEvent, size: string): Promise<void> {
-    if (this.#isOver && event.kind === 'partial') return;
-    const text = await this.#eventText(event, size);
-    this.#write(text);
+  async take(event: ImageEvent, size: string): Promise<TakenImage> {
+    if (this.#isOver && event.kind === 'partial') return NOT_KEPT;
+    const shown = await this.#shown(event, size);
+    this.#write(shown.text);
     const { desiredSize } = this.#controller ?? {};
-    if (this.#isOver || (desiredSize ?? 0) > 0) return;
-    this.#drained = Promise.withResolvers<void>();
-    this.#waitingSinceMs = performance.now();
-    await this.#drained.promise;
-    this.#drained = undefined;
+    if (!this.#isOver && (desiredSize ?? 0) <= 0) {
+      this.#drained = Promise.withResolvers<void>();
+      this.#waitingSinceMs = performance.now();
+      await this.#drained.promise;
+      this.#drained = undefined;
+    }
+    return { isKept: await shown.kept };
   }
 
   end(_settled: unknown, fault: Fault | undefined): void {
@@ -129,7 +131,7 @@ class ImageEventWriter implements ImageSink {
     if (!this.#isOver) this.#controller?.enqueue(encoder.encode(text));
   }
 
-  async #eventText(event: ImageEvent, size: string): Promise<string> {
+  async #shown(event: ImageEvent, size: string): Promise<{ text: string; kept: Promise<boolean> | boolean }> {
     const { request } = this.#call;
     const prefix = request.image ? 'image_edit' : 'image_generation';
     const type = `${prefix}.${event.kind === 'partial' ? 'partial_image' : 'completed'}`;
@@ -141,35 +143,40 @@ class ImageEventWriter implements ImageSink {
       background: request.background ?? 'auto',
       output_format: event.image.mime.replace('image/', ''),
     };
-    const shown =
-      event.kind === 'partial'
-        ? { b64_json: base64(event.image), ...common, partial_image_index: event.index }
-        : { ...(await this.#finished(event.image)), ...common, usage: event.usage ?? NO_TOKENS };
-    return encodeEvent(JSON.stringify(shown), type);
+    const written = (fields: object): string =>
+      encodeEvent(JSON.stringify({ ...fields, ...common, ...more }), type);
+    const more =
+      event.kind === 'partial' ? { partial_image_index: event.index } : { usage: event.usage ?? NO_TOKENS };
+    if (event.kind === 'partial') return { text: written({ b64_json: base64(event.image) }), kept: false };
+    const { fields, kept } = await this.#finished(event.image);
+    return { text: written(fields), kept };
   }
 
   /** Throws if the client wants a link, or is gone, and the image cannot be kept: then it does not pay for it. */
-  async #finished(image: GeneratedImage): Promise<object> {
+  async #finished(image: GeneratedImage): Promise<{ fields: object; kept: Promise<boolean> | boolean }> {
     const { links, origin } = this.#parts;
     const revised = image.revisedPrompt === undefined ? {} : { revised_prompt: image.revisedPrompt };
     if (this.#call.request.response_format === 'b64_json' && !this.#isOver) {
-      // Whoever has the bytes does not wait for the gallery.
-      void this.#keepQuietly(image);
-      return { b64_json: base64(image), ...revised };
+      // Whoever gets the bytes does not wait for the gallery.
+      return { fields: { b64_json: base64(image), ...revised }, kept: this.#keepQuietly(image) };
     }
     const [stored] = await storeImages([image], { call: this.#call, links, once: false });
-    return { url: links.link(stored?.id ?? '', origin), ...revised };
+    return { fields: { url: links.link(stored?.id ?? '', origin), ...revised }, kept: true };
   }
 
-  async #keepQuietly(image: GeneratedImage): Promise<void> {
+  async #keepQuietly(image: GeneratedImage): Promise<boolean> {
     const { links, relay } = this.#parts;
     try {
       await links.store(image, this.#call);
+      return true;
     } catch (error) {
       relay.log.warn('image_not_kept', { request: this.#call.requestId, error });
+      return false;
     }
   }
 }
+
+const NOT_KEPT: TakenImage = { isKept: false };
 
 const encoder = new TextEncoder();
 

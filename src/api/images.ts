@@ -82,7 +82,7 @@ export const imageGenerations: ApiOperation = {
   method: 'POST',
   path: '/api/public/v1/images/generations',
   tag: 'Inference',
-  summary: 'Paint images from a description',
+  summary: 'Create images',
   token: 'required',
   idempotencyKey: true,
   respondAsync: true,
@@ -114,7 +114,7 @@ export const v1ImageGenerations: ApiOperation = {
   method: 'POST',
   path: '/v1/images/generations',
   tag: 'OpenAI-compatible',
-  summary: "Paint images from a description, for OpenAI's clients",
+  summary: 'Create images (OpenAI)',
   description: 'The model is named as GET /v1/models lists it.',
   token: 'required',
   idempotencyKey: true,
@@ -141,7 +141,7 @@ export const imageByLink: ApiOperation = {
   method: 'GET',
   path: '/api/public/v1/images/{id}',
   tag: 'Inference',
-  summary: 'A generated image',
+  summary: 'Get a generated image',
   description: 'The link is in the answer that made the image: signed, for an hour, without a token.',
   token: 'none',
   parameters: [{ name: 'id', description: 'With the query that the link came with', example: 'img_1' }],
@@ -205,7 +205,7 @@ export async function answerOrStart(
 ): Promise<Response> {
   if (prefersAsync(incoming.request)) {
     if (call.request.stream === true) throw streamedJob();
-    return await imageJobs.start(call, incoming);
+    return await imageJobs.start(call, incoming.notes);
   }
   return await answerImages(call, incoming.origin, { relay: callerAuth.parts, imageJobs, links });
 }

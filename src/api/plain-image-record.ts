@@ -13,8 +13,8 @@ export interface PlainImageRecordParts {
 }
 
 /**
- * An image request whose client waits. It has a row among the jobs only while a backend works on it by a job of its own:
- * if this process dies, another one asks for that job, and the images are in the gallery.
+ * An image request whose client waits. It has a row among the jobs while a backend works on it by a job of its own, or may
+ * send a bill: if this process dies, another one asks for that job, and the images are in the gallery; or it books the cost.
  */
 export class PlainImageRecord implements ImageRecord {
   readonly endsWithProcess = true;
@@ -41,20 +41,28 @@ export class PlainImageRecord implements ImageRecord {
     return Promise.resolve();
   }
 
-  async started(upstream: string): Promise<void> {
+  async started(upstream: string, mayCost: boolean): Promise<void> {
     this.#upstream = upstream;
     if (this.#hasRow) await this.#quietly(({ store }) => store.started(this.#call.requestId, upstream));
+    else if (mayCost)
+      await this.#quietly(({ relay }) =>
+        this.#add(relay.clock.now() + relay.upstreams.timeouts(upstream).totalMs),
+      );
   }
 
   async accepted(backendJob: string, lifeMs: number): Promise<void> {
-    const { requestId: id } = this.#call;
     await this.#quietly(async ({ store, relay }) => {
       const deadline = relay.clock.now() + lifeMs;
-      if (this.#hasRow) return await store.accepted(id, backendJob, deadline);
-      const job = { id, accountId: this.#accountId, request: keptCallText(this.#call, true), deadline };
-      await store.add({ ...job, backend: this.#upstream, backendJob });
-      this.#hasRow = true;
+      if (this.#hasRow) await store.accepted(this.#call.requestId, backendJob, deadline);
+      else await this.#add(deadline, backendJob);
     });
+  }
+
+  async #add(deadline: number, backendJob?: string): Promise<void> {
+    const id = this.#call.requestId;
+    const job = { id, accountId: this.#accountId, request: keptCallText(this.#call, true), deadline };
+    await this.#parts.store.add({ ...job, backend: this.#upstream, backendJob });
+    this.#hasRow = true;
   }
 
   async delivered(images: readonly GeneratedImage[]): Promise<void> {

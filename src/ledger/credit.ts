@@ -15,7 +15,7 @@ export interface CreditWithin {
 
 /**
  * The new balance, after a credit that is part of a transaction which does more: all of it happens, or nothing. Only
- * the first administrator's starting credit is: every other one goes through the ledger. `undefined`: the account cannot take so much, and nothing was changed.
+ * the first administrator's starting credit and the welcome credit of a confirmed address are: every other one goes through the ledger. `undefined`: the account cannot take so much, and nothing was changed.
  */
 export async function creditWithin(
   tx: Transaction<Schema>,

@@ -156,7 +156,8 @@ export interface ActiveRequest {
 
 /** The running requests of this node. */
 export interface ActiveRequestSet {
-  add(request: ActiveRequest): void;
+  /** `notes`: for how many a backend has. */
+  add(request: ActiveRequest, notes?: RequestNotes): void;
   remove(requestId: RequestId): void;
   /** Whether the request is between admission and settlement. */
   has(requestId: RequestId): boolean;

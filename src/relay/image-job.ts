@@ -13,6 +13,7 @@ import { ActiveHold } from './hold/active-hold.ts';
 import {
   IMAGES,
   keepImages,
+  quoteImages,
   recordedImages,
   settleImages,
   withRecord,
@@ -21,7 +22,8 @@ import {
   type ImageRecord,
 } from './images.ts';
 import { relay } from './relay.ts';
-import type { Settled } from '../ledger/port.ts';
+import type { Attempt, Settled } from '../ledger/port.ts';
+import { isEmpty, type Usage } from '../ledger/price.ts';
 import { Fault } from '../std/fault.ts';
 import type { AccountId } from '../std/ids.ts';
 import type { ImageAnswer, UpstreamFailure } from '../upstream/port.ts';
@@ -98,7 +100,7 @@ async function resumedAnswer(
   const startedAt = parts.clock.now();
   for (;;) {
     const permit = parts.upstreams.has(upstream) ? parts.upstreams.admit(target) : undefined;
-    if (!permit) throw new AllAttemptsFailed(attemptFault(undefined, Infinity), []);
+    if (!permit) throw await possiblyBilled(attemptFault(undefined, Infinity), { call, upstream, parts });
     if (permit.kind === 'permit') {
       const result = await tryOne({
         permit,
@@ -120,11 +122,14 @@ async function resumedAnswer(
       }
       const { failure } = result;
       if (hold.isAbandoned || hold.timedOut || !mayAskAgain(failure)) {
-        const attempt = await withPossibleCost(result.record, failure.kind, quote, undefined);
+        // The backend has the job: that it cannot be asked any more does not mean that it is not billed.
+        const kind = mayAskAgain(failure) ? 'connection_lost' : failure.kind;
+        const attempt = await withPossibleCost(result.record, kind, quote, undefined);
         throw new AllAttemptsFailed(attemptFault(failure, Infinity), [attempt]);
       }
     }
-    if (parts.clock.now() > job.deadline || hold.isAbandoned) throw pastDeadline();
+    if (parts.clock.now() > job.deadline || hold.isAbandoned)
+      throw await possiblyBilled(pastDeadline(), { call, upstream, parts });
     await Bun.sleep(Math.min(RESUME_PAUSE_MS, permit.kind === 'wait' ? permit.waitMs : RESUME_PAUSE_MS));
   }
 }
@@ -151,7 +156,47 @@ function untilDeadline(hold: ActiveHold, deadline: number, { clock }: RelayParts
   };
 }
 
-function pastDeadline(): AllAttemptsFailed {
-  const fault = new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.');
-  return new AllAttemptsFailed(fault, []);
+function pastDeadline(): Fault {
+  return new Fault('upstream_timeout', 'The backend did not answer in time. Retry later.');
+}
+
+/** A request that a backend was called for when its process died. */
+export interface InterruptedImages {
+  readonly call: ImageCall;
+  readonly upstream: string;
+  /** What its client had got by then. */
+  readonly delivered: Usage;
+}
+
+/** Closes an adopted hold that nobody can go on with: what was delivered is charged, and what it may have cost is booked. */
+export async function endInterrupted(
+  { call, upstream, delivered }: InterruptedImages,
+  fault: Fault,
+  parts: RelayParts,
+): Promise<void> {
+  const hold = new ActiveHold(call, parts);
+  const failed = await possiblyBilled(fault, { call, upstream, parts });
+  if (isEmpty(delivered)) {
+    await hold.voidOnFailure(() => Promise.reject(failed)).catch(() => undefined);
+    return;
+  }
+  const measured = { usage: delivered, source: 'counted' } as const;
+  const { attempts } = failed;
+  await hold.settle({ upstream, attempts, measured, outcome: 'expired', fault, firstByteMs: 0 });
+}
+
+/** Without a cost where the catalog does not know the model any more. */
+async function possiblyBilled(
+  fault: Fault,
+  { call, upstream, parts }: { call: ImageCall; upstream: string; parts: RelayParts },
+): Promise<AllAttemptsFailed> {
+  const record: Attempt = { upstream, result: 'failed', reason: 'connection_lost', durationMs: 0 };
+  try {
+    const quote = quoteImages(call, parts);
+    return new AllAttemptsFailed(fault, [
+      await withPossibleCost(record, 'connection_lost', quote, undefined),
+    ]);
+  } catch {
+    return new AllAttemptsFailed(fault, [record]);
+  }
 }

@@ -95,6 +95,8 @@ function checkAbilities(request: ImageRequest, abilities: ImageAbilities): strin
     throw refused('image', message);
   }
   if (request.mask && !mask) throw notTaken('mask', abilities);
+  if (request.background === 'transparent' && request.output_format === 'jpeg')
+    throw refused('background', 'background must not be transparent in a JPEG. Use png or webp.');
   if ((request.partial_images ?? 0) > partialImages) throw tooManyPartials(abilities);
   return left;
 }

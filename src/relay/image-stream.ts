@@ -5,25 +5,33 @@ import { Fault } from '../std/fault.ts';
 import type { RequestId } from '../std/ids.ts';
 import { finishedImages, UpstreamFailure, type ImageEvent, type Upstream } from '../upstream/port.ts';
 import { withoutCost } from '../wire/openai/answer.ts';
-import type { AttemptOptions } from './attempts.ts';
+import { withServedCost } from './attempt-costs.ts';
+import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
 import type { ActiveRequest, AdmissionSummary, ImageCall, RelayParts } from './call.ts';
 import { countImageInput, type ImageInputCount } from './input/image-input.ts';
 import {
   imagesMeasured,
+  mayCost,
   quoteImages,
   upstreamImageCall,
   withRecord,
   type ImageQuote,
   type ImageRecord,
 } from './images.ts';
+import type { MeteredUsage } from './stream/reported-usage.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
 
 /** Who takes the images of a stream as they come. */
 export interface ImageSink {
   /** Resolves when the next may come: at the client's pace, or at once if nobody reads any more. */
-  take(event: ImageEvent, size: string): Promise<void>;
+  take(event: ImageEvent, size: string): Promise<TakenImage>;
   /** Called once, after the request was settled. */
   end(settled: Settled | undefined, fault: Fault | undefined): void;
+}
+
+export interface TakenImage {
+  /** It can be found again by an account whose client did not get it. */
+  readonly isKept: boolean;
 }
 
 export interface ImageStreamCall extends ImageCall {
@@ -46,7 +54,7 @@ export function relayImageStream(
     ...IMAGE_STREAM,
     onHeld: ({ hold }, admission) => record.held(admission, hold),
     async callUpstream(admitted, upstream, attempt) {
-      await record.started(upstream.name);
+      await record.started(upstream.name, mayCost(admitted.quote, upstream));
       return await callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
     },
   };
@@ -100,9 +108,10 @@ class ImageDelivery implements ActiveRequest {
   readonly requestId: RequestId;
   readonly #answered: AnsweredStream;
   readonly #deadlineMs: number;
-  #images = 0;
+  #finished: FinishedImage[] = [];
   #partials = 0;
-  #usages: unknown[] = [];
+  /** Those that could neither be handed over nor kept: nobody pays for them, and they may have cost us. */
+  #lost: FinishedImage[] = [];
   #quality: string | undefined;
   readonly #counting: Promise<ImageInputCount> | undefined;
   #input: ImageInputCount | undefined;
@@ -128,7 +137,7 @@ class ImageDelivery implements ActiveRequest {
     try {
       for (let event = first; event.done !== true; event = await rest.next())
         await this.#deliver(event.value);
-      await this.#end(this.#images > 0 ? 'completed' : 'upstream_failed', undefined);
+      await this.#end(this.#finished.length > 0 ? 'completed' : 'upstream_failed', undefined);
     } catch (thrown) {
       this.#answered.served.answer.stop.abort();
       await this.#end('upstream_failed', thrown);
@@ -170,22 +179,32 @@ class ImageDelivery implements ActiveRequest {
     if (event.kind === 'partial') {
       if (this.#partials === quote.partialImages * quote.count) return;
       this.#partials++;
-      return await call.sink.take(event, quote.fitting.size);
+      await call.sink.take(event, quote.fitting.size);
+      return;
     }
-    if (this.#images < quote.count)
-      await call.sink.take({ ...event, usage: withoutCost(event.usage) }, quote.fitting.size);
-    // An image that its client could not get is not charged.
-    if (event.usage !== undefined) this.#usages.push(event.usage);
     this.#quality = event.quality ?? this.#quality;
-    if (this.#images < quote.count) this.#images++;
+    const { usage } = event;
+    if (this.#finished.length + this.#lost.length === quote.count) {
+      if (usage !== undefined) this.#finished.at(-1)?.usages.push(usage);
+      return;
+    }
+    const image: FinishedImage = { usages: usage === undefined ? [] : [usage], isKept: false };
+    try {
+      const shown = { ...event, usage: withoutCost(usage) };
+      const { isKept } = await call.sink.take(shown, quote.fitting.size);
+      this.#finished.push({ ...image, isKept });
+    } catch (thrown) {
+      this.#lost.push(image);
+      throw thrown;
+    }
   }
 
-  #measured() {
+  #measured(finished: readonly FinishedImage[] = this.#finished): MeteredUsage {
     const { quote } = this.#answered;
     return imagesMeasured(quote, {
-      images: this.#images,
+      images: finished.length,
       partialImages: this.#partials,
-      usages: this.#usages,
+      usages: finished.flatMap(({ usages }) => usages),
       quality: this.#quality,
       input: this.#input,
     });
@@ -198,10 +217,33 @@ class ImageDelivery implements ActiveRequest {
     const [outcome, fault] = this.#clientLeft
       ? (['client_left', undefined] as const)
       : [this.#cutBy ? 'cut_short' : how, this.#cutBy ?? failed];
-    if (this.#usages.length === 0) await this.#counting;
-    const settled = await hold.settle({ ...served, outcome, measured: this.#measured(), fault });
+    if (this.#clientLeft) this.#loseUnkept();
+    if (this.#finished.every(({ usages }) => usages.length === 0)) await this.#counting;
+    const made = this.#lost.length > 0 ? this.#measured([...this.#finished, ...this.#lost]) : undefined;
+    if (made && this.#finished.length + this.#partials === 0) return await this.#void(made, fault);
+    const settled = await hold.settle({ ...served, outcome, measured: this.#measured(), made, fault });
     call.sink.end(settled, fault);
   }
+
+  /** Whoever left may not have got them, and will not find them. */
+  #loseUnkept(): void {
+    this.#lost.push(...this.#finished.filter(({ isKept }) => !isKept));
+    this.#finished = this.#finished.filter(({ isKept }) => isKept);
+  }
+
+  /** The images were made, and nobody has them. */
+  async #void(made: MeteredUsage, told: Fault | undefined): Promise<void> {
+    const { call, hold, served, quote } = this.#answered;
+    const fault = told ?? new Fault('service_unavailable', 'The images could not be kept. Retry.');
+    const failed = new AllAttemptsFailed(fault, withServedCost(served.attempts, made, quote));
+    await hold.voidOnFailure(() => Promise.reject(failed)).catch(() => undefined);
+    call.sink.end(undefined, told);
+  }
+}
+
+interface FinishedImage {
+  readonly usages: unknown[];
+  readonly isKept: boolean;
 }
 
 function brokenOff(cause: unknown): Fault {

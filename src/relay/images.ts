@@ -1,4 +1,4 @@
-import { priceFor, resolve, type Model } from '../catalog/catalog.ts';
+import { costPriceFor, priceFor, resolve, type Model } from '../catalog/catalog.ts';
 import { edgesOf } from '../catalog/image-abilities.ts';
 import type { Ceiling, Settled } from '../ledger/port.ts';
 import type { Usage } from '../ledger/price.ts';
@@ -18,6 +18,7 @@ import { withServedCost } from './attempt-costs.ts';
 import { AllAttemptsFailed, type AttemptOptions } from './attempts.ts';
 import type { ActiveHold } from './hold/active-hold.ts';
 import { fitToModel, type FittingRequest } from './image-request.ts';
+import { countImageOutput, PARTIAL_TOKENS } from './image-tokens.ts';
 import { countImageInput, type ImageInputCount } from './input/image-input.ts';
 import { knobsFor } from './knobs.ts';
 import { relay, type AdmittedCall, type AnsweredCall, type Operation } from './relay.ts';
@@ -38,8 +39,8 @@ export function quoteImageCall(call: ImageCall, parts: RelayParts): Quote | Prom
 export interface ImageRecord {
   /** It has a hold. Throws if the request cannot be kept. */
   held(admission: Admitted, hold: ActiveHold): Promise<void>;
-  /** A backend is called. */
-  started(upstream: string): Promise<void>;
+  /** A backend is called, which may send a bill of which we know the most. */
+  started(upstream: string, mayCost: boolean): Promise<void>;
   /** The backend has a job of its own, which it works on for at most `lifeMs`. */
   accepted(backendJob: string, lifeMs: number): Promise<void>;
   /** Stores the images, before they are charged. Throws if they cannot be stored. */
@@ -59,7 +60,7 @@ export function recordedImages(record: ImageRecord, parts: RelayParts): ImageOpe
     ...IMAGES,
     onHeld: ({ hold }, admission) => record.held(admission, hold),
     async callUpstream(admitted, upstream, attempt) {
-      await record.started(upstream.name);
+      await record.started(upstream.name, mayCost(admitted.quote, upstream));
       return await IMAGES.callUpstream(admitted, upstream, withRecord(attempt, upstream, { record, parts }));
     },
     async deliver(answered) {
@@ -67,6 +68,10 @@ export function recordedImages(record: ImageRecord, parts: RelayParts): ImageOpe
       return await IMAGES.deliver(answered);
     },
   };
+}
+
+export function mayCost({ route, image }: ImageQuote, { name }: Upstream): boolean {
+  return costPriceFor(route.model, name, image) !== undefined;
 }
 
 /** The attempt with where its job is written down. */
@@ -215,9 +220,6 @@ function imageCeiling(
 /** GPT image models take at most 6,240 tokens of an image at high fidelity, and a picture's tiles beside them. */
 const UPLOAD_TOKENS = 8_000;
 
-/** "Each partial image incurs an additional 100 image output tokens": https://platform.openai.com/docs/guides/image-generation */
-const PARTIAL_TOKENS = 100;
-
 function pixelsOf(size: string): number {
   const [width, height] = edgesOf(size);
   return width * height;
@@ -242,11 +244,7 @@ export function imagesMeasured(quote: ImageQuote, made: MadeImages): MeteredUsag
   const { images, partialImages } = made;
   const reports = made.usages.filter((usage) => usage !== undefined);
   const cost = reports.map(reportedCost).reduce(sumOfCosts, undefined);
-  if (price.kind === 'tokens') {
-    const isReported = reports.length > 0;
-    const usage = isReported ? sumOfReports(reports) : countedTokens(made);
-    return { usage: readImageUsage(usage, { images }), source: isReported ? 'upstream' : 'counted', cost };
-  }
+  if (price.kind === 'tokens') return { ...tokensMeasured(quote, made, reports), cost };
   const isByPixel = price.extra?.megapixel !== undefined;
   const isKnown = price.extra?.qualities && made.quality !== undefined && /^[\w.-]{1,32}$/.test(made.quality);
   const usage = readImageUsage(undefined, {
@@ -259,12 +257,23 @@ export function imagesMeasured(quote: ImageQuote, made: MadeImages): MeteredUsag
   return { usage, source: 'upstream', cost };
 }
 
-function countedTokens({ partialImages, input = { text: 0, pictures: 0 } }: MadeImages): object {
-  return {
-    input_tokens: input.text + input.pictures,
-    input_tokens_details: { image_tokens: input.pictures },
-    output_tokens: partialImages * PARTIAL_TOKENS,
+/** A report without output, although there are images, says nothing about it: then that is our own count. */
+function tokensMeasured(
+  { fitting, route, image }: ImageQuote,
+  { images, partialImages, quality, input = { text: 0, pictures: 0 } }: MadeImages,
+  reports: readonly unknown[],
+): Pick<MeteredUsage, 'usage' | 'source'> {
+  const reported = reports.length > 0 ? readImageUsage(sumOfReports(reports), { images }) : undefined;
+  const made = { images, partialImages, size: fitting.size, quality: quality ?? image?.quality };
+  const output_tokens = countImageOutput({ ...made, maxOutput: route.model.maxOutput });
+  if (reported && (reported.output > 0 || output_tokens === 0))
+    return { usage: reported, source: 'upstream' };
+  const usage = {
+    input_tokens: reported?.input ?? input.text + input.pictures,
+    input_tokens_details: { image_tokens: reported?.extra?.imageInput ?? input.pictures },
+    output_tokens,
   };
+  return { usage: readImageUsage(usage, { images }), source: reported ? 'mixed' : 'counted' };
 }
 
 function sumOfCosts(sum: NanoUsd | undefined, cost: NanoUsd | undefined): NanoUsd | undefined {

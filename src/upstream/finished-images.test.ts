@@ -62,15 +62,19 @@ test.each([
   await expect(finish([{ bytes, mime }], {})).rejects.toMatchObject({ kind: 'protocol' });
 });
 
-test('an image of more than 50 megapixels is not decoded, and arrives as it is', async () => {
-  const png = Buffer.from(damagedPng());
-  png.writeUInt32BE(10_000, 16);
-  png.writeUInt32BE(5_001, 20);
-  const header = png.subarray(12, 29);
-  png.writeUInt32BE(crc32(header), 29);
-  const large = { bytes: png, mime: 'image/png' };
-  expect(await finish([large], {})).toEqual([large]);
-});
+test.each([{}, { output_format: 'jpeg' }])(
+  'an image of more than 50 megapixels is not decoded, and left out as one that cannot be: %p',
+  async (request) => {
+    const whole = imageOf('image/png');
+    const large = { bytes: Buffer.from(whole.bytes), mime: 'image/png' };
+    large.bytes.writeUInt32BE(10_000, 16);
+    large.bytes.writeUInt32BE(5_001, 20);
+    large.bytes.writeUInt32BE(crc32(large.bytes.subarray(12, 29)), 29);
+    expect(isWholeImage(large.bytes, 'image/png')).toBe(true);
+    expect(await finish([large, whole], request)).toHaveLength(1);
+    await expect(finish([large], request)).rejects.toMatchObject({ kind: 'protocol' });
+  },
+);
 
 test('pixels that turn out to be damaged when they are converted are left out too', async () => {
   const png = Buffer.from(imageOf('image/png').bytes);
@@ -100,16 +104,6 @@ test('the compression that is asked for is a quality', async () => {
   const sizeAt = async (output_compression: number): Promise<number> =>
     (await finish([image], { output_format: 'jpeg', output_compression }))[0]?.bytes.length ?? 0;
   expect(await sizeAt(10)).toBeLessThan((await sizeAt(95)) / 2);
-});
-
-test('an image with more pixels than are converted arrives as it is', async () => {
-  const png = Buffer.from(imageOf('image/png').bytes);
-  png.writeUInt32BE(40_000, 16);
-  png.writeUInt32BE(40_000, 20);
-  png.writeUInt32BE(crc32(png.subarray(12, 29)), 29);
-  expect((await finish([{ bytes: png, mime: 'image/png' }], { output_format: 'jpeg' }))[0]?.mime).toBe(
-    'image/png',
-  );
 });
 
 const SECRET = 'a prompt that nobody else should read';

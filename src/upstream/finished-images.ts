@@ -1,3 +1,4 @@
+import { MAX_IMAGE_PIXELS } from '../catalog/image-abilities.ts';
 import { isWholeImage, withoutMetadata } from './image-structure.ts';
 import {
   UpstreamFailure,
@@ -87,27 +88,27 @@ function qualityOf(compression: unknown): number {
   return Math.min(100, Math.max(1, Math.round(given)));
 }
 
-/** Four bytes of memory for each. Bun reads the dimensions before it decodes anything. */
-const MAX_PIXELS = 50_000_000;
-
-/** On a thread of Bun's. An image that is too large to convert, or of a rare format, arrives as it is. */
+/**
+ * On a thread of Bun's, which reads the dimensions before it decodes anything. An image of a format that this machine has no
+ * decoder for (AVIF on Linux) arrives as it is.
+ */
 async function converted(
   image: GeneratedImage,
   { mime, encode }: WantedFormat,
   quality: number,
 ): Promise<GeneratedImage | undefined> {
   try {
-    const bytes = await encode(new Bun.Image(image.bytes, { maxPixels: MAX_PIXELS }), quality).bytes();
+    const bytes = await encode(new Bun.Image(image.bytes, { maxPixels: MAX_IMAGE_PIXELS }), quality).bytes();
     return { ...image, bytes, mime };
   } catch (thrown) {
     return isUndecodable(thrown) ? undefined : image;
   }
 }
 
-/** The image itself, if its pixels can be read; also one that is too large to try, or of a format that this machine cannot. */
+/** The image itself, if its pixels can be read, or if this machine has no decoder for its format. */
 async function decoded(image: GeneratedImage): Promise<GeneratedImage | undefined> {
   try {
-    await new Bun.Image(image.bytes, { maxPixels: MAX_PIXELS }).resize(1, 1).png().bytes();
+    await new Bun.Image(image.bytes, { maxPixels: MAX_IMAGE_PIXELS }).resize(1, 1).png().bytes();
     return image;
   } catch (thrown) {
     return isUndecodable(thrown) ? undefined : image;
@@ -116,8 +117,15 @@ async function decoded(image: GeneratedImage): Promise<GeneratedImage | undefine
 
 function isUndecodable(thrown: unknown): boolean {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  return code === 'ERR_IMAGE_DECODE_FAILED' || code === 'ERR_IMAGE_UNKNOWN_FORMAT';
+  return typeof code === 'string' && UNDECODABLE.has(code);
 }
+
+/** What would take too much memory cannot be known to be an image, so nobody pays for it. */
+const UNDECODABLE = new Set([
+  'ERR_IMAGE_DECODE_FAILED',
+  'ERR_IMAGE_UNKNOWN_FORMAT',
+  'ERR_IMAGE_TOO_MANY_PIXELS',
+]);
 
 /** Two at a time: each takes a thread and the memory of its pixels. As many wait as the process takes requests. */
 const MAX_CONVERSIONS = 2;

@@ -14,7 +14,8 @@ describe.each(['SQLite', 'Postgres'])('the images of one account on %s', (store)
     const databaseUrl = store === 'Postgres' ? await (await testPostgres()).freshDatabase() : undefined;
     const gateway = await Gateway.start({
       yaml: catalogFor([backend.baseUrl]),
-      env: { TOLLGATE_IMAGE_QUOTA_MB: '64' },
+      // Rows of 25 MB: the database may take longer for them than a request waits for it.
+      env: { TOLLGATE_IMAGE_QUOTA_MB: '64', TOLLGATE_DATABASE_DEADLINE_MS: '30000' },
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
     });
     const [one, other] = [await gateway.account('10'), await gateway.account('10')];

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { sql } from 'kysely';
+import { encodePng } from '../../src/house/paint/png.ts';
 import { Gateway, type TestAccount } from '../support/gateway.ts';
 import { eventually } from '../support/node-process.ts';
 import { openStream, PIXEL_BASE64, images, ScriptedBackend } from '../support/scripted-backend.ts';
@@ -16,7 +18,7 @@ upstreams: { b: { kind: openai, base_url: "${url}" } }
 lists:
   images:
     - { model: p, image: 0.04, input_image: 0.003, partial_image: 0.001, sizes: [512x512], abilities: { partial_images: 2, reference_images: 2 } }
-    - { model: stops, image: 0.04, partial_image: 0.001, sizes: [512x512], on_disconnect: stop, abilities: { partial_images: 3 } }
+    - { model: stops, image: 0.04, partial_image: 0.001, sizes: [512x512], on_disconnect: stop, abilities: { partial_images: 3 }, cost: { b: { image: 0.02, partial_image: 0.0005 } } }
     - { model: plain, image: 0.04, sizes: [512x512] }
     - { model: tokens, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], abilities: { partial_images: 3 } }
 endpoints:
@@ -280,6 +282,80 @@ describe('a client that leaves', () => {
     await upstream.cancelled;
     expect(await charged(id)).toMatchObject({ usd: 0.001, outcome: 'client_left', images: 0, partials: 1 });
     expect(await gallery()).toBe(0);
+  });
+});
+
+describe('an image that cannot be kept', () => {
+  /** Too large for the buffers of a connection: whoever reads its first bytes has not got it. */
+  const large = Buffer.from(
+    encodePng(
+      Uint8Array.from({ length: 1_100 * 1_100 * 3 }, (_, at) => (Math.imul(at, 2_654_435_761) >>> 13) & 255),
+      1_100,
+      1_100,
+    ),
+  ).toString('base64');
+
+  const withoutGallery = async (work: () => Promise<void>): Promise<void> => {
+    const { db } = gateway.tollgate.services.store;
+    await sql`CREATE TRIGGER no_image BEFORE INSERT ON image BEGIN SELECT raise(ABORT, 'full'); END`.execute(
+      db,
+    );
+    try {
+      await work();
+    } finally {
+      await sql`DROP TRIGGER no_image`.execute(db);
+    }
+  };
+  const leaveIn = async (more: object, shown: string[], until: string): Promise<string> => {
+    const upstream = openStream();
+    backend.script(() => upstream.response);
+    const client = new AbortController();
+    const asked = ask('stops', { partial_images: 2, ...more }, { signal: client.signal });
+    await backend.called(1);
+    for (const one of shown) upstream.send(one);
+    const response = await asked;
+    const reader = response.body!.getReader();
+    for (let seen = ''; !seen.includes(until);) seen += new TextDecoder().decode((await reader.read()).value);
+    client.abort();
+    await upstream.cancelled;
+    return response.headers.get('x-request-id')!;
+  };
+  const costs = async (id: string): Promise<number> => {
+    const { db } = gateway.tollgate.services.store;
+    const row = await db.selectFrom('receipt').select('cost').where('id', '=', id).executeTakeFirst();
+    return (row?.cost ?? 0) / 1e9;
+  };
+
+  test('costs nothing if its client left before it had it, and what it cost us is booked', async () => {
+    await withoutGallery(async () => {
+      const id = await leaveIn({}, [completed({ b64_json: large })], 'image_generation.completed');
+      expect(await charged(id)).toMatchObject({ usd: 0, images: 0, state: 'void', outcome: 'client_left' });
+      expect(await costs(id)).toBe(0.02);
+    });
+  });
+
+  test('does not change what was shown before it, and is paid by a client that stays', async () => {
+    await withoutGallery(async () => {
+      const shown = [partial(0), completed({ b64_json: large })];
+      const id = await leaveIn({}, shown, 'image_generation.completed');
+      expect(await charged(id)).toMatchObject({ usd: 0.001, images: 0, partials: 1 });
+      expect(await costs(id)).toBe(0.0205);
+      backend.script(() => streaming(completed({ b64_json: large })));
+      const response = await ask('stops', { partial_images: 1 });
+      expect(await response.text()).toContain(large);
+      expect(await charged(response.headers.get('x-request-id')!)).toMatchObject({ usd: 0.04, images: 1 });
+    });
+  });
+
+  test('and is wanted as a link costs nothing', async () => {
+    await withoutGallery(async () => {
+      backend.script(() => streaming(completed()));
+      const response = await ask('stops', { partial_images: 1, response_format: 'url' });
+      expect(namesOf(eventsOf(await response.text()))).toEqual(['error']);
+      const id = response.headers.get('x-request-id')!;
+      expect(await charged(id)).toMatchObject({ usd: 0, state: 'void' });
+      expect(await costs(id)).toBe(0.02);
+    });
   });
 });
 

@@ -5,7 +5,7 @@ import { images, openStream, PIXEL_BASE64, ScriptedBackend } from '../support/sc
 
 /**
  * Images by the token whose backend did not report any: the input is owed once it has accepted the request, by our own
- * count, and each partial image that came counts 100 tokens. "hello world" has two tokens, a small picture 65 + 129.
+ * count, and so is the output: each image by a table, and each partial one that came with 100 tokens. "hello world" has two tokens, a small picture 65 + 129.
  */
 
 const PROMPT = 'hello world';
@@ -14,6 +14,7 @@ upstreams: { b: { kind: openai, base_url: "${url}" } }
 lists:
   models:
     - { model: tokens, input: 5, image_input: 8, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], abilities: { partial_images: 3, reference_images: 2, mask: true } }
+    - { model: listed, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [1536x1024], abilities: { partial_images: 3, quality: [low, medium, high] } }
     - { model: stops, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], on_disconnect: stop, abilities: { partial_images: 3 } }
 endpoints:
   svc_image: { name: images, type: image_generation, lists: [models], upstreams: [b] }
@@ -114,11 +115,57 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     });
   });
 
-  test('a whole answer without a report costs its input by our count', async () => {
-    backend.script(() => images(1));
-    const response = await ask('generations', {});
+  const silent = (completed: object = {}) =>
+    new Response(partial(0) + event('image_generation.completed', completed), {
+      headers: { 'content-type': 'text/event-stream' },
+    });
+
+  test.each([
+    ['by OpenAI’s table where it has size and quality', { model: 'listed', quality: 'medium' }, 1_568],
+    ['by the table and no more than is held', { model: 'listed', quality: 'high' }, 2_000],
+    ['as many as the model declares where nobody says the quality', { model: 'listed' }, 2_000],
+    ['as many as the model declares for another size', {}, 2_000],
+  ])('images without a report cost their output, %s', async (_, asked, tokens) => {
+    backend.script(() => images(2));
+    const whole = await ask('generations', { n: 2, ...asked });
+    await whole.text();
+    expect(await receipt(whole)).toEqual({
+      charged: 2 * 5_000 + 2 * tokens * 40_000,
+      usage_source: 'counted',
+      input_tokens: 2,
+      output_tokens: 2 * tokens,
+    });
+    backend.script(() => silent());
+    const streamed = await ask('generations', { stream: true, partial_images: 1, ...asked });
+    await streamed.text();
+    expect(await receipt(streamed)).toMatchObject({
+      charged: 2 * 5_000 + (tokens + 100) * 40_000,
+      usage_source: 'counted',
+    });
+  });
+
+  test('the quality that the backend answers with decides', async () => {
+    backend.script(() => silent({ quality: 'low' }));
+    const response = await ask('generations', { model: 'listed', stream: true, partial_images: 1 });
     await response.text();
-    expect(await receipt(response)).toMatchObject({ charged: 2 * 5_000, usage_source: 'counted' });
+    expect(await receipt(response)).toMatchObject({ output_tokens: 400 + 100, usage_source: 'counted' });
+  });
+
+  test('a report without the output stands for its input alone', async () => {
+    const usage = { input_tokens: 9, output_tokens: 0, total_tokens: 9 };
+    backend.script(() => silent({ usage }));
+    const response = await ask('generations', {
+      model: 'listed',
+      quality: 'low',
+      stream: true,
+      partial_images: 1,
+    });
+    await response.text();
+    expect(await receipt(response)).toMatchObject({
+      charged: 9 * 5_000 + 500 * 40_000,
+      usage_source: 'mixed',
+      input_tokens: 9,
+    });
   });
 
   test('what the backend reports counts instead', async () => {

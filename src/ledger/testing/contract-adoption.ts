@@ -22,6 +22,7 @@ export function adoptionCases(check: ContractCheck): void {
 const HOUR_MS = 3_600_000;
 
 interface JobOptions {
+  readonly backend?: string | null;
   readonly backendJob?: string | null;
   readonly lifeMs?: number;
 }
@@ -29,7 +30,7 @@ interface JobOptions {
 async function job(
   harness: LedgerHarness,
   account: TestAccount,
-  { backendJob = 'job-1', lifeMs = HOUR_MS }: JobOptions = {},
+  { backend = 'b', backendJob = 'job-1', lifeMs = HOUR_MS }: JobOptions = {},
 ): Promise<RequestId> {
   const id = await hold(harness, imageAdmission(account, 2));
   const now = await harness.now();
@@ -40,7 +41,7 @@ async function job(
       account_id: account.id,
       state: 'running',
       request: '{}',
-      backend: 'b',
+      backend,
       backend_job: backendJob,
       deadline: now + lifeMs,
       created_at: now,
@@ -55,7 +56,7 @@ function takeOverCases(check: ContractCheck): void {
     async (harness) => {
       const account = await addAccount(harness, 10_000);
       const known = await job(harness, account);
-      const unknown = await job(harness, account, { backendJob: null });
+      const unknown = await job(harness, account, { backend: null, backendJob: null });
       expect(await harness.ledger().adopt(known)).toBe(false);
       await harness.advance(harness.leaseMs + 1_000);
       expect(await harness.ledger().expire()).toBe(1);
@@ -93,9 +94,21 @@ function takeOverCases(check: ContractCheck): void {
 }
 
 function endCases(check: ContractCheck): void {
-  check('past its deadline the hold of a job expires as any other', async (harness) => {
+  check(
+    'what a backend was called for is left to be ended with its cost, in time or too late',
+    async (harness) => {
+      const account = await addAccount(harness, 10_000);
+      const called = await job(harness, account, { backendJob: null });
+      const late = await job(harness, account, { lifeMs: harness.leaseMs });
+      await harness.advance(harness.leaseMs + 5_000);
+      expect(await harness.ledger().expire()).toBe(0);
+      for (const id of [called, late]) expect(await harness.ledger().adopt(id)).toBe(true);
+    },
+  );
+
+  check('a day past its deadline the hold of a job expires as any other', async (harness) => {
     const account = await addAccount(harness, 10_000);
-    const id = await job(harness, account, { lifeMs: harness.leaseMs });
+    const id = await job(harness, account, { lifeMs: harness.leaseMs - 24 * HOUR_MS });
     await harness.advance(harness.leaseMs + 5_000);
     expect(await harness.ledger().expire()).toBe(1);
     expect(await requestRow(harness, id)).toMatchObject({ state: 'void', charged: 0, outcome: 'expired' });

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 import { Fault } from '../../std/fault.ts';
-import type { RequestId } from '../../std/ids.ts';
+import { newRequestId, type RequestId } from '../../std/ids.ts';
 import { nanoUsd, ZERO } from '../../std/money.ts';
 import {
   accountRow,
@@ -221,6 +221,17 @@ function hostileCases(check: ContractCheck): void {
     });
     expect((await harness.ledger().settle(id, used({ output: 1 }))).charged).toBe(nanoUsd(2));
     expect((await harness.ledger().verify()).breaches).toEqual([]);
+  });
+
+  check('closing a request that never was is our mistake, and says which one it was', async (harness) => {
+    const id = newRequestId(Date.now());
+    for (const close of [
+      harness.ledger().settle(id, used({ output: 1 })),
+      harness.ledger().void(id, FAILED),
+    ]) {
+      const thrown = await close.catch((error: unknown) => error);
+      expect(thrown).toMatchObject({ code: 'internal_error', detail: `no hold ${id}` });
+    }
   });
 
   check(

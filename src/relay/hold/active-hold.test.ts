@@ -15,6 +15,8 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
   let nowMs = 10_000;
   const closes: HoldEnd[] = [];
   const requests: RequestEnd[] = [];
+  const chargedLater: RequestEnd[] = [];
+  const retried: ((settled: Settled) => void)[] = [];
   const overruns: number[] = [];
   const active = new Set<string>();
   const client = new AbortController();
@@ -36,13 +38,17 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
         close({ kind: 'settle', requestId, settlement }),
       void: (requestId: RequestId, ending: Ending) => close({ kind: 'void', requestId, ending }),
     },
-    settlements: { retryLater: () => undefined },
+    settlements: {
+      retryLater: (_end: HoldEnd, _thrown: unknown, _fields: unknown, onClosed: (settled: Settled) => void) =>
+        void retried.push(onClosed),
+    },
     activeRequests: {
       add: ({ requestId }: ActiveHold) => void active.add(requestId),
       remove: (requestId: string) => void active.delete(requestId),
     },
     metrics: {
       request: (done: RequestEnd) => void requests.push(done),
+      chargedLater: (done: RequestEnd) => void chargedLater.push(done),
       overrun: (amount: number) => void overruns.push(amount),
     },
   } as unknown as RelayParts;
@@ -52,7 +58,9 @@ function begin({ streamed = false, overrun = 0, isStoreDown = false } = {}) {
     signal: client.signal,
   } as unknown as Call<unknown>;
   const hold = new ActiveHold(call, parts, streamed);
-  return { hold, closes, requests, overruns, active, client, advance: (ms: number) => void (nowMs += ms) };
+  const advance = (ms: number): void => void (nowMs += ms);
+  const closeLater = (): void => retried.forEach((onClosed) => onClosed(settled));
+  return { hold, closes, requests, chargedLater, closeLater, overruns, active, client, advance };
 }
 
 const TIMEOUTS = { firstByteMs: 100, idleMs: 1, totalMs: 500 };
@@ -168,11 +176,14 @@ describe('a hold', () => {
     expect(overruns).toEqual([1]);
   });
 
-  test('is counted even if its charge follows later', async () => {
-    const { hold, requests, active } = begin({ isStoreDown: true });
+  test('is counted once even if its charge follows later, and the charge is added when it does', async () => {
+    const { hold, requests, chargedLater, closeLater, active } = begin({ isStoreDown: true });
     expect(await hold.settle(RESULT)).toBeUndefined();
-    expect(requests).toHaveLength(1);
+    expect(requests.map(({ charged }) => charged)).toEqual([undefined]);
     expect([...active]).toEqual([]);
+    closeLater();
+    expect(requests).toHaveLength(1);
+    expect(chargedLater.map(({ charged }) => charged)).toEqual([nanoUsd(5)]);
   });
 
   test('is released when no backend answered, with the last one that was called, and the client gets the fault', async () => {

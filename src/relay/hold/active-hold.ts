@@ -16,14 +16,13 @@ import type { MeteredUsage } from '../stream/reported-usage.ts';
 export interface RequestResult extends Omit<AnsweredAttempt<unknown>, 'answer'> {
   readonly outcome: Outcome;
   readonly measured: MeteredUsage;
+  /** What the backend made, where not all of it is charged. */
+  readonly made?: MeteredUsage | undefined;
   readonly finishReason?: string | undefined;
   readonly fault?: Fault | undefined;
 }
 
-/**
- * The hold of one running request, closed exactly once. Its lease is renewed from admission on; the shared timer of all
- * requests checks the deadlines of its attempts.
- */
+/** The hold of one running request, closed exactly once. A timer that all share checks the deadlines of its attempts. */
 export class ActiveHold implements ActiveRequest, AttemptDeadline {
   readonly requestId: RequestId;
   readonly #parts: RelayParts;
@@ -51,7 +50,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     this.#retryOf = call.retryOf;
     this.#streamed = streamed;
     this.#startedAt = parts.clock.now();
-    parts.activeRequests.add(this);
+    parts.activeRequests.add(this, call.notes);
   }
 
   /** For a call that was just admitted: if it cannot even begin, its hold is released. */
@@ -63,10 +62,7 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
     }
   }
 
-  /**
-   * When a stream's client has left, no further backend is tried; a whole answer is already being paid for and is
-   * awaited.
-   */
+  /** When a stream's client has left, no further backend is tried; a whole answer, already paid for, is awaited. */
   get isAbandoned(): boolean {
     return this.#cutBy !== undefined || (this.#streamed && this.#client.aborted);
   }
@@ -134,11 +130,11 @@ export class ActiveHold implements ActiveRequest, AttemptDeadline {
   }
 
   /** Most models have no cost in the catalog, and most backends report none. */
-  #costedAttempts({ attempts, measured, quote }: RequestResult): readonly Attempt[] {
+  #costedAttempts({ attempts, measured, made = measured, quote }: RequestResult): readonly Attempt[] {
     if (!quote) return attempts;
     if (measured.usage.extra !== undefined) this.#quietly(() => this.#tellUnpriced(measured, quote));
-    const isKnown = measured.cost !== undefined || quote.route.model.costs.size > 0;
-    return isKnown ? withServedCost(attempts, measured, quote) : attempts;
+    const isKnown = made.cost !== undefined || quote.route.model.costs.size > 0;
+    return isKnown ? withServedCost(attempts, made, quote) : attempts;
   }
 
   #tellUnpriced(measured: MeteredUsage, quote: NonNullable<RequestResult['quote']>): void {
@@ -263,6 +259,7 @@ const OUTLIVED_MARGIN_MS = 10_000;
 interface RunningRequest {
   request: ActiveRequest;
   readonly since: number;
+  readonly notes: RequestNotes | undefined;
   outlived: boolean;
 }
 
@@ -292,11 +289,11 @@ export class ActiveRequests implements ActiveRequestSet {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
   }
 
-  add(request: ActiveRequest): void {
+  add(request: ActiveRequest, notes?: RequestNotes): void {
     // A stream is delivered by another part than the one that asked for it; it is the same request.
     const before = this.#requests.get(request.requestId);
     if (before) before.request = request;
-    else this.#requests.set(request.requestId, { request, since: this.#clock.now(), outlived: false });
+    else this.#requests.set(request.requestId, { request, since: this.#clock.now(), notes, outlived: false });
   }
 
   remove(requestId: RequestId): void {
@@ -318,6 +315,11 @@ export class ActiveRequests implements ActiveRequestSet {
 
   get size(): number {
     return this.#requests.size;
+  }
+
+  /** Those that a backend serves now, or is asked to. */
+  countAt(upstream: string): number {
+    return [...this.#requests.values()].filter(({ notes }) => notes?.upstream === upstream).length;
   }
 
   /** Resolves when nothing is running any more, or after `graceMs`. */

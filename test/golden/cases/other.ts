@@ -230,7 +230,7 @@ function images(): GoldenCase[] {
       failing('backend-sends-nothing', jsonReply({ created: 1, data: [] })),
       asked('backend-rejects', {}, [failure(400, 'Your prompt was rejected by the safety system.')]),
       asked('house', { ...route('house_image', 'house-paint'), n: 2 }),
-      asked('house-refuses-format', { ...route('house_image', 'house-paint'), output_format: 'webp' }),
+      asked('house-refuses-format', { ...route('house_image', 'house-paint'), output_format: 'gif' }),
     ];
   });
   // The two paths differ only in how they name a model.

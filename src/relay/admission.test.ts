@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'bun:test';
+import type { Admission, AdmissionRequest, AccountSnapshot, RefusalReason } from '../ledger/port.ts';
+import { ClientLeftFault, Fault } from '../std/fault.ts';
+import { nanoUsd, type NanoUsd } from '../std/money.ts';
+import type { RequestNotes } from '../std/request-notes.ts';
+import { admissionSummary, admit, preferTokenError, rateKindOf, RefusedRequest } from './admission.ts';
+import type { Call, Quote, RelayParts } from './call.ts';
+
+/** How often the ledger is asked about one request, and what is told to whom; the decision itself is the ledger's. */
+
+const RATE = { limit: 60, remaining: 59, resetMs: 1_000 };
+const ADMITTED: Admission = {
+  kind: 'admitted',
+  accountId: 'acc_1',
+  held: nanoUsd(40),
+  output: 100,
+  available: nanoUsd(60),
+  rate: RATE,
+} as Extract<Admission, { kind: 'admitted' }>;
+
+const refused = (reason: RefusalReason, retryAfterMs?: number): Admission => ({
+  kind: 'refused',
+  reason,
+  retryAfterMs,
+  available: nanoUsd(3),
+  required: nanoUsd(40),
+  rate: RATE,
+});
+
+const QUOTE = {
+  route: { endpoint: { code: 'svc_chat' }, model: { id: 'm' } },
+  price: { kind: 'tokens' },
+  ceiling: { kind: 'tokens', input: 900, output: 100, choices: 1 },
+} as unknown as Quote;
+
+interface World {
+  readonly asked: AdmissionRequest[];
+  readonly told: unknown[];
+  readonly client: AbortController;
+  readonly ask: (quote?: Quote) => Promise<unknown>;
+}
+
+/** A ledger that gives these answers in turn, the last one for ever; and a card that can pay unless told otherwise. */
+function world(answers: readonly Admission[], card?: (call: number) => boolean): World {
+  const asked: AdmissionRequest[] = [];
+  const told: unknown[] = [];
+  const client = new AbortController();
+  let payments = 0;
+  const parts = {
+    ledger: {
+      admit: (request: AdmissionRequest) =>
+        Promise.resolve(answers[Math.min(asked.push(request), answers.length) - 1]),
+    },
+    catalog: () => ({ limits: {} }),
+    metrics: { refused: (reason: string) => void told.push(['refused', reason]) },
+    onLimitReached: () => void told.push(['limit reached']),
+    topUps: card && {
+      admitted: (account: string, available: NanoUsd) => void told.push(['admitted', account, available]),
+      covered: (_caller: unknown, available: NanoUsd) => {
+        told.push(['asked the card', available]);
+        return Promise.resolve(card(++payments));
+      },
+    },
+  } as unknown as RelayParts;
+  const call = {
+    requestId: 'req_1',
+    caller: { kind: 'token', hash: 'h' },
+    selector: { type: 'chat' },
+    client: 'test',
+    signal: client.signal,
+  } as unknown as Call<unknown>;
+  const ask = (quote = QUOTE) => admit(call, quote, parts).catch((error: unknown) => error);
+  return { asked, told, client, ask };
+}
+
+const SHORT_OF_MONEY = ['insufficient_balance', 'request_exceeds_balance', 'funds_on_hold'] as const;
+const OTHER_REFUSALS = [
+  'invalid_token',
+  'rate_limit_exceeded',
+  'concurrency_limit_exceeded',
+  'limit_reached',
+] as const;
+
+describe('an admission', () => {
+  test('asks the ledger once, and tells automatic top-up what is left', async () => {
+    const { ask, asked, told } = world([ADMITTED], () => true);
+    expect(await ask()).toBe(ADMITTED);
+    expect(asked).toHaveLength(1);
+    expect(told).toEqual([['admitted', 'acc_1', nanoUsd(60)]]);
+  });
+
+  test.each(SHORT_OF_MONEY)('that is refused with %s asks the card, and the ledger again', async (reason) => {
+    const { ask, asked, told } = world([refused(reason), ADMITTED], () => true);
+    expect(await ask()).toBe(ADMITTED);
+    expect(asked).toHaveLength(2);
+    expect(told).toEqual([
+      ['asked the card', nanoUsd(3)],
+      ['admitted', 'acc_1', nanoUsd(60)],
+    ]);
+  });
+
+  test.each(OTHER_REFUSALS)('that is refused with %s never asks the card', async (reason) => {
+    const { ask, asked, told } = world([refused(reason), ADMITTED], () => true);
+    const code = reason === 'limit_reached' ? 'payment_required' : reason;
+    expect(await ask()).toMatchObject({ code, rate: RATE });
+    expect(asked).toHaveLength(1);
+    const limit = reason === 'limit_reached' ? [['limit reached']] : [];
+    expect(told).toEqual([['refused', reason], ...limit]);
+  });
+
+  test('waits for money from a card three times at most: others may spend it first', async () => {
+    const { ask, asked, told } = world([refused('insufficient_balance')], () => true);
+    expect(await ask()).toBeInstanceOf(RefusedRequest);
+    expect(asked).toHaveLength(4);
+    expect(told.filter((one) => Array.isArray(one) && one[0] === 'asked the card')).toHaveLength(3);
+  });
+
+  test('does not ask again when the card pays nothing', async () => {
+    const { ask, asked, told } = world([refused('insufficient_balance')], () => false);
+    expect(await ask()).toMatchObject({
+      code: 'payment_required',
+      extra: { reason: 'insufficient_balance' },
+    });
+    expect(asked).toHaveLength(1);
+    expect(told).toEqual([
+      ['asked the card', nanoUsd(3)],
+      ['refused', 'insufficient_balance'],
+    ]);
+  });
+
+  test('of a client that left while the card paid is none: nothing is held for nobody', async () => {
+    const { ask, asked, client } = world([refused('insufficient_balance'), ADMITTED], () => {
+      client.abort();
+      return true;
+    });
+    expect(await ask()).toBeInstanceOf(ClientLeftFault);
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('an input that the ledger wants counted', () => {
+  const counted = { kind: 'tokens', input: 10, output: 100, choices: 1 } as const;
+
+  test('is counted once, and the request asked again with what was counted', async () => {
+    const { ask, asked } = world([refused('count_first'), ADMITTED]);
+    expect(await ask({ ...QUOTE, countInput: () => Promise.resolve(counted) })).toBe(ADMITTED);
+    expect(asked.map(({ ceiling, counting }) => [ceiling, counting])).toEqual([
+      [QUOTE.ceiling, 'if_dear'],
+      [counted, undefined],
+    ]);
+  });
+
+  test('that may be too long for the model is counted first of all', async () => {
+    const { ask, asked } = world([ADMITTED]);
+    const quote = { ...QUOTE, mayBeTooLong: true, countInput: () => Promise.resolve(counted) } as Quote;
+    await ask(quote);
+    expect(asked.map(({ counting }) => counting)).toEqual(['first']);
+  });
+
+  test('and is too long is refused with the state of the rate limit', async () => {
+    const { ask, asked } = world([refused('count_first'), ADMITTED]);
+    const tooLong = new Fault('invalid_field', 'too long');
+    const quote = { ...QUOTE, countInput: () => Promise.reject(tooLong) } as Quote;
+    expect(await ask(quote)).toMatchObject({ code: 'invalid_field', message: 'too long', rate: RATE });
+    expect(asked).toHaveLength(1);
+  });
+
+  test('of a client that left while it was counted is not admitted', async () => {
+    const { ask, asked, client } = world([refused('count_first'), ADMITTED]);
+    const countInput = () => {
+      client.abort();
+      return Promise.resolve(counted);
+    };
+    expect(await ask({ ...QUOTE, countInput })).toBeInstanceOf(ClientLeftFault);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('of a request that cannot be counted is our mistake, not the client’s', async () => {
+    const { ask } = world([refused('count_first')]);
+    expect(await ask()).toMatchObject({ code: 'internal_error', detail: 'count_first' });
+  });
+});
+
+describe('a refusal tells', () => {
+  const told = async (reason: RefusalReason, retryAfterMs?: number) => {
+    const fault = await world([refused(reason, retryAfterMs)]).ask();
+    if (!(fault instanceof RefusedRequest)) throw new Error('not refused');
+    return { status: fault.status, message: fault.message, retryAfterMs: fault.retryAfterMs };
+  };
+
+  test('what to do, and how long to wait where waiting helps', async () => {
+    expect(await told('invalid_token')).toMatchObject({ status: 401, retryAfterMs: undefined });
+    expect(await told('rate_limit_exceeded', 700)).toEqual({
+      status: 429,
+      message: 'Too many requests. Wait and retry.',
+      retryAfterMs: 700,
+    });
+    expect(await told('concurrency_limit_exceeded', 50)).toEqual({
+      status: 429,
+      message: 'Too many requests at once. Wait for one to finish and retry.',
+      retryAfterMs: 50,
+    });
+    for (const reason of [...SHORT_OF_MONEY, 'limit_reached'] as const) {
+      const retryAfterMs = reason === 'funds_on_hold' ? 90 : undefined;
+      expect(await told(reason, 90)).toMatchObject({ status: 402, retryAfterMs });
+    }
+    expect((await told('limit_reached')).message).toBe(
+      "The account's monthly limit is reached (available $0.000000003, required $0.00000004).",
+    );
+  });
+});
+
+test('a bad token is told before whatever else is wrong, and a good one gets the fault with its rate', async () => {
+  const wrong = new Fault('invalid_field', 'n: is not valid');
+  const snapshot = {
+    limits: { chatPerMinute: 7 },
+    arrivals: { chat: 0, images: 0 },
+    now: 1,
+  } as unknown as AccountSnapshot;
+  const told = async (known: AccountSnapshot | undefined, work: () => Promise<never>) => {
+    const parts = {
+      ledger: { identify: () => Promise.resolve(known) },
+      catalog: () => ({ limits: { chatPerMinute: 60, imagesPerMinute: 30 } }),
+    } as unknown as RelayParts;
+    const rate = { caller: { kind: 'token', hash: 'h' }, rate: 'chat' } as never;
+    return await Promise.resolve(preferTokenError(rate, parts, work)).catch((error: unknown) => error);
+  };
+  const throws = (): never => {
+    throw wrong;
+  };
+  for (const work of [throws, () => Promise.reject(wrong)]) {
+    expect(await told(undefined, work)).toMatchObject({ code: 'invalid_token' });
+    expect(await told(snapshot, work)).toMatchObject({ code: 'invalid_field', rate: { limit: 7 } });
+  }
+  const broken = new Error('out of memory');
+  expect(await told(snapshot, () => Promise.reject(broken))).toBe(broken);
+});
+
+test('images have a rate limit of their own; everything else counts as chat', () => {
+  expect((['chat', 'image_generation', 'embedding'] as never[]).map(rateKindOf)).toEqual([
+    'chat',
+    'images',
+    'chat',
+  ]);
+});
+
+test('the summary names a lowered cap only if it is lower than what was asked, for all choices together', () => {
+  const call = { requestId: 'req_1' } as unknown as Call<unknown>;
+  const quote = (output: number, askedOutput?: number): Quote => ({
+    ...QUOTE,
+    askedOutput,
+    ceiling: { kind: 'tokens', input: 1, output, choices: 3 },
+  });
+  const summary = (given: Quote) => admissionSummary(call, given, ADMITTED, 'top_k');
+  expect(summary(quote(100))).toMatchObject({ outputCap: 300, loweredCap: undefined, dropped: 'top_k' });
+  expect(summary(quote(101))).toMatchObject({ outputCap: 300, loweredCap: 100 });
+  expect(summary(quote(100, 400))).toMatchObject({ loweredCap: 100 });
+  const images = { ...QUOTE, ceiling: { kind: 'images', images: 1 } } as unknown as Quote;
+  expect(summary(images)).toMatchObject({ outputCap: 0, loweredCap: undefined });
+});
+
+test('what was admitted is noted for the log', async () => {
+  const notes = {} as RequestNotes;
+  const parts = {
+    ledger: { admit: () => Promise.resolve(ADMITTED) },
+    catalog: () => ({ limits: {} }),
+  } as unknown as RelayParts;
+  const call = { selector: { type: 'chat' }, notes } as unknown as Call<unknown>;
+  await admit(call, QUOTE, parts);
+  expect(notes).toEqual({ account: 'acc_1', endpoint: 'svc_chat', model: 'm' } as never);
+});
