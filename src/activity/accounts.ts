@@ -1,6 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import { monthOf } from '../std/calendar.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
+import { containing } from './like.ts';
 import type { Reader } from './reader.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
@@ -39,10 +40,8 @@ export function accountPage(
   return reader.all(query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit));
 }
 
-/** Characters with a meaning in LIKE are escaped. */
 function emailContains(text: string) {
-  const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
-  return sql<boolean>`email LIKE ${pattern} ESCAPE '\\'`;
+  return sql<boolean>`email LIKE ${containing(text)} ESCAPE '\\'`;
 }
 
 export function accountById(db: Kysely<Schema>, id: string): Promise<AccountRow | undefined> {

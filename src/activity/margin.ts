@@ -1,5 +1,6 @@
-import { sql, type Kysely } from 'kysely';
-import type { Schema } from '../store/schema.ts';
+import { sql, type Kysely, type Selectable } from 'kysely';
+import type { BackendDayTable, Schema } from '../store/schema.ts';
+import type { Reader } from './reader.ts';
 
 export const MARGIN_GROUPS = ['day', 'model', 'backend'] as const;
 export type MarginGroup = (typeof MARGIN_GROUPS)[number];
@@ -19,49 +20,83 @@ export interface MarginRow {
   readonly margin: number;
 }
 
-/** From the sums of the days, both included. */
-export async function marginRows(
-  db: Kysely<Schema>,
-  { from, to }: { readonly from: number; readonly to: number },
-  group: MarginGroup,
-): Promise<MarginRow[]> {
-  const rows = await db
+interface DayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Parts {
+  readonly db: Kysely<Schema>;
+  readonly reader: Pick<Reader, 'all'>;
+}
+
+/** From the sums of the days, both included; what cost most first. */
+export async function marginRows(parts: Parts, range: DayRange, group: MarginGroup): Promise<MarginRow[]> {
+  return (await marginGroups(parts, range))[group];
+}
+
+/** In every grouping. With thousands of models, reading all sums once more for each of them takes too long. */
+export async function marginGroups(
+  { db, reader }: Parts,
+  { from, to }: DayRange,
+): Promise<Record<MarginGroup, MarginRow[]>> {
+  const sums = db
     .selectFrom('backend_day')
-    .select(group)
-    .select(({ fn }) => [
-      fn.sum<number | string>('requests').as('requests'),
-      fn.sum<number | string>('charged').as('charged'),
-      fn.sum<number | string>('costed').as('costed'),
-      fn.sum<number | string>('cost').as('cost'),
-      fn.sum<number | string>('possible_cost').as('possible'),
-    ])
+    .select(
+      (['requests', 'charged', 'costed', 'cost', 'possible_cost'] as const).map((name) =>
+        sql<number>`CAST(sum(${sql.ref(name)}) AS BIGINT)`.as(name),
+      ),
+    )
     .where('day', '>=', from)
-    .where('day', '<=', to)
-    .groupBy(group)
-    .orderBy(sql`5`, 'desc')
-    .execute();
-  return rows.map((row) => {
-    const [costed, cost, possibleCost] = [Number(row.costed), Number(row.cost), Number(row.possible)];
-    return {
-      key: String(row[group]),
-      requests: Number(row.requests),
-      charged: Number(row.charged),
+    .where('day', '<=', to);
+  const [days, routes] = await Promise.all([
+    reader.all(sums.select('day').groupBy('day')),
+    reader.all(sums.select(['backend', 'model']).groupBy(['backend', 'model'])),
+  ]);
+  return {
+    day: mergedBy(days, ({ day }) => String(day)),
+    model: mergedBy(routes, ({ model }) => model),
+    backend: mergedBy(routes, ({ backend }) => backend),
+  };
+}
+
+type Sums = Pick<BackendDayRow, 'requests' | 'charged' | 'costed' | 'cost' | 'possible_cost'>;
+type BackendDayRow = Selectable<BackendDayTable>;
+
+function mergedBy<Row extends Sums>(rows: readonly Row[], keyOf: (row: Row) => string): MarginRow[] {
+  const merged = new Map<string, MarginRow>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const before = merged.get(key) ?? { key, ...NOTHING };
+    const costed = before.costed + row.costed;
+    const cost = before.cost + row.cost;
+    const possibleCost = before.possibleCost + row.possible_cost;
+    merged.set(key, {
+      key,
+      requests: before.requests + row.requests,
+      charged: before.charged + row.charged,
       costed,
       cost,
       possibleCost,
       margin: costed - cost - possibleCost,
-    };
-  });
+    });
+  }
+  return [...merged.values()].toSorted((a, b) => b.cost - a.cost || (a.key < b.key ? -1 : 1));
 }
+
+const NOTHING = { requests: 0, charged: 0, costed: 0, cost: 0, possibleCost: 0, margin: 0 };
 
 /** Requests on which the operator lost money, the latest first. */
 export function losses(db: Kysely<Schema>, most: number) {
-  return db
-    .selectFrom('closed_request')
-    .select(['id', 'model', 'upstream', 'charged', 'cost', 'possible_cost'])
-    .where(sql<boolean>`coalesce(cost, 0) + possible_cost > charged`)
-    .orderBy('id', 'desc')
-    .limit(most);
+  return (
+    db
+      .selectFrom('closed_request')
+      .select(['id', 'model', 'upstream', 'charged', 'cost', 'possible_cost'])
+      // The condition of an index, in the same words.
+      .where(sql<boolean>`coalesce(cost, 0) + possible_cost > charged`)
+      .orderBy('id', 'desc')
+      .limit(most)
+  );
 }
 
 /** What each backend has cost on a day, in nano-USD, with what failed attempts may cost. */

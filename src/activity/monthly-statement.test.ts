@@ -159,7 +159,7 @@ async function runUntilKilled(
   { dataDir, databaseUrl }: Place,
   after: number,
 ): Promise<{ isDone: boolean; numbers: number[] }> {
-  const child = Bun.spawn([process.execPath, CHILD, dataDir, databaseUrl], {
+  const child = Bun.spawn([process.execPath, CHILD, dataDir, databaseUrl, String(after)], {
     stdout: 'pipe',
     stderr: 'pipe',
   });

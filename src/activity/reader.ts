@@ -8,6 +8,8 @@ import type { Store } from '../store/store.ts';
  */
 export interface Reader {
   all<Row>(query: ReadQuery<Row>): Promise<Row[]>;
+  /** For sums over everything, which may take long: lists do not wait for them. */
+  readonly sums: Pick<Reader, 'all'>;
   close(): Promise<void>;
 }
 
@@ -18,16 +20,26 @@ export interface ReadQuery<Row> {
 
 export function makeReader(store: Store): Reader {
   if (store.backend.kind === 'postgres') {
-    return { all: (query) => query.execute(), close: () => Promise.resolve() };
+    return { ...IN_PLACE, sums: IN_PLACE, close: () => Promise.resolve() };
   }
-  // A thread of its own: on the store's thread, a ledger check or a checkpoint may take seconds.
-  const thread = new BackgroundThread(store.backend.path);
+  // Threads of their own: on the store's thread, a ledger check or a checkpoint may take seconds.
+  const [lists, sums] = [new BackgroundThread(store.backend.path), new BackgroundThread(store.backend.path)];
+  return {
+    ...onThread(lists),
+    sums: onThread(sums),
+    close: async () => void (await Promise.all([lists.close(), sums.close()])),
+  };
+}
+
+/** Runs a query where it is called: on Postgres, and in commands. */
+export const IN_PLACE: Pick<Reader, 'all'> = { all: (query) => query.execute() };
+
+function onThread(thread: BackgroundThread): Pick<Reader, 'all'> {
   return {
     all<Row>(query: ReadQuery<Row>) {
       const { sql, parameters } = query.compile();
       return thread.query<Row>(sql, parameters.map(asBinding));
     },
-    close: () => thread.close(),
   };
 }
 

@@ -11,6 +11,7 @@ import { dayOf } from '../std/calendar.ts';
 import { newRequestId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import { losses, marginRows } from './margin.ts';
+import { IN_PLACE } from './reader.ts';
 import { readProviderExport } from './provider-export.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -179,11 +180,12 @@ describe('books beside an export', () => {
 
   test('tell the margin by model and by backend, and the requests that cost more than they brought', async () => {
     const at = { from: day, to: day };
-    expect(await marginRows(harness.store.db, at, 'model')).toEqual([
+    const parts = { db: harness.store.db, reader: IN_PLACE };
+    expect(await marginRows(parts, at, 'model')).toEqual([
       { key: 'm', requests: 2, charged: 170, costed: 150, cost: 10, possibleCost: 0, margin: 140 },
       { key: 'n', requests: 1, charged: 60, costed: 60, cost: 3, possibleCost: 900, margin: -843 },
     ]);
-    const backends = await marginRows(harness.store.db, at, 'backend');
+    const backends = await marginRows(parts, at, 'backend');
     expect(backends.map(({ key, margin }) => [key, margin])).toEqual([
       ['a', 197],
       ['b', -900],

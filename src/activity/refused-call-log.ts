@@ -2,7 +2,7 @@ import { sql, type Kysely, type Selectable } from 'kysely';
 import type { RefusedCallTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 
-type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
+type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
 export type RefusedCallRow = Selectable<RefusedCallTable>;
 

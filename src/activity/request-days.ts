@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Schema } from '../store/schema.ts';
@@ -24,6 +24,7 @@ const DAY_MS = 86_400_000;
 /** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
 const SLACK_MS = 3_600_000;
 const MAX_DAYS = 400;
+const LAST_DAY = 99_991_231;
 /** Far more than can run at once on one installation. */
 export const MAX_RUNNING = 10_000;
 
@@ -41,16 +42,7 @@ export async function idRangesOf(
   const latest = Math.min(filter.to ?? Infinity, before === undefined ? Infinity : requestTime(before));
   // Running requests are read first, as no sum counts them yet: one that ends in between is found twice, but never missed.
   const running = await reader.all(runningOf(db, filter));
-  let query = db
-    .selectFrom('usage_day')
-    .select('day')
-    .where('account_id', '=', filter.accountId ?? ALL_ACCOUNTS);
-  if (filter.endpoint !== undefined) query = query.where('endpoint', '=', filter.endpoint);
-  if (filter.model !== undefined) query = query.where('model', '=', filter.model);
-  if (filter.failedOnly) query = query.where('failures', '>', 0);
-  if (filter.from !== undefined) query = query.where('day', '>=', dayOf(filter.from - SLACK_MS));
-  if (Number.isFinite(latest)) query = query.where('day', '<=', dayOf(latest + SLACK_MS));
-  const sums = await reader.all(query.groupBy('day').orderBy('day', 'desc').limit(MAX_DAYS));
+  const sums = await reader.all(usedDays(db, filter, latest));
   const days = new Set([...running.map(({ id }) => dayOf(requestTime(id))), ...sums.map(({ day }) => day)]);
   const ranges = mergedRanges([...days].toSorted((a, b) => b - a).map(startOf)).filter(
     // A search that continued in newer ids than `before` would never end.
@@ -58,6 +50,34 @@ export async function idRangesOf(
   );
   const oldest = ranges.at(-1);
   return sums.length < MAX_DAYS || !oldest ? ranges : [...ranges.slice(0, -1), { ...oldest, from: '' }];
+}
+
+/**
+ * The newest days with a sum. One step of the recursion reads one entry of an index, however many models a day has; a
+ * plain GROUP BY would read them all.
+ */
+function usedDays(db: Kysely<Schema>, filter: DayFilter, latest: number) {
+  const account = sql`u.account_id = ${filter.accountId ?? ALL_ACCOUNTS}`;
+  const model = filter.model === undefined ? sql`` : sql` AND u.model = ${filter.model}`;
+  const endpoint = filter.endpoint === undefined ? sql`` : sql` AND u.endpoint = ${filter.endpoint}`;
+  const failed = filter.failedOnly ? sql` AND u.failures > 0` : sql``;
+  const oldest = filter.from === undefined ? 0 : dayOf(filter.from - SLACK_MS);
+  const newest = Number.isFinite(latest) ? dayOf(latest + SLACK_MS) : LAST_DAY;
+  const before = (bound: ReturnType<typeof sql>) => sql`(SELECT u.day FROM usage_day u
+    WHERE ${account}${model}${endpoint}${failed} AND u.day >= ${oldest} AND u.day < ${bound} ORDER BY u.day DESC LIMIT 1)`;
+  return db
+    .withRecursive(
+      'used(day)',
+      () =>
+        sql<{
+          day: number | null;
+        }>`(SELECT ${before(sql`${newest + 1}`)} UNION ALL SELECT ${before(sql`used.day`)} FROM used WHERE used.day IS NOT NULL)`,
+    )
+    .selectFrom('used')
+    .select('day')
+    .where('day', 'is not', null)
+    .$narrowType<{ day: number }>()
+    .limit(MAX_DAYS);
 }
 
 function runningOf(db: Kysely<Schema>, { accountId, endpoint, model }: DayFilter) {

@@ -11,10 +11,14 @@ import { systemClock } from '../std/clock.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { balanceDays } from './balance-days.ts';
 import { textStream } from './csv.ts';
 import { makeReader, type Reader } from './reader.ts';
+import { requestValues } from './request-values.ts';
+import { sortedRequests, type SortedCursor } from './sorted-requests.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
-import { ALL_ACCOUNTS, sumUsage, usageRows } from './usage.ts';
+import { ALL_ACCOUNTS, sumUsage, usageRows, type UsageSums } from './usage.ts';
+import { usageDays, usageDaysByModel, usageEndpoints, usageModels } from './usage-sums.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const DATABASES = {
@@ -99,6 +103,16 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     'by a model whose first request still runs': { model: 'brand-new' },
     'by time': { from: NOW - 9 * DAY, to: NOW - 7 * DAY },
     'by time and model': { from: NOW - 9 * DAY, model: 'gpt-5-mini' },
+    'by the beginning of the client': { client: 'OpenAI/', from: NOW - 2 * DAY },
+    'by a client with a running request': { client: 'te' },
+    'by a client that nobody has': { client: 'python' },
+    'by part of the client, in either case': { text: 'PYTHON', from: NOW - 2 * DAY },
+    'by part of the error': { text: 'stream_err' },
+    'by what has a meaning in LIKE': { text: '%' },
+    'by text and model': { text: 'upstream', model: 'house-echo' },
+    'by backend': { backend: 'house', from: NOW - 2 * DAY },
+    'by a backend that nobody has': { backend: 'hous' },
+    'by client, running': { client: 'test', state: 'pending' },
   };
 
   for (const [title, filter] of Object.entries(FILTERS)) {
@@ -113,6 +127,90 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
       }
     });
   }
+
+  test('finds a request by its id, or by the beginning of it, and nobody else’s', async () => {
+    const [first] = everything.filter(({ account_id }) => account_id === busy).slice(100);
+    const id = first?.id ?? '';
+    expect(await pageThrough({ idPrefix: id, accountId: busy })).toEqual([id]);
+    expect(await pageThrough({ idPrefix: id, accountId: 'acc_other' })).toEqual([]);
+    const idPrefix = id.slice(0, 10);
+    const expected = everything.filter((row) => row.id.startsWith(idPrefix)).map((row) => row.id);
+    expect(expected).toContain(id);
+    expect(await pageThrough({ idPrefix })).toEqual(expected);
+  });
+
+  test.each([
+    ['cost', true, {}],
+    ['cost', false, { model: 'house-echo' }],
+    ['duration', true, { outcome: 'failed' }],
+    ['duration', false, { text: 'python', from: NOW - 9 * DAY }],
+  ] as const)('sorts finished requests by %s, page after page, each once', async (by, descending, filter) => {
+    const value = (row: LoggedRequest): number => (by === 'cost' ? row.charged : (row.duration_ms ?? 0));
+    const order = (a: LoggedRequest, b: LoggedRequest): number =>
+      value(a) - value(b) || (a.id < b.id ? -1 : Number(a.id > b.id));
+    const expected = everything
+      .filter((row) => row.state !== 'pending' && matches(row, { ...filter, accountId: busy }))
+      .toSorted((a, b) => (descending ? order(b, a) : order(a, b)));
+    const ids: string[] = [];
+    for (let after: SortedCursor | undefined; ;) {
+      const page = await sortedRequests(
+        { db: store.db, reader },
+        { ...filter, accountId: busy },
+        { by, descending, after, limit: 200 },
+      );
+      ids.push(...page.rows.map(({ id }) => id));
+      expect(page.sortedTo).toBeUndefined();
+      after = page.next;
+      if (!after) break;
+    }
+    expect(ids).toEqual(expected.map(({ id }) => id));
+  });
+
+  test('offers every endpoint and model that was ever used, and of an account only its own', async () => {
+    const closed = everything.filter(({ state }) => state !== 'pending');
+    for (const accountId of [ALL_ACCOUNTS, busy]) {
+      const own = closed.filter((row) => accountId === ALL_ACCOUNTS || row.account_id === accountId);
+      const { endpoints, models } = await requestValues({ db: store.db, reader }, accountId);
+      expect(endpoints.toSorted()).toEqual([...new Set(own.map(({ endpoint }) => endpoint))].toSorted());
+      expect(models.toSorted()).toEqual([...new Set(own.map(({ model }) => model))].toSorted());
+    }
+    expect(await requestValues({ db: store.db, reader }, 'acc_nobody')).toEqual({
+      endpoints: [],
+      models: [],
+    });
+  });
+
+  test('adds up to the sums that the database makes by day, model and endpoint', async () => {
+    const at = { db: store.db, reader };
+    const closed = everything.filter(({ state }) => state !== 'pending');
+    for (const accountId of [ALL_ACCOUNTS, busy]) {
+      const own = closed.filter((row) => accountId === ALL_ACCOUNTS || row.account_id === accountId);
+      const filter = { accountId, from: dayOf(NOW - 9 * DAY), to: dayOf(NOW - 3 * DAY) };
+      const inRange = own.filter(
+        (row) => dayOf(row.created_at) >= filter.from && dayOf(row.created_at) <= filter.to,
+      );
+      const days = await usageDays(at, filter);
+      expect(days.map(figures('day'))).toEqual(expectedSums(inRange, (row) => dayOf(row.created_at)));
+      const models = await usageModels(at, filter, 100);
+      expect(models.map(({ charged }) => charged)).toEqual(
+        models.map(({ charged }) => charged).toSorted((a, b) => b - a),
+      );
+      const named = (row: { endpoint: string; model: string }) => `${row.endpoint} ${row.model}`;
+      expect(models.map((row) => figures('key')({ ...row, key: named(row) })).toSorted(byKey)).toEqual(
+        expectedSums(inRange, named),
+      );
+      expect((await usageEndpoints(at, filter)).map(figures('endpoint')).toSorted(byKey)).toEqual(
+        expectedSums(inRange, ({ endpoint }) => endpoint),
+      );
+      const some = models.slice(0, 2);
+      const rows = await usageDaysByModel(at, filter, days, some);
+      const shown = (row: { endpoint: string; model: string }): string =>
+        some.some((one) => named(one) === named(row)) ? named(row) : ' ';
+      expect(
+        rows.map((row) => figures('key')({ ...row, key: `${row.day} ${shown(row)}` })).toSorted(byKey),
+      ).toEqual(expectedSums(inRange, (row) => `${dayOf(row.created_at)} ${shown(row)}`));
+    }
+  });
 
   test('agrees with the daily sums, which agree with the ledger', async () => {
     const days = { from: 20300101, to: 20301231 };
@@ -158,6 +256,36 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
     for (const accountId of [undefined, busy])
       expect(await pageThrough({ accountId, model: 'night-shift' })).toEqual([id]);
   });
+
+  // The last one: its entries are no part of the books.
+  test('explains the balance of every day, reckoned back from the present one', async () => {
+    const at = { db: store.db, reader };
+    const account = { id: busy, balance: 5_000_000_000_000, created_at: NOW - 20 * DAY };
+    const entry = { account_id: busy, actor: 'test', cause: 'test', created_at: NOW - 5 * DAY };
+    await store.db
+      .insertInto('entry')
+      .values([
+        { ...entry, kind: 'credit', amount: 70_000 },
+        // What archived receipts were charged, which is in the sums of their days too.
+        { ...entry, kind: 'charge', amount: -30_000 },
+      ])
+      .execute();
+    const spent = await usageDays(at, { accountId: busy, from: 20300101, to: 20301231 });
+    const found = await balanceDays(at, account, spent, { now: NOW, days: 30 });
+    expect(found.map(({ day }) => day)).toEqual(
+      Array.from({ length: 21 }, (_, index) => dayOf(NOW - (20 - index) * DAY)),
+    );
+    const entries = await store.db.selectFrom('entry').selectAll().where('account_id', '=', busy).execute();
+    for (const { day, balance } of found) {
+      const charged = everything
+        .filter((row) => row.account_id === busy && dayOf(row.created_at) > day)
+        .reduce((sum, row) => sum + row.charged, 0);
+      const cameIn = entries
+        .filter((row) => row.kind !== 'charge' && dayOf(row.created_at) > day)
+        .reduce((sum, row) => sum + row.amount, 0);
+      expect(balance).toBe(account.balance + charged - cameIn);
+    }
+  });
 });
 
 async function admit(ledger: Ledger, id: AccountId, model: string): Promise<void> {
@@ -186,7 +314,13 @@ function matches(row: LoggedRequest, filter: RequestFilter): boolean {
     (outcome === undefined ||
       (outcome === 'failed' ? (row.outcome ?? 'completed') !== 'completed' : row.outcome === outcome)) &&
     row.created_at >= from &&
-    row.created_at <= to
+    row.created_at <= to &&
+    row.id.startsWith(filter.idPrefix ?? '') &&
+    row.client.startsWith(filter.client ?? '') &&
+    (filter.backend ?? row.upstream) === row.upstream &&
+    [row.client, row.error_code ?? ''].some((text) =>
+      text.toLowerCase().includes((filter.text ?? '').toLowerCase()),
+    )
   );
 }
 
@@ -209,3 +343,36 @@ test('a CSV file is fetched only as fast as it is read, and no further once its 
   await body.cancel();
   expect(ended).toBe(true);
 });
+
+type Figures = readonly [key: string, requests: number, failures: number, input: number, charged: number];
+
+/** What the test compares of a sum, with what it is the sum of. */
+function figures<Key extends string>(key: Key) {
+  return (row: UsageSums & Readonly<Record<Key, string | number>>): Figures => [
+    String(row[key]),
+    row.requests,
+    row.failures,
+    row.input_tokens,
+    row.charged,
+  ];
+}
+
+/** The same added up request by request. */
+function expectedSums(
+  rows: readonly LoggedRequest[],
+  keyOf: (row: LoggedRequest) => string | number,
+): Figures[] {
+  const groups = Object.groupBy(rows, (row) => String(keyOf(row)));
+  return Object.entries(groups)
+    .map(([key, group = []]): Figures => {
+      const sum = (of: (row: LoggedRequest) => number): number =>
+        group.reduce((total, row) => total + of(row), 0);
+      const failures = group.filter(({ outcome }) => outcome !== 'completed').length;
+      return [key, group.length, failures, sum((row) => row.input_tokens), sum((row) => row.charged)];
+    })
+    .toSorted(byKey);
+}
+
+function byKey([a]: Figures, [b]: Figures): number {
+  return a < b ? -1 : Number(a > b);
+}

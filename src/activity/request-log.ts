@@ -1,8 +1,9 @@
-import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
+import { sql, type Kysely, type RawBuilder, type SelectQueryBuilder } from 'kysely';
 import { dayOf } from '../std/calendar.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { RequestRow, Schema } from '../store/schema.ts';
 import { COMPLETED, OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
+import { containing } from './like.ts';
 import type { Reader } from './reader.ts';
 import { MAX_RUNNING, idRangesOf, type IdRange } from './request-days.ts';
 
@@ -17,6 +18,13 @@ export interface RequestFilter {
   /** Milliseconds, both inclusive. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
+  /** What the id begins with. */
+  readonly idPrefix?: string | undefined;
+  /** What the User-Agent begins with. */
+  readonly client?: string | undefined;
+  readonly backend?: string | undefined;
+  /** Part of the client, or of the code of an error. */
+  readonly text?: string | undefined;
 }
 
 export interface PageRequest {
@@ -34,7 +42,7 @@ export interface LoggedRequestPage {
   readonly searchedTo: number | undefined;
 }
 
-const COLUMNS = [
+export const COLUMNS = [
   'id', 'account_id', 'state', 'held', 'charged', 'overrun', 'node', 'kind', 'endpoint', 'model', 'stream', 'client',
   'created_at', 'first_byte_ms', 'duration_ms', 'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens',
   'images', 'extra', 'outcome', 'error_code', 'upstream', 'cost', 'possible_cost',
@@ -42,7 +50,7 @@ const COLUMNS = [
 
 type Columns = (typeof COLUMNS)[number];
 export type LoggedRequest = Pick<RequestRow, Columns>;
-type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
+export type LogQuery = SelectQueryBuilder<Schema, 'request', LoggedRequest>;
 
 /** How many rows one query scans, and how long a page searches by default. */
 const SCAN_ROWS = 5_000;
@@ -82,10 +90,10 @@ export async function requestPage(
 interface Search {
   readonly plan: Exclude<Plan, 'running'>;
   readonly filter: RequestFilter;
-  readonly checks: readonly Check[];
+  readonly checks: readonly RowCheck[];
 }
 
-interface ScanRange extends IdRange {
+export interface ScanRange extends IdRange {
   readonly before: string | undefined;
 }
 
@@ -117,7 +125,7 @@ function newestFirst(a: LoggedRequest, b: LoggedRequest): number {
   return a.id < b.id ? 1 : -1;
 }
 
-type Plan = 'running' | 'failed' | 'all';
+export type Plan = 'running' | 'failed' | 'all';
 
 /** Which index covers most of the filter. */
 function planOf({ state, outcome }: RequestFilter): Plan {
@@ -134,19 +142,54 @@ function failuresOf({ state, outcome }: Pick<RequestFilter, 'state' | 'outcome'>
   return FAILURES.filter((one) => one === (outcome ?? state));
 }
 
-type Check = readonly [column: 'endpoint' | 'model' | 'state' | 'outcome', value: string];
+type CheckedColumn =
+  | 'endpoint'
+  | 'model'
+  | 'state'
+  | 'outcome'
+  | 'upstream'
+  | 'client'
+  | 'error_code'
+  | 'outcome_code';
+
+/** A condition on a row, and the columns that it reads. */
+export interface RowCheck {
+  readonly columns: readonly CheckedColumn[];
+  readonly holds: RawBuilder<boolean>;
+}
 
 /** The filters that the plan's index does not cover; they are checked on every row. */
-function remainingChecks(
-  plan: Exclude<Plan, 'running'>,
-  { endpoint, model, state, outcome }: RequestFilter,
-): Check[] {
-  const checks: Check[] = [];
-  if (endpoint !== undefined) checks.push(['endpoint', endpoint]);
-  if (model !== undefined) checks.push(['model', model]);
-  if (state !== undefined) checks.push(['state', state]);
-  if (plan !== 'failed' && outcome !== undefined) checks.push(['outcome', outcome]);
+export function remainingChecks(plan: Plan, filter: RequestFilter): RowCheck[] {
+  const checks: RowCheck[] = [];
+  const equal = (column: CheckedColumn, value: string | undefined): void => {
+    if (value !== undefined)
+      checks.push({ columns: [column], holds: sql<boolean>`${sql.ref(column)} = ${value}` });
+  };
+  equal('endpoint', filter.endpoint);
+  equal('model', filter.model);
+  equal('state', filter.state);
+  equal('upstream', filter.backend);
+  if (plan !== 'failed' && filter.outcome === 'failed')
+    checks.push({ columns: ['outcome_code'], holds: hasFailed });
+  else if (plan !== 'failed') equal('outcome', filter.outcome);
+  const { client, text } = filter;
+  if (client !== undefined)
+    checks.push({
+      columns: ['client'],
+      holds: sql<boolean>`substr(client, 1, ${client.length}) = ${client}`,
+    });
+  if (text !== undefined) checks.push(textCheck(text));
   return checks;
+}
+
+/** Only what failed has an error, and reading it takes a while. */
+function textCheck(text: string): RowCheck {
+  const pattern = containing(text);
+  return {
+    columns: ['client', 'outcome_code', 'error_code'],
+    holds: sql<boolean>`(lower(client) LIKE ${pattern} ESCAPE '\\' OR
+      CASE WHEN ${hasFailed} THEN lower(error_code) LIKE ${pattern} ESCAPE '\\' ELSE 1 = 0 END)`,
+  };
 }
 
 /** Conditions of partial indexes must be literal text, or the planner does not recognise them. */
@@ -155,13 +198,17 @@ const hasFailed = sql<boolean>`outcome_code <> ${sql.lit(COMPLETED)}`;
 /** There are never many running requests: all are read, then sorted and cut here. */
 async function runningPage(
   { db, reader }: Parts,
-  { accountId, endpoint, model, from, to }: RequestFilter,
+  filter: RequestFilter,
   { before, limit }: { readonly before?: string | undefined; readonly limit: number },
 ): Promise<LoggedRequestPage> {
+  const { from, to, idPrefix = '' } = filter;
   let query = db.selectFrom('running_request').select(COLUMNS);
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
+  // The state is that of all of them, and is not checked again.
+  for (const { holds } of remainingChecks('running', { ...filter, state: undefined }))
+    query = query.where(holds);
   const rows = (await reader.all(query.limit(MAX_RUNNING)))
-    .filter((row) => (endpoint ?? row.endpoint) === row.endpoint && (model ?? row.model) === row.model)
+    .filter((row) => row.id.startsWith(idPrefix))
     .filter((row) => row.created_at >= (from ?? 0) && row.created_at <= (to ?? Infinity))
     .filter((row) => before === undefined || row.id < before)
     .toSorted(newestFirst);
@@ -185,11 +232,17 @@ function branchesOf(db: Kysely<Schema>, { plan, filter }: Search, range: ScanRan
 }
 
 /** Only the tightest bound on each side: SQLite uses one for the index and would check the others row by row. */
-function inRange(requests: LogQuery, filter: RequestFilter, range: ScanRange): LogQuery {
+export function inRange(requests: LogQuery, filter: RequestFilter, range: ScanRange): LogQuery {
   let query = requests;
   if (filter.accountId !== undefined) query = query.where('account_id', '=', filter.accountId);
-  const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), range.from];
-  const newest = [filter.to === undefined ? undefined : requestIdAt(filter.to + 1), range.to, range.before];
+  const { idPrefix } = filter;
+  const oldest = [filter.from === undefined ? undefined : requestIdAt(filter.from), range.from, idPrefix];
+  const newest = [
+    filter.to === undefined ? undefined : requestIdAt(filter.to + 1),
+    range.to,
+    range.before,
+    idPrefix === undefined ? undefined : idPrefix + AFTER_EVERY_ID,
+  ];
   const from = oldest
     .filter((id) => id !== undefined)
     .toSorted()
@@ -200,9 +253,12 @@ function inRange(requests: LogQuery, filter: RequestFilter, range: ScanRange): L
   return query;
 }
 
-function withChecks(branch: LogQuery, checks: readonly Check[]): LogQuery {
+/** Greater than every character of an id. */
+const AFTER_EVERY_ID = '~';
+
+function withChecks(branch: LogQuery, checks: readonly RowCheck[]): LogQuery {
   let query = branch;
-  for (const [column, value] of checks) query = query.where(column, '=', value);
+  for (const { holds } of checks) query = query.where(holds);
   return query;
 }
 

@@ -69,7 +69,7 @@ export function sumUsage(rows: readonly UsageSums[]): UsageSums {
 
 /** What was charged today, in the last 7 and in the last 30 days (today included), from rows of those days. */
 export function spendOf(
-  rows: readonly UsageDay[],
+  rows: readonly Pick<UsageDay, 'day' | 'charged'>[],
   now: number,
 ): { today: number; days7: number; days30: number } {
   const since = (days: number): number => {
@@ -77,23 +77,6 @@ export function spendOf(
     return rows.reduce((sum, row) => (row.day >= first ? sum + row.charged : sum), 0);
   };
   return { today: since(1), days7: since(7), days30: since(30) };
-}
-
-/** Sums the rows that have the same key; largest charge first. */
-export function groupUsage(
-  rows: readonly UsageDay[],
-  keyOf: (row: UsageDay) => string,
-): { first: UsageDay; sums: UsageSums }[] {
-  const groups = new Map<string, UsageDay[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
-  return [...groups.values()]
-    .flatMap((group) => (group[0] ? [{ first: group[0], sums: sumUsage(group) }] : []))
-    .toSorted((a, b) => b.sums.charged - a.sums.charged || b.sums.requests - a.sums.requests);
 }
 
 export interface ChargedDay {

@@ -1,4 +1,5 @@
 import { losses, MARGIN_GROUPS, marginRows, type MarginRow } from '../activity/margin.ts';
+import { IN_PLACE } from '../activity/reader.ts';
 import { ExportError, readProviderExport, type ProviderExport } from '../activity/provider-export.ts';
 import { reconcile, type Reconciled } from '../activity/reconcile.ts';
 import { DAY_MS } from '../activity/usage.ts';
@@ -50,7 +51,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
   const now = context.clock.now();
   return await context.withServices(async ({ store }) => {
     const rows = await marginRows(
-      store.db,
+      { db: store.db, reader: IN_PLACE },
       { from: dayOf(now - (days - 1) * DAY_MS), to: dayOf(now) },
       group,
     );

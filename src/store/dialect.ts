@@ -23,6 +23,8 @@ export interface Dialect {
   readonly skipLocked: string;
   /** The text of a member of the JSON object in a text column. */
   jsonText(column: string, member: string): string;
+  /** The same for a plain value in JSON with texts of customers in it: Postgres refuses to read one with \u0000 as JSON. */
+  plainJsonText(column: string, member: string): string;
   /** For a small table whose rows come and go with every request: room to update, and dead rows cleared away soon. */
   shortLivedRows(table: string): readonly string[];
   /** Leaves free space on each page for rows that every batch updates, so that an update stays on its page and touches no index. */
@@ -49,6 +51,7 @@ export const sqliteDialect: Dialect = {
   clusteredByKey: ' WITHOUT ROWID',
   skipLocked: '',
   jsonText: (column, member) => `json_extract(${column}, '$.${member}')`,
+  plainJsonText: (column, member) => `json_extract(${column}, '$.${member}')`,
   shortLivedRows: () => [],
   roomToUpdate: () => [],
   appendOnly: (table) =>
@@ -72,6 +75,7 @@ export const postgresDialect: Dialect = {
   clusteredByKey: '',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   jsonText: (column, member) => `(${column}::json ->> '${member}')`,
+  plainJsonText: (column, member) => `substring(${column} from '"${member}":"([^"\\\\]*)"')`,
   shortLivedRows: (table) => [
     `ALTER TABLE ${table} SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`,
   ],

@@ -3,6 +3,7 @@ import type { DURATION_COLUMNS } from './receipt-codes.ts';
 import type { AuthSchema } from './schema-auth.ts';
 import type { ImageJobSchema } from './schema-image-jobs.ts';
 import type { ImageSchema } from './schema-images.ts';
+import type { ModelDaySchema } from './schema-model-days.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
 import type { PaymentSchema } from './schema-payments.ts';
 import type { StatementSchema } from './schema-statements.ts';
@@ -12,7 +13,14 @@ import type { StatementSchema } from './schema-statements.ts';
  * name says otherwise, flags are 0 or 1. A migration that adds a table adds it here.
  */
 export interface Schema
-  extends AuthSchema, ImageSchema, ImageJobSchema, OutboxSchema, PaymentSchema, StatementSchema {
+  extends
+    AuthSchema,
+    ImageSchema,
+    ImageJobSchema,
+    ModelDaySchema,
+    OutboxSchema,
+    PaymentSchema,
+    StatementSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

@@ -9,6 +9,8 @@ import { outbox } from './0007-outbox.ts';
 import { payments } from './0008-payments.ts';
 import { statements } from './0009-statements.ts';
 import { imageObjects } from './0010-image-objects.ts';
+import { largeTables } from './0011-large-tables.ts';
+import { modelDays } from './0012-model-days.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -36,4 +38,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 8, name: 'payments', compatibleFrom: 1, statements: payments },
   { number: 9, name: 'statements', compatibleFrom: 1, statements },
   { number: 10, name: 'image objects', compatibleFrom: 1, statements: imageObjects },
+  { number: 11, name: 'large tables', compatibleFrom: 1, statements: largeTables },
+  { number: 12, name: 'model days', compatibleFrom: 1, statements: modelDays },
 ];

@@ -25,6 +25,8 @@ const RELEASED = {
     '8 payments ca1bd13bde58ab261fb8b093cffda7042ab207c733e8fb06fcdb2ad3690ed89f',
     '9 statements 12fa7fab9ffc5fae9392dc3444c34530458d0daec1a6268b385d43fdd6f0fbec',
     '10 image objects 9c7b79eb3f159bc8c886253feffd9bb760601d4f815efcd14ce8ffb4c13a6277',
+    '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
+    '12 model days f67d3d701730b3ccb71f3e51ae3632208185f403b4098d178ff1044f2fb45b13',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -37,6 +39,8 @@ const RELEASED = {
     '8 payments 34b36cf3efac038d401059e333edbe16da8b8a43d2e355ca4ef60c7cffb846ec',
     '9 statements 88afc2899ef3e026e4cc48199f782420a871e69813471c53146a849bc0ef93a7',
     '10 image objects 71ac7020f7b1a0cdf81f1ae298848d4aa1d5e08e43ac7aa5c5881ddc6ad87630',
+    '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
+    '12 model days 78f4e557b5e143022428124a3c6711faf8aebf49570440deb649b065bbbfeab6',
   ],
 };
 

@@ -1,0 +1,176 @@
+import { sql } from 'kysely';
+import { dayOf } from '../std/calendar.ts';
+import type { Clock } from '../std/clock.ts';
+import { FAULTS } from '../std/fault.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
+import { COMPLETED, OUTCOME_CODES } from '../store/receipt-codes.ts';
+import type { Store } from '../store/store.ts';
+import { addCounts, bucketSql, SPEED_BOUNDS, WAIT_BOUNDS_MS, type BucketCounts } from './histogram.ts';
+
+/** The model name under which the sums of an endpoint are stored. */
+export const ALL_MODELS = '';
+export const FIGURE_DAYS = 90;
+
+const DAY_MS = 86_400_000;
+/** A request that began yesterday may end today. */
+const OPEN_MS = 2 * 3_600_000;
+/** After so long the rest is left to the next run. */
+const RUN_MS = 10_000;
+const ROWS_TOGETHER = 200;
+/** Shorter answers say little about speed. */
+const LEAST_TOKENS = 20;
+
+interface DayParts {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+/**
+ * BucketCounts the receipts of the days that are not over, or were not counted yet, into `model_day`. A day is counted as a whole
+ * and written over, so that any number of processes may do this, and any number of times. Receipts can only become more
+ * until retention takes them away: a row that counts more than there are is the better one, and stays.
+ */
+export async function countModelDays({ store, clock }: DayParts, stopping?: AbortSignal): Promise<void> {
+  const now = clock.now();
+  const oldest = now - (FIGURE_DAYS - 1) * DAY_MS;
+  let from = Math.max(startOfDay(oldest), await firstOpenDay(store, now));
+  const until = performance.now() + RUN_MS;
+  while (performance.now() < until && !stopping?.aborted) {
+    const first = await firstReceipt(store, from);
+    if (first === undefined) break;
+    const start = startOfDay(first);
+    await writeDay(store, dayOf(start), await dayCounts(store, start));
+    from = start + DAY_MS;
+  }
+  const kept = dayOf(startOfDay(oldest) - DAY_MS);
+  await store.db.deleteFrom('model_day').where('day', '<', kept).execute();
+}
+
+/** Days before it are counted for good. */
+async function firstOpenDay(store: Store, now: number): Promise<number> {
+  const last = await store.db
+    .selectFrom('model_day')
+    .select('day')
+    .orderBy('day', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last ? Math.min(startOf(last.day), startOfDay(now - OPEN_MS)) : 0;
+}
+
+async function firstReceipt(store: Store, from: number): Promise<number | undefined> {
+  const row = await store.db
+    .selectFrom('receipt')
+    .select('id')
+    .where('id', '>=', requestIdAt(from))
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row && requestTime(row.id);
+}
+
+interface CountedModel {
+  readonly endpoint: string;
+  readonly model: string;
+  requests: number;
+  failures: number;
+  waits: BucketCounts;
+  speeds: BucketCounts;
+}
+
+interface CountedRow {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly wait: number | null;
+  readonly speed: number | null;
+  readonly requests: number | string;
+  readonly failures: number | string;
+}
+
+async function dayCounts(store: Store, start: number): Promise<Iterable<CountedModel>> {
+  const counted = new Map<string, CountedModel>();
+  for (const row of await countedRows(store, [requestIdAt(start), requestIdAt(start + DAY_MS)])) {
+    for (const model of [row.model, ALL_MODELS]) add(counted, model, row);
+  }
+  return counted.values();
+}
+
+function add(counted: Map<string, CountedModel>, model: string, row: CountedRow): void {
+  const { endpoint } = row;
+  const key = `${endpoint} ${model}`;
+  const sums = counted.get(key) ?? { endpoint, model, requests: 0, failures: 0, waits: [], speeds: [] };
+  const requests = Number(row.requests);
+  sums.requests += requests;
+  sums.failures += Number(row.failures);
+  if (row.wait !== null) sums.waits = addCounts(sums.waits, onlyAt(row.wait, requests));
+  if (row.speed !== null) sums.speeds = addCounts(sums.speeds, onlyAt(row.speed, requests));
+  counted.set(key, sums);
+}
+
+function onlyAt(place: number, count: number): BucketCounts {
+  return [...Array.from({ length: place }, () => 0), count];
+}
+
+/** Reads a whole day: on SQLite not on the thread that serves requests. */
+async function countedRows({ backend, dialect }: Store, range: [string, string]): Promise<CountedRow[]> {
+  const text = countSql(dialect.jsonText('r.detail', 'error'));
+  if (backend.kind === 'sqlite') return await backend.background.query<CountedRow>(text, range);
+  const { rows } = await backend.pool.query<CountedRow>(text.replace('?', '$1').replace('?', '$2'), range);
+  return rows;
+}
+
+function countSql(errorCode: string): string {
+  return `SELECT t.endpoint, t.model, c.wait, c.speed, COUNT(*) AS requests, SUM(c.failed) AS failures
+    FROM (SELECT r.route,
+        CASE WHEN r.outcome = ${COMPLETED} AND r.images > 0 THEN ${bucketSql('r.duration_ms', WAIT_BOUNDS_MS)}
+          WHEN r.outcome = ${COMPLETED} AND r.stream = 1 AND r.first_byte_ms IS NOT NULL
+            THEN ${bucketSql('r.first_byte_ms', WAIT_BOUNDS_MS)} END AS wait,
+        CASE WHEN r.outcome = ${COMPLETED} AND r.stream = 1 AND r.output_tokens >= ${LEAST_TOKENS}
+            AND r.duration_ms > r.first_byte_ms
+          THEN ${bucketSql('(r.output_tokens * 1000.0 / (r.duration_ms - r.first_byte_ms))', SPEED_BOUNDS)} END AS speed,
+        CASE WHEN r.outcome IN (${COMPLETED}, ${OUTCOME_CODES.client_left}) THEN 0
+          WHEN ${errorCode} IN (${CLIENT_MISTAKES}) THEN 0 ELSE 1 END AS failed
+      FROM receipt r WHERE r.id >= ? AND r.id < ?) AS c
+    JOIN route t ON t.id = c.route
+    GROUP BY t.endpoint, t.model, c.wait, c.speed`;
+}
+
+/** A backend may refuse a request for what the client wrote. */
+const CLIENT_MISTAKES = Object.entries(FAULTS)
+  .filter(([, { type }]) => type === 'invalid_request_error')
+  .map(([code]) => `'${code}'`)
+  .join(', ');
+
+async function writeDay({ db }: Store, day: number, counted: Iterable<CountedModel>): Promise<void> {
+  const rows = [...counted].map(({ waits, speeds, ...row }) => ({
+    ...row,
+    day,
+    waits: JSON.stringify(waits),
+    speeds: JSON.stringify(speeds),
+  }));
+  for (let at = 0; at < rows.length; at += ROWS_TOGETHER) {
+    await db
+      .insertInto('model_day')
+      .values(rows.slice(at, at + ROWS_TOGETHER))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['endpoint', 'model', 'day'])
+          .doUpdateSet((row) => ({
+            requests: row.ref('excluded.requests'),
+            failures: row.ref('excluded.failures'),
+            waits: row.ref('excluded.waits'),
+            speeds: row.ref('excluded.speeds'),
+          }))
+          .where(sql<boolean>`excluded.requests >= model_day.requests`),
+      )
+      .execute();
+  }
+}
+
+function startOfDay(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS;
+}
+
+/** The start of a day given as yyyymmdd, in milliseconds. */
+function startOf(day: number): number {
+  return Date.UTC(Math.floor(day / 10_000), (Math.floor(day / 100) % 100) - 1, day % 100);
+}
