@@ -13,7 +13,7 @@ export const account: ApiOperation = {
   method: 'GET',
   path: '/api/public/v1/account',
   tag: 'Account',
-  summary: "The account's balance, limits and use this month",
+  summary: "Get the account's balance, limits and use this month",
   token: 'required',
   answer: {
     description: 'The account of the token',

@@ -109,7 +109,7 @@ export const chatCompletions: ApiOperation = {
   method: 'POST',
   path: '/api/public/v1/chat/completions',
   tag: 'Inference',
-  summary: 'Answer a conversation',
+  summary: 'Create a chat completion',
   description: `${STREAMING}Unknown fields are dropped and named in x-tollgate-dropped.`,
   token: 'required',
   idempotencyKey: true,
@@ -141,7 +141,7 @@ export const v1ChatCompletions: ApiOperation = {
   method: 'POST',
   path: '/v1/chat/completions',
   tag: 'OpenAI-compatible',
-  summary: "Answer a conversation, for OpenAI's clients",
+  summary: 'Create a chat completion (OpenAI)',
   description:
     `${STREAMING}The model is named as GET /v1/models lists it. A max_tokens above the model's is lowered. ` +
     'A body with input instead of messages is taken, and answered, as one of /v1/responses.',

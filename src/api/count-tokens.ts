@@ -22,7 +22,7 @@ export const countMessageTokens: ApiOperation = {
   method: 'POST',
   path: '/v1/messages/count_tokens',
   tag: 'Anthropic-compatible',
-  summary: 'Count the input tokens of a conversation',
+  summary: 'Count the input tokens of a conversation (Anthropic)',
   description:
     'Free of charge. Where Claude serves the model, it counts; otherwise an estimate: each provider counts in its own way.',
   token: 'required',

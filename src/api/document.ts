@@ -7,7 +7,7 @@ export const documentOperation: ApiOperation = {
   method: 'GET',
   path: '/api/public/v1/openapi.json',
   tag: 'Catalog',
-  summary: 'This document',
+  summary: 'Get this document',
   token: 'none',
   answer: {
     description: 'OpenAPI 3.1',

@@ -27,7 +27,7 @@ export const embeddings: ApiOperation = {
   method: 'POST',
   path: '/v1/embeddings',
   tag: 'OpenAI-compatible',
-  summary: 'Turn texts into vectors',
+  summary: 'Create embeddings (OpenAI)',
   description:
     'Unknown fields are dropped and named in x-tollgate-dropped; what the backend adds to its answer is passed back.',
   token: 'required',

@@ -42,7 +42,7 @@ export const geminiModels: ApiOperation = {
   method: 'GET',
   path: '/v1beta/models',
   tag: 'Gemini-compatible',
-  summary: "List every chat model, for clients of Google's Gemini API",
+  summary: 'List chat models (Gemini)',
   description: 'All at once, or in pages with pageSize and pageToken.',
   token: 'required',
   answer: {
@@ -64,7 +64,7 @@ export const oneGeminiModel: ApiOperation = {
   method: 'GET',
   path: '/v1beta/models/{model}',
   tag: 'Gemini-compatible',
-  summary: "One chat model, for clients of Google's Gemini API",
+  summary: 'Get a chat model (Gemini)',
   token: 'required',
   parameters: [GEMINI_MODEL],
   answer: {
@@ -82,7 +82,7 @@ export const countGeminiTokens: ApiOperation = {
   method: 'POST',
   path: '/v1beta/models/{model}:countTokens',
   tag: 'Gemini-compatible',
-  summary: "Count the input tokens of a conversation, for clients of Google's Gemini API",
+  summary: 'Count the input tokens of a conversation (Gemini)',
   description: 'Free of charge, and an estimate: each provider counts in its own way.',
   token: 'required',
   parameters: [GEMINI_MODEL],

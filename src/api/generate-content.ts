@@ -100,7 +100,7 @@ export const generateContent: ApiOperation = {
   ...SHARED,
   id: 'v1betaGenerateContent',
   path: '/v1beta/models/{model}:generateContent',
-  summary: "Answer a conversation, for clients of Google's Gemini API",
+  summary: 'Generate content (Gemini)',
   description: 'The token may also come as x-goog-api-key or ?key=.',
   answer: { description: 'The answer', headers: 'paid', body: BODY },
   handle: inference({ rate: 'chat', read: (...given) => read(given, 'whole'), answer }),
@@ -110,7 +110,7 @@ export const streamGenerateContent: ApiOperation = {
   ...SHARED,
   id: 'v1betaStreamGenerateContent',
   path: '/v1beta/models/{model}:streamGenerateContent',
-  summary: "Answer a conversation piece by piece, for clients of Google's Gemini API",
+  summary: 'Generate content as a stream (Gemini)',
   description: 'With ?alt=sse as server-sent events, otherwise as one JSON array that grows.',
   answer: {
     description: 'The pieces of the answer',

@@ -8,7 +8,7 @@ export const hello: ApiOperation = {
   method: 'GET',
   path: '/api/hello',
   tag: 'Anthropic-compatible',
-  summary: 'Whether somebody is there',
+  summary: 'Check that the server answers',
   description: "Anthropic's own client asks before its first request.",
   token: 'none',
   answer: {

@@ -88,7 +88,7 @@ export const messages: ApiOperation = {
   method: 'POST',
   path: '/v1/messages',
   tag: 'Anthropic-compatible',
-  summary: "Answer in the shape of Anthropic's Messages API",
+  summary: 'Create a message (Anthropic)',
   description:
     'The model is named as GET /v1/models lists it. With stream: true the answer is server-sent events. ' +
     'No thread is kept: one that is continued is not found.',

@@ -83,7 +83,7 @@ export const models: ApiOperation = {
   method: 'GET',
   path: '/v1/models',
   tag: 'OpenAI-compatible',
-  summary: 'List every model with its price, for clients of OpenAI, Anthropic and OpenRouter',
+  summary: 'List models with prices (OpenAI, Anthropic, OpenRouter)',
   token: 'required',
   answer: {
     description: 'Every model of every endpoint as code/model, then the aliases',
@@ -118,7 +118,7 @@ export const oneModelById: ApiOperation = {
   method: 'GET',
   path: '/v1/models/{id}',
   tag: 'OpenAI-compatible',
-  summary: 'One model',
+  summary: 'Get a model',
   token: 'required',
   parameters: [
     {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { FAULTS } from '../std/fault.ts';
+import { describeFields } from './describe-fields.ts';
+import { ANSWER_FIELD_TEXTS } from './field-texts-answers.ts';
+import { FIELD_TEXTS } from './field-texts.ts';
 import { openApiDocument } from './openapi.ts';
 import type { ApiParts } from './operation.ts';
 import { apiRoutes, OPERATIONS } from './operations.ts';
@@ -40,6 +43,24 @@ function resolve(reference: string): unknown {
   return here;
 }
 
+/** The schemas of all operations as they are declared, without what the document adds. */
+function declaredSchemas(): [name: string, schema: unknown][] {
+  const declared = OPERATIONS.flatMap(({ request, answer, dialect }) => [
+    ...[request, request?.or].map((body) => ({ body, io: 'input' as const })),
+    ...[answer.body, answer.asyncBody].map((body) => ({ body, io: 'output' as const })),
+    {
+      body: answer.stream && { name: answer.stream.name, schema: answer.stream.chunk },
+      io: 'output' as const,
+    },
+    { body: dialect, io: 'output' as const },
+  ]);
+  return declared.flatMap(({ body, io }) =>
+    body
+      ? [[body.name, z.toJSONSchema(body.schema, { io, target: 'draft-2020-12' })] as [string, unknown]]
+      : [],
+  );
+}
+
 describe('the OpenAPI document', () => {
   test('has the paths of the public API, each operation named once', () => {
     expect(Object.keys(document.paths).sort()).toEqual([
@@ -74,6 +95,34 @@ describe('the OpenAPI document', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     expect(document['openapi']).toBe('3.1.0');
+  });
+
+  test('says of every field what it means, and has no text that no field has', () => {
+    const silent = [...walk(document)].flatMap(({ where, node }) =>
+      Object.entries((node['properties'] ?? {}) as Record<string, Json>)
+        .filter(([, field]) => typeof field === 'object' && !field['description'] && !field['$ref'])
+        .map(([name]) => `${where}/${name}`),
+    );
+    // An example may have a field called `properties`, as a schema of a tool has.
+    expect(silent.filter((where) => !where.includes('/examples/'))).toEqual([]);
+    const used = new Set<string>();
+    for (const [name, schema] of declaredSchemas()) describeFields(name, schema, (key) => used.add(key));
+    const written = Object.keys({ ...FIELD_TEXTS, ...ANSWER_FIELD_TEXTS });
+    expect(written.filter((key) => !used.has(key))).toEqual([]);
+  });
+
+  test('has an example of every request, and of every answer but a file and itself', () => {
+    const hasExample = (part: unknown): boolean => {
+      const { content } = part as { content: Record<string, Json> };
+      return Object.values(content).some(({ examples }) => examples !== undefined);
+    };
+    const without = operations.flatMap(({ operation }) => [
+      ...('requestBody' in operation && !hasExample(operation['requestBody'])
+        ? [`${operation.operationId} request`]
+        : []),
+      ...(hasExample(operation.responses['200']) ? [] : [operation.operationId]),
+    ]);
+    expect(without).toEqual(['getImage', 'getOpenApi']);
   });
 
   test('has exactly the routes that the router is given', () => {

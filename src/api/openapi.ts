@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FAULTS } from '../std/fault.ts';
+import { describeFields } from './describe-fields.ts';
 import type { ErrorDialect } from './errors.ts';
 import { errorReferences, errorResponses } from './openapi-errors.ts';
 import type { ApiAnswer, ApiBody, ApiOperation, ApiStream, ApiTag, PathParameter } from './operation.ts';
@@ -156,6 +157,7 @@ function componentSchemas(
     if (known) return;
     schemas.set(name, schema);
     const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' });
+    describeFields(name, rest);
     json[name] = rest;
   };
   for (const { request, answer } of operations) {

@@ -1,9 +1,11 @@
 import type { RefusedCalls } from '../activity/refused-calls.ts';
 import type { PlaygroundCall, PlaygroundRelay, QuotedCall } from '../console/playground-relay.ts';
 import { NO_USAGE } from '../ledger/price.ts';
-import type { Call, RelayParts } from '../relay/call.ts';
+import type { Call, ImageCall, RelayParts } from '../relay/call.ts';
+import { Fault } from '../std/fault.ts';
 import type { Places } from '../std/places.ts';
 import { answerChat, publicChatCall } from './chat-completions.ts';
+import { loadPictures, takePictures } from './edit-body.ts';
 import type { ImageJobs } from './image-jobs.ts';
 import type { ImageLinks } from './image-links.ts';
 import { answerImages, publicImageCall } from './images.ts';
@@ -13,7 +15,7 @@ import { notePlaygroundRefusal } from './refusals.ts';
 
 export interface PlaygroundServices {
   readonly links: ImageLinks;
-  readonly imageJobs: Pick<ImageJobs, 'plain'>;
+  readonly imageJobs: Pick<ImageJobs, 'plain' | 'start'>;
   readonly refusedCalls: Pick<RefusedCalls, 'add'>;
 }
 
@@ -24,7 +26,7 @@ export function makePlayground(
 ): PlaygroundRelay {
   const { places } = parts;
   const links = publicLinks.onOwnAddress();
-  const placed = async (asked: PlaygroundCall, work: () => Promise<Response>): Promise<Response> => {
+  const placed = async <Result>(asked: PlaygroundCall, work: () => Promise<Result>): Promise<Result> => {
     const { requestId, accountId } = asked;
     const { endpoint, model } = asked.body;
     places.enter(requestId, accountId);
@@ -43,15 +45,30 @@ export function makePlayground(
         answerChat({ ...publicChatCall(baseOf(asked), asked.body), onClosed: closedTo(asked) }, parts),
       ),
     images: (asked) =>
-      placed(asked, () => {
-        const call = { ...publicImageCall(baseOf(asked), asked.body), onClosed: closedTo(asked) };
-        return answerImages(call, asked.origin, { relay: parts, imageJobs, links });
+      placed(asked, async () => {
+        const call = { ...(await imageCallOf(asked, links)), onClosed: closedTo(asked) };
+        return await answerImages(call, asked.origin, { relay: parts, imageJobs, links });
+      }),
+    startImageJob: (asked) =>
+      placed(asked, async () => {
+        const call = await imageCallOf(asked, links);
+        await imageJobs.start(call, call.notes);
       }),
     quote: async (asked) => {
       const quote = quoteView(await quoteBody(baseOf(asked), { ...asked.body }, parts));
       return { maxCostUsd: quote.max_cost_usd, maxTokens: quote.max_tokens };
     },
   };
+}
+
+async function imageCallOf(asked: PlaygroundCall, links: ImageLinks): Promise<ImageCall> {
+  const { accountId, origin } = asked;
+  const { pictures, mask, value } = takePictures(asked.body);
+  const call = publicImageCall(baseOf(asked), value);
+  if (pictures.length === 0 && !mask) return call;
+  if (pictures.length === 0) throw new Fault('missing_field', 'image is required.', { param: 'image' });
+  const owner = { links, origin, accountId: () => Promise.resolve(accountId) };
+  return { ...call, request: { ...call.request, ...(await loadPictures({ pictures, mask }, owner)) } };
 }
 
 function closedTo(asked: PlaygroundCall): NonNullable<Call<unknown>['onClosed']> {

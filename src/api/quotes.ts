@@ -45,7 +45,7 @@ export const quotes: ApiOperation = {
   method: 'POST',
   path: '/api/public/v1/quotes',
   tag: 'Inference',
-  summary: 'The highest possible cost of a chat or image request, and its parts',
+  summary: 'Get the highest possible cost of a request',
   description:
     'Takes the body of a chat, of an image generation or of an edit in JSON. Nobody is called and nothing is charged.',
   token: 'required',

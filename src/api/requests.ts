@@ -94,7 +94,7 @@ export const requestReceipt: ApiOperation = {
   method: 'GET',
   path: '/api/public/v1/requests/{id}',
   tag: 'Account',
-  summary: 'The receipt of one request: what it used, at which price, and who counted',
+  summary: 'Get the receipt of a request',
   token: 'required',
   parameters: [
     { name: 'id', description: 'The x-request-id of an answer', example: 'req_0WPlqUf4abcdefghijklmnop' },

@@ -147,7 +147,7 @@ export const responses: ApiOperation = {
   method: 'POST',
   path: '/v1/responses',
   tag: 'OpenAI-compatible',
-  summary: "Answer in the shape of OpenAI's Responses API",
+  summary: 'Create a response (OpenAI)',
   description:
     'The stateless part: nothing is stored, so previous_response_id, conversation and background are refused. ' +
     'With stream: true the answer is server-sent events.',

@@ -57,7 +57,7 @@ export const textCompletions: ApiOperation = {
   method: 'POST',
   path: '/v1/completions',
   tag: 'OpenAI-compatible',
-  summary: "Continue a text, in the shape of OpenAI's older completions",
+  summary: 'Create a text completion (OpenAI)',
   description:
     'The backend is asked in a chat whose only message is the prompt. One prompt to a request; suffix is refused. ' +
     'With stream: true the answer is server-sent events: chunks, then [DONE], or one error event.',
