@@ -5,6 +5,7 @@ import {
   isInRange,
   LISTED_FIELDS,
   MAX_EDGE,
+  MAX_IMAGE_PIXELS,
   MAX_IMAGES,
   MAX_PARTIAL_IMAGES,
   MAX_REFERENCE_IMAGES,
@@ -15,7 +16,15 @@ import {
 import { size, word } from './price-schema.ts';
 import { strict, whole } from './strict.ts';
 
-const sizeList = z.array(size).min(1, 'must name at least one size').max(64);
+const sellableSize = size.refine(
+  (one) => {
+    const [width, height] = edgesOf(one);
+    return width * height <= MAX_IMAGE_PIXELS;
+  },
+  `must have at most ${MAX_IMAGE_PIXELS / 1_000_000} megapixels`,
+);
+
+const sizeList = z.array(sellableSize).min(1, 'must name at least one size').max(64);
 
 const ratioFactor = z
   .union([z.number().meta({ minimum: 1 }), z.string().regex(/^\d{1,3}(\.\d{1,3})?$/)], {
@@ -30,8 +39,8 @@ const sizeRange = strict({
   min_edge: whole(10, MAX_EDGE).default(10),
   max_edge: whole(10, MAX_EDGE).describe('The longest edge.'),
   max_ratio: ratioFactor.optional().describe('The longer edge is at most this many times the shorter one.'),
-  min_pixels: whole(1, MAX_EDGE * MAX_EDGE).default(1),
-  max_pixels: whole(1, MAX_EDGE * MAX_EDGE).default(MAX_EDGE * MAX_EDGE),
+  min_pixels: whole(1, MAX_IMAGE_PIXELS).default(1),
+  max_pixels: whole(1, MAX_IMAGE_PIXELS).default(MAX_IMAGE_PIXELS),
 });
 
 export const modelSizes = z.union([sizeList, sizeRange], {

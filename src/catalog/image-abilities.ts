@@ -76,12 +76,14 @@ export function rangeText({ step, minEdge, maxEdge, maxRatio, minPixels, maxPixe
     ...(step > 1 ? [`in multiples of ${step}`] : []),
     ...(maxRatio < MAX_EDGE ? [`a ratio of at most ${maxRatio}:1`] : []),
     ...(minPixels > 1 ? [`at least ${minPixels} pixels`] : []),
-    ...(maxPixels < MAX_EDGE * MAX_EDGE ? [`at most ${maxPixels} pixels`] : []),
+    ...(maxPixels < Math.min(MAX_IMAGE_PIXELS, maxEdge * maxEdge) ? [`at most ${maxPixels} pixels`] : []),
   ].join(', ');
 }
 
 /** The longest edge that a size can have. */
 export const MAX_EDGE = 9_999;
+/** A larger image is not decoded, at four bytes for each pixel, and so neither delivered nor sold. */
+export const MAX_IMAGE_PIXELS = 50_000_000;
 export const MAX_IMAGES = 10;
 export const MAX_REFERENCE_IMAGES = 16;
 export const MAX_PARTIAL_IMAGES = 3;

@@ -8,6 +8,14 @@ export interface Mistake {
   readonly path: string;
   /** What is wrong and what to do. Never contains a secret. */
   readonly message: string;
+  readonly missingKey?: MissingKey | undefined;
+}
+
+/** A key that would mend a mistake if it were stored. */
+export interface MissingKey {
+  readonly name: string;
+  /** The server that it would be sent to. */
+  readonly origin: string;
 }
 
 /** A catalog that cannot be used, with all its errors: one line each, `file:line:column key.path: what`. */
@@ -29,6 +37,7 @@ export interface PathMistake {
   readonly message: string;
   /** The key itself is wrong rather than its value. */
   readonly atKey?: boolean;
+  readonly missingKey?: MissingKey | undefined;
 }
 
 /** `['lists', 'a', 0, 'input']` → `lists.a[0].input` */

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { buildCatalog } from './build.ts';
+import { buildCatalog, type Built } from './build.ts';
 import type { Catalog } from './catalog.ts';
-import { catalogFile, type FileSettings } from './file-schema.ts';
+import { catalogFile, type CatalogFile, type FileSettings } from './file-schema.ts';
 import { FILE_RULES, type KeyRules, type Environment } from './key-rules.ts';
-import { CatalogError, type PathMistake } from './mistakes.ts';
+import { CatalogError, type Mistake, type PathMistake } from './mistakes.ts';
 import { strayReferences } from './secrets.ts';
 import { readYaml } from './yaml-source.ts';
 
@@ -22,34 +22,44 @@ export interface ParseOptions {
 }
 
 /** Reads a catalog or throws a {@link CatalogError} that lists every error with its line, column and key. */
-export function parseCatalog(
-  text: string,
-  { fileName, env, rules = FILE_RULES, settings = {}, withheld = 'refuse' }: ParseOptions,
-): Catalog {
-  const source = readYaml(text);
-  if (source.mistakes.length > 0) throw new CatalogError(fileName, source.mistakes);
-  const refuse = (mistakes: readonly PathMistake[]): never => {
-    const placed = mistakes.map((mistake) => source.place(mistake));
-    throw new CatalogError(
-      fileName,
-      placed.toSorted((a, b) => a.line - b.line || a.column - b.column),
-    );
+export function parseCatalog(text: string, options: ParseOptions): Catalog {
+  const { mistakes, file, built } = inspectCatalog(text, options);
+  if (mistakes.length > 0 || !file || !built) throw new CatalogError(options.fileName, mistakes);
+  const values: Readonly<Record<string, unknown>> = file;
+  return {
+    version: versionOf(text, options.env, built.withheld),
+    ...built.catalog,
+    settings: new Map(
+      Object.entries(options.settings ?? {}).map(([key, { label }]) => [key, { label, value: values[key] }]),
+    ),
   };
+}
+
+/** A text with its errors, and what of it can be read in spite of them. */
+export interface InspectedCatalog {
+  readonly mistakes: readonly Mistake[];
+  /** Both absent if the text has not the shape of a catalog. */
+  readonly file?: CatalogFile | undefined;
+  readonly built?: Built | undefined;
+}
+
+export function inspectCatalog(
+  text: string,
+  { env, rules = FILE_RULES, settings = {}, withheld = 'refuse' }: Omit<ParseOptions, 'fileName'>,
+): InspectedCatalog {
+  const source = readYaml(text);
+  if (source.mistakes.length > 0) return { mistakes: source.mistakes };
+  const placed = (mistakes: readonly PathMistake[]): Mistake[] =>
+    mistakes
+      .map((mistake) => source.place(mistake))
+      .toSorted((a, b) => a.line - b.line || a.column - b.column);
   const parsed = catalogFile(settings).safeParse(source.value, { error: sentence });
   const stray = strayReferences(source.value);
   if (!parsed.success)
-    return refuse([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]);
+    return { mistakes: placed([...parsed.error.issues.flatMap((issue) => mistakesOf(issue, [])), ...stray]) };
   const built = buildCatalog(parsed.data, { env, rules });
   const mistakes = [...built.mistakes, ...stray, ...(withheld === 'refuse' ? built.withheld : [])];
-  if (mistakes.length > 0) return refuse(mistakes);
-  const values: Readonly<Record<string, unknown>> = parsed.data;
-  return {
-    version: versionOf(text, env, built.withheld),
-    ...built.catalog,
-    settings: new Map(
-      Object.entries(settings).map(([key, { label }]) => [key, { label, value: values[key] }]),
-    ),
-  };
+  return { mistakes: placed(mistakes), file: parsed.data, built };
 }
 
 /** A changed secret changes the version too, but a version is shown to people, so the hash is truncated. */

@@ -53,6 +53,7 @@ const name = fc
   .map((text) => text.trim());
 const size = fc
   .tuple(fc.integer({ min: 10, max: 9999 }), fc.integer({ min: 10, max: 9999 }))
+  .filter(([width, height]) => width * height <= 50_000_000)
   .map(([width, height]) => `${width}x${height}`);
 
 const sold: fc.Arbitrary<Sold> = fc.record({

@@ -36,13 +36,15 @@ export class References {
       return undefined;
     }
     const unreadable = this.#rules.refusalToRead(variable);
+    const missingKey = origin === undefined ? undefined : { name: variable, origin };
     if (unreadable !== undefined) {
-      this.mistakes.push({ path, message: unreadable });
+      this.mistakes.push({ path, message: unreadable, missingKey });
       return undefined;
     }
     const found = this.#env[variable]?.trim();
     if (found === undefined || found === '') {
-      this.mistakes.push({ path, message: `needs the environment variable ${variable}, which is not set` });
+      const message = `needs the environment variable ${variable}, which is not set`;
+      this.mistakes.push({ path, message, missingKey });
       return undefined;
     }
     if (/[^\x20-\x7e]/.test(found)) {

@@ -8,7 +8,8 @@ import { type Catalog, type CatalogSource, type CatalogStatus, LiveCatalog } fro
 import { catalogChanges, type CatalogChange } from './diff.ts';
 import type { FileSettings } from './file-schema.ts';
 import { CatalogError, type Mistake } from './mistakes.ts';
-import { parseCatalog } from './parse.ts';
+import { CatalogDrafts } from './draft/drafts.ts';
+import { inspectCatalog, parseCatalog, type InspectedCatalog } from './parse.ts';
 import { ProviderKeys, type ProviderKey } from './provider-keys.ts';
 import { CatalogVersions, type CatalogVersion, type CatalogVersionDetail } from './versions.ts';
 
@@ -57,6 +58,7 @@ const MAX_NOTE = 500;
  */
 export class StoredCatalog implements CatalogSource {
   readonly current: () => Catalog;
+  readonly drafts: CatalogDrafts;
   readonly #options: StoredCatalogOptions;
   readonly #versions: CatalogVersions;
   readonly #keys: ProviderKeys;
@@ -76,6 +78,7 @@ export class StoredCatalog implements CatalogSource {
     this.#keys = parts.keys;
     this.#newest = parts.first;
     const { log, clock } = options;
+    this.drafts = new CatalogDrafts(options.db, clock);
     this.#live = new LiveCatalog(parts.catalog, { kind: 'store', path: undefined, log, clock });
     this.current = this.#live.current;
     this.#schedule();
@@ -105,6 +108,12 @@ export class StoredCatalog implements CatalogSource {
   parse(yaml: string): Catalog {
     const { env, rules } = this.#newest;
     return parseCatalog(yaml, { fileName: 'catalog', env, rules, settings: this.#options.settings });
+  }
+
+  /** A text with its mistakes, for pages that show a draft that cannot be published yet. */
+  inspect(yaml: string): InspectedCatalog {
+    const { env, rules } = this.#newest;
+    return inspectCatalog(yaml, { env, rules, settings: this.#options.settings });
   }
 
   /** Checks a text and returns what it would change; stores nothing. */

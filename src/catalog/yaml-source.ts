@@ -151,9 +151,10 @@ class Reader {
     return this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES;
   }
 
-  #place({ path, message, atKey }: PathMistake): Mistake {
+  #place({ path, message, atKey, missingKey }: PathMistake): Mistake {
     const { line, col } = this.#lines.linePos(this.#offsetOf(path, atKey === true));
-    return { line: Math.max(line, 1), column: Math.max(col, 1), path: pathText(path), message };
+    const at = { line: Math.max(line, 1), column: Math.max(col, 1), path: pathText(path) };
+    return { ...at, message, ...(missingKey && { missingKey }) };
   }
 
   #offsetOf(path: Path, atKey: boolean): number {

@@ -59,7 +59,13 @@ export const catalogCommands: readonly CliCommand[] = [
 
 async function checkCatalog(input: CommandInput, context: CliContext): Promise<number> {
   const [path] = input.arguments;
-  const { catalog, lines, mistakes } = await checkedAt(path, context);
+  const { catalog, lines, mistakes: found } = await checkedAt(path, context);
+  const mistakes = found.map(({ line, column, path: key, message }) => ({
+    line,
+    column,
+    path: key,
+    message,
+  }));
   const differences = catalog ? await priceDifferences(catalog) : [];
   const tls = catalog && context.checkTls(catalog, path === undefined ? undefined : dirname(path));
   const problems = tls && !tls.ok ? [tls.line] : [];

@@ -54,9 +54,7 @@ export interface ModelUpdate {
  * so that a price such as 0.000000001 leaves as it came.
  */
 export function editCatalog(text: string, edit: CatalogEdit): string {
-  // An empty text may get contents too, which the type of a parsed document does not say.
-  const document: Document = parseDocument(maskReferences(text), { schema: 'failsafe', prettyErrors: false });
-  if (document.errors.length > 0) throw new ImportError('The catalog cannot be read; check it first.');
+  const document = openCatalogText(text);
   for (const [name, entry] of Object.entries(edit.upstreams))
     mapAt(document, 'upstreams').set(textNode(name), nodeOf(entry));
   for (const [list, entries] of Object.entries(edit.models)) {
@@ -67,6 +65,18 @@ export function editCatalog(text: string, edit: CatalogEdit): string {
     mapAt(document, 'endpoints').set(textNode(code), nodeOf(entry));
   for (const update of edit.updates) updateModel(document, update);
   for (const [name, set] of Object.entries(edit.upstreamUpdates ?? {})) updateUpstream(document, name, set);
+  return catalogTextOf(document);
+}
+
+/** A catalog as a document whose comments and forms stay; every scalar is text. */
+export function openCatalogText(text: string): Document {
+  // An empty text may get contents too, which the type of a parsed document does not say.
+  const document: Document = parseDocument(maskReferences(text), { schema: 'failsafe', prettyErrors: false });
+  if (document.errors.length > 0) throw new ImportError('The catalog cannot be read; check it first.');
+  return document;
+}
+
+export function catalogTextOf(document: Document): string {
   return unmaskReferences(document.toString({ lineWidth: 0, flowCollectionPadding: true }));
 }
 
@@ -143,12 +153,12 @@ function listAt(lists: YAMLMap, name: string): YAMLSeq {
   return list;
 }
 
-function scalarText(node: unknown): string | undefined {
+export function scalarText(node: unknown): string | undefined {
   // Read as `failsafe`, every scalar is text.
   return isScalar(node) && typeof node.value === 'string' ? unmaskReferences(node.value) : undefined;
 }
 
-function nodeOf(value: YamlValue): Node {
+export function nodeOf(value: YamlValue): Node {
   if (typeof value === 'string') return textNode(value);
   if (value instanceof Amount) return plainNode(value.text);
   if (value instanceof VariableReference) return plainNode(maskReferences(`\${${value.name}}`));
@@ -176,7 +186,7 @@ function plainNode(text: string): Scalar {
 const SAFE = /^[A-Za-z][\w./-]*(?: [A-Za-z0-9(][\w./()-]*)*$/;
 const OTHER_VALUES = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
-function textNode(text: string): Scalar {
+export function textNode(text: string): Scalar {
   if (SAFE.test(text) && !OTHER_VALUES.test(text)) return plainNode(text);
   const node = new Scalar(text);
   node.type = Scalar.QUOTE_DOUBLE;

@@ -1,0 +1,110 @@
+import { isMap, isSeq, type Document, type Node } from 'yaml';
+import { catalogTextOf, openCatalogText, scalarText } from '../import/edit-yaml.ts';
+import { childOf, modelIdOf, removeAt, setAt, type CatalogPath } from './catalog-path.ts';
+
+export interface MergeInput {
+  /** What both began with. */
+  readonly base: string;
+  readonly mine: string;
+  readonly theirs: string;
+  /** Whose value counts where both have changed the same; without it, such a merge is none. */
+  readonly prefer?: 'mine' | 'theirs' | undefined;
+}
+
+export interface MergeResult {
+  /** The newer text with the changes of mine. */
+  readonly text: string;
+  /** What both have changed, each to something else, such as `lists.models.gpt-5.input`. */
+  readonly conflicts: readonly string[];
+}
+
+/**
+ * Puts the changes that mine made to the base into their text: entry by entry and not line by line, so that two prices of
+ * neighbours, or a price and a backend, are no conflict. Throws an `ImportError` for a text that is not YAML.
+ */
+export function mergeCatalogs({ base, mine, theirs, prefer }: MergeInput): MergeResult {
+  const [before, own] = [openCatalogText(base), openCatalogText(mine)];
+  const target = openCatalogText(theirs);
+  const changes: Change[] = [];
+  const conflicts: CatalogPath[] = [];
+  const versions = {
+    base: before.contents ?? undefined,
+    mine: own.contents ?? undefined,
+    theirs: target.contents ?? undefined,
+  };
+  compare(versions, [], { changes, conflicts });
+  const wanted = prefer === 'mine' ? changes : changes.filter(({ isConflict }) => !isConflict);
+  for (const { path, value } of wanted) apply(target, path, value);
+  return { text: catalogTextOf(target), conflicts: conflicts.map((path) => path.join('.')) };
+}
+
+interface Versions {
+  readonly base: Node | undefined;
+  readonly mine: Node | undefined;
+  readonly theirs: Node | undefined;
+}
+
+interface Change {
+  readonly path: CatalogPath;
+  /** Absent: it is removed. */
+  readonly value: Node | undefined;
+  readonly isConflict: boolean;
+}
+
+interface Found {
+  readonly changes: Change[];
+  readonly conflicts: CatalogPath[];
+}
+
+function compare({ base, mine, theirs }: Versions, path: CatalogPath, found: Found): void {
+  if (isSame(mine, base) || isSame(mine, theirs)) return;
+  const keys = path.length === 0 || !isSame(theirs, base) ? commonKeys(mine, theirs) : undefined;
+  if (keys) {
+    for (const key of keys) {
+      const children = {
+        base: childOf(base, key),
+        mine: childOf(mine, key),
+        theirs: childOf(theirs, key),
+      };
+      compare(children, [...path, key], found);
+    }
+    return;
+  }
+  const isConflict = !isSame(theirs, base);
+  found.changes.push({ path, value: mine, isConflict });
+  if (isConflict) found.conflicts.push(path);
+}
+
+/** `undefined` if they are not both maps, or both lists of models. */
+function commonKeys(mine: Node | undefined, theirs: Node | undefined): Set<string> | undefined {
+  const [ours, others] = [keysOf(mine), keysOf(theirs)];
+  return ours && others && new Set([...others, ...ours]);
+}
+
+function keysOf(node: Node | undefined): string[] | undefined {
+  if (isMap(node)) return node.items.map(({ key }) => scalarText(key) ?? '');
+  if (!isSeq(node)) return undefined;
+  const ids = node.items.map(modelIdOf);
+  return ids.every((id) => id !== undefined) ? ids : undefined;
+}
+
+/** By content: comments and forms do not count. */
+function isSame(one: Node | undefined, other: Node | undefined): boolean {
+  return textOf(one) === textOf(other);
+}
+
+const texts = new WeakMap<Node, string>();
+
+function textOf(node: Node | undefined): string | undefined {
+  if (!node) return undefined;
+  const known = texts.get(node);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(node.toJSON());
+  texts.set(node, text);
+  return text;
+}
+
+function apply(document: Document, path: CatalogPath, value: Node | undefined): void {
+  if (value) setAt(document, path, value);
+  else removeAt(document, path);
+}
