@@ -14,6 +14,7 @@ export type KeyPurpose =
   | 'token pepper'
   | 'sessions'
   | 'image links'
+  | 'receipt links'
   | 'provider keys'
   | 'codes'
   | 'outbox'

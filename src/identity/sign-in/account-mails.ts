@@ -1,11 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Notices } from '../../outbox/notices.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Schema } from '../../store/schema.ts';
 import type { Store } from '../../store/store.ts';
 import { normalEmail } from './email.ts';
 import { resetPath, type ResetLinks } from './reset.ts';
+import { giveWelcomeCredit } from './welcome-credit.ts';
 
 /** The mails of signing in: links that prove an address, and news of a sign-in elsewhere. Without mail they do nothing. */
 export interface AccountMails {
@@ -16,6 +17,8 @@ export interface AccountMails {
   sendVerification(tx: Kysely<Schema>, account: MailedAccount, language?: string): Promise<void>;
   /** Whether the token is from such a link and not too old; the address then counts as confirmed. */
   verify(token: string): Promise<boolean>;
+  /** For whoever has shown, within a transaction, that a mail to the account's address was read. */
+  markVerified(tx: Transaction<Schema>, accountId: string): Promise<void>;
   /** Somebody signed in from a browser that was not used with the account before. */
   tellNewDevice(signIn: NewDeviceSignIn): Promise<void>;
 }
@@ -70,6 +73,7 @@ export function makeAccountMails(parts: AccountMailsParts): AccountMails {
       await notices?.mail(tx, { accountId: account.accountId, template: 'address.verify', data, language });
     },
     verify: (token) => confirmAddress(parts, token),
+    markVerified: (tx, accountId) => markVerified(parts, tx, accountId),
     async tellNewDevice({ accountId, sessionId, address, userAgent }) {
       const data = { at: clock.now(), address, device: browserName(userAgent ?? '') };
       const once = `device:${sessionId}`;
@@ -112,12 +116,18 @@ async function confirmAddress(parts: AccountMailsParts, token: string): Promise<
   if (!account) return false;
   const right = verificationToken(parts, { accountId, email: account.email }, Number(expiresAt));
   if (right.length !== token.length || !timingSafeEqual(Buffer.from(right), Buffer.from(token))) return false;
-  await markVerified(store.db, accountId);
+  await store.db.transaction().execute((tx) => markVerified(parts, tx, accountId));
+  await store.durable();
   return true;
 }
 
-export async function markVerified(db: Kysely<Schema>, accountId: string): Promise<void> {
-  await db.updateTable('auth_user').set({ emailVerified: true }).where('id', '=', accountId).execute();
+async function markVerified(
+  { secret, clock }: AccountMailsParts,
+  tx: Transaction<Schema>,
+  accountId: string,
+): Promise<void> {
+  await tx.updateTable('auth_user').set({ emailVerified: true }).where('id', '=', accountId).execute();
+  await giveWelcomeCredit(tx, accountId, { secret, now: clock.now() });
 }
 
 const BROWSERS = [

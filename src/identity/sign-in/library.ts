@@ -12,6 +12,7 @@ import { insertAccount } from './users.ts';
 import { AuthRefusal } from './refusal.ts';
 import { cookiePrefix, maySignIn, SESSION_REFRESH_SECONDS, SESSION_SECONDS } from './session.ts';
 import { signUpMode } from './site.ts';
+import { giveWelcomeCredit } from './welcome-credit.ts';
 
 /** The configured sign-in library as a request handler; `auth.ts` decides which requests reach it. */
 export interface AuthLibrary {
@@ -77,7 +78,7 @@ export function libraryOptions(parts: LibraryParts, secure: boolean) {
       }),
       passkeyPlugin(store, clock),
     ],
-    databaseHooks: databaseHooks(store, clock),
+    databaseHooks: databaseHooks(parts),
     rateLimit: { enabled: false },
     telemetry: { enabled: false },
     onAPIError: { errorURL: '/sign-in' },
@@ -115,7 +116,7 @@ function socialProviders({ github, google }: SocialConfig) {
   return { ...(github ? { github: { ...github } } : {}), ...(google ? { google: { ...google } } : {}) };
 }
 
-function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOptions['databaseHooks']> {
+function databaseHooks(parts: LibraryParts): NonNullable<BetterAuthOptions['databaseHooks']> {
   return {
     user: {
       create: {
@@ -126,7 +127,7 @@ function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOption
     session: {
       create: {
         before: async (session) => {
-          await admitSession(store, session.userId, clock.now()).catch(asLibraryError);
+          await admitSession(parts, session.userId).catch(asLibraryError);
         },
       },
     },
@@ -134,7 +135,7 @@ function databaseHooks(store: Store, clock: Clock): NonNullable<BetterAuthOption
 }
 
 /** A disabled account gets no session. A new user from a provider gets the account here, if not before. */
-async function admitSession(store: Store, userId: string, now: number): Promise<void> {
+async function admitSession({ store, secret, clock }: LibraryParts, userId: string): Promise<void> {
   const account = await store.db
     .selectFrom('account')
     .select(['status', 'paused_reason'])
@@ -144,12 +145,15 @@ async function admitSession(store: Store, userId: string, now: number): Promise<
   if (account) throw new AuthRefusal('forbidden', 'This account is disabled.');
   const user = await store.db
     .selectFrom('auth_user')
-    .select('email')
+    .select(['email', 'emailVerified'])
     .where('id', '=', userId)
     .executeTakeFirstOrThrow();
-  await store.db
-    .transaction()
-    .execute((tx) => insertAccount(tx, { id: userId, email: user.email, role: 'user', now }));
+  const now = clock.now();
+  await store.db.transaction().execute(async (tx) => {
+    await insertAccount(tx, { id: userId, email: user.email, role: 'user', now });
+    // The provider has confirmed it.
+    if (user.emailVerified) await giveWelcomeCredit(tx, userId, { secret, now });
+  });
 }
 
 /** The library answers its own errors with their status and anything else with 500. */

@@ -79,12 +79,16 @@ export async function writeSite(
   now: number,
 ): Promise<SiteSettings> {
   const settings = siteSettingsSchema.parse({ ...(await readSite(store)), ...patch });
+  await writeSetting(store, KEY, settings, now);
+  return settings;
+}
+
+export async function writeSetting(store: Store, key: string, settings: object, now: number): Promise<void> {
   const value = JSON.stringify(settings);
   await store.db
     .insertInto('setting')
-    .values({ key: KEY, value, updated_at: now })
+    .values({ key, value, updated_at: now })
     .onConflict((conflict) => conflict.column('key').doUpdateSet({ value, updated_at: now }))
     .execute();
   await store.durable();
-  return settings;
 }
