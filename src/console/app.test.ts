@@ -38,6 +38,8 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
         heldUsd: '0.00',
         spend: { todayUsd: '0.00018' },
       });
+      expect(overview.balanceDays.at(-1)?.balanceUsd).toBe(overview.balanceUsd);
+      expect([overview.forecast, overview.automaticTopUp]).toEqual([{ kind: 'too_early' }, false]);
       // Two requests of the same millisecond have no defined order.
       expect(overview.latest.map(({ model, outcome }) => `${model} ${outcome}`).toSorted()).toEqual([
         'house-echo completed',

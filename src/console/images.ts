@@ -1,41 +1,70 @@
-import { galleryPage } from '../activity/gallery.ts';
+import { z } from 'zod';
+import { galleryFacets, galleryPage } from '../activity/gallery.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { imageBytesOf, type ReadImage } from '../activity/image-store.ts';
-import type { ImageGallery } from './contract.ts';
-import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
+import type { ImageFacets, ImageGallery, ImageItem } from './contract.ts';
+import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import { route } from './route.ts';
 
 /** Types a browser shows as a picture and nothing else; anything else a backend called an image is only downloaded. */
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']);
+/** As many as a page of the list can have. */
+const MAX_DELETED = 200;
+
+const gallerySchema = z.strictObject({
+  ...pagingFields,
+  /** Words of the prompt or of the model's name. */
+  q: z.string().max(200).optional(),
+  model: z.string().min(1).max(256).optional(),
+  size: z
+    .string()
+    .regex(/^\d{1,5}x\d{1,5}$/, { error: 'a size looks like 1024x1024' })
+    .optional(),
+  from: z
+    .string()
+    .regex(/^\d{1,15}$/, { error: 'a time is milliseconds since 1970' })
+    .optional(),
+});
 
 /** The account's generated images. */
 export const imageRoutes = [
   route('GET /api/console/images', {
     who: 'user',
-    query: pagingSchema,
+    compressed: true,
+    query: gallerySchema,
     async handle({ store, reader, clock, imageQuotaBytes }, { user, query }): Promise<ImageGallery> {
       const limit = limitOf(query);
-      const before = markCursor(query.cursor);
-      const page = { before, limit: limit + 1, now: clock.now() };
-      const rows = await galleryPage({ db: store.db, reader }, user.accountId, page);
-      const shown = pageOf(rows, limit, {
-        item: (row) => ({
-          id: row.id,
-          requestId: row.request_id,
-          mime: row.mime,
-          bytes: row.size,
-          prompt: row.prompt,
-          at: row.created_at,
-          expiresAt: row.expires_at,
-          src: `/api/console/images/${encodeURIComponent(row.id)}`,
-          thumbnail: `/api/console/images/${encodeURIComponent(row.id)}/thumbnail`,
-        }),
-        cursor: (row) => `${row.created_at}.${row.id}`,
+      const [width, height] = query.size?.split('x').map(Number) ?? [];
+      const rows = await galleryPage({ store, reader }, user.accountId, {
+        before: markCursor(query.cursor),
+        limit: limit + 1,
+        now: clock.now(),
+        text: query.q,
+        model: query.model,
+        pixels: width === undefined || height === undefined ? undefined : { width, height },
+        from: query.from === undefined ? undefined : Number(query.from),
       });
+      const shown = pageOf(rows, limit, { item: imageItem, cursor: (row) => `${row.created_at}.${row.id}` });
       return {
         ...shown,
         usedBytes: await imageBytesOf(store.db, user.accountId),
         quotaBytes: imageQuotaBytes,
+      };
+    },
+  }),
+  route('GET /api/console/image-facets', {
+    who: 'user',
+    async handle({ store, reader, clock }, { user }): Promise<ImageFacets> {
+      const rows = await galleryFacets({ store, reader }, user.accountId, clock.now());
+      const sizeOf = ({ width, height }: (typeof rows)[number]) =>
+        width === null || height === null ? undefined : `${width}x${height}`;
+      return {
+        total: rows.reduce((sum, { images }) => sum + images, 0),
+        models: countedBy(rows, ({ model }) => model ?? undefined).map(([model, images]) => ({
+          model,
+          images,
+        })),
+        sizes: countedBy(rows, sizeOf).map(([size, images]) => ({ size, images })),
       };
     },
   }),
@@ -58,7 +87,55 @@ export const imageRoutes = [
       return {};
     },
   }),
+  route('POST /api/console/image-deletions', {
+    who: 'user',
+    body: z.strictObject({ ids: z.array(z.string().min(1).max(100)).min(1).max(MAX_DELETED) }),
+    async handle({ images }, { user, body }): Promise<{ deleted: number }> {
+      return { deleted: await images.removeSome(user.accountId, body.ids) };
+    },
+  }),
 ];
+
+type GalleryRow = Awaited<ReturnType<typeof galleryPage>>[number];
+
+function imageItem(row: GalleryRow): ImageItem {
+  // The image store's own JSON, of a flat object.
+  const said = JSON.parse(row.parameters ?? '{}') as ImageItem['parameters'];
+  const { endpoint, model, ...parameters } = said;
+  return {
+    id: row.id,
+    requestId: row.request_id,
+    mime: row.mime,
+    bytes: row.size,
+    prompt: row.prompt,
+    at: row.created_at,
+    expiresAt: row.expires_at,
+    width: row.width,
+    height: row.height,
+    endpoint: endpoint === undefined ? null : String(endpoint),
+    model: model === undefined ? null : String(model),
+    parameters,
+    ...imagePaths(row.id),
+  };
+}
+
+export function imagePaths(id: string): Pick<ImageItem, 'src' | 'thumbnail'> {
+  const src = `/api/console/images/${encodeURIComponent(id)}`;
+  return { src, thumbnail: `${src}/thumbnail` };
+}
+
+/** The values with the images that have them, the most first; rows without a value do not count. */
+function countedBy<Row extends { readonly images: number }>(
+  rows: readonly Row[],
+  valueOf: (row: Row) => string | undefined,
+): [value: string, images: number][] {
+  const counts = new Map<string, number>();
+  for (const row of rows) {
+    const value = valueOf(row);
+    if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + row.images);
+  }
+  return [...counts].toSorted((a, b) => b[1] - a[1]);
+}
 
 function answerImage(image: ReadImage | undefined): Response {
   if (!image) throw noImage();

@@ -14,9 +14,7 @@ export const modelRoutes = [
     compressed: true,
     handle: ({ catalog, backends }): Promise<ModelList> => {
       const current = catalog.current();
-      const states = new Map(backends.list().map(({ name, state }) => [name, state]));
-      const endpoints = [...current.endpoints.values()].map((one) => endpointItem(one, states));
-      return Promise.resolve({ endpoints, models: modelsOf(current) });
+      return Promise.resolve({ endpoints: endpointItems(current, backends), models: modelItems(current) });
     },
   }),
 ];
@@ -26,7 +24,7 @@ type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[numbe
 /** Thousands of models are written out once, not for every visitor. */
 const itemsOf = new WeakMap<Catalog, ModelItem[]>();
 
-function modelsOf(catalog: Catalog): ModelItem[] {
+export function modelItems(catalog: Catalog): ModelItem[] {
   const known = itemsOf.get(catalog);
   if (known) return known;
   const items = [...catalog.endpoints.values()].flatMap((endpoint) =>
@@ -34,6 +32,12 @@ function modelsOf(catalog: Catalog): ModelItem[] {
   );
   itemsOf.set(catalog, items);
   return items;
+}
+
+/** The endpoints, and whether they work right now. */
+export function endpointItems(catalog: Catalog, backends: Pick<BackendHealth, 'list'>): EndpointItem[] {
+  const states = new Map(backends.list().map(({ name, state }) => [name, state]));
+  return [...catalog.endpoints.values()].map((endpoint) => endpointItem(endpoint, states));
 }
 
 function endpointItem(endpoint: Endpoint, states: BackendStates): EndpointItem {

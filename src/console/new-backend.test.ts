@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { bareModel, ListingServer } from '../../test/import/listing-server.ts';
 import type {
-  AdminPriceDraft,
   AdminPrices,
   AdminBackend,
   AdminCatalog,
+  AdminCatalogDraft,
   AdminCatalogImport,
   AdminProviders,
 } from './contract.ts';
@@ -14,6 +14,7 @@ let site: TestConsole;
 let admin: Browser;
 const server = new ListingServer(['llama-3', 'nomic-embed', 'whisper-1'].map(bareModel));
 const ROUTE = '/api/console/admin/backends/preview';
+const EDIT = '/api/console/admin/catalog/draft/edit';
 const own = { provider: 'attic', server: { baseUrl: server.baseUrl, keyName: 'ATTIC_API_KEY' } };
 
 beforeAll(async () => {
@@ -154,17 +155,18 @@ test('prices are changed in the draft and nowhere else, digit for digit', async 
     return items.find(({ list, model }) => list === 'attic_models' && model === 'llama-3');
   };
   expect(await row()).toMatchObject({ input: '0.50', output: '1.25', cost: null });
-  const draft = await admin.must<AdminPriceDraft>('POST', '/api/console/admin/prices/draft', {
-    changes: [{ list: 'attic_models', model: 'llama-3', output: '1.000000001' }],
-  });
-  expect(await row()).toMatchObject({ output: '1.25' });
   const before = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
-  expect(draft).toEqual({
+  const { draft } = await admin.must<AdminCatalogDraft>('POST', EDIT, {
+    edits: [{ kind: 'price', list: 'attic_models', model: 'llama-3', output: '1.000000001' }],
+  });
+  expect(await row()).toMatchObject({ output: '1.25', draft: { input: '0.50', output: '1.000000001' } });
+  expect(draft).toMatchObject({
     yaml: before.yaml.replace('output: 1.25', 'output: 1.000000001'),
     revision: before.revision ?? 0,
   });
-  await admin.must('POST', '/api/console/admin/catalog', { ...draft, note: '' });
-  expect(await row()).toMatchObject({ input: '0.50', output: '1.000000001' });
+  const body = { yaml: draft?.yaml, revision: draft?.revision, note: '' };
+  await admin.must('POST', '/api/console/admin/catalog', body);
+  expect(await row()).toMatchObject({ input: '0.50', output: '1.000000001', draft: null });
 });
 
 test('a price of a model that is not there, or that is no price, is refused', async () => {
@@ -174,7 +176,7 @@ test('a price of a model that is not there, or that is no price, is refused', as
     { list: 'attic_models', model: 'llama-3', input: '-1' },
     { list: 'attic_models', model: 'llama-3', input: '10001' },
   ]) {
-    const reply = await admin.call('POST', '/api/console/admin/prices/draft', { changes: [change] });
+    const reply = await admin.call('POST', EDIT, { edits: [{ kind: 'price', ...change }] });
     expect([change, reply.status]).toEqual([change, 400]);
   }
 });

@@ -1,10 +1,14 @@
 import { accountById, everFunded, monthSpent } from '../activity/accounts.ts';
+import { balanceDays, balanceForecast } from '../activity/balance-days.ts';
 import { firstRequest, requestPage } from '../activity/request-log.ts';
-import { DAY_MS, spendOf, usageRows } from '../activity/usage.ts';
+import { DAY_MS, spendOf } from '../activity/usage.ts';
+import { usageDays, usageDaysByModel, usageModels } from '../activity/usage-sums.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { AccountRow } from '../store/schema.ts';
-import { usd } from './amounts.ts';
+import { topUpOf } from '../payments/automatic.ts';
+import { dayText, usd } from './amounts.ts';
+import { expectedWelcomeCredit } from '../identity/sign-in/welcome-credit.ts';
 import type { ShownLimits, Overview, Quickstart } from './contract.ts';
 import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
@@ -14,6 +18,8 @@ import { usageRow } from './usage.ts';
 import { route } from './route.ts';
 
 const CHART_DAYS = 14;
+const BALANCE_DAYS = 30;
+const CHART_MODELS = 8;
 const LATEST = 10;
 
 /** The account at a glance, and whether its first request has arrived. */
@@ -32,27 +38,38 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
   const { clock, reader, store } = parts;
   const now = clock.now();
   const at = { db: store.db, reader };
-  const [account, funded, rows, latest] = await Promise.all([
+  const charted = { accountId, from: dayOf(now - (CHART_DAYS - 1) * DAY_MS), to: dayOf(now) };
+  const [account, funded, welcome, days, models, latest] = await Promise.all([
     requireAccount(parts, accountId),
     everFunded(store.db, accountId),
-    usageRows(at, accountId, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    expectedWelcomeCredit(store.db, accountId),
+    usageDays(at, { ...charted, from: dayOf(now - 29 * DAY_MS) }),
+    usageModels(at, charted, CHART_MODELS),
     requestPage(at, { accountId }, { limit: LATEST }),
   ]);
-  const spend = spendOf(rows, now);
-  const chartFrom = dayOf(now - (CHART_DAYS - 1) * DAY_MS);
+  const spend = spendOf(days, now);
+  const [balances, topUp] = await Promise.all([
+    balanceDays(at, account, days, { now, days: BALANCE_DAYS }),
+    topUpOf(store, accountId),
+  ]);
+  const chartDays = days.filter(({ day }) => day >= charted.from);
   const low = account.low_balance;
   return {
     balanceUsd: usd(account.balance),
     heldUsd: usd(account.held),
     availableUsd: usd(account.balance - account.held),
     everFunded: funded,
+    welcomeUsd: welcome ?? null,
     lowBalance: low !== null && account.balance < low ? { thresholdUsd: usd(low) } : null,
     spend: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
     binding: bindingOf(account, now),
     limits: limitsOf(parts, account),
     openHolds: account.open_holds,
+    balanceDays: balances.map(({ day, balance }) => ({ day: dayText(day), balanceUsd: usd(balance) })),
+    forecast: balanceForecast(account.balance - account.held, days, now),
+    automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
     token: tokenInfo(account),
-    chart: rows.filter(({ day }) => day >= chartFrom).map(usageRow),
+    chart: (await usageDaysByModel(at, charted, chartDays, models)).map(usageRow),
     latest: latest.rows.map(requestItem),
   };
 }

@@ -45,6 +45,6 @@ export function pageOf<Row, Item>(
   return { items: shown.map(item), next: rows.length > limit && last !== undefined ? cursor(last) : null };
 }
 
-function wrongCursor(): AuthRefusal {
+export function wrongCursor(): AuthRefusal {
   return new AuthRefusal('invalid_field', 'This cursor is not one of this list.', { param: 'cursor' });
 }

@@ -20,6 +20,7 @@ import type { UpstreamHealth } from '../upstream/port.ts';
 import type { Codes } from './codes.ts';
 import type { AdminBackendTrial } from './contract.ts';
 import type { PlaygroundRelay } from './playground-relay.ts';
+import type { ReceiptLinks } from './receipt-links.ts';
 
 /** Everything the console works with, made once at start. */
 export interface ConsoleParts {
@@ -42,9 +43,11 @@ export interface ConsoleParts {
   hasVariable(name: string): boolean;
   tryBackend(trial: BackendTrial): Promise<AdminBackendTrial>;
   readonly backends: BackendHealth;
+  readonly operation: OperationHealth;
   readonly playground: PlaygroundRelay;
+  readonly receiptLinks: ReceiptLinks;
   readonly messages: ConsoleMessages;
-  readonly images: Pick<ImageStore, 'readOwn' | 'thumbnail' | 'remove' | 'removeOfAccount'>;
+  readonly images: Pick<ImageStore, 'readOwn' | 'thumbnail' | 'remove' | 'removeSome' | 'removeOfAccount'>;
   readonly imageQuotaBytes: number;
   /** Where customers reach this server, as the operator says. */
   readonly publicUrl: string | undefined;
@@ -55,7 +58,16 @@ export interface ConsoleParts {
 
 export type CatalogEditor = Pick<
   StoredCatalog,
-  'text' | 'propose' | 'save' | 'history' | 'at' | 'listProviderKeys' | 'setProviderKey' | 'removeProviderKey'
+  | 'text'
+  | 'propose'
+  | 'inspect'
+  | 'drafts'
+  | 'save'
+  | 'history'
+  | 'at'
+  | 'listProviderKeys'
+  | 'setProviderKey'
+  | 'removeProviderKey'
 >;
 
 export interface CatalogImportTarget extends ImportTarget {
@@ -84,6 +96,16 @@ export interface BackendHealth {
   list(): readonly UpstreamStatus[];
   /** A test call on demand; it does not count as traffic. */
   test(name: string, signal: AbortSignal): Promise<UpstreamHealth>;
+}
+
+/** How this process itself is doing. */
+export interface OperationHealth {
+  /** `undefined`: it does not serve HTTPS itself. */
+  certificateEndsAt(): number | undefined;
+  /** Requests that are over, and whose charge could not be booked yet. */
+  settlementsWaiting(): number;
+  /** Requests that a backend serves now, on this node. */
+  runningAt(backend: string): number;
 }
 
 /** The parts as the routes see them: with the reader for lists and sums. */

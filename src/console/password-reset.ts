@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { writeAudit } from '../activity/audit.ts';
-import { MADE_BY_MAIL, markVerified } from '../identity/sign-in/account-mails.ts';
+import { MADE_BY_MAIL } from '../identity/sign-in/account-mails.ts';
 import { wantedLanguage } from '../identity/sign-in/auth.ts';
 import { normalEmail } from '../identity/sign-in/email.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
@@ -55,7 +55,7 @@ export const passwordResetRoutes = [
         };
         await writeAudit({ db: tx }, entry, clock.now());
         // Whoever has the link has read a mail to the address.
-        if (createdBy === MADE_BY_MAIL) await markVerified(tx, accountId);
+        if (createdBy === MADE_BY_MAIL) await auth.mails.markVerified(tx, accountId);
       });
       // Whoever got the link from the operator can sign in here, even while strangers guess at the account.
       return answer({ email }, meta.requestId, { 'set-cookie': auth.devices.cookie(email, authMeta(meta)) });

@@ -4,13 +4,16 @@ import type { AccountId, RequestId } from '../std/ids.ts';
 import type { RequestNotes } from '../std/request-notes.ts';
 
 /**
- * The relay as the playground needs it: the same calls as the public API, on an account instead of a token. Both answer
- * like the public API does (a stream of chunks that ends in `[DONE]`, or the image response with links) and throw a
- * `Fault` for anything that fails before the first byte.
+ * The relay as the playground needs it: the same calls as the public API, on an account instead of a token. They answer
+ * like the public API does (a stream of chunks that ends in `[DONE]`, the image response with links, or a stream of images)
+ * and throw a `Fault` for anything that fails before the first byte.
  */
 export interface PlaygroundRelay {
   chat(call: PlaygroundCall): Promise<Response>;
+  /** With pictures in `image` it is an edit. */
   images(call: PlaygroundCall): Promise<Response>;
+  /** The same in the background; answers when it is held and written down. Its id is the call's. */
+  startImageJob(call: PlaygroundCall): Promise<void>;
   /** The most that a call could cost. Nobody is called. */
   quote(call: QuotedCall): Promise<CallQuote>;
 }

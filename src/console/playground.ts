@@ -1,9 +1,23 @@
 import { z } from 'zod';
+import {
+  imageJobsOf,
+  latestImageTimes,
+  type ImageTime,
+  type ListedImageJob,
+} from '../activity/image-job-list.ts';
 import { NO_USAGE } from '../ledger/price.ts';
 import type { RequestId } from '../std/ids.ts';
 import { usd } from './amounts.ts';
 import { MEGABYTE } from './body.ts';
-import type { PlaygroundImages, PlaygroundMessage, PlaygroundQuote, PlaygroundReceipt } from './contract.ts';
+import type {
+  ImageJobItem,
+  ImageJobList,
+  PlaygroundImages,
+  PlaygroundMessage,
+  PlaygroundQuote,
+  PlaygroundReceipt,
+} from './contract.ts';
+import { imagePaths } from './images.ts';
 import type { ClosedCall, PlaygroundCall } from './playground-relay.ts';
 import { route, type RouteCall, type RouteName } from './route.ts';
 
@@ -16,17 +30,7 @@ const chatSchema = z.looseObject({
 });
 /** The body of a chat or of an image request. */
 const quoteSchema = z.looseObject({ endpoint: text(100), model: text(256) });
-const imageSchema = z.strictObject({
-  endpoint: text(100),
-  model: text(256),
-  prompt: text(32_000),
-  n: z.number().int().optional(),
-  size: z.string().max(20).optional(),
-  quality: z.string().max(64).optional(),
-  style: z.string().max(64).optional(),
-  background: z.string().max(64).optional(),
-  output_format: z.string().max(64).optional(),
-});
+const imageSchema = z.looseObject({ endpoint: text(100), model: text(256), prompt: text(32_000) });
 
 /** Chats and images on the session: the browser never holds a token, and the account pays as for any other request. */
 export const playgroundRoutes = [
@@ -53,17 +57,70 @@ export const playgroundRoutes = [
       return { maxCostUsd, maxTokens: maxTokens ?? null };
     },
   }),
+  /** With `stream: true` events, then what it cost; otherwise all images at once. */
   route('POST /api/console/playground/images', {
     who: 'user',
+    maxBytes: 20 * MEGABYTE,
     body: imageSchema,
-    async handle(parts, call): Promise<PlaygroundImages> {
+    async handle(parts, call): Promise<PlaygroundImages | Response> {
       const { asked, receipt } = callOf(call, { ...call.body, response_format: 'url' });
       const response = await parts.playground.images(asked);
+      if (call.body['stream'] === true && response.body) {
+        const { status, headers } = response;
+        return new Response(withReceipt(response.body, receipt), { status, headers });
+      }
       const given = (await response.json()) as Pick<PlaygroundImages, 'created' | 'data'>;
       return { created: given.created, data: given.data, receipt: receipt() };
     },
   }),
+  route('POST /api/console/playground/image-jobs', {
+    who: 'user',
+    maxBytes: 20 * MEGABYTE,
+    body: imageSchema,
+    async handle(parts, call): Promise<{ id: string }> {
+      // Nobody reads along.
+      const { stream: _, partial_images: __, ...body } = call.body;
+      const { asked } = callOf(call, body);
+      await parts.playground.startImageJob(asked);
+      return { id: asked.requestId };
+    },
+  }),
+  route('GET /api/console/image-jobs', {
+    who: 'user',
+    async handle({ store, reader, clock }, { user }): Promise<ImageJobList> {
+      const parts = { db: store.db, reader };
+      const now = clock.now();
+      const jobs = await imageJobsOf(parts, user.accountId, now - ENDED_JOBS_MS);
+      const isRunning = jobs.some(({ ended_at }) => ended_at === null);
+      const times = isRunning ? await latestImageTimes(parts, user.accountId) : [];
+      return { now, items: jobs.map((job) => imageJobItem(job, times)) };
+    },
+  }),
 ];
+
+/** How long jobs are listed after they ended. */
+const ENDED_JOBS_MS = 86_400_000;
+
+function imageJobItem(job: ListedImageJob, times: readonly ImageTime[]): ImageJobItem {
+  const { id, state, endpoint, model, prompt, count, images } = job;
+  const own = times.filter((time) => time.endpoint === endpoint && time.model === model);
+  const sorted = own.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b);
+  return {
+    id,
+    state,
+    endpoint,
+    model,
+    prompt,
+    count,
+    createdAt: job.created_at,
+    endedAt: job.ended_at,
+    typicalMs: sorted[Math.floor(sorted.length / 2)] ?? null,
+    chargedUsd: job.ended_at === null || job.charged === null ? null : usd(job.charged),
+    images: images.map((image) => ({ ...image, ...imagePaths(image.id) })),
+    // In the public API's shape of an error.
+    error: job.error === null ? null : (JSON.parse(job.error) as { message: string }).message,
+  };
+}
 
 /** The call for the relay, and its receipt once it has ended. */
 function callOf(

@@ -10,6 +10,7 @@ import { REFUSED_CALL_LIMITS } from '../activity/refused-calls.ts';
 import type { AdminRefusedCallPage, RefusedCallItem, RefusedCallPage } from './contract.ts';
 import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
+import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
 
 const fields = { ...pagingFields, reason: z.string().min(1).max(64).optional() };
@@ -69,10 +70,15 @@ function cursor({ last_at, id }: RefusedCallRow): string {
 
 /** Of all reasons, whichever is filtered by, so that another one can be chosen. */
 async function summary(
-  { store, reader }: RouteParts,
+  { store, reader, clock }: RouteParts,
   accountId: string | undefined,
 ): Promise<Pick<RefusedCallPage, 'reasons' | 'leftOut' | 'keptDays'>> {
-  const sums = await refusedCallSums({ db: store.db, reader }, accountId);
+  const sums =
+    accountId === undefined
+      ? await recentOf(store).get('refused calls', clock.now(), () =>
+          refusedCallSums({ db: store.db, reader: reader.sums }, undefined),
+        )
+      : await refusedCallSums({ db: store.db, reader }, accountId);
   return {
     reasons: sums.map(({ reason, calls }) => ({ reason, calls })),
     leftOut: sums.reduce((sum, { leftOut }) => sum + leftOut, 0),

@@ -22,7 +22,7 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
   }, 60_000);
   afterAll(() => site.close());
 
-  /** Somebody with a balance, a charge, a token, an image, a job, a kept answer, a webhook, a mail and preferences. */
+  /** Somebody with a balance, a charge, a token, an image, a job, a kept answer, a webhook, a mail, preferences and a draft. */
   async function person(email: string, name: string) {
     const browser = site.browser();
     await browser.must('POST', '/api/auth/sign-up/email', { email, password: PASSWORD, name });
@@ -87,6 +87,10 @@ describe.each(Object.entries(DATABASES))('removing an account on %s', (_name, op
     await db
       .insertInto('notice')
       .values({ ...made, topic: 'balance.low', mark: name })
+      .execute();
+    await db
+      .insertInto('setting')
+      .values({ key: `catalog_draft:${id}`, value: JSON.stringify({ yaml: name }), updated_at: 1 })
       .execute();
     const accounts = new Accounts({
       store: site.store,

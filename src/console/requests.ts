@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { csvLine } from '../activity/csv.ts';
+import { requestValues } from '../activity/request-values.ts';
+import { sortedRequests, type SortedCursor } from '../activity/sorted-requests.ts';
 import { requestById, requestPage, type LoggedRequest, type RequestFilter } from '../activity/request-log.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { extraUsageOf } from '../ledger/price.ts';
 import { usd } from './amounts.ts';
-import type { ReceiptDetail, RequestPage } from './contract.ts';
-import { limitOf, pagingFields } from './paging.ts';
+import type { ReceiptDetail, RequestPage, RequestValues } from './contract.ts';
+import { limitOf, pagingFields, wrongCursor } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { receiptDetail } from './receipt.ts';
+import { recentOf } from './recent-answers.ts';
 import { requestItem } from './request-row.ts';
 import { csvResponse } from './usage.ts';
 import { route } from './route.ts';
@@ -28,9 +31,17 @@ export const requestFields = {
     .optional(),
   from: moment,
   to: moment,
+  /** What the User-Agent begins with. */
+  client: z.string().min(1).max(200).optional(),
+  /** An id or its beginning, or part of the client or of the error. */
+  search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
 };
-const querySchema = z.strictObject(requestFields);
-type RequestQuery = z.output<typeof querySchema>;
+/** The newest first unless it says otherwise. Not for files: they have every request. */
+export const sortField = { sort: z.enum(['cost', '-cost', 'duration', '-duration']).optional() };
+const querySchema = z.strictObject({ ...requestFields, ...sortField });
+const fileSchema = z.strictObject(requestFields);
+type RequestQuery = z.output<typeof fileSchema>;
+type ListQuery = z.output<typeof querySchema>;
 
 /** The account's own requests: a list, a file, and one with its receipt. */
 export const requestRoutes = [
@@ -47,16 +58,22 @@ export const requestRoutes = [
   /** One line per request, streamed; takes the filters of the list, not its cursor. */
   route('GET /api/console/requests.csv', {
     who: 'user',
-    query: querySchema,
+    query: fileSchema,
     handle: (parts, { user, query }) =>
       Promise.resolve(csvResponse('requests', requestCsv(parts, filterOf(query, user.accountId), CSV_OWN))),
+  }),
+  /** What the filters offer. */
+  route('GET /api/console/request-values', {
+    who: 'user',
+    compressed: true,
+    handle: (parts, { user }) => usedValues(parts, user.accountId),
   }),
   route('GET /api/console/requests/{id}', {
     who: 'user',
     async handle(parts, { user, params }): Promise<ReceiptDetail> {
       const row = await requestById(parts.store.db, params.id, user.accountId);
       if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
-      return receiptDetail(row);
+      return receiptDetail(row, parts.catalog.current());
     },
   }),
 ];
@@ -70,10 +87,24 @@ export function filterOf(query: RequestQuery, accountId: string | undefined): Re
     outcome: query.outcome,
     from: query.from === undefined ? undefined : Number(query.from),
     to: query.to === undefined ? undefined : Number(query.to),
+    client: query.client,
+    ...searched(query.search),
   };
 }
 
-export async function findRequests(parts: RouteParts, filter: RequestFilter, query: RequestQuery) {
+function searched(search: string | undefined): Pick<RequestFilter, 'idPrefix' | 'text'> {
+  return search?.startsWith('req_') ? { idPrefix: search } : { text: search };
+}
+
+/** A new model is offered a moment later. */
+export function usedValues({ store, reader, clock }: RouteParts, accountId: string): Promise<RequestValues> {
+  return recentOf(store).get(`values ${accountId}`, clock.now(), () =>
+    requestValues({ db: store.db, reader }, accountId),
+  );
+}
+
+export async function findRequests(parts: RouteParts, filter: RequestFilter, query: ListQuery) {
+  if (query.sort !== undefined) return await findSorted(parts, filter, { ...query, sort: query.sort });
   const before = query.cursor === undefined || query.cursor === '' ? undefined : query.cursor;
   const page = await requestPage({ db: parts.store.db, reader: parts.reader }, filter, {
     before,
@@ -83,6 +114,33 @@ export async function findRequests(parts: RouteParts, filter: RequestFilter, que
     RequestPage,
     'items'
   > & { rows: readonly LoggedRequest[] };
+}
+
+async function findSorted(
+  { store, reader }: RouteParts,
+  filter: RequestFilter,
+  query: ListQuery & { readonly sort: NonNullable<ListQuery['sort']> },
+) {
+  const descending = query.sort.startsWith('-');
+  const page = await sortedRequests({ db: store.db, reader }, filter, {
+    by: query.sort.endsWith('cost') ? 'cost' : 'duration',
+    descending,
+    after: sortedCursor(query.cursor),
+    limit: limitOf(query),
+  });
+  const { next } = page;
+  return {
+    rows: page.rows,
+    next: next ? `${next.value}.${next.id}.${next.newest}` : null,
+    searchedTo: page.sortedTo ?? null,
+  };
+}
+
+function sortedCursor(cursor: string | undefined): SortedCursor | undefined {
+  if (cursor === undefined || cursor === '') return undefined;
+  const [, value, id, newest] = /^(\d{1,15})\.(req_\w{1,40})\.(req_\w{1,40})$/.exec(cursor) ?? [];
+  if (value === undefined || id === undefined || newest === undefined) throw wrongCursor();
+  return { value: Number(value), id, newest };
 }
 
 type CsvColumns = readonly (readonly [name: string, cell: (row: LoggedRequest) => string | number | null])[];

@@ -1,9 +1,12 @@
 import { accountActRoutes } from './admin/account-acts.ts';
 import { adminAccountRoutes } from './admin/accounts.ts';
+import { attentionRoutes } from './admin/attention.ts';
+import { backendDetailRoutes } from './admin/backend-detail.ts';
 import { backendRoutes } from './admin/backends.ts';
 import { newBackendRoutes } from './admin/new-backend.ts';
 import { priceRoutes } from './admin/prices.ts';
 import { catalogImportRoutes } from './admin/catalog-import.ts';
+import { catalogDraftRoutes } from './admin/catalog-draft.ts';
 import { catalogRoutes } from './admin/catalog.ts';
 import { codeRoutes } from './admin/codes.ts';
 import { marginRoutes } from './admin/margin.ts';
@@ -12,10 +15,12 @@ import { moneyRoutes } from './admin/money.ts';
 import { adminPaymentRoutes } from './admin/payments.ts';
 import { adminOverviewRoutes } from './admin/overview.ts';
 import { adminRequestRoutes } from './admin/requests.ts';
+import { trafficRoutes } from './admin/traffic.ts';
 import { siteRoutes } from './admin/site.ts';
 import { addressRoutes } from './address.ts';
 import { billingRoutes } from './billing.ts';
 import { exportRoutes } from './export.ts';
+import { figureRoutes } from './figures.ts';
 import { imageRoutes } from './images.ts';
 import { modelRoutes } from './models.ts';
 import { overviewRoutes } from './overview.ts';
@@ -27,6 +32,7 @@ import { refusedCallRoutes } from './refused-calls.ts';
 import { requestRoutes } from './requests.ts';
 import type { RouteDeclaration } from './route.ts';
 import { sessionRoutes } from './session.ts';
+import { sharedReceiptRoutes } from './shared-receipt.ts';
 import { settingsRoutes } from './settings.ts';
 import { statementRoutes } from './statements.ts';
 import { tokenRoutes } from './token.ts';
@@ -39,10 +45,12 @@ export const ROUTES = [
   ...passwordResetRoutes,
   ...addressRoutes,
   ...modelRoutes,
+  ...figureRoutes,
   ...overviewRoutes,
   ...tokenRoutes,
   ...usageRoutes,
   ...requestRoutes,
+  ...sharedReceiptRoutes,
   ...refusedCallRoutes,
   ...imageRoutes,
   ...billingRoutes,
@@ -54,6 +62,8 @@ export const ROUTES = [
   ...webhookRoutes,
   ...playgroundRoutes,
   ...adminOverviewRoutes,
+  ...attentionRoutes,
+  ...trafficRoutes,
   ...adminAccountRoutes,
   ...accountActRoutes,
   ...moneyRoutes,
@@ -62,8 +72,10 @@ export const ROUTES = [
   ...adminRequestRoutes,
   ...codeRoutes,
   ...catalogRoutes,
+  ...catalogDraftRoutes,
   ...catalogImportRoutes,
   ...backendRoutes,
+  ...backendDetailRoutes,
   ...newBackendRoutes,
   ...priceRoutes,
   ...siteRoutes,

@@ -1,3 +1,4 @@
+import type { PublicPages } from './public/public-pages.ts';
 import { PAGE_HEADERS, STRICT_TRANSPORT } from './security.ts';
 import type { ConsoleMeta } from './route.ts';
 import type { IncomingRequest } from '../http/incoming-request.ts';
@@ -16,14 +17,13 @@ export interface SiteParts {
   readonly files: Promise<ReadonlyMap<string, WebFile>>;
   /** The console's own API and sign-in, under /api/console and /api/auth. */
   readonly console: (request: Request, meta: ConsoleMeta) => Promise<Response>;
-  readonly llmsText: string;
+  /** What the server renders itself. */
+  readonly publicPages: PublicPages;
 }
 
 /** Paths that are pages: the browser's router shows the right one. Anything else that is no file is a 404. */
 const PAGE_PATHS =
-  /^\/(?:$|(?:sign-in|sign-up|forgot-password|reset-password|verify-email|setup|app|admin|docs)(?:$|\/))/;
-
-const ROBOTS = 'User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /api\n';
+  /^\/(?:$|(?:sign-in|sign-up|forgot-password|reset-password|verify-email|receipt|setup|app|admin|docs)(?:$|\/))/;
 
 /** Everything a browser sees: pages, their files, and the API behind them. `undefined`: no such path. */
 export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promise<Response | undefined> {
@@ -32,8 +32,8 @@ export function makeSite(parts: SiteParts): (incoming: IncomingRequest) => Promi
     if (/^\/api\/(?:console|auth)\//.test(path))
       return await parts.console(request, { requestId, notes, origin, address });
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-    if (path === '/llms.txt') return plain(parts.llmsText);
-    if (path === '/robots.txt') return plain(ROBOTS);
+    const rendered = await parts.publicPages(incoming, async () => (await parts.files).keys());
+    if (rendered) return rendered;
     const files = await parts.files;
     const file = files.get(path) ?? (PAGE_PATHS.test(path) ? files.get('/index.html') : undefined);
     return file && page(file, request, origin.startsWith('https:'));
@@ -52,8 +52,4 @@ function page(file: WebFile, request: Request, secure: boolean): Response {
       ...(secure ? { 'strict-transport-security': STRICT_TRANSPORT } : {}),
     },
   });
-}
-
-function plain(words: string): Response {
-  return new Response(words, { headers: { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' } });
 }

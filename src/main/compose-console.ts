@@ -3,8 +3,9 @@ import type { CatalogSource } from '../catalog/catalog.ts';
 import { parseCatalog } from '../catalog/parse.ts';
 import { StoredCatalog } from '../catalog/stored.ts';
 import { makeConsole, type Console } from '../console/app.ts';
-import type { CatalogImportTarget, ConsoleMessages } from '../console/parts.ts';
+import type { CatalogImportTarget, ConsoleMessages, OperationHealth } from '../console/parts.ts';
 import type { PlaygroundRelay } from '../console/playground-relay.ts';
+import { ReceiptLinks } from '../console/receipt-links.ts';
 import type { WebFile } from '../console/site.ts';
 import { createSetup, type Setup } from '../identity/sign-in/setup.ts';
 import { makeAuth, type Auth } from '../identity/sign-in/auth.ts';
@@ -31,12 +32,13 @@ export interface ConsoleSources {
   readonly pool: Pool;
   readonly playground: PlaygroundRelay;
   readonly messages: MessageServices;
+  readonly operation: OperationHealth;
 }
 
 /** The console with its sign-in, on the same services as the API. */
 export function composeConsole(
   services: Services,
-  { catalog, settings, pool, playground, messages, payments }: ConsoleSources,
+  { catalog, settings, pool, playground, messages, payments, operation }: ConsoleSources,
 ): ConsoleServices {
   const { store, secret, clock, log, config, accounts, ledger } = services;
   const auth = makeAuth({
@@ -64,7 +66,9 @@ export function composeConsole(
     hasVariable: (name) => Boolean(config.env[name]),
     tryBackend: (trial) => tryBackend(trial, clock),
     backends: pool,
+    operation,
     playground,
+    receiptLinks: new ReceiptLinks({ key: secret.key('receipt links'), clock }),
     messages: consoleMessages(services, messages),
     images: services.images,
     imageQuotaBytes: config.imageQuotaBytes,

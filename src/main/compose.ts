@@ -19,6 +19,8 @@ import { Idempotency } from '../http/idempotency/idempotency.ts';
 import { Router } from '../http/router.ts';
 import { startServer, type RunningServer } from '../http/server.ts';
 import type { Payments } from '../payments/payments.ts';
+import type { OperationHealth } from '../console/parts.ts';
+import { makePublicPages } from '../console/public/public-pages.ts';
 import { makeSite, type WebFile } from '../console/site.ts';
 import { tokenHasher } from '../identity/accounts/token.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -49,7 +51,7 @@ import { Heartbeat } from '../store/heartbeat.ts';
 import { houseBackend } from '../house/backend.ts';
 import { sharedTokenCounter } from '../tokenizer/worker-counter.ts';
 import { Pool } from '../upstream/pool.ts';
-import llms from '../../docs/llms.txt' with { type: 'text' };
+import { version } from '../../package.json' with { type: 'json' };
 
 /** A running Tollgate. */
 export interface Tollgate {
@@ -100,6 +102,7 @@ export async function startTollgate(
       settings,
       pool: relay.upstreams,
       messages,
+      operation: operationHealth(relay, certificate),
       playground: makePlayground(relay, { links, imageJobs, refusedCalls }),
     });
     opened.defer(() => consoleServices.console.close());
@@ -135,6 +138,17 @@ export async function startTollgate(
     await opened.disposeAsync();
     throw error;
   }
+}
+
+function operationHealth(
+  { settlements, activeRequests }: Relay,
+  certificate: Certificate | undefined,
+): OperationHealth {
+  return {
+    certificateEndsAt: () => certificate?.endsAt(),
+    settlementsWaiting: () => settlements.waiting,
+    runningAt: (backend) => activeRequests.countAt(backend),
+  };
 }
 
 interface StoppingParts extends Pick<ServerParts, 'relay' | 'imageJobs'> {
@@ -313,7 +327,15 @@ async function openServer(parts: Omit<ServerParts, 'messages'>): Promise<Running
   const site = makeSite({
     files: files.promise,
     console: (request, meta) => consoleServices.console.fetch(request, meta),
-    llmsText: llms,
+    publicPages: makePublicPages({
+      catalog,
+      backends: relay.upstreams,
+      store,
+      clock,
+      publicUrl: config.publicUrl,
+      version,
+      apiIsUp: async () => !state.draining && (await heartbeat.acceptsWrites()),
+    }),
   });
   const { host, port, publicUrl } = config;
   const shared = config.worker !== undefined;

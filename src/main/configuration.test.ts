@@ -56,6 +56,8 @@ describe('the schema of the environment', () => {
       for (const [name] of text.matchAll(/\bTOLLGATE_[A-Z_]*[A-Z]\b/g)) named.add(name);
     }
     expect(named.size).toBeGreaterThan(20);
+    // The examples for customers read their token from it; the server does not.
+    named.delete('TOLLGATE_TOKEN');
     expect([...named].filter((name) => !Object.hasOwn(ENVIRONMENT, name))).toEqual([]);
   });
 

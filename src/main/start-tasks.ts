@@ -1,4 +1,5 @@
 import type { Metrics } from '../activity/metrics.ts';
+import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
@@ -57,6 +58,14 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
         run: async () => {
           const breaches = await checkLedger({ ledger, metrics, log }, lifetime.longestMs());
           await watchLedger({ db: store.db, notices }, breaches);
+        },
+      },
+      {
+        name: 'days of models',
+        everyMs: 5_000,
+        maxTimeShare: 0.02,
+        run: async (stopping) => {
+          if ((config.worker ?? 0) === 0) await countModelDays({ store, clock }, stopping);
         },
       },
       {

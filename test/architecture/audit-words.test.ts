@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { de } from '../../web/locales/de/index.ts';
-import { en } from '../../web/locales/en/index.ts';
+import { deOperator } from '../../web/locales/de/operator.ts';
+import { enOperator } from '../../web/locales/en/operator.ts';
 import { actionOptions, actionText } from '../../web/pages/admin/audit/action.ts';
 import { isTest, sourcesIn, SRC } from './source-graph.ts';
 
@@ -14,7 +14,7 @@ test('every action of the audit log is a sentence in every language, and can be 
       actions.add(action);
   }
   expect(actions.size).toBeGreaterThan(25);
-  for (const { audit } of [en, de]) {
+  for (const { audit } of [enOperator, deOperator]) {
     const options = new Set(actionOptions(audit.actions).map(({ value }) => value));
     for (const action of actions) {
       expect(actionText(action, audit.actions).text).not.toContain(action);
@@ -24,9 +24,12 @@ test('every action of the audit log is a sentence in every language, and can be 
 });
 
 test('an action that was refused says so, and one that is not known is shown as it is', () => {
-  expect(actionText('account.credit.refused', en.audit.actions)).toEqual({
+  expect(actionText('account.credit.refused', enOperator.audit.actions)).toEqual({
     text: 'Credit an account',
     isRefused: true,
   });
-  expect(actionText('newer.thing', en.audit.actions)).toEqual({ text: 'newer.thing', isRefused: false });
+  expect(actionText('newer.thing', enOperator.audit.actions)).toEqual({
+    text: 'newer.thing',
+    isRefused: false,
+  });
 });

@@ -34,12 +34,13 @@ function operationFiles(files: readonly string[]): string[] {
   return files.filter((file) => file.startsWith('src/api/'));
 }
 
-/** So many that a timer which happens to run during them does not count as part of each. */
+/** So many that a timer which happens to run once more during them does not count as part of each. */
 const FURTHER_CHATS = 20;
 
-/** Files of which every further chat runs lines again: starting and stopping are in both runs. */
+/** Files of which every further chat runs lines again: starting, stopping and what timers do are in both runs. */
 async function crossed(streamed: '0' | '1'): Promise<string[]> {
-  const [one, more] = [await coverage(1, streamed), await coverage(1 + FURTHER_CHATS, streamed)];
+  const { lines: more, tookMs } = await coverage(1 + FURTHER_CHATS, streamed);
+  const { lines: one } = await coverage(1, streamed, tookMs);
   const files = [...more].filter(([file, lines]) =>
     [...lines].some(([line, count]) => count >= (one.get(file)?.get(line) ?? 0) + FURTHER_CHATS),
   );
@@ -48,7 +49,13 @@ async function crossed(streamed: '0' | '1'): Promise<string[]> {
   return names;
 }
 
-async function coverage(chats: number, streamed: string): Promise<Map<string, Map<number, number>>> {
+interface Coverage {
+  /** How often each line of each file was run. */
+  readonly lines: Map<string, Map<number, number>>;
+  readonly tookMs: number;
+}
+
+async function coverage(chats: number, streamed: string, atLeastMs = 0): Promise<Coverage> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-coverage-'));
   try {
     const child = Bun.spawn(
@@ -62,14 +69,23 @@ async function coverage(chats: number, streamed: string): Promise<Map<string, Ma
       ],
       {
         cwd: resolve(import.meta.dir, '../..'),
-        env: { ...process.env, CHATS: String(chats), STREAMED: streamed },
+        env: {
+          ...process.env,
+          CHATS: String(chats),
+          STREAMED: streamed,
+          AT_LEAST_MS: String(atLeastMs),
+          TOOK_FILE: join(folder, 'took'),
+        },
         stdout: 'ignore',
         stderr: 'pipe',
       },
     );
     const said = await new Response(child.stderr).text();
     if ((await child.exited) !== 0) throw new Error(said);
-    return linesOf(await Bun.file(join(folder, 'lcov.info')).text());
+    return {
+      lines: linesOf(await Bun.file(join(folder, 'lcov.info')).text()),
+      tookMs: Number(await Bun.file(join(folder, 'took')).text()),
+    };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,6 +1,7 @@
 /**
  * Run under `bun test --coverage` by crossed-files.test.ts: a real gateway, a real backend, and as many small chats as
- * `CHATS` says. What another chat adds to the coverage is what one chat runs through.
+ * `CHATS` says. What another chat adds to the coverage is what one chat runs through. It lasts for `AT_LEAST_MS`, and
+ * how long it took is written to `TOOK_FILE`.
  */
 import { expect, test } from 'bun:test';
 import { Gateway } from '../support/gateway.ts';
@@ -12,6 +13,7 @@ test('small chats', async () => {
   backend.script(() => (streamed ? stream() : whole()));
   const gateway = await Gateway.start({ yaml: catalog(backend.baseUrl) });
   const account = await gateway.account('5');
+  const startedAt = performance.now();
   for (let chat = 0; chat < Number(process.env['CHATS']); chat++) {
     const response = await gateway.post('/api/public/v1/chat/completions', account.token, {
       endpoint: 'small_chat',
@@ -22,6 +24,8 @@ test('small chats', async () => {
     expect(response.status).toBe(200);
     expect(await response.text()).toContain('Hi');
   }
+  await Bun.sleep(Math.max(0, Number(process.env['AT_LEAST_MS']) - (performance.now() - startedAt)));
+  await Bun.write(process.env['TOOK_FILE'] ?? '', String(performance.now() - startedAt));
   await gateway.stop();
   await backend.stop();
 });

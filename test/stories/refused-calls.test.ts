@@ -97,11 +97,12 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
   const listed = (query = ''): Promise<RefusedCallPage> =>
     owner.must<RefusedCallPage>('GET', `/api/console/refused-calls${query}`);
 
-  /** They are written by a periodic task. */
+  /** They are written by a periodic task, maybe between the reading of a page's items and of its reasons. */
   async function allListed(): Promise<RefusedCallPage> {
     for (let tries = 0; tries < 500; tries++) {
       const page = await listed();
-      if (page.reasons.some(({ reason }) => reason === 'rate_limit_exceeded')) return page;
+      const last = 'rate_limit_exceeded';
+      if ([page.items, page.reasons].every((some) => some.some(({ reason }) => reason === last))) return page;
       await Bun.sleep(50);
     }
     throw new Error('the refused calls were not written');

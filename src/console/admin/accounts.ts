@@ -3,7 +3,8 @@ import { writeAudit } from '../../activity/audit.ts';
 import { accountPage } from '../../activity/accounts.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { requestPage } from '../../activity/request-log.ts';
-import { DAY_MS, spendOf, usageRows } from '../../activity/usage.ts';
+import { DAY_MS, spendOf } from '../../activity/usage.ts';
+import { usageDays } from '../../activity/usage-sums.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
@@ -118,7 +119,7 @@ async function detail(parts: RouteParts, id: string): Promise<AdminAccountDetail
   const account = await requireAccount(parts, id);
   const [person, usage, latest, entries] = await Promise.all([
     signInOf(parts, id),
-    usageRows(at, id, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+    usageDays(at, { accountId: id, from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
     requestPage(at, { accountId: id }, { limit: LATEST }),
     statementPage(at, { accountId: id, moneyOnly: true }, { limit: LATEST }),
   ]);

@@ -8,6 +8,7 @@ import { shownImport } from '../../upstream/offered/import-view.ts';
 import type { AdminCatalogImport } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
+import { draftText } from './catalog-draft.ts';
 
 const LIST_TIMEOUT_MS = 30_000;
 
@@ -27,17 +28,20 @@ export const catalogImportRoutes = [
       /** Names of models, `*` for any text. */
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
-    handle: (parts, { body, request }) => importDraft(parts, body, request.signal),
+    handle: (parts, { body, request, user }) => importDraft(parts, user.accountId, body, request.signal),
   }),
 ];
 
-/** A draft of the catalog with models of a backend; its mistakes are refusals. */
+/** The draft, or what is published, with models of a backend; its mistakes are refusals. */
 export async function importDraft(
   parts: RouteParts,
+  owner: string,
   wanted: ImportRequest,
   client: AbortSignal,
 ): Promise<AdminCatalogImport> {
-  const target = await parts.importTarget();
+  const published = await parts.importTarget();
+  const text = parts.catalogEditor ? await draftText(parts.catalogEditor, owner) : published.text;
+  const target = { ...published, text };
   const signal = AbortSignal.any([client, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
   const preview = await previewImport(target, wanted, signal).catch(refused);
   return {

@@ -19,6 +19,7 @@ import type {
 import { limitOf, numberCursor, pageOf, pagingSchema } from '../paging.ts';
 import type { CatalogEditor, RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
+import { followPublished } from './follow-published.ts';
 
 export const catalogText = z.string().max(2_000_000);
 
@@ -34,7 +35,13 @@ export const catalogRoutes = [
       const { ok, mistakes, changes } = requireEditor(parts).propose(body.yaml);
       return Promise.resolve({
         ok,
-        problems: mistakes.map(({ line, column, path, message }) => ({ line, column, path, message })),
+        problems: mistakes.map(({ line, column, path, message, missingKey }) => ({
+          line,
+          column,
+          path,
+          message,
+          missingKey: missingKey ? { name: missingKey.name, host: missingKey.origin } : null,
+        })),
         changes: changes.map(({ kind, subject, before, after }) => ({
           kind,
           subject,
@@ -99,8 +106,13 @@ export const catalogRoutes = [
       /** The only server that this key is sent to. */
       host: z.string().trim().min(1).max(500),
     }),
-    handle: async (parts, { params, body }) =>
-      providerKey(await requireEditor(parts).setProviderKey(params.id, body.value, body.host)),
+    async handle(parts, { params, body, user }) {
+      const editor = requireEditor(parts);
+      const key = await editor.setProviderKey(params.id, body.value, body.host);
+      // The built-in catalog, which nobody has edited yet, depends on the keys that there are.
+      await followPublished(editor, user.accountId);
+      return providerKey(key);
+    },
   }),
   route('DELETE /api/console/admin/catalog/keys/{id}', {
     who: 'admin',
@@ -131,6 +143,7 @@ export async function saveDraft(
   const result = await editor.save(draft.yaml, actor, draft.note, draft.revision);
   switch (result.kind) {
     case 'saved':
+      await followPublished(editor, actor);
       return { revision: result.version };
     case 'conflict':
       throw new AuthRefusal(
@@ -199,7 +212,7 @@ function endpointItem(
   };
 }
 
-function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProviderKey {
+export function providerKey({ name, hint, origin, updatedAt }: ProviderKey): AdminProviderKey {
   return { name, hint, host: origin ?? null, updatedAt };
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import {
   losses,
   MARGIN_GROUPS,
-  marginRows,
+  marginGroups,
   type MarginGroup,
   type MarginRow,
 } from '../../activity/margin.ts';
@@ -12,11 +12,15 @@ import { requestIdAt } from '../../std/ids.ts';
 import { dayText, usd } from '../amounts.ts';
 import type { AdminLoss, AdminMargin, AdminMarginRow, AdminMarginSums } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
+import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
 
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 366;
 const SHOWN_LOSSES = 20;
+/** More than a year of days. */
+const MAX_ROWS = 400;
+const MAX_ALARMS = 50;
 
 const querySchema = z.strictObject({
   by: z.enum(MARGIN_GROUPS).optional(),
@@ -32,26 +36,40 @@ export const marginRoutes = [
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle(parts, { query }): Promise<AdminMargin> {
+    handle(parts, { query }): Promise<AdminMargin> {
       const by = query.by ?? 'day';
       const days = Math.min(Number(query.days ?? DEFAULT_DAYS), MAX_DAYS);
       const now = parts.clock.now();
-      const from = now - (days - 1) * DAY_MS;
-      const range = { from: dayOf(from), to: dayOf(now) };
-      const groups = await Promise.all(
-        MARGIN_GROUPS.map(async (group) => ({ group, rows: await marginRows(parts.store.db, range, group) })),
-      );
-      const rows = groups.find(({ group }) => group === by)?.rows ?? [];
-      const shown = rows.map((row): AdminMarginRow => ({ key: keyText(by, row.key), ...sumsOf(row) }));
-      if (by === 'day') shown.sort((a, b) => b.key.localeCompare(a.key));
-      const belowZero = groups.flatMap(({ group, rows: all }) =>
-        all.filter(({ margin }) => margin < 0).map(({ key }) => ({ by: group, key: keyText(group, key) })),
-      );
-      const losses = await lossesSince(parts, from);
-      return { by, days, total: sumsOf(totalOf(rows)), rows: shown, belowZero, losses };
+      return recentOf(parts.store).get(`margin ${by} ${days}`, now, () => computeMargin(parts, by, days));
     },
   }),
 ];
+
+async function computeMargin(parts: RouteParts, by: MarginGroup, days: number): Promise<AdminMargin> {
+  const now = parts.clock.now();
+  const from = now - (days - 1) * DAY_MS;
+  const at = { db: parts.store.db, reader: parts.reader.sums };
+  const groups = await marginGroups(at, { from: dayOf(from), to: dayOf(now) });
+  const rows = groups[by];
+  const shown = rows
+    .slice(0, MAX_ROWS)
+    .map((row): AdminMarginRow => ({ key: keyText(by, row.key), ...sumsOf(row) }));
+  if (by === 'day') shown.sort((a, b) => b.key.localeCompare(a.key));
+  const belowZero = MARGIN_GROUPS.flatMap((group) =>
+    groups[group]
+      .filter(({ margin }) => margin < 0)
+      .map(({ key }) => ({ by: group, key: keyText(group, key) })),
+  );
+  return {
+    by,
+    days,
+    total: sumsOf(totalOf(rows)),
+    rows: shown,
+    moreRows: rows.length - shown.length,
+    belowZero: belowZero.slice(0, MAX_ALARMS),
+    losses: await lossesSince(parts, from),
+  };
+}
 
 function keyText(by: MarginGroup, key: string): string {
   return by === 'day' ? dayText(Number(key)) : key;

@@ -41,7 +41,7 @@ export const newBackendRoutes = [
       ownPrice: z.strictObject({ input: tokenPrice, output: tokenPrice }).optional(),
       models: z.array(z.string().trim().min(1).max(200)).min(1).max(1_000).optional(),
     }),
-    handle: (parts, { body, request }) => importDraft(parts, body, request.signal),
+    handle: (parts, { body, request, user }) => importDraft(parts, user.accountId, body, request.signal),
   }),
   route('POST /api/console/admin/backends/try', {
     who: 'admin',

@@ -1,31 +1,30 @@
 import { accountTotals, topSpenders } from '../../activity/accounts.ts';
+import { backendLatencies, type LatencySample } from '../../activity/backend-latency.ts';
+import { dayTotals, type DayTotal } from '../../activity/day-totals.ts';
 import { runningRequests } from '../../activity/request-log.ts';
-import {
-  DAY_MS,
-  ALL_ACCOUNTS,
-  groupUsage,
-  spendOf,
-  sumUsage,
-  usageRows,
-  type UsageDay,
-} from '../../activity/usage.ts';
+import { ALL_ACCOUNTS, DAY_MS, sumUsage } from '../../activity/usage.ts';
+import { usageModels } from '../../activity/usage-sums.ts';
 import { lostByPayments } from '../../payments/payment-list.ts';
 import { OVERRUN_ACCOUNT } from '../../ledger/decide.ts';
 import { dayOf } from '../../std/calendar.ts';
-import type { Store } from '../../store/store.ts';
 import { dayText, usd, usdOfText } from '../amounts.ts';
-import type { AdminDay, AdminOverview } from '../contract.ts';
+import type {
+  AdminBackendFigures,
+  AdminDay,
+  AdminMoney,
+  AdminMoneySums,
+  AdminOverview,
+} from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
+import { recentOf } from '../recent-answers.ts';
 import { usageCounts } from '../usage.ts';
 import { route } from '../route.ts';
 import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
+const MONEY_DAYS = 30;
+const SPAN_DAYS = 15;
 const TOP = 5;
-/** Several admins at once, or one page that refreshes, query the store once. */
-const KEPT_MS = 3_000;
-/** By store: a process may run more than one console. */
-const latest = new WeakMap<Store, { readonly at: number; readonly figures: Promise<AdminOverview> }>();
 
 /** All traffic at a glance. */
 export const adminOverviewRoutes = [
@@ -33,31 +32,33 @@ export const adminOverviewRoutes = [
     who: 'admin',
     handle: (parts) => {
       const now = parts.clock.now();
-      const kept = latest.get(parts.store);
-      if (kept && now - kept.at <= KEPT_MS) return kept.figures;
-      const figures = computeOverview(parts, now);
-      latest.set(parts.store, { at: now, figures });
-      figures.catch(() => latest.delete(parts.store));
-      return figures;
+      return recentOf(parts.store).get('overview', now, () => computeOverview(parts, now));
     },
   }),
 ];
 
 async function computeOverview(parts: RouteParts, now: number): Promise<AdminOverview> {
   const at = { db: parts.store.db, reader: parts.reader };
-  const [rows, accounts, spenders, openRequests, loss, lostPayments] = await Promise.all([
-    usageRows(at, ALL_ACCOUNTS, { from: dayOf(now - 29 * DAY_MS), to: dayOf(now) }),
+  const sums = { db: parts.store.db, reader: parts.reader.sums };
+  const to = dayOf(now);
+  const month = { accountId: ALL_ACCOUNTS, from: dayOf(now - (MONEY_DAYS - 1) * DAY_MS), to };
+  const [daySums, models, accounts, spenders, openRequests, loss, lostPayments, sample] = await Promise.all([
+    Promise.all(moneySpans(now).map((span) => dayTotals(sums, span))),
+    usageModels(sums, month, TOP),
     accountTotals(at),
     topSpenders(at, now, TOP),
     runningRequests(at.db),
     at.db.selectFrom('account').select('balance').where('id', '=', OVERRUN_ACCOUNT).executeTakeFirst(),
     lostByPayments(at.db),
+    backendLatencies(at, now),
   ]);
-  const spend = spendOf(rows, now);
-  const status = parts.catalog.status();
+  const days = daySums.flat();
   return {
-    days: daysOf(rows, now),
-    totals: { todayUsd: usd(spend.today), days7Usd: usd(spend.days7), days30Usd: usd(spend.days30) },
+    days: lastDays(now, SHOWN_DAYS).map((day): AdminDay => ({
+      day: dayText(day),
+      ...usageCounts(sumUsage(days.filter((row) => row.day === day))),
+    })),
+    money: moneyOf(days, now),
     accounts: {
       total: accounts.total,
       disabled: accounts.disabled,
@@ -68,28 +69,76 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     // The losses of payments are on the same account.
     overrunUsd: usd((loss?.balance ?? 0) - lostPayments),
     lostPaymentsUsd: usd(lostPayments),
-    topModels: groupUsage(rows, (row) => `${row.endpoint} ${row.model}`)
-      .slice(0, TOP)
-      .map(({ first, sums }) =>
-        Object.assign({ endpoint: first.endpoint, model: first.model }, usageCounts(sums)),
-      ),
+    topModels: models.map((row) =>
+      Object.assign({ endpoint: row.endpoint, model: row.model }, usageCounts(row)),
+    ),
     topAccounts: spenders.map((row) => ({
       accountId: row.id,
       email: row.email,
       monthSpentUsd: usd(row.month_spent),
     })),
-    backends: parts.backends.list().map((status) => ({
-      name: status.name,
-      state: backendState(parts.catalog, status),
-    })),
-    catalog: { kind: status.kind, error: status.error ?? null },
+    backends: backendFigures(parts, sample),
+    sample: sample.since === undefined ? null : { requests: sample.requests, since: sample.since },
     at: now,
   };
 }
 
-function daysOf(rows: readonly UsageDay[], now: number): AdminDay[] {
-  return Array.from({ length: SHOWN_DAYS }, (_, index) => {
-    const day = dayOf(now - (SHOWN_DAYS - 1 - index) * DAY_MS);
-    return { day: dayText(day), ...usageCounts(sumUsage(rows.filter((row) => row.day === day))) };
+/** Both periods of thirty days in parts: with thousands of models, one query over all of it would hold up the others. */
+function moneySpans(now: number): { readonly from: number; readonly to: number }[] {
+  return Array.from({ length: (2 * MONEY_DAYS) / SPAN_DAYS }, (_, index) => ({
+    from: dayOf(now - ((index + 1) * SPAN_DAYS - 1) * DAY_MS),
+    to: dayOf(now - index * SPAN_DAYS * DAY_MS),
+  }));
+}
+
+/** yyyymmdd, today last. */
+function lastDays(now: number, days: number): number[] {
+  return Array.from({ length: days }, (_, index) => dayOf(now - (days - 1 - index) * DAY_MS));
+}
+
+function moneyOf(rows: readonly DayTotal[], now: number): AdminMoney {
+  const between = (oldest: number, newest: number): AdminMoneySums => {
+    const [from, to] = [dayOf(now - oldest * DAY_MS), dayOf(now - newest * DAY_MS)];
+    return moneySums(rows.filter(({ day }) => day >= from && day <= to));
+  };
+  return {
+    periods: ([1, 7, MONEY_DAYS] as const).map((days) => ({
+      days,
+      now: between(days - 1, 0),
+      before: between(2 * days - 1, days),
+    })),
+    days: lastDays(now, MONEY_DAYS).map((day) => ({
+      day: dayText(day),
+      ...moneySums(rows.filter((row) => row.day === day)),
+    })),
+  };
+}
+
+function moneySums(rows: readonly DayTotal[]): AdminMoneySums {
+  const sum = (of: (row: DayTotal) => number): number => rows.reduce((total, row) => total + of(row), 0);
+  const [charged, costed] = [sum((row) => row.charged), sum((row) => row.costed)];
+  const [cost, possible] = [sum((row) => row.cost), sum((row) => row.possible_cost)];
+  const isKnown = costed > 0 || cost > 0;
+  return {
+    revenueUsd: usd(charged),
+    costUsd: isKnown ? usd(cost) : null,
+    marginUsd: isKnown || possible > 0 ? usd(costed - cost - possible) : null,
+    unknownUsd: usd(charged - costed),
+  };
+}
+
+function backendFigures(parts: RouteParts, sample: LatencySample): AdminBackendFigures[] {
+  return parts.backends.list().map((status) => {
+    const figures = sample.backends.get(status.name);
+    return {
+      name: status.name,
+      state: backendState(parts.catalog, status),
+      isPaused: parts.catalog.current().upstreams.get(status.name)?.paused === true,
+      hasFailedTest: status.hasFailedTest,
+      calls: figures?.calls ?? 0,
+      failures: figures?.failures ?? 0,
+      firstByteMs: figures?.firstByteMs ?? null,
+      durationMs: figures?.durationMs ?? null,
+    };
   });
 }

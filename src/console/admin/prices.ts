@@ -1,66 +1,46 @@
-import { z } from 'zod';
 import type { Catalog, Model, TokenModelPrice } from '../../catalog/catalog.ts';
-import { Amount, editCatalog } from '../../catalog/import/edit-yaml.ts';
-import { ImportError } from '../../catalog/import/import-error.ts';
-import { tokenPrice } from '../../catalog/price-schema.ts';
-import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
-import { formatUsd, nanoUsd } from '../../std/money.ts';
 import { usd } from '../amounts.ts';
-import { MEGABYTE } from '../body.ts';
-import type { AdminPriceDraft, AdminPrices, AdminPriceRow } from '../contract.ts';
+import type { AdminPrices, AdminPriceRow } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
 import { route } from '../route.ts';
-import { requireEditor } from './catalog.ts';
 
-const MOST_CHANGES = 5_000;
-
-/** Prices as a table; what is changed in it becomes a draft like any other. */
+/** Prices as a table; what is changed in it is an edit of the draft. */
 export const priceRoutes = [
   route('GET /api/console/admin/prices', {
     who: 'admin',
     compressed: true,
-    handle: ({ catalog }): Promise<AdminPrices> => Promise.resolve({ items: rowsOf(catalog.current()) }),
-  }),
-  route('POST /api/console/admin/prices/draft', {
-    who: 'admin',
-    // It stores nothing, so there is nothing to record.
-    maxBytes: MEGABYTE,
-    body: z.strictObject({
-      changes: z
-        .array(
-          z.strictObject({
-            list: z.string().min(1).max(100),
-            model: z.string().min(1).max(200),
-            input: tokenPrice.optional(),
-            output: tokenPrice.optional(),
-          }),
-        )
-        .min(1)
-        .max(MOST_CHANGES),
-    }),
-    handle(parts, { body: { changes } }): Promise<AdminPriceDraft> {
-      const { yaml, version } = requireEditor(parts).text();
-      const updates = changes.map(({ list, model, input, output }) => ({
-        list,
-        model,
-        set: { input: amountOf(input), output: amountOf(output) },
-      }));
-      try {
-        const edit = { upstreams: {}, models: {}, endpoints: {}, updates };
-        return Promise.resolve({ yaml: editCatalog(yaml, edit), revision: version });
-      } catch (error) {
-        if (!(error instanceof ImportError)) throw error;
-        throw new AuthRefusal('invalid_field', error.message, { param: 'changes' });
-      }
+    async handle(parts, { user }): Promise<AdminPrices> {
+      const published = rowsOf(parts.catalog.current());
+      const drafted = await draftedCatalog(parts, user.accountId);
+      return { items: drafted ? withDraft(published, rowsOf(drafted)) : [...published.values()] };
     },
   }),
 ];
 
-function amountOf(nano: number | undefined): Amount | undefined {
-  return nano === undefined ? undefined : new Amount(formatUsd(nanoUsd(nano)));
+/** What the draft would be, as far as it can be read. */
+async function draftedCatalog(
+  { catalogEditor }: RouteParts,
+  owner: string,
+): Promise<Pick<Catalog, 'endpoints'> | undefined> {
+  const draft = await catalogEditor?.drafts.read(owner);
+  return draft && catalogEditor?.inspect(draft.yaml).built?.catalog;
+}
+
+/** Of models that are in both; one that is only in the draft is sold for what that says. */
+function withDraft(
+  published: ReadonlyMap<string, AdminPriceRow>,
+  drafted: ReadonlyMap<string, AdminPriceRow>,
+): AdminPriceRow[] {
+  return [...drafted].map(([key, row]) => {
+    const sold = published.get(key);
+    if (!sold || (sold.input === row.input && sold.output === row.output)) return row;
+    const { input, output } = row;
+    return { ...row, input: sold.input, output: sold.output, draft: { input, output } };
+  });
 }
 
 /** Each model of each list once, however many endpoints offer the list. */
-function rowsOf({ endpoints }: Catalog): AdminPriceRow[] {
+function rowsOf({ endpoints }: Pick<Catalog, 'endpoints'>): Map<string, AdminPriceRow> {
   const rows = new Map<string, AdminPriceRow>();
   for (const { models } of endpoints.values())
     for (const model of models) {
@@ -68,7 +48,7 @@ function rowsOf({ endpoints }: Catalog): AdminPriceRow[] {
       if (model.price.kind === 'tokens' && !model.free && !rows.has(key))
         rows.set(key, rowOf(model, model.price));
     }
-  return [...rows.values()];
+  return rows;
 }
 
 function rowOf({ list, id, displayName, costs }: Model, price: TokenModelPrice): AdminPriceRow {
@@ -80,6 +60,7 @@ function rowOf({ list, id, displayName, costs }: Model, price: TokenModelPrice):
     name: displayName,
     input: usd(price.input),
     output: usd(price.output),
+    draft: null,
     cost: known.length === 0 ? null : { input: dearest('input'), output: dearest('output') },
   };
 }

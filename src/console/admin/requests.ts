@@ -1,22 +1,35 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
-import { requestById, type LoggedRequest } from '../../activity/request-log.ts';
+import { requestById, type LoggedRequest, type RequestFilter } from '../../activity/request-log.ts';
+import { ALL_ACCOUNTS } from '../../activity/usage.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { attemptsOf } from '../../ledger/receipt.ts';
 import type { RequestRow } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
 import type { AdminReceipt, AdminRequestPage } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
 import { receiptDetail } from '../receipt.ts';
 import { requestItem } from '../request-row.ts';
-import { CSV_OWN, filterOf, findRequests, requestCsv, requestFields } from '../requests.ts';
+import {
+  CSV_OWN,
+  filterOf,
+  findRequests,
+  requestCsv,
+  requestFields,
+  sortField,
+  usedValues,
+} from '../requests.ts';
 import { csvResponse } from '../usage.ts';
 import { route } from '../route.ts';
 
-const querySchema = z.strictObject({
+const adminFields = {
   ...requestFields,
   /** An id or an e-mail address. */
   account: z.string().max(320).optional(),
-});
+  backend: z.string().min(1).max(256).optional(),
+};
+const querySchema = z.strictObject({ ...adminFields, ...sortField });
+const fileSchema = z.strictObject(adminFields);
 
 /** The requests of all accounts, or of one. */
 export const adminRequestRoutes = [
@@ -24,9 +37,8 @@ export const adminRequestRoutes = [
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle(parts, { query: { account, ...query } }): Promise<AdminRequestPage> {
-      const accountId = account && (await accountNamed(parts.store.db, account));
-      const { rows, ...page } = await findRequests(parts, filterOf(query, accountId), query);
+    async handle(parts, { query }): Promise<AdminRequestPage> {
+      const { rows, ...page } = await findRequests(parts, await adminFilter(parts, query), query);
       const emails = await emailsOf(
         parts.store.db,
         rows.map((row) => row.account_id),
@@ -39,11 +51,14 @@ export const adminRequestRoutes = [
   }),
   route('GET /api/console/admin/requests.csv', {
     who: 'admin',
-    query: querySchema,
-    async handle(parts, { query: { account, ...query } }) {
-      const accountId = account && (await accountNamed(parts.store.db, account));
-      return csvResponse('all-requests', requestCsv(parts, filterOf(query, accountId), CSV_ALL));
-    },
+    query: fileSchema,
+    handle: async (parts, { query }) =>
+      csvResponse('all-requests', requestCsv(parts, await adminFilter(parts, query), CSV_ALL)),
+  }),
+  route('GET /api/console/admin/request-values', {
+    who: 'admin',
+    compressed: true,
+    handle: (parts) => usedValues(parts, ALL_ACCOUNTS),
   }),
   route('GET /api/console/admin/requests/{id}', {
     who: 'admin',
@@ -51,13 +66,24 @@ export const adminRequestRoutes = [
       const row = await requestById(parts.store.db, params.id);
       if (!row) throw new AuthRefusal('not_found', 'There is no such request.');
       return {
-        ...receiptDetail(row),
+        ...receiptDetail(row, parts.catalog.current()),
         ...costsOf(row),
         ...operatorView(row, await emailsOf(parts.store.db, [row.account_id])),
       };
     },
   }),
 ];
+
+/** One field finds accounts too: by a whole address or id. */
+async function adminFilter(
+  { store }: RouteParts,
+  { account, backend, ...query }: z.output<typeof fileSchema>,
+): Promise<RequestFilter> {
+  const isAccount = query.search !== undefined && /@|^acc_/.test(query.search);
+  const named = isAccount ? query.search : account;
+  const accountId = named && (await accountNamed(store.db, named));
+  return { ...filterOf({ ...query, search: isAccount ? undefined : query.search }, accountId), backend };
+}
 
 /** What each attempt cost us, as far as it is known. */
 function costsOf(

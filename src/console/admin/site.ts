@@ -3,7 +3,18 @@ import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { auditPage } from '../../activity/audit.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
-import type { AdminAuditItem, AdminSettings, AdminVerification, Page } from '../contract.ts';
+import {
+  readWelcomeCredit,
+  welcomeCreditSchema,
+  writeWelcomeCredit,
+} from '../../identity/sign-in/welcome-credit.ts';
+import type {
+  AdminAuditItem,
+  AdminSettings,
+  AdminVerification,
+  AdminWelcomeCredit,
+  Page,
+} from '../contract.ts';
 import { limitOf, numberCursor, pageOf, pagingFields } from '../paging.ts';
 import { emptyBody, route } from '../route.ts';
 
@@ -63,6 +74,18 @@ export const siteRoutes = [
   route('GET /api/console/admin/settings', {
     who: 'admin',
     handle: async ({ store }) => settingsOf(await readSite(store)),
+  }),
+  route('GET /api/console/admin/welcome-credit', {
+    who: 'admin',
+    handle: async ({ store }): Promise<AdminWelcomeCredit> => await readWelcomeCredit(store.db),
+  }),
+  route('PUT /api/console/admin/welcome-credit', {
+    who: 'admin',
+    confirmed: true,
+    audit: 'settings.welcome-credit',
+    body: welcomeCreditSchema,
+    handle: async ({ store, clock }, { body }): Promise<AdminWelcomeCredit> =>
+      await writeWelcomeCredit(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
     who: 'admin',

@@ -7,6 +7,8 @@ export interface Overview {
   availableUsd: Usd;
   /** Money was on this account at some time: an empty balance has run out, and is not just new. */
   everFunded: boolean;
+  /** What the account gets when its address is confirmed; null: nothing, or it had it. */
+  welcomeUsd: Usd | null;
   /** Set when the balance is under the account's own threshold. */
   lowBalance: { thresholdUsd: Usd } | null;
   spend: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
@@ -14,11 +16,21 @@ export interface Overview {
   binding: { kind: 'balance' | 'monthly_limit'; leftUsd: Usd; limitUsd: Usd | null };
   limits: ShownLimits;
   openHolds: number;
+  /** The balance at the end of each of the last days, and now. */
+  balanceDays: { day: Day; balanceUsd: Usd }[];
+  forecast: BalanceOutlook;
+  /** A saved card is charged before the balance runs out. */
+  automaticTopUp: boolean;
   token: TokenInfo | null;
-  /** The last 14 days, per day and model. */
+  /** The last 14 days, as the rows of {@link UsageReport}. */
   chart: UsageRow[];
   latest: RequestItem[];
 }
+
+/** When the balance is used up at the pace of the last week, or why that cannot be said. */
+export type BalanceOutlook =
+  | { kind: 'until'; at: Millis }
+  | { kind: 'long' | 'no_spending' | 'too_early' | 'empty' };
 
 /** Where the account has none of its own, the catalog's default is shown. */
 export interface ShownLimits {
@@ -143,10 +155,20 @@ export interface ModelList {
 export interface UsageReport {
   from: Day;
   to: Day;
+  /** By day: the models with the largest charge, and the others together, with an empty endpoint and model. */
   rows: UsageRow[];
+  /** What the table shows: the largest charge first, days newest first. */
+  groups: UsageGroup[];
+  /** What is not among the groups, together; null: there is nothing else. */
+  others: UsageCounts | null;
   totals: UsageCounts;
-  /** More rows than one answer holds; ask for fewer days. */
-  truncated: boolean;
+}
+
+/** The fields by which it was not grouped are null. */
+export interface UsageGroup extends UsageCounts {
+  day: Day | null;
+  endpoint: string | null;
+  model: string | null;
 }
 
 export interface UsageRow extends UsageCounts {
@@ -171,6 +193,12 @@ export interface UsageCounts {
 export interface RequestPage extends Page<RequestItem> {
   /** How far back this page looked. */
   searchedTo: Millis | null;
+}
+
+/** What the filters of requests offer: whatever was used at any time. */
+export interface RequestValues {
+  readonly endpoints: readonly string[];
+  readonly models: readonly string[];
 }
 
 /** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
@@ -231,6 +259,13 @@ export interface RequestItem {
 }
 
 export interface ReceiptDetail extends RequestItem {
+  /** As the catalog calls them now; null where it has them no longer. */
+  endpointName: string | null;
+  modelName: string | null;
+  /** What the endpoint is for, where the model can be called now. */
+  playable: EndpointKind | null;
+  /** What was held and not charged; null while it runs. */
+  releasedUsd: Usd | null;
   finishedAt: Millis | null;
   finishReason: string | null;
   /** Who counted: the backend, or Tollgate's own meter. */
@@ -256,32 +291,23 @@ export interface ReceiptDetailLine {
   amountUsd: Usd;
 }
 
+/** What anybody sees who has the link to a receipt: nothing of whom it belongs to, of the client, nor of other requests. */
+export interface SharedReceipt extends Omit<ReceiptDetail, 'client'> {
+  /** When the link stops working. */
+  expiresAt: Millis;
+}
+
+export interface ReceiptLink {
+  /** Path and fragment on this site. The fragment is never sent to a server by the browser's address bar. */
+  path: string;
+  expiresAt: Millis;
+}
+
 export interface ReceiptAttempt {
   upstream: string;
   result: 'served' | 'failed' | 'skipped';
   reason: string | null;
   durationMs: number;
-}
-
-/** The newest images first; when they need more room than there is, the oldest are deleted. */
-export interface ImageGallery extends Page<ImageItem> {
-  /** What all of the account's images occupy, and may. */
-  usedBytes: number;
-  quotaBytes: number;
-}
-
-export interface ImageItem {
-  id: string;
-  requestId: string;
-  mime: string;
-  bytes: number;
-  prompt: string;
-  at: Millis;
-  expiresAt: Millis;
-  /** Path of the picture on this origin; needs the session. */
-  src: string;
-  /** A small picture of it. */
-  thumbnail: string;
 }
 
 export interface Entry {

@@ -11,25 +11,6 @@ import type {
 import type { DisplayCurrency } from './session.ts';
 import type { Day, Millis, Role, SignUpMode, Usd } from './shared.ts';
 
-export interface AdminOverview {
-  /** Fourteen days, today last; days without traffic are there with zeros. */
-  days: AdminDay[];
-  totals: { todayUsd: Usd; days7Usd: Usd; days30Usd: Usd };
-  accounts: { total: number; disabled: number; balanceUsd: Usd; heldUsd: Usd };
-  openRequests: number;
-  /** What backends used beyond holds: the operator's loss, ever. */
-  overrunUsd: Usd;
-  /** What refunds and disputes took beyond balances, as far as it did not come back. */
-  lostPaymentsUsd: Usd;
-  topModels: ({ endpoint: string; model: string } & UsageCounts)[];
-  /** Who spent most this month. */
-  topAccounts: { accountId: string; email: string; monthSpentUsd: Usd }[];
-  backends: { name: string; state: BackendState }[];
-  catalog: { kind: 'file' | 'store'; error: string | null };
-  /** When these figures were computed; they are kept for a few seconds. */
-  at: Millis;
-}
-
 export interface AdminDay extends UsageCounts {
   day: Day;
 }
@@ -123,7 +104,9 @@ export interface AdminMargin {
   days: number;
   total: AdminMarginSums;
   rows: AdminMarginRow[];
-  /** Days, models and backends whose margin is below zero, whatever the rows are grouped by. */
+  /** Groups that are not among the rows: those that cost least. */
+  moreRows: number;
+  /** Some of the days, models and backends whose margin is below zero, whatever the rows are grouped by. */
   belowZero: { by: MarginGrouping; key: string }[];
   /** The latest requests of these days that cost more than they brought. */
   losses: AdminLoss[];
@@ -232,7 +215,14 @@ export interface AdminCatalogEndpoint {
 
 export interface AdminCatalogProposal {
   ok: boolean;
-  problems: { line: number | null; column: number | null; path: string | null; message: string }[];
+  problems: {
+    line: number | null;
+    column: number | null;
+    path: string | null;
+    message: string;
+    /** A key that would mend it if it were stored, and the server that it would be sent to. */
+    missingKey: { name: string; host: string } | null;
+  }[];
   /** What would change, for the preview; empty when nothing does. */
   changes: {
     kind: 'added' | 'removed' | 'changed';
@@ -347,4 +337,11 @@ export interface AdminSettings {
   issuer: { name: string; address: string; taxId: string };
   contact: string;
   currency: DisplayCurrency;
+}
+
+/** What a customer is given once the address is confirmed; an amount of zero is nothing. */
+export interface AdminWelcomeCredit {
+  amountUsd: Usd;
+  /** At most this many accounts a day, UTC. */
+  perDay: number;
 }

@@ -1,5 +1,24 @@
-import type { BackendState } from './admin.ts';
+import type { AdminProviderKey, BackendState } from './admin.ts';
 import type { Millis, Usd } from './shared.ts';
+
+export interface AdminBackends {
+  items: AdminBackend[];
+  /** False: the catalog is a file, and backends are changed there. */
+  editable: boolean;
+  /** What `recent` is about; null: there was no request in a day. */
+  sample: { requests: number; since: Millis } | null;
+}
+
+/** Of the newest requests of a day, on all nodes. */
+export interface AdminBackendRecent {
+  /** Requests of the last hour that it was called for; with `isMore` there were more than were looked at. */
+  lastHour: number;
+  isMore: boolean;
+  /** Failed calls among all; null: there was none. */
+  errorRate: number | null;
+  firstByteMs: { p50: number; p95: number } | null;
+  durationMs: { p50: number; p95: number } | null;
+}
 
 export interface AdminBackend {
   name: string;
@@ -25,6 +44,9 @@ export interface AdminBackend {
   firstByteMs: number | null;
   lastError: { at: Millis; message: string } | null;
   endpoints: string[];
+  /** Requests that it serves now, on this node. */
+  running: number;
+  recent: AdminBackendRecent;
 }
 
 export interface AdminRestingModel {
@@ -85,12 +107,89 @@ export interface AdminPriceRow {
   name: string;
   input: Usd;
   output: Usd;
+  /** What the draft says instead; null: the same. */
+  draft: { input: Usd; output: Usd } | null;
   /** What the dearest of its backends takes; null: nobody knows. */
   cost: { input: Usd; output: Usd } | null;
 }
 
-/** To be saved with `revision`. */
-export interface AdminPriceDraft {
-  yaml: string;
-  revision: number;
+/** What an operator works on and has not published yet; each has one. */
+export interface AdminCatalogDraft {
+  draft: {
+    yaml: string;
+    /** Changes with each save; sent back with the next one. */
+    tag: number;
+    savedAt: Millis;
+    /** The version that it began with; sent along when it is published. */
+    revision: number;
+    /** Another version was published since: the draft must be merged with it or discarded. */
+    isOutdated: boolean;
+  } | null;
+}
+
+export interface AdminMergedDraft extends AdminCatalogDraft {
+  /** What both have changed, each to something else; if there are any, nothing was merged. */
+  conflicts: string[];
+}
+
+/** A backend as the draft has it, or as it is published where there is no draft. */
+export interface AdminBackendDetail {
+  name: string;
+  kind: string;
+  preset: string | null;
+  /** As it was written; null: `usualAddress`. */
+  baseUrl: string | null;
+  usualAddress: string | null;
+  /** The server that its keys are sent to; null: it takes none. */
+  origin: string | null;
+  keys: AdminBackendKey[];
+  /** Stored for the same server, and not used. */
+  spareKeys: AdminProviderKey[];
+  /** A name for one more key. */
+  nextKeyName: string;
+  /** False: it is in the draft alone. */
+  isPublished: boolean;
+  endpoints: AdminBackendEndpoint[];
+  /** Others that it could serve too. */
+  otherEndpoints: AdminBackendEndpoint[];
+  models: AdminBackendModel[];
+  references: AdminBackendReferences;
+}
+
+export interface AdminBackendKey {
+  name: string;
+  /** Of a stored key; null: it is in the environment, or nowhere. */
+  hint: string | null;
+  source: 'stored' | 'environment' | 'missing';
+}
+
+export interface AdminBackendEndpoint {
+  code: string;
+  name: string;
+  type: string;
+  lists: string[];
+  /** Tried in order; those of one place share by weight. */
+  places: { upstream: string; weight: number }[][];
+  /** The cheapest goes first, whatever the order says. */
+  sortsByPrice: boolean;
+}
+
+export interface AdminBackendModel {
+  list: string;
+  model: string;
+  name: string;
+  /** Per million tokens; null: it is not sold by the token. */
+  price: { input: Usd; output: Usd } | null;
+  isFree: boolean;
+  /** What this backend takes for it; null: nobody knows. */
+  cost: { input: Usd; output: Usd } | null;
+}
+
+/** What would go, or change, with a backend. */
+export interface AdminBackendReferences {
+  sharedEndpoints: string[];
+  ownEndpoints: string[];
+  ownLists: string[];
+  aliases: string[];
+  details: string[];
 }

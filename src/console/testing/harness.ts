@@ -19,7 +19,8 @@ import { newRequestId, type AccountId, type RequestId } from '../../std/ids.ts';
 import { silentLog } from '../../std/log.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { makeConsole, type Console } from '../app.ts';
-import type { BackendHealth, ConsoleParts } from '../parts.ts';
+import type { BackendHealth, ConsoleParts, OperationHealth } from '../parts.ts';
+import { ReceiptLinks } from '../receipt-links.ts';
 import { scriptedRelay } from './scripted-relay.ts';
 import { testImages } from './test-images.ts';
 import { testMessages, type TestMessages, type TestMessagesOptions } from './test-messages.ts';
@@ -69,6 +70,8 @@ export const PRICE: Price = {
 
 interface TestConsoleOptions extends TestMessagesOptions {
   readonly databaseUrl?: string;
+  readonly backends?: Partial<BackendHealth>;
+  readonly operation?: Partial<OperationHealth>;
 }
 
 export async function testConsole(options: TestConsoleOptions = {}): Promise<TestConsole> {
@@ -86,7 +89,7 @@ export async function testConsole(options: TestConsoleOptions = {}): Promise<Tes
   const books = openLedger(store, { node: 'test', ...clocks, log: silentLog, deadlineMs: 30_000 });
   const catalog = await openTestCatalog(store, clock);
   const messages = testMessages(store, clock, options);
-  const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options.publicUrl);
+  const parts = partsOf({ store, ledger: books.ledger, catalog, clock, messages }, options);
   const app = makeConsole(parts);
   const server = serve(app, clock);
   const url = `http://localhost:${server.port}`;
@@ -136,7 +139,7 @@ type PartsOfTest = Pick<TestConsole, 'store' | 'ledger' | 'catalog' | 'clock' | 
 
 function partsOf(
   { store, ledger, catalog, clock, messages }: PartsOfTest,
-  publicUrl: string | undefined,
+  { publicUrl, backends, operation }: TestConsoleOptions,
 ): ConsoleParts {
   const passwords = makePasswords({ parallel: 2, queue: 500 });
   const { notices } = messages;
@@ -158,8 +161,15 @@ function partsOf(
     },
     hasVariable: () => false,
     tryBackend: () => Promise.reject(new Error('not needed here')),
-    backends: restingNever(catalog),
+    backends: { ...restingNever(catalog), ...backends },
+    operation: {
+      certificateEndsAt: () => undefined,
+      settlementsWaiting: () => 0,
+      runningAt: () => 0,
+      ...operation,
+    },
     playground: scriptedRelay(ledger, clock, PRICE),
+    receiptLinks: new ReceiptLinks({ key: KEY, clock }),
     messages,
     images: testImages(store, clock),
     imageQuotaBytes: IMAGE_QUOTA_BYTES,

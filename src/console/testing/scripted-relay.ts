@@ -52,5 +52,6 @@ export function scriptedRelay(ledger: Ledger, clock: Clock, chatPrice: Price): P
       await settle(call, { images: 1 });
       return Response.json({ created: 1, data: [{ url: `${call.origin}/x.png` }] });
     },
+    startImageJob: () => Promise.reject(new Error('not needed here')),
   };
 }

@@ -1,0 +1,183 @@
+import {
+  brokenRules,
+  endingCodes,
+  endingInvites,
+  failedMessages,
+  failedPayments,
+  lossesBy,
+  refusalsByReason,
+  troubledWebhooks,
+  unsettledHolds,
+} from '../../activity/attention.ts';
+import { runningOut, type RunningOut } from '../../activity/running-out.ts';
+import { DAY_MS } from '../../activity/usage.ts';
+import { dayOf } from '../../std/calendar.ts';
+import type { UpstreamStatus } from '../../upstream/pool.ts';
+import { usd } from '../amounts.ts';
+import type { AdminAttention, AttentionItem, AttentionSubject } from '../contract.ts';
+import type { RouteParts } from '../parts.ts';
+import { recentOf } from '../recent-answers.ts';
+import { route } from '../route.ts';
+import { backendState } from './backends.ts';
+
+/** As long before its end as the operator is told by a webhook first. */
+const CERTIFICATE_ENDS_WITHIN_MS = 14 * DAY_MS;
+const MOST_REASONS = 5;
+const MOST_LOSSES = 3;
+const MOST_BATCHES = 3;
+
+/** What the operator should look at. */
+export const attentionRoutes = [
+  route('GET /api/console/admin/attention', {
+    who: 'admin',
+    handle: (parts) => {
+      const now = parts.clock.now();
+      return recentOf(parts.store).get('attention', now, () => computeAttention(parts, now));
+    },
+  }),
+];
+
+async function computeAttention(parts: RouteParts, now: number): Promise<AdminAttention> {
+  const groups = await Promise.all([
+    serverItems(parts, now),
+    moneyItems(parts, now),
+    messageItems(parts, now),
+    refusalItems(parts, now),
+    endingItems(parts, now),
+  ]);
+  const items = [...backendItems(parts), ...groups.flat()];
+  return {
+    items: [
+      ...items.filter(({ urgency }) => urgency === 'high'),
+      ...items.filter(({ urgency }) => urgency === 'low'),
+    ],
+    at: now,
+  };
+}
+
+function high(subject: AttentionSubject): AttentionItem {
+  return { urgency: 'high', ...subject };
+}
+
+function low(subject: AttentionSubject): AttentionItem {
+  return { urgency: 'low', ...subject };
+}
+
+async function serverItems(parts: RouteParts, now: number): Promise<AttentionItem[]> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  const [rules, holds] = await Promise.all([brokenRules(at), unsettledHolds(at, now)]);
+  const { error } = parts.catalog.status();
+  const endsAt = parts.operation.certificateEndsAt();
+  const waiting = parts.operation.settlementsWaiting() + holds;
+  return [
+    ...(rules === undefined ? [] : [high({ kind: 'ledger_breach', rules })]),
+    ...(error === undefined ? [] : [high({ kind: 'catalog_rejected', error })]),
+    ...(endsAt === undefined || endsAt > now + CERTIFICATE_ENDS_WITHIN_MS
+      ? []
+      : [high({ kind: 'certificate_ends', at: endsAt })]),
+    ...(waiting === 0 ? [] : [high({ kind: 'settlements_waiting', count: waiting })]),
+  ];
+}
+
+function backendItems(parts: RouteParts): AttentionItem[] {
+  return parts.backends.list().flatMap((status) => backendItem(parts, status));
+}
+
+/** One sentence for each backend: what is wrong with it first of all. */
+function backendItem({ catalog }: RouteParts, status: UpstreamStatus): AttentionItem[] {
+  const { name: backend, lastFailure, hasFailedTest, resting } = status;
+  const config = catalog.current().upstreams.get(backend);
+  if (config?.paused === true) return [low({ kind: 'backend_paused', backend })];
+  if (config?.problem !== undefined)
+    return [high({ kind: 'backend_unusable', backend, problem: config.problem })];
+  // A refusal of its key stays true until something was served again; one of several keys may rest alone.
+  const isTroubled = status.state !== 'ok' || resting.length > 0;
+  if (isTroubled && lastFailure?.reason === 'unauthorized')
+    return [high({ kind: 'backend_key_refused', backend })];
+  if (isTroubled && lastFailure?.reason === 'out_of_credit')
+    return [high({ kind: 'backend_out_of_credit', backend })];
+  if (backendState(catalog, status) !== 'closed')
+    return [high({ kind: 'backend_down', backend, reason: lastFailure?.reason ?? null })];
+  return hasFailedTest ? [high({ kind: 'backend_test_failed', backend })] : [];
+}
+
+async function moneyItems(parts: RouteParts, now: number): Promise<AttentionItem[]> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  const sums = { db: parts.store.db, reader: parts.reader.sums };
+  const since = dayOf(now - 6 * DAY_MS);
+  const [ends, failed, byModel, byBackend] = await Promise.all([
+    runningOut(at, now),
+    failedPayments(at, now),
+    lossesBy(sums, 'model', since, MOST_LOSSES),
+    lossesBy(sums, 'backend', since, MOST_LOSSES),
+  ]);
+  const losses = [
+    ...byModel.map((row) => ({ by: 'model' as const, ...row })),
+    ...byBackend.map((row) => ({ by: 'backend' as const, ...row })),
+  ];
+  return [
+    ...losses.map(({ by, key, loss }) => high({ kind: 'margin_below_zero', by, key, lossUsd: usd(loss) })),
+    ...balanceItems(ends),
+    ...(failed.payments === 0 ? [] : [low({ kind: 'payments_failed', count: failed.payments })]),
+    ...(failed.problems === 0 ? [] : [high({ kind: 'payment_problems', count: failed.problems })]),
+  ];
+}
+
+/** One sentence for all whose balance is empty and one for all whose balance ends, named after who spends most. */
+function balanceItems(ends: readonly RunningOut[]): AttentionItem[] {
+  const empty = ends.filter(({ balance }) => balance <= 0);
+  const soon = ends.filter(({ balance }) => balance > 0);
+  const [firstEmpty] = empty;
+  const [firstSoon] = soon;
+  return [
+    ...(firstEmpty
+      ? [
+          low({
+            kind: 'balance_empty',
+            accountId: firstEmpty.id,
+            email: firstEmpty.email,
+            more: empty.length - 1,
+          }),
+        ]
+      : []),
+    ...(firstSoon
+      ? [
+          low({
+            kind: 'balance_ends',
+            accountId: firstSoon.id,
+            email: firstSoon.email,
+            balanceUsd: usd(firstSoon.balance),
+            perDayUsd: usd(firstSoon.perDay),
+            more: soon.length - 1,
+          }),
+        ]
+      : []),
+  ];
+}
+
+async function messageItems(parts: RouteParts, now: number): Promise<AttentionItem[]> {
+  const at = { db: parts.store.db, reader: parts.reader };
+  const [failed, { paused, ending }] = await Promise.all([
+    failedMessages(at, now),
+    troubledWebhooks(at, now),
+  ]);
+  return [
+    ...failed.map(({ kind, messages }) => low({ kind: 'messages_failed', count: messages, channel: kind })),
+    ...paused.map((url) => high({ kind: 'webhook_paused', url })),
+    ...ending.map(({ url, at: endsAt }) => low({ kind: 'webhook_secret_ends', url, at: endsAt })),
+  ];
+}
+
+async function refusalItems({ store, reader }: RouteParts, now: number): Promise<AttentionItem[]> {
+  const reasons = await refusalsByReason({ db: store.db, reader }, now, MOST_REASONS);
+  return reasons.map(({ reason, calls }) => low({ kind: 'calls_refused', reason, count: calls }));
+}
+
+async function endingItems({ store, reader }: RouteParts, now: number): Promise<AttentionItem[]> {
+  const at = { db: store.db, reader };
+  const [invites, batches] = await Promise.all([endingInvites(at, now), endingCodes(at, now, MOST_BATCHES)]);
+  return [
+    ...(invites?.at ? [low({ kind: 'invites_end', count: invites.count, at: invites.at })] : []),
+    ...batches.map(({ batch, count, at: endsAt }) => low({ kind: 'codes_end', count, batch, at: endsAt })),
+  ];
+}

@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import type { CatalogDraft } from '../../catalog/draft/drafts.ts';
+import { editDraft, type DraftEdit } from '../../catalog/draft/draft-edit.ts';
+import { mergeCatalogs } from '../../catalog/draft/merge.ts';
+import { ImportError } from '../../catalog/import/import-error.ts';
+import { tokenPrice } from '../../catalog/price-schema.ts';
+import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
+import { formatUsd, nanoUsd } from '../../std/money.ts';
+import { MEGABYTE } from '../body.ts';
+import type { AdminCatalogDraft, AdminMergedDraft } from '../contract.ts';
+import type { CatalogEditor } from '../parts.ts';
+import { emptyBody, route } from '../route.ts';
+import { catalogText, requireEditor } from './catalog.ts';
+
+const entryName = z.string().min(1).max(64);
+const modelId = z.string().trim().min(1).max(200);
+const price = tokenPrice.transform((nano) => formatUsd(nanoUsd(nano)));
+/** An empty address is the usual one. */
+const address = z.union([z.literal(''), z.url({ protocol: /^https?$/ }).max(500)]);
+
+const draftEdit = z.discriminatedUnion('kind', [
+  z
+    .strictObject({ kind: z.literal('address'), backend: entryName, baseUrl: address })
+    .transform(({ baseUrl, ...edit }) => ({ ...edit, baseUrl: baseUrl === '' ? undefined : baseUrl })),
+  z.strictObject({
+    kind: z.literal('keys'),
+    backend: entryName,
+    names: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/)).max(50),
+  }),
+  z.strictObject({ kind: z.literal('remove_backend'), backend: entryName, withReferences: z.boolean() }),
+  z.strictObject({
+    kind: z.literal('places'),
+    endpoint: entryName,
+    places: z
+      .array(
+        z
+          .array(z.strictObject({ upstream: entryName, weight: z.number().int().min(1).max(1000) }))
+          .min(1)
+          .max(100),
+      )
+      .min(1)
+      .max(100),
+  }),
+  z.strictObject({
+    kind: z.literal('add_model'),
+    list: entryName,
+    model: modelId,
+    name: z.string().trim().min(1).max(500).optional(),
+    input: price,
+    output: price,
+  }),
+  z.strictObject({ kind: z.literal('remove_model'), list: entryName, model: modelId }),
+  z.strictObject({
+    kind: z.literal('price'),
+    list: entryName,
+    model: modelId,
+    input: price.optional(),
+    output: price.optional(),
+  }),
+]);
+
+/** A price list of five thousand models may be changed at once. */
+const MOST_EDITS = 5_000;
+
+/**
+ * The draft of whoever is signed in: YAML, prices and backends are edited in this one. It is kept as it is typed, and
+ * nothing of it is in force, so that only its publication is recorded.
+ */
+export const catalogDraftRoutes = [
+  route('GET /api/console/admin/catalog/draft', {
+    who: 'admin',
+    compressed: true,
+    async handle({ catalogEditor }, { user }): Promise<AdminCatalogDraft> {
+      if (!catalogEditor) return { draft: null };
+      return shown(catalogEditor, await catalogEditor.drafts.read(user.accountId));
+    },
+  }),
+  route('PUT /api/console/admin/catalog/draft', {
+    who: 'admin',
+    maxBytes: 4 * MEGABYTE,
+    /** The tag of the draft that was changed; null: there was none. 409 `conflict` if another page saved a newer one. */
+    body: z.strictObject({ yaml: catalogText, tag: z.number().int().nullable() }),
+    async handle(parts, { user, body: { yaml, tag } }) {
+      const editor = requireEditor(parts);
+      const before = await editor.drafts.read(user.accountId);
+      if (before?.tag !== (tag ?? undefined)) throw changedElsewhere();
+      return await keep(editor, user.accountId, before, yaml);
+    },
+  }),
+  route('POST /api/console/admin/catalog/draft/edit', {
+    who: 'admin',
+    maxBytes: 2 * MEGABYTE,
+    body: z.strictObject({ edits: z.array(draftEdit).min(1).max(MOST_EDITS) }),
+    handle: (parts, { user, body: { edits } }) => edit(requireEditor(parts), user.accountId, edits),
+  }),
+  route('POST /api/console/admin/catalog/draft/merge', {
+    who: 'admin',
+    body: z.strictObject({ prefer: z.enum(['mine', 'theirs']).optional() }),
+    handle: (parts, { user, body: { prefer } }) => merge(requireEditor(parts), user.accountId, prefer),
+  }),
+  route('POST /api/console/admin/catalog/draft/discard', {
+    who: 'admin',
+    body: emptyBody,
+    async handle(parts, { user }): Promise<AdminCatalogDraft> {
+      await requireEditor(parts).drafts.remove(user.accountId);
+      return { draft: null };
+    },
+  }),
+];
+
+/** What pages show and edit: the draft, or what is published. */
+export async function draftText(editor: CatalogEditor, owner: string): Promise<string> {
+  return (await editor.drafts.read(owner))?.yaml ?? editor.text().yaml;
+}
+
+async function edit(
+  editor: CatalogEditor,
+  owner: string,
+  edits: readonly DraftEdit[],
+): Promise<AdminCatalogDraft> {
+  const before = await editor.drafts.read(owner);
+  const text = before?.yaml ?? editor.text().yaml;
+  const { file } = editor.inspect(text);
+  if (!file)
+    throw new AuthRefusal(
+      'invalid_field',
+      'The draft has mistakes. Fix them as YAML, or discard the draft.',
+      {
+        param: 'yaml',
+      },
+    );
+  try {
+    return await keep(editor, owner, before, editDraft(text, file, edits));
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    throw new AuthRefusal('invalid_field', error.message, { param: 'edits' });
+  }
+}
+
+/** A draft that says what is published is none. */
+async function keep(
+  editor: CatalogEditor,
+  owner: string,
+  before: CatalogDraft | undefined,
+  yaml: string,
+): Promise<AdminCatalogDraft> {
+  const published = editor.text();
+  const { base, revision } = before ?? { base: published.yaml, revision: published.version };
+  if (yaml === published.yaml && base === published.yaml) {
+    await editor.drafts.remove(owner);
+    return { draft: null };
+  }
+  const tag = await editor.drafts.save(owner, { yaml, base, revision }, before?.tag);
+  if (tag === undefined) throw changedElsewhere();
+  return shown(editor, { yaml, base, revision, tag });
+}
+
+async function merge(
+  editor: CatalogEditor,
+  owner: string,
+  prefer: 'mine' | 'theirs' | undefined,
+): Promise<AdminMergedDraft> {
+  const draft = await editor.drafts.read(owner);
+  if (!draft) return { draft: null, conflicts: [] };
+  const { yaml: theirs, version: revision } = editor.text();
+  try {
+    const { text, conflicts } = mergeCatalogs({ base: draft.base, mine: draft.yaml, theirs, prefer });
+    if (conflicts.length > 0 && prefer === undefined)
+      return { ...shown(editor, draft), conflicts: [...conflicts] };
+    if (text === theirs) {
+      await editor.drafts.remove(owner);
+      return { draft: null, conflicts: [] };
+    }
+    const merged = { yaml: text, base: theirs, revision };
+    const tag = await editor.drafts.save(owner, merged, draft.tag);
+    if (tag === undefined) throw changedElsewhere();
+    return { ...shown(editor, { ...merged, tag }), conflicts: [] };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    throw new AuthRefusal('invalid_field', 'The draft is not YAML. Fix it, or discard it.', {
+      param: 'yaml',
+    });
+  }
+}
+
+function shown(editor: CatalogEditor, draft: CatalogDraft | undefined): AdminCatalogDraft {
+  if (!draft) return { draft: null };
+  const { yaml, tag, revision, base } = draft;
+  return { draft: { yaml, tag, savedAt: tag, revision, isOutdated: base !== editor.text().yaml } };
+}
+
+function changedElsewhere(): AuthRefusal {
+  return new AuthRefusal('conflict', 'The draft was changed on another page. Load it again.');
+}

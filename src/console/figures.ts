@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { modelFigures, uptimeOf, type Quantiles } from '../activity/model-figures.ts';
+import { AuthRefusal } from '../identity/sign-in/refusal.ts';
+import { dayText } from './amounts.ts';
+import type { OfferFigures } from './contract.ts';
+import { modelItems } from './models.ts';
+import { typicalCost } from './public/typical-cost.ts';
+import { route } from './route.ts';
+
+/** What the public page of a model shows, for the console's. */
+export const figureRoutes = [
+  route('GET /api/console/figures', {
+    who: 'user',
+    query: z.strictObject({ endpoint: z.string().max(200), model: z.string().max(200) }),
+    async handle({ store, clock, catalog }, { query }): Promise<OfferFigures> {
+      const current = catalog.current();
+      const offer = modelItems(current).find(
+        ({ endpoint, model }) => endpoint === query.endpoint && model === query.model,
+      );
+      if (!offer) throw new AuthRefusal('not_found', 'There is no such model.');
+      const { uptime, days, wait, speed } = await modelFigures(store.db, query, clock.now());
+      return {
+        uptime: uptime ?? null,
+        days: days.map((day) => ({ day: dayText(day.day), uptime: uptimeOf([day]) ?? null })),
+        wait: shown(wait),
+        speed: shown(speed),
+        typicalUsd: typicalCost(current, offer) ?? null,
+      };
+    },
+  }),
+];
+
+function shown(quantiles: Quantiles | undefined): OfferFigures['wait'] {
+  return quantiles ? { p50: quantiles.p50, p95: quantiles.p95 } : null;
+}

@@ -1,0 +1,251 @@
+import type { ModelItem } from '../contract.ts';
+import { html, type Markup } from './html.ts';
+import { compareRows, MOST_COMPARED } from './model-compare.ts';
+import { hasFilter, listHref, matching, type ModelQuery } from './model-query.ts';
+import { pageHref, type PageContent, type PageContext } from './page-frame.ts';
+import { compactText, countText, priceText } from './page-numbers.ts';
+import { featureBadges, PLAIN_BUTTON, PRIMARY_BUTTON } from './page-parts.ts';
+import type { SoldModel } from './sold-models.ts';
+
+const PAGE_ROWS = 100;
+const FIELD =
+  'h-9 w-full min-w-0 rounded-md border border-field bg-surface px-3 text-base font-normal text-ink max-sm:text-lg';
+
+/** Every model that is sold, a page of them at a time; or, where some were chosen, those side by side. */
+export function modelListPage(
+  context: PageContext,
+  sold: ReadonlyMap<string, SoldModel>,
+  query: ModelQuery,
+): PageContent {
+  const { t, siteName } = context;
+  const chosen = query.compare.flatMap((id) => sold.get(id) ?? []);
+  if (chosen.length > 0) return comparePage(context, chosen);
+  const found = matching(sold, query);
+  const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS));
+  const page = Math.min(query.page, pages);
+  const shown = found.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
+  return {
+    title: page > 1 ? `${t.listTitle}, ${t.page(page, pages)}` : t.listTitle,
+    description: t.listDescription(siteName, sold.size),
+    path: listHref({ ...query, page }),
+    current: 'models',
+    isIndexed: !hasFilter(query),
+    main: html`<h1 class="text-xl font-semibold tracking-tight">${t.listTitle}</h1>
+      <p class="mt-0.5 max-w-[68ch] text-ink-3">${t.listLead(siteName)}</p>
+      ${filterForm(context, query)}
+      <p class="mt-5 mb-2 text-sm text-ink-3" role="status">
+        ${t.count(found.length, countText(found.length, context.language))}
+      </p>
+      ${shown.length > 0 ? listTable(context, shown) : emptyList(context, sold.size)}
+      ${pager(context, query, { page, pages })}`,
+  };
+}
+
+function filterForm(context: PageContext, query: ModelQuery): Markup {
+  const { t, isChosen, language } = context;
+  const option = (value: string, label: string, current: string) =>
+    html`<option value="${value}" ${value === current ? html` selected` : undefined}>${label}</option>`;
+  const feature = (name: 'vision' | 'tools' | 'reasoning' | 'free') =>
+    html`<label class="inline-flex h-9 items-center gap-2 text-ink-2"
+      ><input
+        type="checkbox"
+        name="${name}"
+        value="1"
+        class="size-4 accent-accent"
+        ${query[name] ? html` checked` : undefined}
+      />${t[name]}</label
+    >`;
+  return html`<form
+    method="get"
+    action="/models"
+    role="search"
+    class="mt-5 flex flex-wrap items-end gap-x-3 gap-y-3"
+  >
+    ${isChosen ? html`<input type="hidden" name="lang" value="${language}" />` : undefined}
+    <label class="flex min-w-0 flex-1 basis-64 flex-col gap-1.5 text-sm font-medium text-ink-2"
+      >${t.search}<input type="search" name="q" value="${query.q}" maxlength="200" class="${FIELD}"
+    /></label>
+    <label class="flex flex-col gap-1.5 text-sm font-medium text-ink-2"
+      >${t.kind}<select name="kind" class="${FIELD}">
+        ${option('', t.anyKind, query.kind)}${Object.entries(t.kinds).map(([value, label]) => option(value, label, query.kind))}
+      </select></label
+    >
+    <label class="flex flex-col gap-1.5 text-sm font-medium text-ink-2"
+      >${t.sort}<select name="sort" class="${FIELD}">
+        ${Object.entries(t.sorts).map(([value, label]) => option(value, label, query.sort))}
+      </select></label
+    >
+    <fieldset class="flex flex-wrap items-center gap-x-4">
+      <legend class="sr-only">${t.features}</legend>
+      ${(['vision', 'tools', 'reasoning', 'free'] as const).map(feature)}
+    </fieldset>
+    <span class="flex gap-2"
+      ><button type="submit" class="${PRIMARY_BUTTON}">${t.show}</button
+      >${hasFilter(query) ? html`<a href="${pageHref(context, '/models')}" class="${PLAIN_BUTTON}">${t.reset}</a>` : undefined}</span
+    >
+  </form>`;
+}
+
+const HEAD_CELL =
+  'px-2 py-2 sm:px-3 text-xs font-medium whitespace-nowrap text-ink-3 first:pl-3 last:pr-3 sm:first:pl-5 sm:last:pr-5';
+const BODY_CELL = 'px-2 py-2.5 align-middle first:pl-3 last:pr-3 sm:px-3 sm:first:pl-5 sm:last:pr-5';
+
+function listTable(context: PageContext, shown: readonly SoldModel[]): Markup {
+  const { t, isChosen, language } = context;
+  const head = (label: string, more: string) =>
+    html`<th scope="col" class="${HEAD_CELL} ${more}">${label}</th>`;
+  return html`<form method="get" action="/models">
+    ${isChosen ? html`<input type="hidden" name="lang" value="${language}" />` : undefined}
+    <div class="rounded-lg border border-line bg-surface">
+      <div role="region" aria-label="${t.models}" tabindex="0" class="thin-scroll overflow-x-auto">
+        <table class="w-full border-collapse text-sm">
+          <thead>
+            <tr class="border-b border-line">
+              <th scope="col" class="${HEAD_CELL}"><span class="sr-only">${t.compare}</span></th>
+              ${head(t.model, 'text-left')}${head(t.features, 'text-left max-md:hidden')}${head(t.offeredBy, 'text-left max-md:hidden')}${head(t.context, 'text-right max-sm:hidden')}${head(t.input, 'text-right')}${head(t.output, 'text-right')}
+            </tr>
+          </thead>
+          <tbody>
+            ${shown.map((model) => listRow(context, model))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+    <p class="mt-4 flex flex-wrap items-center gap-3">
+      <button type="submit" class="${PLAIN_BUTTON}">${t.compare}</button
+      ><span class="text-sm text-ink-3">${t.compareHint}</span>
+    </p>
+  </form>`;
+}
+
+function listRow(context: PageContext, model: SoldModel): Markup {
+  const { t, language } = context;
+  const { best, offers } = model;
+  const hasContext = best.type !== 'image_generation' && best.contextTokens > 0;
+  return html`<tr class="border-b border-line last:border-b-0">
+    <td class="${BODY_CELL} w-8">
+      <input
+        type="checkbox"
+        name="compare"
+        value="${model.id}"
+        aria-label="${t.compareOne(best.displayName)}"
+        class="block size-4 accent-accent"
+      />
+    </td>
+    <td class="${BODY_CELL}">
+      <a href="${pageHref(context, model.path)}" class="font-medium hover:text-accent hover:underline"
+        >${best.displayName}</a
+      ><span class="block font-mono text-xs break-words [overflow-wrap:anywhere] text-ink-3"
+        >${model.id}</span
+      >
+    </td>
+    <td class="${BODY_CELL} max-md:hidden">${featureBadges(best, context)}</td>
+    <td class="${BODY_CELL} text-ink-2 max-md:hidden">
+      ${offers.length === 1 ? best.endpointName : t.endpoints(offers.length)}
+    </td>
+    <td class="${BODY_CELL} text-right tabular-nums max-sm:hidden">
+      ${hasContext ? compactText(best.contextTokens, language) : '–'}
+    </td>
+    <td class="${BODY_CELL} text-right tabular-nums">${lowestPrice(context, offers, 'input')}</td>
+    <td class="${BODY_CELL} text-right tabular-nums">${lowestPrice(context, offers, 'output')}</td>
+  </tr>`;
+}
+
+/** The lowest one, and that there are others. A kind of price that a model does not have is a dash, not zero. */
+export function lowestPrice(
+  { t, language }: PageContext,
+  offers: readonly ModelItem[],
+  part: 'input' | 'output',
+): Markup | string {
+  if (offers.some(({ free }) => free))
+    return part === 'input' ? html`<span class="text-accent">${t.free}</span>` : '–';
+  const amounts = offers.flatMap((offer) => pricesOf(offer, part)).toSorted((a, b) => Number(a) - Number(b));
+  const [lowest] = amounts;
+  if (lowest === undefined) return '–';
+  const shown = priceText(lowest, language);
+  const text = lowest === amounts.at(-1) ? shown : t.from(shown);
+  const isImage = offers[0]?.price.kind === 'images';
+  return isImage ? html`${text} <span class="text-ink-3">${t.perImage}</span>` : text;
+}
+
+function pricesOf({ price }: ModelItem, part: 'input' | 'output'): string[] {
+  if (price.kind === 'images') return part === 'output' ? price.bySize.map(({ imageUsd }) => imageUsd) : [];
+  return [part === 'input' ? price.inputUsd : price.outputUsd];
+}
+
+function emptyList({ t }: PageContext, sold: number): Markup {
+  return html`<div class="rounded-lg border border-line bg-surface px-5 py-12 text-center">
+    <p class="font-medium">${sold === 0 ? t.nothing : t.none}</p>
+    ${sold === 0 ? undefined : html`<p class="text-ink-3">${t.noneLead}</p>`}
+  </div>`;
+}
+
+function pager(
+  context: PageContext,
+  query: ModelQuery,
+  { page, pages }: { readonly page: number; readonly pages: number },
+): Markup | undefined {
+  if (pages === 1) return undefined;
+  const { t } = context;
+  const to = (label: string, rel: 'prev' | 'next', target: number) =>
+    target < 1 || target > pages
+      ? undefined
+      : html`<a
+          rel="${rel}"
+          href="${pageHref(context, listHref({ ...query, page: target }))}"
+          class="${PLAIN_BUTTON}"
+          >${label}</a
+        >`;
+  return html`<nav aria-label="${t.page(page, pages)}" class="mt-5 flex items-center gap-3">
+    ${to(t.previous, 'prev', page - 1)}<span class="text-sm text-ink-3">${t.page(page, pages)}</span
+    >${to(t.next, 'next', page + 1)}
+  </nav>`;
+}
+
+function comparePage(context: PageContext, chosen: readonly SoldModel[]): PageContent {
+  const { t, siteName } = context;
+  const shown = chosen.slice(0, MOST_COMPARED);
+  const query = new URLSearchParams(shown.map(({ id }) => ['compare', id]));
+  return {
+    title: t.compareTitle,
+    description: t.listDescription(siteName, shown.length),
+    path: `/models?${query.toString()}`,
+    current: 'models',
+    isIndexed: false,
+    main: html`<h1 class="text-xl font-semibold tracking-tight">${t.compareTitle}</h1>
+      <p class="mt-0.5 text-ink-3">
+        <a href="${pageHref(context, '/models')}" class="text-accent underline-offset-2 hover:underline"
+          >${t.allModels}</a
+        >${chosen.length > MOST_COMPARED ? ` · ${t.compareMore}` : undefined}
+      </p>
+      <div
+        role="region"
+        aria-label="${t.compareTitle}"
+        tabindex="0"
+        class="thin-scroll mt-5 overflow-x-auto rounded-lg border border-line bg-surface"
+      >
+        <table class="w-full border-collapse text-sm">
+          <thead>
+            <tr class="border-b border-line">
+              <td class="${HEAD_CELL}"></td>
+              ${shown.map((model) => html`<th scope="col" class="min-w-40 px-3 py-3 text-left align-top last:pr-5"><a href="${pageHref(context, model.path)}" class="text-base font-semibold hover:text-accent hover:underline">${model.best.displayName}</a><span class="block font-mono text-xs font-normal break-all text-ink-3">${model.id}</span></th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${compareRows(context, shown).map(
+              ({ label, values }) =>
+                html`<tr class="border-b border-line last:border-b-0">
+                  <th
+                    scope="row"
+                    class="px-3 py-2.5 pl-5 text-left align-top font-medium whitespace-nowrap text-ink-3"
+                  >
+                    ${label}
+                  </th>
+                  ${values.map((value) => html`<td class="px-3 py-2.5 align-top tabular-nums last:pr-5">${value}</td>`)}
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>`,
+  };
+}

@@ -1,0 +1,64 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ModelItem } from '../contract.ts';
+import { modelItems } from '../models.ts';
+
+/** One model, and the endpoints that offer it. */
+export interface SoldModel {
+  readonly id: string;
+  /** Of its page. */
+  readonly path: string;
+  /** The first offer that can be used now. */
+  readonly best: ModelItem;
+  readonly offers: readonly ModelItem[];
+  /** What a search looks into, in small letters. */
+  readonly searched: string;
+}
+
+const soldOf = new WeakMap<Catalog, ReadonlyMap<string, SoldModel>>();
+
+/** Every model that is sold, by its id, in the order of the catalog. Made once for a catalog, not for every visitor. */
+export function soldModels(catalog: Catalog): ReadonlyMap<string, SoldModel> {
+  const known = soldOf.get(catalog);
+  if (known) return known;
+  const groups = Map.groupBy(modelItems(catalog), ({ model }) => model);
+  const sold = new Map([...groups].flatMap(([id, offers]) => {
+    const best = offers.find(({ unavailable }) => unavailable === null) ?? offers[0];
+    return best ? [[id, { id, path: modelPath(id), best, offers, searched: searchedText(id, offers) }] as const] : [];
+  })); // prettier-ignore
+  soldOf.set(catalog, sold);
+  return sold;
+}
+
+function searchedText(id: string, offers: readonly ModelItem[]): string {
+  const names = offers.flatMap(({ displayName, endpoint, endpointName }) => [
+    displayName,
+    endpoint,
+    endpointName,
+  ]);
+  return [...new Set([id, ...names])].join(' ').toLowerCase();
+}
+
+const MODELS = '/models/';
+
+/** Slashes of an id stay as they are, unless the address would then mean something else. */
+function modelPath(id: string): string {
+  const parts = id.split('/');
+  const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..');
+  return MODELS + (isPlain ? parts.map(encodedPart).join('/') : encodedPart(id));
+}
+
+/** Brackets too, so that the address can be a link in Markdown. */
+function encodedPart(part: string): string {
+  return encodeURIComponent(part).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+}
+
+/** The model that a path names; `undefined`: the path is no page of a model. */
+export function modelIdAt(path: string): string | undefined {
+  if (!path.startsWith(MODELS)) return undefined;
+  try {
+    return decodeURIComponent(path.slice(MODELS.length));
+  } catch {
+    // A malformed escape names no model.
+    return '';
+  }
+}

@@ -1,0 +1,92 @@
+import { Glob } from 'bun';
+import { expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { de } from '../../web/locales/de/index.ts';
+import { deOperator } from '../../web/locales/de/operator.ts';
+import { en } from '../../web/locales/en/index.ts';
+import { enOperator } from '../../web/locales/en/operator.ts';
+
+const ROOT = join(import.meta.dir, '../..');
+
+/** What the console said before, and strangers did not understand. */
+const OLD_PHRASES = [
+  'the gate is down',
+  'what stops you first',
+  'chat a minute',
+  'images a minute',
+  'present password',
+  'take this text over',
+  'balance to give away',
+  'doors to open',
+  'what is not here cannot be spent',
+  'nobody can show it to you again',
+  'we included',
+  'all that failed',
+  'open for traffic',
+  'answer a conversation',
+];
+
+/** Phrases that are wrong on a page, and words that are wrong where they are the whole label; prose may have them. */
+const OLD_ON_PAGES = ['client left', 'longest answer', 'rounded up once'];
+const OLD_LABELS = new Set(['at once', 'cause', 'can', 'cut off', 'facts', 'its requests']);
+
+test('no text of the console, in either language, falls back to a phrase that was replaced', () => {
+  const found = [
+    ...textsOf('en', { ...en, ...enOperator }),
+    ...textsOf('de', { ...de, ...deOperator }),
+  ].filter(({ text }) => {
+    const lower = text.toLowerCase();
+    return (
+      [...OLD_PHRASES, ...OLD_ON_PAGES].some((phrase) => lower.includes(phrase)) ||
+      OLD_LABELS.has(lower.trim())
+    );
+  });
+  expect(found).toEqual([]);
+});
+
+test('no page, no message of the API or the command line, and no guide falls back to one either', () => {
+  const shown = [
+    ...filesOf('web/pages/**/*.tsx'),
+    ...filesOf('src/{api,cli,console,http,outbox,relay}/**/*.ts').filter(
+      (path) => !path.endsWith('.test.ts'),
+    ),
+    ...filesOf('docs/guide/*.md'),
+  ];
+  const found = shown.flatMap((path) =>
+    textIn(path).flatMap((text) =>
+      OLD_PHRASES.filter((phrase) => text.toLowerCase().includes(phrase)).map((phrase) => ({ path, phrase })),
+    ),
+  );
+  expect(found).toEqual([]);
+});
+
+test('a count in a text has a form for one and a form for several', () => {
+  const texts = textsOf('en', { ...en, ...enOperator });
+  const wrong = texts.filter(
+    ({ key, text }) => /\{\{count\b[^}]*\}\} [a-z]+s\b/.test(text) && !/_(?:one|other)$/.test(key),
+  );
+  expect(wrong).toEqual([]);
+});
+
+function filesOf(pattern: string): string[] {
+  return [...new Glob(pattern).scanSync(ROOT)].toSorted();
+}
+
+/** The lines of a guide; of a source file, its texts in quotes. */
+function textIn(path: string): string[] {
+  const source = readFileSync(join(ROOT, path), 'utf8');
+  if (path.endsWith('.md')) return source.split('\n');
+  return [...source.matchAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`/g)].map(
+    ([text]) => text,
+  );
+}
+
+function textsOf(language: string, tree: object, path = language): { key: string; text: string }[] {
+  return Object.entries(tree).flatMap(([name, value]: [string, unknown]) => {
+    const key = `${path}.${name}`;
+    return typeof value === 'object' && value !== null
+      ? textsOf(language, value, key)
+      : [{ key, text: String(value) }];
+  });
+}
