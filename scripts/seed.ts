@@ -2,7 +2,7 @@
  * Fills a store with requests that look like months of traffic, with books that `tollgate verify` accepts: for looking at
  * the console under load and for measuring it. The first account made half of the requests.
  *
- *   bun scripts/seed.ts [--requests 1000000] [--accounts 200] [--days 90] [--data ./data] [--password PHRASE]
+ *   bun scripts/seed.ts [--requests 1000000] [--accounts 200] [--days 90] [--models 5000] [--data ./data] [--password PHRASE]
  *
  * With DATABASE_URL set it fills Postgres. With --password, seed-0@example.com (the busy account) and
  * seed-admin@example.com (an admin) can sign in with it.
@@ -17,6 +17,7 @@ import { backendDayStatements } from './seed/backend-days.ts';
 import { bulkWriter } from './seed/bulk.ts';
 import { seedNumbers } from './seed/numbers.ts';
 import { ROUTES, Traffic } from './seed/traffic.ts';
+import { Variety } from './seed/variety.ts';
 import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 
 const BATCH = 20_000;
@@ -26,6 +27,9 @@ export interface SeedOptions {
   readonly accounts: number;
   readonly days: number;
   readonly now: number;
+  readonly busyShare?: number;
+  /** How many models there are beside the usual ones; with them come more clients, outcomes and costs. */
+  readonly models?: number;
 }
 
 /** Writes everything in time order, so that ids and their indexes grow at one end. */
@@ -34,7 +38,9 @@ export async function seed(
   options: SeedOptions,
 ): Promise<{ busyAccount: string; seconds: number }> {
   const startedAt = performance.now();
-  const traffic = new Traffic(options, await seedNumbers(store.db, ROUTES));
+  const variety = options.models === undefined ? undefined : new Variety(options.models);
+  const numbers = await seedNumbers(store.db, [...ROUTES, ...(variety?.routes ?? [])]);
+  const traffic = new Traffic({ ...options, variety }, numbers);
   const write = bulkWriter(store);
   await write.insert('account', traffic.accountRows());
   for (let made = 0; made < options.requests; made += BATCH) {
@@ -59,6 +65,7 @@ if (import.meta.main) {
       requests: { type: 'string', default: '1000000' },
       accounts: { type: 'string', default: '200' },
       days: { type: 'string', default: '90' },
+      models: { type: 'string' },
       data: { type: 'string', default: process.env['TOLLGATE_DATA'] ?? './data' },
       password: { type: 'string' },
     },
@@ -75,6 +82,7 @@ if (import.meta.main) {
     requests: Number(values.requests),
     accounts: Number(values.accounts),
     days: Number(values.days),
+    ...(values.models === undefined ? {} : { models: Number(values.models), busyShare: 0.3 }),
   };
   const { busyAccount, seconds } = await seed(store, { ...counts, now: Date.now() });
   if (values.password !== undefined) await letSignIn(store, busyAccount, values.password);

@@ -1,6 +1,7 @@
 import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from '../src/console/contract.ts';
+import { loadOperatorTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { NotFound } from './pages/NotFound.tsx';
 import { PageSkeleton } from './shell/PageSkeleton.tsx';
@@ -10,7 +11,8 @@ type Lazy = LazyExoticComponent<ComponentType>;
 
 /** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
 const accountPages = async () => await import('./pages/accountPages.ts');
-const adminPages = async () => await import('./pages/adminPages.ts');
+const playgroundPages = async () => await import('./pages/playgroundPages.ts');
+const adminPages = async () => (await Promise.all([import('./pages/adminPages.ts'), loadOperatorTexts()]))[0];
 const entryPages = async () => await import('./pages/entryPages.ts');
 
 function page<Names extends string>(
@@ -24,8 +26,8 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app', page(accountPages, 'OverviewPage')],
   ['/app/quickstart', page(accountPages, 'QuickstartPage')],
   ['/app/key', page(accountPages, 'KeyPage')],
-  ['/app/playground', page(accountPages, 'PlaygroundPage')],
-  ['/app/images', page(accountPages, 'ImagesPage')],
+  ['/app/playground', page(playgroundPages, 'PlaygroundPage')],
+  ['/app/images', page(playgroundPages, 'ImagesPage')],
   ['/app/models', page(accountPages, 'ModelsPage')],
   ['/app/models/:endpoint/:model', page(accountPages, 'ModelPage')],
   ['/app/usage', page(accountPages, 'UsagePage')],
@@ -39,6 +41,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
 
 const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin', page(adminPages, 'AdminOverviewPage')],
+  ['/admin/traffic', page(adminPages, 'TrafficPage')],
   ['/admin/accounts', page(adminPages, 'AccountsPage')],
   ['/admin/codes', page(adminPages, 'CodesPage')],
   ['/admin/requests', page(adminPages, 'AdminRequestsPage')],
@@ -46,6 +49,7 @@ const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/admin/catalog', page(adminPages, 'CatalogPage')],
   ['/admin/backends', page(adminPages, 'BackendsPage')],
   ['/admin/backends/new', page(adminPages, 'NewBackendPage')],
+  ['/admin/backends/:name', page(adminPages, 'EditBackendPage')],
   ['/admin/margin', page(adminPages, 'MarginPage')],
   ['/admin/payments', page(adminPages, 'PaymentsPage')],
   ['/admin/ledger', page(adminPages, 'LedgerPage')],
@@ -60,6 +64,7 @@ const SignUpPage = page(entryPages, 'SignUpPage');
 const ResetPasswordPage = page(entryPages, 'ResetPasswordPage');
 const ForgotPasswordPage = page(entryPages, 'ForgotPasswordPage');
 const VerifyEmailPage = page(entryPages, 'VerifyEmailPage');
+const SharedReceiptPage = page(entryPages, 'SharedReceiptPage');
 const SetupPage = page(entryPages, 'SetupPage');
 const DocsPage = lazy(() => import('./pages/docs/DocsPage.tsx'));
 
@@ -76,6 +81,7 @@ export function Routes({ session }: { session: SessionState }) {
       <Route path="/reset-password" component={ResetPasswordPage} />
       <Route path="/forgot-password" component={ForgotPasswordPage} />
       <Route path="/verify-email" component={VerifyEmailPage} />
+      <Route path="/receipt" component={SharedReceiptPage} />
       <Route path="/setup/:token?" component={SetupPage} />
       <Route path="/docs/:page?/:part?" component={DocsPage} />
       <Route path="/app/*?">

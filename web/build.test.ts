@@ -30,12 +30,22 @@ test('the page has no inline script or style, and everything it names is there',
 });
 
 test('nothing is loaded from elsewhere or from data', () => {
-  for (const [path, file] of files) {
-    if (!file.mime.startsWith('text/css')) continue;
-    const urls = [...text(path).matchAll(/url\(["']?([^"')]+)/g)].map((match) => match[1] ?? '');
-    expect(urls.length).toBeGreaterThan(0);
-    for (const url of urls) expect([...files.keys()]).toContain(url);
-  }
+  const sheets = [...files]
+    .filter(([, file]) => file.mime.startsWith('text/css'))
+    .map(([path]) => text(path));
+  const urls = sheets.flatMap((sheet) =>
+    [...sheet.matchAll(/url\(["']?([^"')]+)/g)].map((match) => match[1] ?? ''),
+  );
+  expect(urls.length).toBeGreaterThan(0);
+  for (const url of urls) expect([...files.keys()]).toContain(url);
+});
+
+test('a browser without script gets the dark colours from a sheet of their own', () => {
+  const dark = [...files.keys()].find((path) => path.startsWith('/assets/dark-')) ?? '';
+  const light = [...files.keys()].find((path) => path.startsWith('/assets/styles-')) ?? '';
+  const colours = (sheet: string) => new Set([...sheet.matchAll(/--c-[\w-]+(?=:)/g)].map(([name]) => name));
+  expect(text(dark)).toStartWith(':root {');
+  expect(colours(text(dark))).toEqual(colours(text(light)));
 });
 
 test('no script makes code out of text', () => {

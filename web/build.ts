@@ -31,13 +31,14 @@ export async function buildWeb(options: BuildWebOptions): Promise<Map<string, We
 
   const fonts = await Promise.all(FONTS.map(async (font) => ({ ...font, asset: await asset(font.file) })));
   const style = await stylesheet(application, fonts);
+  const dark = await darkColours();
 
   const files = new Map<string, WebFile>();
   for (const output of [...application, ...theme]) {
     if (!output.path.endsWith('.js')) continue;
     files.set(urlOf(output), fileOf(await bytesOf(output), 'js', true));
   }
-  for (const { url, file } of [icon, style, ...fonts.map((font) => font.asset)]) files.set(url, file);
+  for (const { url, file } of [icon, style, dark, ...fonts.map((font) => font.asset)]) files.set(url, file);
   const preloaded = fonts.filter((font) => font.preload).map((font) => font.asset.url);
   const html = await page({ application, theme, icon: icon.url, style: style.url, fonts: preloaded });
   files.set('/index.html', fileOf(new TextEncoder().encode(html), 'html', false));
@@ -126,6 +127,14 @@ async function stylesheet(
   let text = await output.text();
   for (const { name, asset: font } of fonts) text = text.replaceAll(name, font.url);
   return hashed('styles.css', new TextEncoder().encode(text));
+}
+
+/** For pages without script: nobody says there which theme it is, so the dark colours are those of everything. */
+async function darkColours(): Promise<Asset> {
+  const tokens = await Bun.file(join(ROOT, 'styles/tokens.css')).text();
+  const [, colours] = /^\[data-theme='dark'\] (\{[^}]*\})/m.exec(tokens) ?? [];
+  if (colours === undefined) throw new Error('there are no dark colours');
+  return hashed('dark.css', new TextEncoder().encode(`:root ${colours}\n`));
 }
 
 interface PageParts {

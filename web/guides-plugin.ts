@@ -18,9 +18,13 @@ const READING_ORDER = [
   'idempotency',
   'webhooks',
   'house-models',
+  'run-a-server',
   'self-hosting',
   'managing-accounts',
 ];
+
+/** For whoever runs a server; the others are for customers. */
+export const FOR_OPERATORS = ['run-a-server', 'self-hosting', 'managing-accounts'];
 
 /** Makes `virtual:guides` of the markdown files under docs/, each a chunk that is loaded when it is opened. */
 export function guidesPlugin(docs: string): BunPlugin {
@@ -53,7 +57,7 @@ async function list(docs: string, group: string, folder: string, prefix: string)
       const title = /^# (.+)$/m.exec(await Bun.file(file).text())?.[1] ?? slug;
       const fields = [
         `slug: ${JSON.stringify(prefix + slug)}`,
-        `group: ${JSON.stringify(group)}`,
+        `group: ${JSON.stringify(group === 'guides' && FOR_OPERATORS.includes(slug) ? 'operators' : group)}`,
         `title: ${JSON.stringify(title)}`,
         `load: () => import(${JSON.stringify(file)})`,
       ];

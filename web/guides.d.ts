@@ -1,7 +1,7 @@
 declare module 'virtual:guides' {
   export interface Guide {
     readonly slug: string;
-    readonly group: 'guides' | 'clients';
+    readonly group: 'guides' | 'operators' | 'clients';
     readonly title: string;
     readonly load: () => Promise<{ default: string }>;
   }

@@ -25,7 +25,9 @@ export async function loadPages(): Promise<ReadonlyMap<string, WebFile>> {
 async function fingerprint(): Promise<string> {
   const hasher = new Bun.CryptoHasher('sha256');
   hasher.update(Bun.version);
-  const files = await Promise.all(['web', 'docs'].map((folder) => filesIn(join(ROOT, folder))));
+  const files = await Promise.all(
+    ['web', 'docs', 'src/console/public'].map((folder) => filesIn(join(ROOT, folder))),
+  );
   for (const path of [...files.flat().sort(), join(ROOT, 'package-lock.json')]) {
     hasher.update(`\n${relative(ROOT, path)}\n`);
     hasher.update(await Bun.file(path).arrayBuffer());

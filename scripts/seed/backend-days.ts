@@ -12,9 +12,10 @@ export function backendDayStatements(kind: Store['backend']['kind']): string[] {
   const failures = RECEIPT_OUTCOMES.filter(isFailure).map((outcome) => OUTCOME_CODES[outcome]);
   return [
     'DELETE FROM backend_day',
-    `INSERT INTO backend_day (day, backend, model, requests, failures, charged, ${DURATION_COLUMNS.join(', ')})
+    `INSERT INTO backend_day (day, backend, model, requests, failures, charged, cost, costed, ${DURATION_COLUMNS.join(', ')})
       SELECT ${DAY[kind]}, coalesce(b.name, ''), o.model, count(*),
-        sum(CASE WHEN r.outcome IN (${failures.join(', ')}) THEN 1 ELSE 0 END), sum(r.charged), ${durations().join(', ')}
+        sum(CASE WHEN r.outcome IN (${failures.join(', ')}) THEN 1 ELSE 0 END), sum(r.charged),
+        sum(coalesce(r.cost, 0)), sum(CASE WHEN r.cost IS NULL THEN 0 ELSE r.charged END), ${durations().join(', ')}
       FROM receipt r JOIN route o ON o.id = r.route LEFT JOIN backend b ON b.id = r.backend GROUP BY 1, 2, 3`,
   ];
 }

@@ -1,5 +1,5 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import type { Schema } from '../../src/store/schema.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Row } from './traffic.ts';
@@ -65,11 +65,18 @@ function postgresWriter(pool: Pool): BulkWriter {
         await pool.query(sql, [JSON.stringify(rows.slice(from, from + POSTGRES_ROWS))]);
       }
     },
-    async run(statements) {
-      await pool.query(statements.join(';\n'));
-    },
-    async finish() {
-      await pool.query('VACUUM ANALYZE');
-    },
+    run: (statements) => withoutTimeout(pool, statements.join(';\n')),
+    finish: () => withoutTimeout(pool, 'VACUUM ANALYZE'),
   };
+}
+
+/** The time that a statement of the server may take is too short for sums over everything. */
+async function withoutTimeout(pool: Pool, statement: string): Promise<void> {
+  const client = new Client({ ...pool.options, statement_timeout: 0, query_timeout: 0 });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
 }

@@ -1,13 +1,14 @@
 import type { Insertable } from 'kysely';
-import type { Ending } from '../../src/ledger/port.ts';
+import type { Ending, Outcome } from '../../src/ledger/port.ts';
 import { costOf } from '../../src/ledger/price.ts';
 import type { Price, Usage } from '../../src/ledger/price.ts';
-import { detailText } from '../../src/ledger/decide.ts';
+import { detailText, isFailure } from '../../src/ledger/decide.ts';
 import { dayOf, monthOf } from '../../src/std/calendar.ts';
 import { newAccountId, newRequestId } from '../../src/std/ids.ts';
 import { OUTCOME_CODES, PROMPT_MS, SOURCE_CODES, STATE_CODES } from '../../src/store/receipt-codes.ts';
 import type { Schema } from '../../src/store/schema.ts';
 import { SEED_BACKEND, type SeedNumbers } from './numbers.ts';
+import type { Variety } from './variety.ts';
 
 export type Row<Table extends keyof Schema> = Insertable<Schema[Table]>;
 
@@ -16,6 +17,10 @@ interface Options {
   readonly accounts: number;
   readonly days: number;
   readonly now: number;
+  /** Of all requests, those of the first account; half of them if absent. */
+  readonly busyShare?: number | undefined;
+  /** Absent: a few models, one client and one way to fail, as tests expect them. */
+  readonly variety?: Variety | undefined;
 }
 
 export interface Route {
@@ -113,16 +118,22 @@ export class Traffic {
     const span = days * 86_400_000;
     const at = now - span + Math.floor((this.#made++ / requests) * span);
     const account = this.#account(
-      this.#random() < 0.5 ? 0 : Math.floor(this.#random() * this.#accounts.length),
+      this.#random() < (this.#options.busyShare ?? 0.5)
+        ? 0
+        : Math.floor(this.#random() * this.#accounts.length),
     );
-    const route = this.#route();
-    const failed = this.#random() < FAILURES;
+    const { variety } = this.#options;
+    const route = variety?.route(this.#accounts.indexOf(account), this.#random) ?? this.#route();
+    const outcome =
+      variety?.outcome(this.#random) ?? (this.#random() < FAILURES ? 'upstream_failed' : 'completed');
+    const failed = isFailure(outcome);
     const usage = failed ? NOTHING : this.#usage();
     const charged = failed ? 0 : costOf(route.price, usage);
+    const cost = failed ? undefined : variety?.cost(charged, this.#random);
     account.spent += charged;
     if (monthOf(at) === monthOf(now)) account.monthSpent += charged;
-    this.#addUp(account.id, at, route, { usage, charged, failed });
-    this.#addUp('', at, route, { usage, charged, failed });
+    this.#addUp(account.id, at, route, { usage, charged, failed, cost });
+    this.#addUp('', at, route, { usage, charged, failed, cost });
     return receiptRow({
       numbers: this.#numbers,
       at,
@@ -130,7 +141,9 @@ export class Traffic {
       route,
       usage,
       charged,
-      failed,
+      outcome,
+      cost,
+      client: variety?.client(this.#random) ?? 'OpenAI/Python 2.1.0',
       durationMs: 200 + this.#random() * 4_000,
     });
   }
@@ -158,7 +171,7 @@ export class Traffic {
     accountId: string,
     at: number,
     { endpoint, model }: Route,
-    done: { usage: Usage; charged: number; failed: boolean },
+    done: { usage: Usage; charged: number; failed: boolean; cost: number | undefined },
   ): void {
     const day = dayOf(at);
     const key = `${accountId} ${day} ${endpoint} ${model}`;
@@ -169,6 +182,8 @@ export class Traffic {
     sum.cached_tokens = (sum.cached_tokens ?? 0) + done.usage.cached;
     sum.output_tokens = (sum.output_tokens ?? 0) + done.usage.output;
     sum.charged = (sum.charged ?? 0) + done.charged;
+    sum.cost = (sum.cost ?? 0) + (done.cost ?? 0);
+    sum.costed = (sum.costed ?? 0) + (done.cost === undefined ? 0 : done.charged);
     this.#sums.set(key, sum);
   }
 }
@@ -183,6 +198,8 @@ const EMPTY = {
   reasoning_tokens: 0,
   images: 0,
   charged: 0,
+  cost: 0,
+  costed: 0,
 };
 
 interface Made {
@@ -191,7 +208,9 @@ interface Made {
   readonly route: Route;
   readonly usage: Usage;
   readonly charged: number;
-  readonly failed: boolean;
+  readonly outcome: Outcome;
+  readonly cost: number | undefined;
+  readonly client: string;
   readonly durationMs: number;
   readonly numbers: SeedNumbers;
 }
@@ -202,13 +221,16 @@ function receiptRow({
   route,
   usage,
   charged,
-  failed,
+  outcome,
+  cost,
+  client,
   durationMs,
   numbers,
 }: Made): Row<'receipt'> {
   const duration = Math.floor(durationMs);
+  const failed = isFailure(outcome);
   const ending: Ending = {
-    outcome: failed ? 'upstream_failed' : 'completed',
+    outcome,
     errorCode: failed ? 'upstream_error' : undefined,
     finishReason: failed ? undefined : 'stop',
     upstream: SEED_BACKEND,
@@ -241,8 +263,9 @@ function receiptRow({
     source: failed ? null : SOURCE_CODES.upstream,
     stream: 1,
     late: duration > PROMPT_MS ? 1 : 0,
-    client: 'OpenAI/Python 2.1.0',
+    client,
     detail: detailText(ending),
+    cost: cost ?? null,
   };
 }
 

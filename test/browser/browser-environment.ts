@@ -16,6 +16,8 @@ import { notePasswords, noteSession } from '../support/leaks.ts';
 const WAIT_MS = 30_000;
 /** The end of a request is an event that may have been before anybody waited for it. */
 const LOOK_AGAIN_MS = 10;
+/** In every language of the console. */
+const WAITING = '[role=status]:is([aria-label^="Loading"], [aria-label^="Wird geladen"])';
 
 /** A real Tollgate with its console, and a real Chromium. */
 export class BrowserEnvironment {
@@ -87,13 +89,14 @@ export async function settled(page: Page): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
   for (;;) {
     await page.waitForFunction(
-      () => document.querySelector('h1') && !document.querySelector('[role=status][aria-label^="Loading"]'),
+      (waiting) => document.querySelector('h1') && !document.querySelector(waiting),
+      WAITING,
     );
     while (requests.size > 0) {
       if (Date.now() > deadline) throw new Error(`${page.url()} is never done: ${urlsOf(requests)}`);
       await Bun.sleep(LOOK_AGAIN_MS);
     }
-    if ((await page.evaluate(animationsFinished)) && requests.size === 0) return;
+    if ((await page.evaluate(animationsFinished, WAITING)) && requests.size === 0) return;
     if (Date.now() > deadline) throw new Error(`${page.url()} never comes to rest`);
   }
 }
@@ -171,13 +174,13 @@ function urlsOf(requests: ReadonlySet<Request>): string {
 }
 
 /** Runs in the page. Two frames: the first shows what has arrived, the second what that led to. */
-async function animationsFinished(): Promise<boolean> {
+async function animationsFinished(waiting: string): Promise<boolean> {
   const frame = (): Promise<unknown> => new Promise((resolve) => requestAnimationFrame(resolve));
   await frame();
   await frame();
   const passing = document.getAnimations().filter((a) => a.effect?.getTiming().iterations !== Infinity);
   await Promise.allSettled(passing.map((animation) => animation.finished));
-  return document.querySelector('[role=status][aria-label^="Loading"]') === null;
+  return document.querySelector(waiting) === null;
 }
 
 function collectErrors(page: Page): string[] {

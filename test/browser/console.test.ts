@@ -133,7 +133,7 @@ test('the catalog is edited with messages, a preview and a history', async () =>
   await page.getByRole('heading', { name: 'What will change' }).waitFor();
   await page.getByLabel('Note for the history').fill('our own name');
   await leaveAdminSessionOpen();
-  await page.getByRole('button', { name: 'Publish' }).click();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
   const dialog = page.getByRole('dialog', { name: 'Confirm it’s you' });
   await dialog.getByLabel('Password').fill(PASSWORD);
   await dialog.getByRole('button', { name: 'Confirm' }).click();

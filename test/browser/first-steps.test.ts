@@ -65,10 +65,10 @@ test('the same in German', async () => {
   await german.context.close();
 });
 
-test('a balance completes the first step and leads to the token', async () => {
-  await post(1_000_000);
+test('a balance ticks the first step while the page is open, and leads to the token', async () => {
   await reload(customer);
-  expect(await steps(customer).nth(0).getByLabel('Done').count()).toBe(1);
+  await post(1_000_000);
+  await steps(customer).nth(0).getByLabel('Done').waitFor();
   expect(await steps(customer).nth(1).getAttribute('aria-current')).toBe('step');
   expect(await customer.page.locator(ALARM).count()).toBe(0);
 });
@@ -82,14 +82,19 @@ test('an account without balance is told so clearly', async () => {
   expect(customer.pageErrors).toEqual([]);
 });
 
-test('the playground suggests what the guide can answer, and a click asks it', async () => {
+test('the playground suggests what the guide can answer, a click asks it, and the last step is ticked', async () => {
   await post(1_000_000_000);
   const { page } = customer;
+  const overview = await customer.context.newPage();
+  await overview.goto('/app');
+  const lastStep = overview.getByRole('main').locator('ol > li').nth(2);
+  await lastStep.waitFor();
   await page.goto('/app/playground');
   const suggestions = page.getByRole('list', { name: 'Suggested questions' });
   await suggestions.waitFor();
   expect(await suggestions.getByRole('button').count()).toBe(10);
   await suggestions.getByRole('button', { name: 'What are the rate limits?' }).click();
   await page.getByRole('cell', { name: 'chat requests per minute' }).waitFor();
+  await lastStep.getByLabel('Done').waitFor();
   expect(customer.pageErrors).toEqual([]);
 });

@@ -51,8 +51,9 @@ test('the sign-in page shows the operator’s contact', async () => {
   await settled(page);
   expect(await page.getByRole('alert').allTextContents()).toEqual([]);
   await admin.page.goto('/admin/settings');
-  await admin.page.getByLabel('Contact (optional)').fill('help@example.com');
-  await admin.page.getByRole('button', { name: 'Save' }).click();
+  const field = admin.page.getByLabel('Contact (optional)');
+  await field.fill('help@example.com');
+  await admin.page.locator('form').filter({ has: field }).getByRole('button', { name: 'Save' }).click();
   await admin.page.getByText('Saved', { exact: true }).waitFor();
   await page.reload();
   const contact = page.getByRole('link', { name: 'help@example.com' });

@@ -63,7 +63,7 @@ test('a user who forgot the password sets a new one without the operator', async
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
   await page.getByLabel('Email').fill(EMAIL);
   await page.getByRole('button', { name: 'Send the link' }).click();
-  await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
+  await page.getByRole('heading', { name: 'Check your email' }).waitFor();
   await page.goto(await linkIn('Set a new password'));
   await page.getByLabel('New password').fill(NEW_PASSWORD);
   await page.getByRole('button', { name: 'Set new password' }).click();
@@ -85,7 +85,7 @@ test('the operator adds a webhook, tests it and mail, and sees every message', a
   const { page, pageErrors } = admin;
   await follow(page, '/admin/messages');
   await page.getByRole('button', { name: 'Send me a test' }).click();
-  await page.getByText('The mail server took the test').waitFor();
+  await page.getByText('The mail server accepted the test').waitFor();
   await page.getByRole('textbox', { name: 'Address' }).fill(`${receiver.baseUrl}/hook`);
   await page.getByRole('button', { name: 'Add a webhook' }).click();
   const dialog = page.getByRole('dialog', { name: 'Signing secret' });
@@ -93,13 +93,13 @@ test('the operator adds a webhook, tests it and mail, and sees every message', a
   await dialog.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('button', { name: 'Send a test', exact: true }).click();
   await page.getByText(/The test arrived in/).waitFor();
-  await page.getByText('Works', { exact: true }).waitFor();
+  await page.getByText('Working', { exact: true }).waitFor();
   await page.reload();
   await settled(page);
   const table = page.getByRole('region', { name: 'Sent and waiting' });
   await table.getByText(`${receiver.baseUrl}/hook`).first().waitFor();
   await table.getByRole('button', { name: /Test/ }).first().click();
-  await page.getByRole('dialog', { name: 'Attempts of this message' }).getByText('arrived').waitFor();
+  await page.getByRole('dialog', { name: 'Attempts of this message' }).getByText('delivered').waitFor();
   expect([...pageErrors, ...user.pageErrors]).toEqual([]);
 });
 

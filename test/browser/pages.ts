@@ -7,6 +7,7 @@ export const PAGES = {
     '/forgot-password',
     '/reset-password',
     '/verify-email',
+    '/receipt',
     '/docs',
     '/docs/errors/invalid_json',
     '/docs/reference',
@@ -19,6 +20,7 @@ export const PAGES = {
     '/app/playground',
     '/app/playground?tab=compare',
     '/app/playground?tab=images',
+    '/app/playground?tab=images&view=compare',
     '/app/images',
     '/app/models',
     '/app/models/svc_chat/house-echo',
@@ -34,6 +36,7 @@ export const PAGES = {
   ],
   admin: [
     '/admin',
+    '/admin/traffic',
     '/admin/accounts',
     '/admin/codes',
     '/admin/requests',
@@ -46,6 +49,7 @@ export const PAGES = {
     '/admin/catalog?view=keys',
     '/admin/backends',
     '/admin/backends/new',
+    '/admin/backends/house',
     '/admin/margin',
     '/admin/margin?by=backend&days=7',
     '/admin/payments',
@@ -57,5 +61,13 @@ export const PAGES = {
     '/admin/settings',
   ],
 } as const;
+
+/** Pages that the server renders, without the console's application; anybody may open them. */
+export const RENDERED_PAGES = [
+  '/models',
+  '/models?compare=house-guide&compare=house-paint',
+  '/models/house-echo',
+  '/status',
+] as const;
 
 export type Who = keyof typeof PAGES;

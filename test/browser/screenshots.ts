@@ -15,7 +15,7 @@ import { systemClock } from '../../src/std/clock.ts';
 import { silentLog } from '../../src/std/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startTollgate } from '../../src/main/compose.ts';
-import { PAGES, type Who } from './pages.ts';
+import { PAGES, RENDERED_PAGES, type Who } from './pages.ts';
 import { PASSWORD } from './user-steps.ts';
 import { launchChromium } from './browser-environment.ts';
 import { LEDGER_SQL } from '../../src/ledger/postgres/functions.ts';
@@ -72,7 +72,8 @@ async function fill(): Promise<void> {
 }
 
 async function shootAll(from: Browser, who: Who, into: string): Promise<void> {
-  const paths = PAGES[who].filter((path) => path.includes(part));
+  const pages: readonly string[] = who === 'anybody' ? [...PAGES.anybody, ...RENDERED_PAGES] : PAGES[who];
+  const paths = pages.filter((path) => path.includes(part));
   if (paths.length === 0) return;
   const state = who === 'anybody' ? {} : { storageState: await signIn(from, EMAILS[who]) };
   for (const [look, options] of Object.entries(LOOKS)) {

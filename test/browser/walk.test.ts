@@ -20,21 +20,25 @@ afterAll(async () => {
   await environment.close();
 });
 
-test('the first run makes the administrator, shows the endpoints, and its first call is answered and receipted', async () => {
+test('the first run is one page: administrator, credit, token, an answered call with its receipt, and a real backend', async () => {
   admin = await setUpAdmin(environment);
   const { page } = admin;
-  await page.getByText('svc_chat', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Next' }).click();
-  await page.getByText('Your account starts with $10.00.').waitFor();
-  await page.getByRole('button', { name: 'Make the first call' }).click();
+  const step = page.locator('li[aria-current=step]');
+  expect(await step.getByRole('heading', { level: 2 }).textContent()).toContain('Make a first call');
+  await page.getByText('Your account starts with $10.00').waitFor();
+  await page.getByRole('button', { name: 'Create token' }).click();
+  expect(await page.getByTestId('token').textContent()).toMatch(/^sk-\w{40,}$/);
   const receipt = page.getByRole('region', { name: 'Receipt' });
-  await receipt.waitFor();
+  expect(await receipt.textContent()).toContain('Fills in while the call runs.');
+  await page.getByRole('button', { name: 'Make the first call' }).click();
+  await receipt.getByText(/^req_/).waitFor();
   await expectRendered(page.getByRole('article'));
   await expectToAddUp(receipt);
-  await page.getByRole('button', { name: 'Next' }).click();
-  await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
-  await page.getByRole('link', { name: /Create your API token/ }).click();
-  await page.waitForURL('**/app/quickstart');
+  expect(await step.getByRole('heading', { level: 2 }).textContent()).toContain('Connect a real backend');
+  await page.getByText('was a demo model').waitFor();
+  await page.getByRole('link', { name: /Connect a backend/ }).click();
+  await page.waitForURL('**/admin/backends/new');
+  await page.getByRole('heading', { level: 1 }).waitFor();
 });
 
 test('the setup link is gone afterwards', async () => {
@@ -101,6 +105,38 @@ test('the playground streams an answer with its tokens, cost and time', async ()
   await page.keyboard.press('Escape');
 });
 
+test('a chat is kept in the browser, can be renamed, and its link opens it without the server', async () => {
+  const { page } = user;
+  await page.goto('/app/playground');
+  await page.getByRole('button', { name: 'Chats', exact: true }).click();
+  const sheet = page.getByRole('dialog', { name: 'Your chats' });
+  await sheet.getByRole('button', { name: 'Rename “What is a hold?”' }).click();
+  await sheet.getByLabel('Name of the chat').fill('About holds');
+  await page.keyboard.press('Enter');
+  await user.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await sheet.getByRole('button', { name: 'Copy a link to “About holds”' }).click();
+  await page.getByText('Link copied.').waitFor();
+  const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+  await sheet.getByRole('button', { name: 'Delete “About holds”' }).click();
+  await sheet.getByText('No chats yet').waitFor();
+  await page.goto('about:blank');
+  await page.goto(link.pathname + link.hash);
+  await page.getByText('What is a hold?').first().waitFor();
+  expect(new URL(page.url()).hash).toBe('');
+});
+
+test('a refused answer says why and is tried on another model', async () => {
+  const { page } = user;
+  await page.getByRole('button', { name: 'New chat' }).click();
+  await page.getByLabel('Temperature').fill('9');
+  await page.getByLabel('Message').fill('ping');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Why was it refused?' }).waitFor();
+  await page.getByLabel('Temperature').fill('');
+  await page.getByRole('button', { name: 'Try on House Echo' }).click();
+  await page.getByText(/first token/).waitFor();
+});
+
 test('compare asks two models at once', async () => {
   const { page } = user;
   await follow(page, '/app/playground?tab=compare');
@@ -115,7 +151,7 @@ test('compare asks two models at once', async () => {
 test('an image shows its price before the click and is in the gallery afterwards', async () => {
   const { page } = user;
   await follow(page, '/app/playground?tab=images');
-  await page.getByLabel('Prompt').fill('a gate at dawn');
+  await page.getByLabel('Prompt', { exact: true }).fill('a gate at dawn');
   await page.getByRole('button', { name: /^Generate for \$/ }).click();
   await page.getByRole('button', { name: 'Open: a gate at dawn' }).click();
   const box = page.getByRole('dialog', { name: 'Image' });
@@ -128,7 +164,7 @@ test('an image shows its price before the click and is in the gallery afterwards
   await page.getByRole('button', { name: 'Open: a gate at dawn' }).waitFor();
 });
 
-test('usage leads to the log, and the log to a receipt that adds up', async () => {
+test('usage leads to the log, which sorts and filters by its address, and the log to a receipt that adds up', async () => {
   const { page } = user;
   await follow(page, '/app/usage');
   await page
@@ -139,6 +175,19 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
     .first()
     .click();
   await page.waitForURL(/\/app\/requests\?.*model=house-echo/);
+  const sortedBy = (name: string) => page.locator('th[aria-sort=descending]', { hasText: name });
+  await sortedBy('Time').waitFor();
+  await page.getByRole('button', { name: 'Cost', exact: true }).click();
+  await sortedBy('Cost').waitFor();
+  expect(page.url()).toContain('sort=-cost');
+  await page.getByLabel('Search by ID, client or error').pressSequentially('nobody has this');
+  await page.getByText('No matching requests').waitFor();
+  // One step back takes away all that was typed, the next one the order.
+  await page.goBack();
+  await sortedBy('Cost').waitFor();
+  expect(await page.getByLabel('Search by ID, client or error').inputValue()).toBe('');
+  await page.goBack();
+  await sortedBy('Time').waitFor();
   await page
     .getByRole('button', { name: /^Receipt of req_/ })
     .first()
@@ -146,7 +195,8 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
   const receipt = page.getByRole('dialog', { name: 'Receipt' });
   await receipt.getByText('Total', { exact: true }).waitFor();
   const { lines, sum, charged, held } = await readBill(receipt);
-  expect(lines.map(({ item }) => item)).toEqual(['input tokens', 'output tokens']);
+  const tokens = lines.map(({ quantity }) => (quantity === 1n ? 'token' : 'tokens'));
+  expect(lines.map(({ item }) => item)).toEqual([`input ${tokens[0]}`, `output ${tokens[1]}`]);
   for (const { quantity, price, amount } of lines) expect(amount).toBe((quantity * price) / MILLION);
   const exact = lines.reduce((total, { amount }) => total + amount, 0n);
   expect(exact).toBeGreaterThan(0n);
@@ -154,6 +204,35 @@ test('usage leads to the log, and the log to a receipt that adds up', async () =
   expect(charged).toBe(sum);
   expect(held).toBeGreaterThanOrEqual(charged);
   await receipt.getByRole('button', { name: 'Copy as curl' }).waitFor();
+});
+
+test('a receipt is a timeline, opens in the playground, and its link shows it to anybody without the account', async () => {
+  const { page } = user;
+  const receipt = page.getByRole('dialog', { name: 'Receipt' });
+  const steps = await receipt.getByRole('list').getByRole('listitem').allTextContents();
+  expect(steps.map((step) => step.replace(/^[≥+]?\s?[\d.,]+\s(?:ms|s)/, '').split('$')[0])).toEqual([
+    'Admitted',
+    expect.stringContaining('Attempt 1: house'),
+    'First token',
+    'Answer complete',
+    'Settled',
+  ]);
+  await receipt.getByRole('button', { name: 'Share' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Share this receipt' });
+  await dialog.getByRole('button', { name: 'Create link' }).click();
+  const link = new URL(await dialog.getByLabel('Link', { exact: true }).inputValue());
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  const stranger = await environment.newSession();
+  await stranger.page.goto(link.pathname + link.hash);
+  await stranger.page.getByText('Attempt 1: house').waitFor();
+  const shown = (await stranger.page.getByRole('main').textContent()) ?? '';
+  expect(shown).not.toContain(EMAIL);
+  expect(stranger.pageErrors).toEqual([]);
+  await stranger.context.close();
+  await receipt.getByRole('link', { name: 'Open in playground' }).click();
+  await page.getByLabel('Model').waitFor();
+  expect(new URL(page.url()).searchParams.get('model')).toMatch(/ house-echo$/);
+  expect(await page.getByLabel('Max tokens').inputValue()).toMatch(/^\d+$/);
 });
 
 const MILLION = 1_000_000n;
@@ -222,8 +301,16 @@ test('replacing the token refuses the old one at once', async () => {
   expect((await environment.gateway.chat(next, { model: 'house-echo' })).status).toBe(200);
 });
 
-test('the admin sees the traffic, the ledger is consistent, and the action is in the audit log', async () => {
+test('the admin sees what needs attention and where requests go, the ledger is consistent, and the action is in the audit log', async () => {
   const { page } = admin;
+  await follow(page, '/admin');
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
+  await page.getByRole('row', { name: /^Revenue \$0\.0/ }).waitFor();
+  await follow(page, '/admin/traffic');
+  // Every node of the picture can be reached and opened by keyboard.
+  await page.getByRole('link', { name: /^house \d.*Backend house/ }).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/admin/backends');
   await follow(page, '/admin/requests');
   await page.getByRole('link', { name: EMAIL }).first().waitFor();
   await follow(page, '/admin/ledger');

@@ -20,6 +20,20 @@ afterAll(async () => {
   await gateway.stop();
 });
 
+const PIXEL = new Bun.Image(
+  Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+);
+/** Of the same size, and transparent. */
+const CLEAR = new Bun.Image(
+  Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+);
+
 const user = (content: string) => [{ role: 'user' as const, content }];
 
 describe('models', () => {
@@ -222,6 +236,76 @@ describe('images', () => {
       code: 'payment_required',
       error: { reason: 'insufficient_balance', available_usd: 0, required_usd: 0.01 },
     });
+  });
+
+  test('the built-in painter edits a picture, in its mask alone, at the price of an edit', async () => {
+    const { token } = await gateway.account('1');
+    const painter = openAi({ url: gateway.url, token, model: '' });
+    const picture = await toFile(await PIXEL.png().bytes(), 'a.png', { type: 'image/png' });
+    const hole = await toFile(await CLEAR.png().bytes(), 'mask.png', { type: 'image/png' });
+    const asked = {
+      model: 'house-paint',
+      prompt: 'dunes',
+      size: '256x256',
+      image: [picture, picture],
+    } as const;
+    const more = { quality: 'low', output_format: 'webp', output_compression: 90, mask: hole } as const;
+    const { data } = await painter.images.edit({
+      ...asked,
+      ...more,
+      image: [picture, picture],
+      response_format: 'b64_json',
+    });
+    const made = new Bun.Image(Buffer.from(data?.[0]?.b64_json ?? '', 'base64'));
+    expect(await made.metadata()).toEqual({ width: 256, height: 256, format: 'webp' });
+    const account = await gateway.fetch('/api/public/v1/account', { token });
+    // One image of low quality, and two pictures that it started from.
+    expect(await account.json()).toMatchObject({ balance_usd: 0.993, held_usd: 0 });
+    const damaged = await toFile(new Uint8Array([1]), 'a.png', { type: 'image/png' });
+    const error = await refusal(painter.images.edit({ ...asked, image: damaged }));
+    expect(error).toMatchObject({ status: 400, code: 'invalid_field', param: 'image' });
+  });
+
+  test.each([
+    ['quality', 'ultra', 'quality must be one of high, medium, low.'],
+    ['background', 'green', 'background must be one of auto, opaque, transparent.'],
+    ['style', 'cubist', /style must be one of vivid, natural, pastel/],
+    ['moderation', 'low', /takes n, size, resolution, .*output_compression, .*mask, partial_images/],
+  ])(
+    '%s: what the built-in painter does not have is refused with what it has',
+    async (field, value, text) => {
+      const asked = { model: 'house-paint', prompt: 'dunes', [field]: value };
+      const error = await refusal(client.images.generate(asked));
+      expect(error).toMatchObject({ status: 400, code: 'invalid_field', param: field });
+      expect(error.message).toMatch(text);
+    },
+  );
+
+  test('the alternative painter takes any size of its range, at a price by the pixel', async () => {
+    const { token } = await gateway.account('1');
+    const painter = openAi({ url: gateway.url, token, model: '' });
+    const paintIn = (size: string) =>
+      painter.images.generate({ model: 'svcv2_image/house-paint', prompt: 'sea', size });
+    const { data } = await paintIn('264x512');
+    const made = new Bun.Image(await (await fetch(data?.[0]?.url ?? '')).bytes());
+    expect(await made.metadata()).toMatchObject({ width: 264, height: 512 });
+    const account = await gateway.fetch('/api/public/v1/account', { token });
+    expect(await account.json()).toMatchObject({ balance_usd: 1 - 264 * 512 * 0.01e-6 });
+    const error = await refusal(paintIn('260x512'));
+    expect(error).toMatchObject({ status: 400, param: 'size' });
+    expect(error.message).toContain('edges from 256 to 2048, in multiples of 8, a ratio of at most 4:1');
+  });
+
+  test('a transparent JPEG is refused before anything is held', async () => {
+    const { token } = await gateway.account('0');
+    const asked = {
+      model: 'house-paint',
+      prompt: 'x',
+      background: 'transparent',
+      output_format: 'jpeg',
+    } as const;
+    const error = await refusal(openAi({ url: gateway.url, token, model: '' }).images.generate(asked));
+    expect(error).toMatchObject({ status: 400, code: 'invalid_field', param: 'background' });
   });
 
   test('a form without its image is refused by field name', async () => {

@@ -63,7 +63,7 @@ export function StackedBars({ label, series, bars, formatTick, onOpen, height = 
         <div style={{ height }} />
       )}
       {shown && active !== undefined ? (
-        <Tooltip
+        <ChartTooltip
           bar={shown}
           series={series}
           left={barCentre(active, bars.length, axis.left, width)}
@@ -182,7 +182,7 @@ function Stack({ bar, x, thick, y, colours }: StackProps) {
   });
 }
 
-function Tooltip({
+export function ChartTooltip({
   bar,
   series,
   left,
@@ -231,7 +231,8 @@ function barCentre(index: number, count: number, left: number, width: number): n
   return left + ((index + 0.5) * (width - left - MARGIN.right)) / Math.max(count, 1);
 }
 
-function nextIndex(key: string, active: number | undefined, count: number): number | undefined {
+/** Which point or bar a key leads to. */
+export function nextIndex(key: string, active: number | undefined, count: number): number | undefined {
   if (key === 'ArrowRight') return active === undefined ? 0 : Math.min(active + 1, count - 1);
   if (key === 'ArrowLeft') return active === undefined ? count - 1 : Math.max(active - 1, 0);
   if (key === 'Home') return 0;

@@ -2,6 +2,7 @@ import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Segments } from '../ui/Segments.tsx';
 import { Table, type Column } from '../ui/Table.tsx';
+import { Lines } from './Lines.tsx';
 import { StackedBars, Swatch, type Bar, type Series } from './StackedBars.tsx';
 
 interface UsageChartProps {
@@ -10,10 +11,12 @@ interface UsageChartProps {
   readonly bars: readonly Bar[];
   readonly formatTick: (value: number, step: number) => string;
   readonly onOpen?: ((bar: Bar) => void) | undefined;
+  /** Lines beside each other instead of bars: what they show does not add up. */
+  readonly lines?: boolean;
 }
 
 /** The drawing with its legend, or the same figures as a table. */
-export function UsageChart({ label, series, bars, formatTick, onOpen }: UsageChartProps) {
+export function UsageChart({ label, series, bars, formatTick, onOpen, lines = false }: UsageChartProps) {
   const [view, setView] = useState<'chart' | 'table'>('chart');
   const { t } = useTranslation();
   return (
@@ -30,10 +33,12 @@ export function UsageChart({ label, series, bars, formatTick, onOpen }: UsageCha
           ]}
         />
       </div>
-      {view === 'chart' ? (
-        <StackedBars label={label} series={series} bars={bars} formatTick={formatTick} onOpen={onOpen} />
+      {view === 'table' ? (
+        <BarsTable label={label} series={series} bars={bars} lines={lines} />
+      ) : lines ? (
+        <Lines label={label} series={series} points={bars} formatTick={formatTick} />
       ) : (
-        <BarsTable label={label} series={series} bars={bars} />
+        <StackedBars label={label} series={series} bars={bars} formatTick={formatTick} onOpen={onOpen} />
       )}
     </div>
   );
@@ -52,7 +57,12 @@ function Legend({ series }: { series: readonly Series[] }): ReactNode {
   );
 }
 
-function BarsTable({ label, series, bars }: Pick<UsageChartProps, 'label' | 'series' | 'bars'>) {
+function BarsTable({
+  label,
+  series,
+  bars,
+  lines,
+}: Required<Pick<UsageChartProps, 'label' | 'series' | 'bars' | 'lines'>>) {
   const { t } = useTranslation();
   const columns: Column<Bar>[] = [
     { id: 'day', header: t('charts.day'), card: 'title', cell: (bar) => bar.longLabel },
@@ -62,7 +72,20 @@ function BarsTable({ label, series, bars }: Pick<UsageChartProps, 'label' | 'ser
       align: 'right',
       cell: (bar) => bar.parts.find((part) => part.series === item.id)?.text ?? '–',
     })),
-    { id: 'total', header: t('charts.total'), align: 'right', card: 'aside', cell: (bar) => bar.total },
   ];
-  return <Table label={label} columns={columns} rows={bars.toReversed()} rowKey={(bar) => bar.id} />;
+  const total: Column<Bar> = {
+    id: 'total',
+    header: t('charts.total'),
+    align: 'right',
+    card: 'aside',
+    cell: (bar) => bar.total,
+  };
+  return (
+    <Table
+      label={label}
+      columns={lines ? columns : [...columns, total]}
+      rows={bars.toReversed()}
+      rowKey={(bar) => bar.id}
+    />
+  );
 }

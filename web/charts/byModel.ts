@@ -17,7 +17,10 @@ interface Frame {
   readonly dayLabel: (day: string, style: 'short' | 'long') => string;
 }
 
-/** Rows per day, endpoint and model → one bar per day, the largest models by name and the rest as one. */
+/**
+ * Rows per day, endpoint and model → one bar per day, the largest models by name and the rest as one. A row without a
+ * model already stands for many.
+ */
 export function barsByModel(rows: readonly UsageRow[], frame: Frame): { series: Series[]; bars: Bar[] } {
   const totals = new Map<string, number>();
   const byDay = new Map<string, Map<string, number>>();
@@ -28,10 +31,11 @@ export function barsByModel(rows: readonly UsageRow[], frame: Frame): { series: 
     day.set(row.model, (day.get(row.model) ?? 0) + value);
     byDay.set(row.day, day);
   }
-  const ranked = [...totals].filter(([, total]) => total > 0).sort((a, b) => b[1] - a[1]);
-  const named = ranked.slice(0, ranked.length === NAMED + 1 ? NAMED + 1 : NAMED).map(([model]) => model);
+  const present = [...totals].filter(([, total]) => total > 0);
+  const ranked = present.filter(([model]) => model !== '').sort((a, b) => b[1] - a[1]);
+  const named = ranked.slice(0, present.length === NAMED + 1 ? NAMED + 1 : NAMED).map(([model]) => model);
   const series: Series[] = named.map((model, index) => ({ id: model, label: model, colour: index + 1 }));
-  if (ranked.length > named.length) series.push({ id: OTHER, label: frame.otherLabel, colour: 8 });
+  if (present.length > named.length) series.push({ id: OTHER, label: frame.otherLabel, colour: 8 });
   const bars = frame.days.map((day) => barOf(day, byDay.get(day) ?? new Map(), named, frame));
   return { series, bars };
 }

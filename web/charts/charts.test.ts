@@ -1,12 +1,18 @@
 import { expect, test } from 'bun:test';
 import type { UsageRow } from '../../src/console/contract.ts';
 import { barsByModel, daysBetween } from './byModel.ts';
-import { axisTicks } from './size.ts';
+import { axisTicks, signedTicks } from './size.ts';
 
 test('axes end at a round number above the largest value', () => {
   expect(axisTicks(0.163)).toEqual([0, 0.05, 0.1, 0.15000000000000002, 0.2]);
   expect(axisTicks(7)).toEqual([0, 2, 4, 6, 8]);
   expect(axisTicks(0)).toEqual([0, 1]);
+});
+
+test('an axis reaches below zero only as far as there are losses', () => {
+  expect(signedTicks(-3, 7)).toEqual([-4, -2, 0, 2, 4, 6, 8]);
+  expect(signedTicks(0, 0)).toEqual([0, 1]);
+  expect(signedTicks(-0.5, 0)).toEqual([-0.6000000000000001, -0.4, -0.2, 0]);
 });
 
 test('a range has every day once, across months, and is bounded', () => {

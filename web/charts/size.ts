@@ -15,6 +15,14 @@ export function useWidth<Element extends HTMLElement>(): [RefObject<Element | nu
   return [ref, width];
 }
 
+/** Round steps that reach below zero too where there are negative values. */
+export function signedTicks(min: number, max: number): number[] {
+  const [, step = 1] = axisTicks(Math.max(max, -min));
+  const below = Math.ceil(-Math.min(min, 0) / step - 1e-9);
+  const above = Math.max(below === 0 ? 1 : 0, Math.ceil(Math.max(max, 0) / step - 1e-9));
+  return Array.from({ length: below + above + 1 }, (_, index) => (index - below) * step);
+}
+
 /** Round steps for an axis: 1, 2 or 5 times a power of ten. */
 export function axisTicks(max: number, wanted = 4): number[] {
   if (max <= 0) return [0, 1];

@@ -1,4 +1,4 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { AuthRoutes, ErrorBody, ErrorCode } from '../../src/console/contract.ts';
 import type {
   Answer,
@@ -69,7 +69,7 @@ export async function callAuth<Route extends keyof AuthRoutes>(
 export function useApi<Route extends ReadRoute>(
   route: Route,
   options?: Omit<CallOptions<Route>, 'body' | 'signal'>,
-  more: { enabled?: boolean; refetchInterval?: number | false; staleTime?: number } = {},
+  { keepsPrevious, ...more }: ReadOptions = {},
 ): UseQueryResult<Answer<Route>, ApiError> {
   return useQuery<Answer<Route>, ApiError>({
     queryKey: [route, options ?? null],
@@ -78,7 +78,16 @@ export function useApi<Route extends ReadRoute>(
       return (await response.json()) as Answer<Route>;
     },
     ...more,
+    ...(keepsPrevious ? { placeholderData: keepPreviousData } : {}),
   });
+}
+
+interface ReadOptions {
+  readonly enabled?: boolean;
+  readonly refetchInterval?: number | false;
+  readonly staleTime?: number;
+  /** While another query of the same component is fetched, the data of the one before it stays. */
+  readonly keepsPrevious?: boolean;
 }
 
 /** The address of a route, for links that the browser follows itself (downloads, pictures). */
@@ -128,7 +137,8 @@ export async function send(
 async function refusal(response: Response): Promise<ApiError> {
   try {
     const { error } = (await response.json()) as ErrorBody;
-    return new ApiError(response.status, error.code, error.message, error);
+    const requestId = response.headers.get('x-request-id');
+    return new ApiError(response.status, error.code, error.message, { ...error, requestId });
   } catch {
     return new ApiError(response.status, 'internal_error', `The server answered ${response.status}.`);
   }

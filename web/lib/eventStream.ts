@@ -10,11 +10,12 @@ const MAX_PENDING = 4_000_000;
 /** Reads server-sent events from a response. Chunks may end anywhere: in a line, in a character. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  maxPending = MAX_PENDING,
 ): AsyncGenerator<ServerEvent> {
   // Not every browser can iterate over a stream, but all have its reader.
   const reader = body
     .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream({ maxBufferSize: MAX_PENDING }))
+    .pipeThrough(new EventSourceParserStream({ maxBufferSize: maxPending }))
     .getReader();
   try {
     for (;;) {

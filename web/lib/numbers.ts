@@ -33,6 +33,26 @@ export function formatPercent(share: number, language: string): string {
   }).format(share);
 }
 
+/** Of what should be whole: a share below one is never shown as 100 %. */
+export function formatShare(share: number, language: string): string {
+  const shown = share < 1 ? Math.min(share, 0.9999) : share;
+  return formatter(language, { style: 'percent', maximumFractionDigits: 2 }).format(shown);
+}
+
+/** Two digits that count: 0.42, 8.3, 120. */
+export function formatSpeed(value: number, language: string): string {
+  return formatter(language, { maximumSignificantDigits: 2 }).format(value);
+}
+
+/** A difference with its sign: +12 %, −3.4 %. */
+export function formatChange(share: number, language: string): string {
+  return formatter(language, {
+    style: 'percent',
+    signDisplay: 'exceptZero',
+    maximumFractionDigits: Math.abs(share) < 0.1 ? 1 : 0,
+  }).format(share);
+}
+
 /** 84 ms, 1.24 s, 3 min 12 s: at most three digits. */
 export function formatDuration(milliseconds: number, language: string): string {
   if (milliseconds < 1000)

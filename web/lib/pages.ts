@@ -1,4 +1,9 @@
-import { useInfiniteQuery, type InfiniteData, type UseInfiniteQueryResult } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  type InfiniteData,
+  type UseInfiniteQueryResult,
+} from '@tanstack/react-query';
 import type { Answer } from '../../src/console/contract/routes.ts';
 import { send, urlOf, type ApiError, type ReadRoute } from './api.ts';
 
@@ -34,6 +39,8 @@ export function usePages<Route extends PagedRoute>(
       const response = await send('GET', url, undefined, signal);
       return (await response.json()) as Answer<Route>;
     },
+    // The rows of one filter stay until those of the next are there.
+    placeholderData: keepPreviousData,
     getNextPageParam: (last) => last.next ?? undefined,
     refetchInterval,
   });

@@ -1,22 +1,30 @@
+import { useRef } from 'react';
 import { useLocation, useSearch } from 'wouter';
 
 export type SearchState = Readonly<Record<string, string>>;
 
-/** Filters are in the URL: they survive a reload and can be shared. Empty values are left out. */
-export function useSearchState(): [
-  state: SearchState,
-  change: (next: Record<string, string | undefined>) => void,
-] {
+export type ChangeSearch = (
+  next: Record<string, string | undefined>,
+  /** While somebody types, each letter takes the place of the one before it: one step back leaves the word. */
+  options?: { readonly isTyping: boolean },
+) => void;
+
+/** Filters are in the URL: they survive a reload, can be shared, and the back button undoes them. Empty values are left out. */
+export function useSearchState(): [state: SearchState, change: ChangeSearch] {
   // The router's own copy is only partly decoded; the browser's is exact. The hook only subscribes to changes.
   useSearch();
   const [path, navigate] = useLocation();
   const state = Object.fromEntries(new URLSearchParams(location.search));
-  const change = (next: Record<string, string | undefined>): void => {
+  const typing = useRef<string>(undefined);
+  const change: ChangeSearch = (next, { isTyping } = { isTyping: false }) => {
     const merged = Object.entries({ ...state, ...next }).filter((pair): pair is [string, string] =>
       Boolean(pair[1]),
     );
     const text = new URLSearchParams(merged).toString();
-    navigate(text ? `${path}?${text}` : path, { replace: true });
+    if (text === new URLSearchParams(location.search).toString()) return;
+    const field = isTyping ? Object.keys(next).join() : undefined;
+    navigate(text ? `${path}?${text}` : path, { replace: field !== undefined && field === typing.current });
+    typing.current = field;
   };
   return [state, change];
 }

@@ -1,3 +1,6 @@
+/** The playground's chats; they leave with whoever signs out. */
+export const CHATS_KEY = 'tollgate.chats';
+
 /** Browsers may forbid storage; a preference that cannot be stored is not worth an error. */
 export function readStored(key: string): string | undefined {
   try {

@@ -14,6 +14,13 @@ export function formatTime(at: number, language: string, style: TimeStyle): stri
   return new Intl.DateTimeFormat(language, STYLES[style]).format(at);
 }
 
+/** A day to come: `December 3`, with the year if it is another one. */
+export function formatDate(at: number, now: number, language: string): string {
+  const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear();
+  const year = isThisYear ? {} : ({ year: 'numeric' } as const);
+  return new Intl.DateTimeFormat(language, { month: 'long', day: 'numeric', ...year }).format(at);
+}
+
 export function utcText(at: number): string {
   return `${new Date(at).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
 }

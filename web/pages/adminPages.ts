@@ -6,10 +6,12 @@ export { default as AdminRequestsPage } from './admin/requests/AdminRequestsPage
 export { default as AdminSettingsPage } from './admin/settings/AdminSettingsPage.tsx';
 export { default as AuditPage } from './admin/audit/AuditPage.tsx';
 export { default as BackendsPage } from './admin/backends/BackendsPage.tsx';
+export { default as EditBackendPage } from './admin/backends/edit/EditBackendPage.tsx';
 export { default as NewBackendPage } from './admin/backends/new/NewBackendPage.tsx';
 export { default as CatalogPage } from './admin/catalog/CatalogPage.tsx';
 export { default as CodesPage } from './admin/codes/CodesPage.tsx';
 export { default as MarginPage } from './admin/margin/MarginPage.tsx';
 export { default as PaymentsPage } from './admin/payments/PaymentsPage.tsx';
 export { default as LedgerPage } from './admin/ledger/LedgerPage.tsx';
+export { default as TrafficPage } from './admin/traffic/TrafficPage.tsx';
 export { default as MessagesPage } from './admin/messages/MessagesPage.tsx';

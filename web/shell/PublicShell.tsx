@@ -19,7 +19,7 @@ export function PublicShell({ children }: { children: ReactNode }) {
           </Link>
           <nav aria-label={t('nav.label')} className="flex items-center gap-1">
             <a
-              href="/#models"
+              href="/models"
               className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
             >
               {t('nav.models')}
@@ -51,6 +51,9 @@ export function PublicShell({ children }: { children: ReactNode }) {
             <LanguageButton />
             <ThemeButton />
           </span>
+          <a href="/status" className="hover:text-ink">
+            {t('public.statusTitle')}
+          </a>
           <Link href="/docs/errors" className="hover:text-ink">
             {t('docs.errors')}
           </Link>

@@ -21,6 +21,7 @@ import SquareTerminal from 'lucide-react/icons/square-terminal';
 import Ticket from 'lucide-react/icons/ticket';
 import TrendingUp from 'lucide-react/icons/trending-up';
 import Users from 'lucide-react/icons/users';
+import Waypoints from 'lucide-react/icons/waypoints';
 import Webhook from 'lucide-react/icons/webhook';
 import type { Strings } from '../locales/en/index.ts';
 
@@ -74,6 +75,7 @@ export const ADMIN_NAV: readonly NavGroup[] = [
     label: 'operate',
     items: [
       { href: '/admin', label: 'adminOverview', icon: Gauge, key: 'a' },
+      { href: '/admin/traffic', label: 'adminTraffic', icon: Waypoints },
       { href: '/admin/backends', label: 'adminBackends', icon: ServerCog },
       { href: '/admin/catalog', label: 'adminCatalog', icon: Boxes },
       { href: '/admin/requests', label: 'adminRequests', icon: List },

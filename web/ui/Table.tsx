@@ -4,7 +4,9 @@ import type { Usd } from '../../src/console/contract.ts';
 import { classes } from '../lib/classes.ts';
 import { useNarrow } from '../lib/media.ts';
 import { shownPlaces } from '../lib/money.ts';
+import type { Sorting } from '../lib/sort.ts';
 import { AlignedPlaces } from './Money.tsx';
+import { SortButton, SortMenu } from './TableSort.tsx';
 
 export interface Column<Row> {
   readonly id: string;
@@ -16,6 +18,10 @@ export interface Column<Row> {
   /** Where the value goes when rows become cards: the card's first line, its right end, or the labelled list. */
   readonly card?: 'title' | 'aside' | 'hidden';
   readonly className?: string;
+  /** The column can be sorted by, at first in this direction. */
+  readonly sortsFirst?: 'ascending' | 'descending';
+  /** Never in the other direction. */
+  readonly sortsOneWay?: boolean;
 }
 
 interface TableProps<Row> {
@@ -25,6 +31,8 @@ interface TableProps<Row> {
   readonly rowKey: (row: Row) => string | number;
   readonly onOpen?: ((row: Row) => void) | undefined;
   readonly rowLabel?: ((row: Row) => string) | undefined;
+  /** Absent: the rows have one order. */
+  readonly sorting?: Sorting | undefined;
 }
 
 /** A table; on a phone, the same rows as cards. A row that opens something is reachable and openable by keyboard. */
@@ -32,7 +40,7 @@ export function Table<Row>(props: TableProps<Row>) {
   return useNarrow() ? <Cards {...props} /> : <Grid {...props} />;
 }
 
-function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
+function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
   const places = columns.map((column) => placesOf(column, rows));
   return (
     <div
@@ -49,12 +57,19 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProp
               <th
                 key={column.id}
                 scope="col"
+                aria-sort={sorting && column.sortsFirst ? sortState(column.id, sorting) : undefined}
                 className={classes(
                   'px-3 py-2 text-xs font-medium whitespace-nowrap text-ink-3 first:pl-5 last:pr-5',
                   column.align === 'right' ? 'text-right' : 'text-left',
                 )}
               >
-                {column.header}
+                {sorting && column.sortsFirst ? (
+                  <SortButton column={column} sorting={sorting}>
+                    {column.header}
+                  </SortButton>
+                ) : (
+                  column.header
+                )}
               </th>
             ))}
           </tr>
@@ -94,41 +109,49 @@ function Grid<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProp
   );
 }
 
-function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel }: TableProps<Row>) {
+function Cards<Row>({ label, columns, rows, rowKey, onOpen, rowLabel, sorting }: TableProps<Row>) {
   const title = columns.filter((column) => column.card === 'title');
   const aside = columns.filter((column) => column.card === 'aside');
   const rest = columns.filter((column) => column.card === undefined);
   return (
-    <ul aria-label={label} className="divide-y divide-line border-t border-line">
-      {rows.map((row) => (
-        <li key={rowKey(row)} className="row-card relative px-5 py-3.5">
-          {onOpen ? (
-            <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="absolute inset-0" />
-          ) : null}
-          <div className="flex items-baseline justify-between gap-3">
-            <div className="min-w-0 font-medium">
-              {title.map((column) => (
-                <div key={column.id}>{column.cell(row)}</div>
-              ))}
-            </div>
-            <div className="shrink-0 text-right">
-              {aside.map((column) => (
-                <div key={column.id}>{column.cell(row)}</div>
-              ))}
-            </div>
-          </div>
-          <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm">
-            {rest.map((column) => (
-              <div key={column.id} className="min-w-0">
-                <dt className="text-xs text-ink-3">{column.header}</dt>
-                <dd className="min-w-0">{column.cell(row)}</dd>
+    <>
+      {sorting ? <SortMenu columns={columns} sorting={sorting} /> : null}
+      <ul aria-label={label} className="divide-y divide-line border-t border-line">
+        {rows.map((row) => (
+          <li key={rowKey(row)} className="row-card relative px-5 py-3.5">
+            {onOpen ? (
+              <OpenButton row={row} onOpen={onOpen} rowLabel={rowLabel} className="absolute inset-0" />
+            ) : null}
+            <div className="flex items-baseline justify-between gap-3">
+              <div className="min-w-0 font-medium">
+                {title.map((column) => (
+                  <div key={column.id}>{column.cell(row)}</div>
+                ))}
               </div>
-            ))}
-          </dl>
-        </li>
-      ))}
-    </ul>
+              <div className="shrink-0 text-right">
+                {aside.map((column) => (
+                  <div key={column.id}>{column.cell(row)}</div>
+                ))}
+              </div>
+            </div>
+            <dl className="mt-2 grid grid-cols-2 gap-x-4 gap-y-1.5 text-sm">
+              {rest.map((column) => (
+                <div key={column.id} className="min-w-0">
+                  <dt className="text-xs text-ink-3">{column.header}</dt>
+                  <dd className="min-w-0">{column.cell(row)}</dd>
+                </div>
+              ))}
+            </dl>
+          </li>
+        ))}
+      </ul>
+    </>
   );
+}
+
+function sortState(id: string, { current }: Sorting): 'ascending' | 'descending' | 'none' {
+  if (current.by !== id) return 'none';
+  return current.descending ? 'descending' : 'ascending';
 }
 
 function placesOf<Row>({ amount }: Column<Row>, rows: readonly Row[]): number | undefined {

@@ -4,8 +4,6 @@ export const admin: typeof english = {
   adminOverview: {
     title: 'Übersicht',
     lead: 'Alle Konten zusammen. Tage sind UTC-Tage.',
-    revenue: 'Berechnet',
-    accounts: 'Konten',
     disabled_one: '{{count}} gesperrt',
     disabled_other: '{{count}} gesperrt',
     balances: 'Guthaben der Kunden',
@@ -16,12 +14,8 @@ export const admin: typeof english = {
     requests: 'Anfragen',
     failures: 'Fehlgeschlagen',
     failureRate: 'Fehlerquote',
-    chart: 'Letzte 14 Tage',
-    spend: 'Umsatz',
     topModels: 'Top-Modelle, 30 Tage',
     topAccounts: 'Top-Konten, dieser Monat',
-    backends: 'Backends',
-    catalogError: 'Der neueste Katalog wurde abgelehnt. Der vorige gilt weiter. {{error}}',
     nothing: 'Noch nichts',
   },
   accounts: {
@@ -167,8 +161,6 @@ export const admin: typeof english = {
     badMarkup: 'Geben Sie eine Zahl wie 20 ein.',
     list: 'Modelle auflisten',
     listing: 'Das Backend wird gefragt …',
-    unsaved:
-      'Der Entwurf hat Änderungen, die nicht veröffentlicht sind. Veröffentlichen Sie sie, oder laden Sie die aktuelle Fassung, bevor Sie importieren.',
     newModels: 'Neue Modelle',
     search: 'Modelle suchen',
     all: 'Alle auswählen',
@@ -234,8 +226,7 @@ export const admin: typeof english = {
     save: 'Veröffentlichen',
     saved: 'Veröffentlicht. Neue Anfragen benutzen ihn; laufende behalten, womit sie begonnen haben.',
     conflict:
-      'Inzwischen hat jemand anderes veröffentlicht. Ihr Text bleibt unten stehen: Vergleichen Sie ihn mit dem jetzigen und prüfen Sie noch einmal.',
-    reload: 'Aktuelle Fassung laden',
+      'Inzwischen hat jemand anderes veröffentlicht. Ihr Entwurf bleibt erhalten: Führen Sie ihn zuerst mit der veröffentlichten Fassung zusammen.',
     dirty: 'Seit der letzten Prüfung geändert',
     revision: 'Fassung {{revision}}',
     by: 'von {{actor}}',
@@ -257,7 +248,6 @@ export const admin: typeof english = {
     keyUpdated: 'Geändert',
     noKeys: 'Keine Schlüssel gespeichert',
     noKeysLead: 'Schlüssel können auch aus der Umgebung des Servers kommen.',
-    unsaved: 'ungespeichert',
     tab: 'Ansicht des Katalogs',
   },
   ledger: {

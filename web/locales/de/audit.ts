@@ -28,6 +28,8 @@ export const audit: typeof english = {
         credit: 'Guthaben gutschreiben',
         refund: 'Anfrage erstatten',
         adjust: 'Guthaben berichtigen',
+        'welcome-credit': 'Willkommensguthaben gutgeschrieben',
+        'welcome-credit-withheld': 'Willkommensguthaben nicht gewährt',
       },
       codes: { make: 'Codes erstellen', cancel: 'Serie von Codes stornieren' },
       invite: { make: 'Einladung erstellen', remove: 'Einladung widerrufen' },
@@ -38,7 +40,7 @@ export const audit: typeof english = {
       },
       'provider-key': { set: 'Anbieterschlüssel speichern', remove: 'Anbieterschlüssel entfernen' },
       ledger: { verify: 'Hauptbuch prüfen', archive: 'Alte Belege archivieren' },
-      settings: { change: 'Servereinstellungen ändern' },
+      settings: { change: 'Servereinstellungen ändern', 'welcome-credit': 'Willkommensguthaben ändern' },
       passkey: { add: 'Passkey hinzufügen', remove: 'Passkey entfernen' },
       secret: { rotate: 'Geheimnis des Servers ersetzen', reset: 'Geheimnis des Servers zurücksetzen' },
       backend: {

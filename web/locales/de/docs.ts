@@ -5,6 +5,8 @@ export const docs: typeof english = {
     title: 'Doku',
     guides: 'Anleitungen',
     clients: 'Programme',
+    operators: 'Für Betreiber',
+    language: 'Sprache',
     reference: 'Referenz',
     api: 'API-Referenz',
     errors: 'Fehler',

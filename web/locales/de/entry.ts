@@ -61,17 +61,9 @@ export const entry: typeof english = {
     invalidTitle: 'Dieser Link gilt nicht mehr',
     invalid:
       'Er ist abgelaufen, oder die Einrichtung ist schon abgeschlossen. Ein Neustart des Servers gibt einen neuen Link; sonst melden Sie sich an.',
-    stepAccount: 'Administrator',
-    stepEndpoints: 'Endpunkte',
-    stepCall: 'Erster Aufruf',
-    stepDone: 'Fertig',
-    step: 'Schritt {{step}} von {{count}}',
     accountLead:
       'Als Administrator verwalten Sie Konten, Preise und Backends. Mit diesem Konto können Sie auch die API nutzen.',
     create: 'Administrator anlegen',
-    endpointsLead:
-      'Diese Endpunkte funktionieren jetzt, ganz ohne Schlüssel eines Anbieters. Die eingebauten Modelle sind zum Ausprobieren und Testen da; eigene Backends kommen später in den Katalog.',
-    callCredit: 'Ihr Konto beginnt mit {{balance}}.',
     callLead:
       'Stellen Sie {{model}} eine Frage. Der Aufruf wird gezählt und berechnet wie jeder andere. Die Anleitungen sind auf Englisch, deshalb auch Frage und Antwort.',
     noModel:
@@ -85,14 +77,6 @@ export const entry: typeof english = {
     charged: 'Berechnet',
     availableNow: 'Jetzt verfügbar',
     waiting: 'Warte auf die Antwort …',
-    doneTitle: 'Alles ist eingerichtet',
-    doneLead: 'Ihr Server ist bereit für Anfragen. Wie geht es weiter?',
-    nextToken: 'API-Token anlegen',
-    nextTokenLead: 'Verbinden Sie in einer Minute ein Programm.',
-    nextCatalog: 'Backend hinzufügen',
-    nextCatalogLead: 'Verbinden Sie OpenAI-kompatible Server und andere Anbieter zu Ihren Preisen.',
-    nextAccounts: 'Personen einladen',
-    nextAccountsLead: 'Verwalten Sie Konten, Guthaben, Limits und Gutscheincodes.',
   },
   public: {
     title: 'Eine API für alle Modelle. Jeder Betrag erklärt.',

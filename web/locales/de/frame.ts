@@ -66,6 +66,7 @@ export const frame: typeof english = {
     settings: 'Einstellungen',
     adminTag: 'Admin',
     adminOverview: 'Übersicht',
+    adminTraffic: 'Verkehr',
     adminBackends: 'Backends',
     adminCatalog: 'Katalog',
     adminRequests: 'Alle Anfragen',

@@ -26,6 +26,8 @@ export const audit = {
         credit: 'Credit an account',
         refund: 'Refund a request',
         adjust: 'Adjust a balance',
+        'welcome-credit': 'Welcome credit given',
+        'welcome-credit-withheld': 'Welcome credit withheld',
       },
       codes: { make: 'Create redeem codes', cancel: 'Cancel a batch of codes' },
       invite: { make: 'Create an invite', remove: 'Revoke an invite' },
@@ -36,7 +38,7 @@ export const audit = {
       },
       'provider-key': { set: 'Store a provider key', remove: 'Remove a provider key' },
       ledger: { verify: 'Check the ledger', archive: 'Archive old receipts' },
-      settings: { change: 'Change site settings' },
+      settings: { change: 'Change site settings', 'welcome-credit': 'Change the welcome credit' },
       passkey: { add: 'Add a passkey', remove: 'Remove a passkey' },
       secret: { rotate: 'Replace the server’s secret', reset: 'Reset the server’s secret' },
       backend: {

@@ -3,6 +3,8 @@ export const docs = {
     title: 'Docs',
     guides: 'Guides',
     clients: 'Clients',
+    operators: 'For operators',
+    language: 'Language',
     reference: 'Reference',
     api: 'API reference',
     errors: 'Errors',

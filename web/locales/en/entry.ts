@@ -58,17 +58,9 @@ export const entry = {
     invalidTitle: 'This link is no longer valid',
     invalid:
       'It may have expired, or setup may already be complete. Restart the server to get a new link, or sign in.',
-    stepAccount: 'Administrator',
-    stepEndpoints: 'Endpoints',
-    stepCall: 'First call',
-    stepDone: 'Done',
-    step: 'Step {{step}} of {{count}}',
     accountLead:
       'As administrator you manage accounts, prices and backends. You can also use the API with this account.',
     create: 'Create administrator',
-    endpointsLead:
-      'These endpoints work right away, without a provider key. The built-in models are for demos and tests; you can add your own backends in the catalog at any time.',
-    callCredit: 'Your account starts with {{balance}}.',
     callLead: 'Ask {{model}} a question. The call is metered and charged like any other.',
     noModel:
       'No chat model is available right now. You can add a backend in the catalog later and try it in the playground.',
@@ -81,14 +73,6 @@ export const entry = {
     charged: 'Charged',
     availableNow: 'Available now',
     waiting: 'Waiting for the answer…',
-    doneTitle: 'You’re all set',
-    doneLead: 'Your server is ready for requests. What’s next?',
-    nextToken: 'Create your API token',
-    nextTokenLead: 'Connect a client in a minute.',
-    nextCatalog: 'Add a backend',
-    nextCatalogLead: 'Connect OpenAI-compatible servers and other providers at your own prices.',
-    nextAccounts: 'Invite people',
-    nextAccountsLead: 'Manage accounts, balances, limits and redeem codes.',
   },
   public: {
     title: 'One API for every model. Every charge explained.',

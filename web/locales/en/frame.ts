@@ -64,6 +64,7 @@ export const frame = {
     settings: 'Settings',
     adminTag: 'Admin',
     adminOverview: 'Overview',
+    adminTraffic: 'Traffic',
     adminBackends: 'Backends',
     adminCatalog: 'Catalog',
     adminRequests: 'All requests',

@@ -1,28 +1,39 @@
+import type { OperatorStrings } from './operator.ts';
 import { account } from './account.ts';
-import { admin } from './admin.ts';
-import { audit } from './audit.ts';
-import { backends } from './backends.ts';
+import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
+import { figures } from './figures.ts';
+import { firstRun } from './firstRun.ts';
 import { frame } from './frame.ts';
 import { messages } from './messages.ts';
 import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
+import { studio } from './studio.ts';
+import { tables } from './tables.ts';
+import { timeline } from './timeline.ts';
 
-/** English is the reference: the shape of every other language is this one, and the compiler keeps it so. */
+/**
+ * English is the reference: the shape of every other language is this one, and the compiler keeps it so. What only
+ * operators see is in `operator.ts`.
+ */
 export const en = {
   ...frame,
+  ...firstRun,
   ...entry,
   ...account,
+  ...figures,
   ...records,
+  ...tables,
+  ...timeline,
   ...payments,
   ...playground,
+  ...chats,
+  ...studio,
   ...docs,
-  ...admin,
-  ...backends,
-  ...audit,
   ...messages,
 };
 
-export type Strings = typeof en;
+export type SharedStrings = typeof en;
+export type Strings = SharedStrings & OperatorStrings;

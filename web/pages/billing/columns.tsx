@@ -6,6 +6,9 @@ import type { Column } from '../../ui/Table.tsx';
 import { formatUtcDay } from '../../lib/time.ts';
 import { Time } from '../../ui/Time.tsx';
 
+/** As the server writes it. */
+const WELCOME = 'welcome credit';
+
 const TONES: Record<Entry['kind'], Tone> = {
   credit: 'good',
   refund: 'good',
@@ -64,5 +67,6 @@ export function entryColumns(
 }
 
 function causeText({ archivedDay, cause }: Entry, t: TFunction, language: string): string {
-  return archivedDay ? t('billing.archived', { day: formatUtcDay(archivedDay, language, 'long') }) : cause;
+  if (archivedDay) return t('billing.archived', { day: formatUtcDay(archivedDay, language, 'long') });
+  return cause === WELCOME ? t('welcome.cause') : cause;
 }

@@ -1,3 +1,4 @@
+import { lazy, Suspense } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useLocation, useParams } from 'wouter';
 import { guides } from 'virtual:guides';
@@ -5,8 +6,11 @@ import { classes } from '../../lib/classes.ts';
 import { useTitle } from '../../lib/title.ts';
 import { PublicShell } from '../../shell/PublicShell.tsx';
 import { SelectField } from '../../ui/Field.tsx';
-import { GuideView } from './GuideView.tsx';
 import { Reference } from './Reference.tsx';
+import { Skeleton } from '../../ui/States.tsx';
+
+/** It renders Markdown, which the reference does not need. */
+const GuideView = lazy(() => import('./GuideView.tsx'));
 
 const API = 'reference';
 const FIRST = 'getting-started';
@@ -27,7 +31,13 @@ export default function DocsPage() {
           </div>
         </aside>
         <div className="min-w-0">
-          {current === API ? <Reference part={part} /> : <GuideView slug={current} part={part} />}
+          {current === API ? (
+            <Reference part={part} />
+          ) : (
+            <Suspense fallback={<Skeleton className="h-96 w-full" />}>
+              <GuideView slug={current} part={part} />
+            </Suspense>
+          )}
         </div>
       </div>
     </PublicShell>
@@ -48,6 +58,11 @@ function DesktopNav({ current }: { current: string }) {
         title={t('docs.clients')}
         current={current}
         items={guides.filter((guide) => guide.group === 'clients')}
+      />
+      <NavGroup
+        title={t('docs.operators')}
+        current={current}
+        items={guides.filter((guide) => guide.group === 'operators')}
       />
     </nav>
   );
@@ -95,12 +110,18 @@ function MobileNav({ current }: { current: string }) {
         value={current}
         onChange={(event) => navigate(`/docs/${event.target.value}`)}
       >
-        {guides.map((guide) => (
-          <option key={guide.slug} value={guide.slug}>
-            {guide.title}
-          </option>
-        ))}
         <option value={API}>{t('docs.api')}</option>
+        {(['guides', 'clients', 'operators'] as const).map((group) => (
+          <optgroup key={group} label={t(`docs.${group}`)}>
+            {guides
+              .filter((guide) => guide.group === group)
+              .map((guide) => (
+                <option key={guide.slug} value={guide.slug}>
+                  {guide.title}
+                </option>
+              ))}
+          </optgroup>
+        ))}
       </SelectField>
     </div>
   );

@@ -9,7 +9,7 @@ import { publicOrigin } from '../../lib/origin.ts';
 /** As written in the files; readers see the address of the server they are on. */
 const WRITTEN_ORIGIN = 'http://127.0.0.1:8700';
 
-export function GuideView({ slug, part }: { slug: string; part: string | undefined }) {
+export default function GuideView({ slug, part }: { slug: string; part: string | undefined }) {
   const { t, i18n } = useTranslation();
   const guide = guides.find((item) => item.slug === slug);
   if (!guide) {

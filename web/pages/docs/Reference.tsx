@@ -1,10 +1,11 @@
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { send, type ApiError } from '../../lib/api.ts';
 import { Badge } from '../../ui/Badge.tsx';
 import { Code } from '../../ui/Code.tsx';
 import { Loaded, Skeleton } from '../../ui/States.tsx';
+import { Tabs } from '../../ui/Tabs.tsx';
 import {
   endpointsOf,
   isPublic,
@@ -14,6 +15,7 @@ import {
   type Endpoint,
   type Parameter,
 } from './openapi.ts';
+import { CODE_LANGUAGES, requestCode, type CodeLanguage } from './requestCode.ts';
 import { SchemaTable } from './SchemaTable.tsx';
 import { TryIt } from './TryIt.tsx';
 import { publicOrigin } from '../../lib/origin.ts';
@@ -29,6 +31,7 @@ export function Reference({ part }: { part: string | undefined }) {
     queryFn: async ({ signal }) => (await (await send('GET', PATH, undefined, signal)).json()) as ApiDocument,
     staleTime: Infinity,
   });
+  const [language, setLanguage] = useState<CodeLanguage>('curl');
   useEffect(() => {
     if (document.data && part) globalThis.document.getElementById(part)?.scrollIntoView();
   }, [document.data, part]);
@@ -42,7 +45,13 @@ export function Reference({ part }: { part: string | undefined }) {
         {(data) => (
           <div className="flex flex-col gap-14">
             {endpointsOf(data).map((endpoint) => (
-              <OperationView key={endpoint.operation.operationId} document={data} endpoint={endpoint} />
+              <OperationView
+                key={endpoint.operation.operationId}
+                document={data}
+                endpoint={endpoint}
+                language={language}
+                onLanguage={setLanguage}
+              />
             ))}
           </div>
         )}
@@ -51,7 +60,18 @@ export function Reference({ part }: { part: string | undefined }) {
   );
 }
 
-function OperationView({ document, endpoint }: { document: ApiDocument; endpoint: Endpoint }) {
+interface OperationViewProps extends ExampleProps {
+  readonly document: ApiDocument;
+}
+
+interface ExampleProps {
+  readonly endpoint: Endpoint;
+  /** One choice for the whole page. */
+  readonly language: CodeLanguage;
+  readonly onLanguage: (language: CodeLanguage) => void;
+}
+
+function OperationView({ document, endpoint, language, onLanguage }: OperationViewProps) {
   const { t } = useTranslation();
   const { operation, method, path } = endpoint;
   const parameters = (operation.parameters ?? []).map((parameter) => resolve<Parameter>(document, parameter));
@@ -69,6 +89,12 @@ function OperationView({ document, endpoint }: { document: ApiDocument; endpoint
         {isPublic(operation) ? <Badge>{t('docs.noToken')}</Badge> : null}
       </p>
       {operation.description ? <p className="mt-3 max-w-[68ch] text-ink-2">{operation.description}</p> : null}
+      <RequestExample
+        endpoint={endpoint}
+        language={language}
+        onLanguage={onLanguage}
+        parameters={parameters}
+      />
       {parameters.length > 0 ? (
         <SchemaTable
           title={t('docs.parameters')}
@@ -91,6 +117,42 @@ function OperationView({ document, endpoint }: { document: ApiDocument; endpoint
         />
       )}
     </section>
+  );
+}
+
+/** The request in several languages. A form with files has none: its example is in the guides. */
+function RequestExample({
+  endpoint: { method, path, operation },
+  parameters,
+  language,
+  onLanguage,
+}: ExampleProps & { parameters: readonly Parameter[] }) {
+  const { t } = useTranslation();
+  const content = operation.requestBody?.content;
+  const body = Object.values(content?.['application/json']?.examples ?? {})[0]?.value;
+  if (content && body === undefined) return null;
+  const filled = path.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const example = parameters.find((parameter) => parameter.name === name)?.example;
+    return typeof example === 'string' ? example : whole;
+  });
+  const request = { method, url: `${publicOrigin()}${filled}`, needsToken: !isPublic(operation), body };
+  return (
+    <Tabs
+      className="mt-4"
+      label={t('docs.language')}
+      value={language}
+      onChange={onLanguage}
+      // The keys of a literal.
+      tabs={(Object.keys(CODE_LANGUAGES) as CodeLanguage[]).map((value) => ({
+        value,
+        label: CODE_LANGUAGES[value],
+      }))}
+    >
+      <Code
+        label={`${operation.summary}, ${CODE_LANGUAGES[language]}`}
+        code={requestCode(language, request)}
+      />
+    </Tabs>
   );
 }
 

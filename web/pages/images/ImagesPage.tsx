@@ -1,33 +1,42 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { ImageItem } from '../../../src/console/contract.ts';
-import { useAction } from '../../lib/action.ts';
-import { call } from '../../lib/api.ts';
+import { useApi } from '../../lib/api.ts';
+import { useToday } from '../../lib/now.ts';
 import { formatBytes } from '../../lib/numbers.ts';
 import { usePages } from '../../lib/pages.ts';
-import { AskDialog } from '../../ui/AskDialog.tsx';
+import { useSearchState } from '../../lib/search.ts';
 import { Button, LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Pager } from '../../ui/Pager.tsx';
-import { Empty, ErrorState, FormError, Skeleton } from '../../ui/States.tsx';
-import { Time } from '../../ui/Time.tsx';
-import { toast } from '../../ui/Toast.tsx';
+import { Empty, ErrorState, Skeleton } from '../../ui/States.tsx';
+import { DeleteDialog } from './DeleteDialog.tsx';
+import { imageFileName } from './fileName.ts';
+import { DAYS, GalleryFilters } from './GalleryFilters.tsx';
+import { ImageDetails } from './ImageDetails.tsx';
 import { Lightbox } from './Lightbox.tsx';
 import { PictureGrid } from './PictureGrid.tsx';
 
-function keyed(item: ImageItem): ImageItem & { key: string } {
-  return { ...item, key: item.id };
-}
-
 const MAKE = '/app/playground?tab=images';
+const DAY_MS = 86_400_000;
 
 export default function ImagesPage() {
-  const { t, i18n } = useTranslation();
-  const pages = usePages('GET /api/console/images', { limit: 24 });
+  const { t } = useTranslation();
+  const [state, change] = useSearchState();
+  const from = useFrom(state['days']);
+  const query = { q: state['q'], model: state['model'], size: state['size'], from };
+  const pages = usePages('GET /api/console/images', { query, limit: 30 });
+  const facets = useApi('GET /api/console/image-facets');
   const [index, setIndex] = useState<number>();
-  const room = pages.data?.pages[0];
-  const pictures = pages.data?.pages.flatMap((page) => page.items.map(keyed)) ?? [];
+  const [selected, setSelected] = useState<ReadonlySet<string>>();
+  const images = pages.data?.pages.flatMap(({ items }) => items) ?? [];
+  const isNarrowed = Object.values(query).some(Boolean);
+  const isEmpty = pages.data !== undefined && images.length === 0;
+  const toggle = (id: string): void => {
+    const next = new Set(selected);
+    if (!next.delete(id)) next.add(id);
+    setSelected(next);
+  };
   return (
     <Page
       wide
@@ -39,101 +48,120 @@ export default function ImagesPage() {
         </LinkButton>
       }
     >
+      {isEmpty && !isNarrowed ? null : <GalleryFilters state={state} change={change} facets={facets.data} />}
       {pages.error && !pages.data ? (
         <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
       ) : null}
       {pages.isPending ? <Bones /> : null}
-      {pages.data && pictures.length === 0 ? (
-        <Card>
-          <Empty title={t('images.empty')} action={<LinkButton href={MAKE}>{t('images.make')}</LinkButton>}>
-            {t('images.emptyLead')}
-          </Empty>
-        </Card>
+      {isEmpty ? <NoImages isNarrowed={isNarrowed} /> : null}
+      {images.length > 0 ? (
+        <Bar
+          images={images}
+          total={facets.data?.total}
+          room={pages.data?.pages[0]}
+          selected={selected}
+          onSelected={setSelected}
+        />
       ) : null}
-      {room ? (
-        <p className="mb-4 text-sm text-ink-3">
-          {t('images.room', {
-            used: formatBytes(room.usedBytes, i18n.language),
-            quota: formatBytes(room.quotaBytes, i18n.language),
-          })}
-        </p>
-      ) : null}
-      <PictureGrid pictures={pictures} onOpen={setIndex} />
+      <PictureGrid images={images} onOpen={setIndex} selected={selected} onSelect={toggle} />
       <Pager pages={pages} />
       {index === undefined ? null : (
-        <Lightbox pictures={pictures} index={index} onIndex={setIndex}>
-          {(picture) => <Details picture={picture} onDeleted={() => setIndex(undefined)} />}
+        <Lightbox pictures={images.map(asPicture)} index={index} onIndex={setIndex}>
+          {({ image }) => <ImageDetails image={image} onDeleted={() => setIndex(undefined)} />}
         </Lightbox>
       )}
     </Page>
   );
 }
 
-function Details({ picture, onDeleted }: { picture: ImageItem; onDeleted: () => void }) {
-  const { t, i18n } = useTranslation();
-  const [asking, setAsking] = useState(false);
-  const remove = useAction(
-    async () => await call('DELETE /api/console/images/{id}', { params: { id: picture.id } }),
-    {
-      refresh: ['GET /api/console/images'],
-      onDone: () => {
-        toast(t('images.deleted'));
-        onDeleted();
-      },
-    },
-  );
+/** A moment that stays the same while the page is open, so that its list is read once. */
+function useFrom(days: string | undefined): string | undefined {
+  const today = useToday();
+  const [openedAt] = useState(() => Date.now());
+  const known = DAYS.find((one) => one === days);
+  if (known === undefined) return undefined;
+  const until = known === '1' ? openedAt : Date.parse(today) + DAY_MS;
+  return String(until - Number(known) * DAY_MS);
+}
+
+function asPicture(image: ImageItem) {
+  const { id, src, thumbnail, prompt, mime } = image;
+  return { key: id, src, thumbnail, prompt, fileName: imageFileName(prompt, id, mime), image };
+}
+
+function NoImages({ isNarrowed }: { isNarrowed: boolean }) {
+  const { t } = useTranslation();
   return (
-    <>
-      <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1.5 text-sm">
-        <dt className="text-ink-3">{t('images.created')}</dt>
-        <dd>
-          <Time at={picture.at} style="relative" />
-        </dd>
-        <dt className="text-ink-3">{t('images.expires')}</dt>
-        <dd>
-          <Time at={picture.expiresAt} style="relative" />
-        </dd>
-        <dt className="text-ink-3">{t('images.size')}</dt>
-        <dd>
-          {picture.mime}, {formatBytes(picture.bytes, i18n.language)}
-        </dd>
-        <dt className="text-ink-3">{t('images.request')}</dt>
-        <dd className="min-w-0">
-          <Link
-            href={`/app/requests?id=${picture.requestId}`}
-            className="block truncate font-mono text-xs leading-5 text-accent hover:underline"
-          >
-            {picture.requestId}
-          </Link>
-        </dd>
-      </dl>
-      <FormError error={remove.error} />
-      <Button
-        small
-        kind="ghost"
-        className="self-start text-bad"
-        busy={remove.isPending}
-        onClick={() => setAsking(true)}
-      >
+    <Card>
+      {isNarrowed ? (
+        <Empty title={t('gallery.nothing')}>{t('gallery.nothingLead')}</Empty>
+      ) : (
+        <Empty title={t('images.empty')} action={<LinkButton href={MAKE}>{t('images.make')}</LinkButton>}>
+          {t('images.emptyLead')}
+        </Empty>
+      )}
+    </Card>
+  );
+}
+
+interface BarProps {
+  readonly images: readonly ImageItem[];
+  readonly total: number | undefined;
+  readonly room: { readonly usedBytes: number; readonly quotaBytes: number } | undefined;
+  readonly selected: ReadonlySet<string> | undefined;
+  readonly onSelected: (selected: ReadonlySet<string> | undefined) => void;
+}
+
+/** How many there are and what they occupy; while some are chosen, what can be done with them. */
+function Bar({ images, total, room, selected, onSelected }: BarProps) {
+  const { t, i18n } = useTranslation();
+  const [isAsking, setAsking] = useState(false);
+  if (!selected) {
+    return (
+      <div className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-2">
+        <p className="min-w-0 flex-1 basis-64 text-sm text-ink-3">
+          {total === undefined ? '' : `${t('gallery.total', { count: total })}. `}
+          {room
+            ? t('images.room', {
+                used: formatBytes(room.usedBytes, i18n.language),
+                quota: formatBytes(room.quotaBytes, i18n.language),
+              })
+            : ''}
+        </p>
+        <Button small onClick={() => onSelected(new Set())}>
+          {t('gallery.select')}
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <div className="flex min-h-8 flex-wrap items-center gap-2">
+      <p role="status" className="flex-1 text-sm">
+        {t('gallery.selected', { count: selected.size })}
+      </p>
+      <Button small onClick={() => onSelected(new Set(images.map(({ id }) => id)))}>
+        {t('gallery.selectAll')}
+      </Button>
+      <Button small kind="danger" disabled={selected.size === 0} onClick={() => setAsking(true)}>
         {t('common.delete')}
       </Button>
-      <AskDialog
-        open={asking}
-        title={t('images.deleteTitle')}
-        go={t('common.delete')}
-        onGo={() => remove.mutate()}
+      <Button small kind="ghost" onClick={() => onSelected(undefined)}>
+        {t('gallery.done')}
+      </Button>
+      <DeleteDialog
+        ids={[...selected]}
+        open={isAsking}
         onClose={() => setAsking(false)}
-      >
-        {t('images.deleteLead')}
-      </AskDialog>
-    </>
+        onDeleted={() => onSelected(undefined)}
+      />
+    </div>
   );
 }
 
 function Bones() {
   return (
-    <div className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-4">
-      {Array.from({ length: 8 }, (_, index) => (
+    <div className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-4 xl:grid-cols-5">
+      {Array.from({ length: 10 }, (_, index) => (
         <Skeleton key={index} className="aspect-square w-full rounded-lg" />
       ))}
     </div>

@@ -17,6 +17,8 @@ export interface Picture {
   /** For lists; absent: the picture itself. */
   readonly thumbnail?: string;
   readonly prompt: string;
+  /** What it is called when it is downloaded. */
+  readonly fileName?: string;
 }
 
 interface LightboxProps<Item extends Picture> {
@@ -90,7 +92,7 @@ function Actions({ picture }: { picture: Picture }) {
     <div className="flex flex-wrap gap-2">
       <a
         href={picture.src}
-        download={`tollgate-${picture.key}`}
+        download={picture.fileName ?? `image-${picture.key}`}
         className="inline-flex h-8 items-center gap-2 rounded-md bg-accent px-3 text-sm font-medium text-on-accent hover:bg-accent-strong"
       >
         <Download size={14} aria-hidden />

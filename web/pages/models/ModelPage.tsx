@@ -15,6 +15,7 @@ import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { curlCommand } from '../requests/curl.ts';
 import { Abilities, modelHref } from './columns.tsx';
 import { ImageFields } from './ImageFields.tsx';
+import { ModelFigures } from './ModelFigures.tsx';
 import { ModelPriceCell } from './ModelPrice.tsx';
 import { ModelUse } from './ModelUse.tsx';
 import { tryHref } from './ModelsPage.tsx';
@@ -87,6 +88,7 @@ function Detail({ model, others }: { model: ModelItem; others: readonly ModelIte
           <OtherOffers offers={others} />
         </Card>
       ) : null}
+      <ModelFigures model={model} />
       <ModelUse model={model} />
       <Card title={t('models.example')}>
         <Code label={t('models.example')} code={example(model)} />

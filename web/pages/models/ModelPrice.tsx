@@ -35,10 +35,3 @@ export function ImagePrice({ model }: { model: ModelItem }) {
     </span>
   );
 }
-
-/** The dollars one image costs at a size, for the price before the click. */
-export function imagePriceAt(model: ModelItem, size: string): string | undefined {
-  if (model.free) return '0.00';
-  if (model.price.kind !== 'images') return undefined;
-  return model.price.bySize.find((entry) => entry.size === size)?.imageUsd;
-}

@@ -12,7 +12,8 @@ import { Loaded, Skeleton } from '../../ui/States.tsx';
 /** How much this account used the model lately, as a line of requests per day. */
 export function ModelUse({ model }: { model: ModelItem }) {
   const { t, i18n } = useTranslation();
-  const usage = useApi('GET /api/console/usage', undefined, { staleTime: 60_000 });
+  const query = { endpoint: model.endpoint, model: model.model };
+  const usage = useApi('GET /api/console/usage', { query }, { staleTime: 60_000 });
   return (
     <Card
       title={t('models.yourUse')}
@@ -26,8 +27,7 @@ export function ModelUse({ model }: { model: ModelItem }) {
       }
     >
       <Loaded query={usage} skeleton={<Skeleton className="h-10 w-full" />}>
-        {({ rows, from, to }) => {
-          const own = rows.filter((row) => row.endpoint === model.endpoint && row.model === model.model);
+        {({ rows: own, from, to }) => {
           if (own.length === 0) return <p className="text-ink-3">{t('models.yourUseNone')}</p>;
           const count = own.reduce((sum, row) => sum + row.requests, 0);
           const spent = own.reduce((sum, row) => sum + approximate(row.chargedUsd), 0);

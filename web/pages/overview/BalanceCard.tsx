@@ -5,6 +5,7 @@ import { approximate, formatUsd } from '../../lib/money.ts';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { Count } from '../../ui/Numbers.tsx';
 import { Meter } from '../../ui/Meter.tsx';
+import { BalanceForecast } from './BalanceForecast.tsx';
 
 /** What can be spent, what was spent, and which limit comes first. */
 export function BalanceCard({ overview }: { overview: Overview }) {
@@ -45,6 +46,7 @@ function Available({ overview }: { overview: Overview }) {
           </span>
         </p>
       </div>
+      <BalanceForecast overview={overview} />
       <Binding overview={overview} />
     </div>
   );

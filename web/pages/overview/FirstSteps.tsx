@@ -4,19 +4,28 @@ import Check from 'lucide-react/icons/check';
 import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
-import { approximate } from '../../lib/money.ts';
+import { approximate, formatUsd } from '../../lib/money.ts';
 import { Card } from '../../ui/Card.tsx';
 
 /** A new account: what to do, in order. */
 export function FirstSteps({ overview }: { overview: Overview }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const { welcomeUsd } = overview;
+  const done = approximate(overview.balanceUsd) > 0 || (overview.everFunded && overview.latest.length > 0);
   const steps = [
-    {
-      href: '/app/billing',
-      title: t('overview.startBalance'),
-      lead: t('overview.startBalanceLead'),
-      done: approximate(overview.balanceUsd) > 0,
-    },
+    welcomeUsd !== null && !done
+      ? {
+          href: '/app/settings',
+          title: t('welcome.step', { amount: formatUsd(welcomeUsd, i18n.language) }),
+          lead: t('welcome.stepLead'),
+          done,
+        }
+      : {
+          href: '/app/billing',
+          title: t('overview.startBalance'),
+          lead: t('overview.startBalanceLead'),
+          done,
+        },
     {
       href: '/app/key',
       title: t('overview.startToken'),
@@ -27,7 +36,7 @@ export function FirstSteps({ overview }: { overview: Overview }) {
       href: '/app/quickstart',
       title: t('overview.startCall'),
       lead: t('overview.startCallLead'),
-      done: false,
+      done: overview.latest.length > 0,
     },
   ];
   const next = steps.findIndex((step) => !step.done);

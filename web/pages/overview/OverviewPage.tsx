@@ -14,10 +14,18 @@ import { FirstSteps } from './FirstSteps.tsx';
 import { SpendChart } from './SpendChart.tsx';
 
 const REFRESH_MS = 15_000;
+/** While the first steps are taken, elsewhere perhaps, they are ticked soon. */
+const FIRST_STEPS_MS = 3_000;
 
 export default function OverviewPage() {
   const { t } = useTranslation();
-  const overview = useApi('GET /api/console/overview', undefined, { refetchInterval: REFRESH_MS });
+  const [begins, setBegins] = useState(false);
+  const overview = useApi('GET /api/console/overview', undefined, {
+    refetchInterval: begins ? FIRST_STEPS_MS : REFRESH_MS,
+  });
+  const isNew = overview.data?.latest.length === 0;
+  // Who saw the steps sees the last of them ticked, too.
+  if (isNew && !begins) setBegins(true);
   return (
     <Page
       title={t('overview.title')}
@@ -31,7 +39,7 @@ export default function OverviewPage() {
         {(data) => (
           <>
             <BalanceCard overview={data} />
-            {data.latest.length === 0 ? <FirstSteps overview={data} /> : null}
+            {begins ? <FirstSteps overview={data} /> : null}
             {data.latest.length > 0 || data.chart.length > 0 ? <SpendChart rows={data.chart} /> : null}
             {data.latest.length > 0 ? <Latest rows={data.latest} /> : null}
           </>

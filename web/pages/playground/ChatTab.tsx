@@ -1,12 +1,15 @@
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import CodeXml from 'lucide-react/icons/code-xml';
+import MessagesSquare from 'lucide-react/icons/messages-square';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Empty } from '../../ui/States.tsx';
+import { alternativesTo } from './alternatives.ts';
+import { ChatsSheet } from './ChatsSheet.tsx';
 import { Composer } from './Composer.tsx';
 import { CodeDialog } from './CodeDialog.tsx';
 import { ModelPicker } from './ModelPicker.tsx';
@@ -18,17 +21,31 @@ import { choiceOf, chosenModel, recipeOf, useDraft } from './recipe.ts';
 import { TurnView } from './TurnView.tsx';
 import { useConversation } from './useConversation.ts';
 import { useFollow } from './useFollow.ts';
+import { useKeptChats, type KeptChats } from './useKeptChats.ts';
+import { useLinkedChat } from './useLinkedChat.ts';
+import type { Run } from './useRun.ts';
 
 const NAME = 'chat';
 
-export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; wanted: string | undefined }) {
+interface ChatTabProps {
+  readonly models: readonly ModelItem[];
+  /** What a link to this page names. */
+  readonly wanted: string | undefined;
+  readonly maxTokens: string | undefined;
+}
+
+export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
   const { t } = useTranslation();
   const [draft, change] = useDraft(NAME);
-  const [conversation, { turns, busy }] = useConversation(NAME);
+  const [conversation, state] = useConversation(NAME);
+  const { turns, busy } = state;
+  const kept = useKeptChats({ conversation, state, draft, change });
+  useLinkedChat(kept);
   useEffect(() => {
     if (wanted) change({ choice: wanted });
-    // A link names the model once; afterwards the choice is the person's.
-  }, [wanted]); // oxlint-disable-line react/exhaustive-deps
+    if (maxTokens) change({ maxTokens });
+    // A link names them once; afterwards the choice is the person's.
+  }, [wanted, maxTokens]); // oxlint-disable-line react/exhaustive-deps
   useFollow(turns);
   const model = chosenModel(models, draft.choice);
   if (!model) return null;
@@ -42,7 +59,7 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
   return (
     <div className="grid gap-8 lg:grid-cols-[minmax(0,1fr)_18rem]">
       <section className="flex min-h-[calc(100dvh-15rem)] min-w-0 flex-col">
-        <Tools panel={panel} model={model} recipe={recipe} turns={turns} onClear={conversation.clear} />
+        <Tools panel={panel} model={model} recipe={recipe} turns={turns} kept={kept} />
         <div className="flex flex-1 flex-col gap-6 pb-6">
           {turns.length === 0 ? (
             <div className="my-auto">
@@ -58,16 +75,7 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
               </Empty>
             </div>
           ) : null}
-          {turns.map((turn, index) => (
-            <TurnView
-              key={turn.id}
-              turn={turn}
-              onRegenerate={
-                index === turns.length - 1 && !busy ? () => conversation.regenerate(recipe) : undefined
-              }
-              onEdit={busy ? undefined : (text) => conversation.edit(recipe, turn.id, text)}
-            />
-          ))}
+          <Turns run={{ conversation, state, draft, change, model, models }} />
         </div>
         <Composer
           busy={busy}
@@ -87,17 +95,46 @@ export function ChatTab({ models, wanted }: { models: readonly ModelItem[]; want
   );
 }
 
+interface TurnsProps {
+  readonly run: Omit<Run, 'recipe'> & { readonly models: readonly ModelItem[] };
+}
+
+function Turns({ run: { conversation, state, draft, change, model, models } }: TurnsProps) {
+  const { turns, busy } = state;
+  const recipe = recipeOf(draft, model);
+  const alternatives = alternativesTo(model, models, turns).map((other) => ({
+    // The same model elsewhere is told apart by where that is.
+    name: other.model === model.model ? `${other.displayName} · ${other.endpointName}` : other.displayName,
+    onTry: () => {
+      change({ choice: choiceOf(other) });
+      conversation.regenerate(recipeOf(draft, other));
+    },
+  }));
+  return turns.map((turn, index) => {
+    const isLast = index === turns.length - 1 && !busy;
+    return (
+      <TurnView
+        key={turn.id}
+        turn={turn}
+        onRegenerate={isLast ? () => conversation.regenerate(recipe) : undefined}
+        onEdit={busy ? undefined : (text) => conversation.edit(recipe, turn.id, text)}
+        alternatives={isLast ? alternatives : undefined}
+      />
+    );
+  });
+}
+
 interface ToolsProps {
   readonly panel: React.ReactNode;
   readonly model: ModelItem;
   readonly recipe: ReturnType<typeof recipeOf>;
   readonly turns: ReturnType<typeof useConversation>[1]['turns'];
-  readonly onClear: () => void;
+  readonly kept: KeptChats;
 }
 
-function Tools({ panel, model, recipe, turns, onClear }: ToolsProps) {
+function Tools({ panel, model, recipe, turns, kept }: ToolsProps) {
   const { t } = useTranslation();
-  const [open, setOpen] = useState<'panel' | 'code'>();
+  const [open, setOpen] = useState<'panel' | 'code' | 'chats'>();
   return (
     <div className="mb-4 flex flex-wrap items-center justify-end gap-2">
       <Button
@@ -108,6 +145,14 @@ function Tools({ panel, model, recipe, turns, onClear }: ToolsProps) {
       >
         <span className="truncate">{model.displayName}</span>
       </Button>
+      <Button
+        small
+        kind="ghost"
+        icon={<MessagesSquare size={14} aria-hidden />}
+        onClick={() => setOpen('chats')}
+      >
+        {t('chats.open')}
+      </Button>
       <Button small kind="ghost" icon={<CodeXml size={14} aria-hidden />} onClick={() => setOpen('code')}>
         {t('playground.code')}
       </Button>
@@ -116,7 +161,7 @@ function Tools({ panel, model, recipe, turns, onClear }: ToolsProps) {
         kind="ghost"
         disabled={turns.length === 0}
         icon={<RotateCcw size={14} aria-hidden />}
-        onClick={onClear}
+        onClick={kept.begin}
       >
         {t('playground.clear')}
       </Button>
@@ -128,6 +173,7 @@ function Tools({ panel, model, recipe, turns, onClear }: ToolsProps) {
       >
         {panel}
       </Dialog>
+      {open === 'chats' ? <ChatsSheet kept={kept} onClose={() => setOpen(undefined)} /> : null}
       {open === 'code' ? (
         <CodeDialog recipe={recipe} turns={turns} onClose={() => setOpen(undefined)} />
       ) : null}

@@ -24,11 +24,13 @@ export default function PlaygroundPage() {
       <Tabs
         label={t('playground.title')}
         value={tab}
-        onChange={(next) => change({ tab: next, model: undefined })}
+        onChange={(next) => change({ tab: next, model: undefined, max_tokens: undefined })}
         tabs={TABS.map((value) => ({ value, label: t(`playground.${value}`) }))}
       >
         <Loaded query={catalog} skeleton={<Skeleton className="h-96 w-full" />}>
-          {({ models }) => <Tab tab={tab} models={models} wanted={state['model']} />}
+          {({ models }) => (
+            <Tab tab={tab} models={models} wanted={state['model']} maxTokens={state['max_tokens']} />
+          )}
         </Loaded>
       </Tabs>
     </div>
@@ -39,10 +41,12 @@ function Tab({
   tab,
   models,
   wanted,
+  maxTokens,
 }: {
   tab: (typeof TABS)[number];
   models: readonly ModelItem[];
   wanted: string | undefined;
+  maxTokens: string | undefined;
 }) {
   const { t } = useTranslation();
   const type = tab === 'images' ? 'image_generation' : 'chat_completion';
@@ -50,7 +54,7 @@ function Tab({
   if (!fitting.some((model) => !model.unavailable)) {
     return <Empty title={t('playground.noModels')}>{t('playground.noModelsLead')}</Empty>;
   }
-  if (tab === 'chat') return <ChatTab models={fitting} wanted={wanted} />;
+  if (tab === 'chat') return <ChatTab models={fitting} wanted={wanted} maxTokens={maxTokens} />;
   if (tab === 'compare') return <CompareTab models={fitting} />;
   return <ImagesTab models={fitting} wanted={wanted} />;
 }

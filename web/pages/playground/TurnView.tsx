@@ -14,13 +14,20 @@ interface TurnViewProps {
   readonly turn: Turn;
   readonly onRegenerate?: (() => void) | undefined;
   readonly onEdit?: ((text: string) => void) | undefined;
+  /** Others that could answer instead. */
+  readonly alternatives?: readonly Alternative[] | undefined;
 }
 
-export function TurnView({ turn, onRegenerate, onEdit }: TurnViewProps) {
+export interface Alternative {
+  readonly name: string;
+  readonly onTry: () => void;
+}
+
+export function TurnView({ turn, onRegenerate, onEdit, alternatives }: TurnViewProps) {
   return turn.role === 'user' ? (
     <Question turn={turn} onEdit={onEdit} />
   ) : (
-    <Answer turn={turn} onRegenerate={onRegenerate} />
+    <Answer turn={turn} onRegenerate={onRegenerate} alternatives={alternatives} />
   );
 }
 
@@ -83,7 +90,7 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
   );
 }
 
-export function Answer({ turn, onRegenerate }: { turn: Turn; onRegenerate: TurnViewProps['onRegenerate'] }) {
+export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps, 'onEdit'>) {
   const { t } = useTranslation();
   const waiting = turn.status === 'streaming' && turn.text === '' && turn.reasoning === '';
   return (
@@ -101,6 +108,7 @@ export function Answer({ turn, onRegenerate }: { turn: Turn; onRegenerate: TurnV
       {waiting ? <p className="animate-breathe text-ink-3">{t('playground.thinking')}</p> : null}
       {turn.text ? <Markdown text={turn.text} /> : null}
       <Ending turn={turn} />
+      {turn.status === 'failed' ? <Alternatives of={alternatives} /> : null}
       {turn.status === 'streaming' ? null : (
         <div className="mt-2 flex flex-wrap items-center gap-x-1 gap-y-1">
           <CopyIconButton text={turn.text} label={t('playground.copy')} />
@@ -116,6 +124,21 @@ export function Answer({ turn, onRegenerate }: { turn: Turn; onRegenerate: TurnV
   );
 }
 
+/** The same question for another model. */
+function Alternatives({ of }: { of: TurnViewProps['alternatives'] }) {
+  const { t } = useTranslation();
+  if (!of || of.length === 0) return null;
+  return (
+    <div className="mt-2 flex flex-wrap gap-2">
+      {of.map(({ name, onTry }) => (
+        <Button key={name} small onClick={onTry}>
+          {t('chats.tryOn', { model: name })}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
 /** Why an answer ended other than by itself. */
 function Ending({ turn }: { turn: Turn }) {
   const { t } = useTranslation();
@@ -127,6 +150,10 @@ function Ending({ turn }: { turn: Turn }) {
         {turn.error.status === 402 ? (
           <Link href="/app/billing" className="mt-1 inline-block font-medium underline underline-offset-2">
             {t('playground.topUp')}
+          </Link>
+        ) : turn.isRefused ? (
+          <Link href="/app/refused" className="mt-1 inline-block font-medium underline underline-offset-2">
+            {t('chats.whyRefused')}
           </Link>
         ) : null}
       </div>

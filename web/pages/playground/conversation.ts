@@ -20,12 +20,17 @@ export interface Turn {
   readonly error?: { readonly message: string; readonly status: number };
   readonly finish?: string;
   readonly receipt?: PlaygroundReceipt;
+  /** Nothing was held for it, so there is no receipt. */
+  readonly isRefused?: boolean;
 }
 
 export interface ConversationState {
   readonly turns: readonly Turn[];
   readonly busy: boolean;
 }
+
+/** A turn as it was kept: without its number and pictures. */
+type KeptTurn = Omit<Turn, 'id' | 'images'>;
 
 export type Conversation = ReturnType<typeof makeConversation>;
 
@@ -52,12 +57,14 @@ export function makeConversation(onSettled: () => void) {
       }
       patch(turn.id, (before) => ({ ...before, status: before.error ? 'failed' : 'done' }));
     } catch (failure) {
+      requestId ??= requestIdOf(failure);
       patch(turn.id, (before) => ended(before, failure, signal.aborted));
     }
     store.change({ busy: false });
-    if (signal.aborted && requestId) {
+    const hasReceipt = turns().find(({ id }) => id === turn.id)?.receipt !== undefined;
+    if (requestId && !hasReceipt) {
       const receipt = await settledReceipt(requestId);
-      if (receipt) patch(turn.id, (before) => ({ ...before, receipt }));
+      patch(turn.id, (before) => (receipt ? { ...before, receipt } : { ...before, isRefused: true }));
     }
     onSettled();
   };
@@ -81,12 +88,23 @@ export function makeConversation(onSettled: () => void) {
       const before = turns()[index];
       if (before) ask(recipe, [...turns().slice(0, index), { ...before, text }]);
     },
+    /** Shows a conversation of earlier. */
+    load: (kept: readonly KeptTurn[]): void => {
+      abort?.abort();
+      const loaded = kept.map((turn) => ({ ...newTurn(turn.role, turn.model), ...turn }));
+      store.change({ turns: loaded, busy: false });
+    },
     stop: (): void => abort?.abort(),
     clear: (): void => {
       abort?.abort();
       store.change({ turns: [], busy: false });
     },
   };
+}
+
+function requestIdOf(failure: unknown): string | undefined {
+  const id = failure instanceof ApiError ? failure.body?.['requestId'] : undefined;
+  return typeof id === 'string' ? id : undefined;
 }
 
 function newTurn(role: Turn['role'], model: string): Turn {

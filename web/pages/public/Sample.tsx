@@ -46,11 +46,11 @@ function Receipt({ model, price }: { model: ModelItem; price: ModelItem['price']
       </p>
       <dl className="mt-4 flex flex-1 flex-col gap-2 text-sm">
         <LedgerLine
-          label={`${count(INPUT)} ${t('receipt.input')}`}
+          label={`${count(INPUT)} ${t('receipt.input', { count: INPUT })}`}
           value={<Money usd={input} plain exact />}
         />
         <LedgerLine
-          label={`${count(OUTPUT)} ${t('receipt.output')}`}
+          label={`${count(OUTPUT)} ${t('receipt.output', { count: OUTPUT })}`}
           value={<Money usd={output} plain exact />}
         />
         <LedgerLine

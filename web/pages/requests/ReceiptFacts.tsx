@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
-import type { ReceiptDetail } from '../../../src/console/contract.ts';
 import { Count, Duration, Nothing } from '../../ui/Numbers.tsx';
 import { Time } from '../../ui/Time.tsx';
+import type { ShownReceipt } from './ReceiptTimeline.tsx';
 
 interface ReceiptFactsProps {
-  readonly receipt: ReceiptDetail;
+  readonly receipt: ShownReceipt;
   readonly more: readonly { readonly label: string; readonly value: ReactNode }[];
 }
 
@@ -30,7 +30,14 @@ export function ReceiptFacts({ receipt, more }: ReceiptFactsProps) {
     ...(receipt.errorCode
       ? [{ label: t('receipt.error'), value: <ErrorCodeLink code={receipt.errorCode} /> }]
       : []),
-    { label: t('requests.client'), value: <span className="break-words">{receipt.client || '–'}</span> },
+    ...(receipt.client === undefined
+      ? []
+      : [
+          {
+            label: t('requests.client'),
+            value: <span className="break-words">{receipt.client || '–'}</span>,
+          },
+        ]),
     ...more,
   ];
   return (

@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
+import { ReceiptActions } from './ReceiptActions.tsx';
 import { ReceiptView } from './ReceiptView.tsx';
 
 /** The receipt of one request, fetched when it is opened; while it runs, again every second. */
@@ -27,7 +28,7 @@ function Body({ id }: { id: string }) {
     return <Empty title={t('receipt.unknown')}>{t('receipt.unknownLead')}</Empty>;
   return (
     <Loaded query={receipt} skeleton={<Skeleton className="h-96 w-full" />}>
-      {(data) => <ReceiptView receipt={data} />}
+      {(data) => <ReceiptView receipt={data} actions={<ReceiptActions receipt={data} />} />}
     </Loaded>
   );
 }

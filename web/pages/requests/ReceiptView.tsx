@@ -1,44 +1,46 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { ReceiptDetail, ReceiptDetailLine } from '../../../src/console/contract.ts';
+import type { ReceiptDetailLine } from '../../../src/console/contract.ts';
 import { formatExactUsd } from '../../lib/money.ts';
 import { formatCount } from '../../lib/numbers.ts';
-import { CopyButton, CopyText } from '../../ui/Copy.tsx';
+import { CopyText } from '../../ui/Copy.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Time } from '../../ui/Time.tsx';
-import { Attempts, type ShownAttempt } from './Attempts.tsx';
-import { asCurl } from './curl.ts';
 import { ReceiptFacts } from './ReceiptFacts.tsx';
+import { ReceiptTimeline, type ShownReceipt } from './ReceiptTimeline.tsx';
 import { RequestStatus } from './RequestStatus.tsx';
 
 interface ReceiptViewProps {
-  readonly receipt: ReceiptDetail & { attempts: ShownAttempt[] };
+  readonly receipt: ShownReceipt;
   /** More facts, for admins. */
   readonly more?: readonly { readonly label: string; readonly value: ReactNode }[];
+  /** What its owner can do with it. */
+  readonly actions?: ReactNode;
 }
 
 const NOTHING_MORE: NonNullable<ReceiptViewProps['more']> = [];
 
-/** Tokens × price, line by line, as a bill on paper; then what happened on the way. */
-export function ReceiptView({ receipt, more = NOTHING_MORE }: ReceiptViewProps) {
-  const { t } = useTranslation();
+/** What happened on the way; then tokens × price, line by line, as a bill on paper. */
+export function ReceiptView({ receipt, more = NOTHING_MORE, actions }: ReceiptViewProps) {
   return (
     <div className="flex flex-col gap-6">
       <div className="flex flex-wrap items-start gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1">
-          <p className="truncate text-lg font-semibold">{receipt.model}</p>
-          <p className="font-mono text-sm text-ink-3">{receipt.endpoint}</p>
+          <p className="truncate text-lg font-semibold">{receipt.modelName ?? receipt.model}</p>
+          <p className="text-sm break-words text-ink-3">
+            {receipt.endpointName ? `${receipt.endpointName} · ` : null}
+            <span className="font-mono">
+              {receipt.endpoint}/{receipt.model}
+            </span>
+          </p>
         </div>
         <RequestStatus request={receipt} />
       </div>
+      <ReceiptTimeline receipt={receipt} />
       <Bill receipt={receipt} />
       <ReceiptFacts receipt={receipt} more={more} />
-      <Attempts attempts={receipt.attempts} />
-      <div className="flex flex-wrap items-center gap-3 border-t border-line pt-4">
-        <CopyButton text={asCurl(receipt)} label={t('receipt.curl')} />
-        <p className="flex-1 basis-60 text-sm text-ink-3">{t('receipt.curlHint')}</p>
-      </div>
+      {actions}
     </div>
   );
 }
@@ -91,7 +93,7 @@ function Line({ line, reasoning }: { line: ReceiptDetailLine; reasoning: number 
   const at = line.factor === null ? unit : `${unit} ${t('receipt.factor', { factor: line.factor })}`;
   return (
     <LedgerLine
-      label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`)}`}
+      label={`${formatCount(line.quantity, i18n.language)} ${t(`receipt.${line.item}`, { count: line.quantity })}`}
       value={<Money usd={line.amountUsd} plain exact />}
       note={reasoning > 0 ? `${at}, ${t('receipt.reasoningOf', { count: reasoning })}` : at}
     />

@@ -1,14 +1,16 @@
 import { useTranslation } from 'react-i18next';
-import type { ModelList } from '../../../src/console/contract.ts';
-import { useApi } from '../../lib/api.ts';
+import X from 'lucide-react/icons/x';
+import type { RequestValues } from '../../../src/console/contract.ts';
 import type { Option } from '../../lib/options.ts';
-import type { SearchState } from '../../lib/search.ts';
+import type { ChangeSearch, SearchState } from '../../lib/search.ts';
 import { shiftDay } from '../../lib/time.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
+import { useSettled } from '../../lib/settled.ts';
 
+const SETTLE_MS = 250;
 const OUTCOMES = [
   'completed',
   'failed',
@@ -18,21 +20,31 @@ const OUTCOMES = [
   'expired',
   'shed',
 ] as const;
-const FIELDS = ['endpoint', 'model', 'status', 'from', 'to'] as const;
+const FIELDS = ['search', 'endpoint', 'model', 'status', 'from', 'to', 'client', 'backend'] as const;
 
 interface RequestFiltersProps {
   readonly state: SearchState;
-  readonly change: (next: Record<string, string | undefined>) => void;
+  readonly change: ChangeSearch;
+  readonly searchLabel: string;
+  /** What has been used; absent until it is known. */
+  readonly values: RequestValues | undefined;
 }
 
-/** Filters of the log; what they are set to is the page's address. */
-export function RequestFilters({ state, change }: RequestFiltersProps) {
+/** Filters of the log, which offer what it holds; what they are set to is the page's address. */
+export function RequestFilters({ state, change, searchLabel, values }: RequestFiltersProps) {
   const { t } = useTranslation();
-  const catalog = useApi('GET /api/console/models', undefined, { staleTime: 60_000 }).data;
   const set = (field: (typeof FIELDS)[number]) => (event: { target: { value: string } }) =>
     change({ [field]: event.target.value });
   return (
-    <Form className="flex flex-wrap items-end gap-3" onSubmit={() => undefined}>
+    <Form role="search" className="flex flex-wrap items-end gap-3" onSubmit={() => undefined}>
+      <TextField
+        label={searchLabel}
+        type="search"
+        value={state['search'] ?? ''}
+        maxLength={100}
+        onChange={(event) => change({ search: event.target.value }, { isTyping: true })}
+        fieldClassName="w-80 max-sm:w-full"
+      />
       <SelectField
         label={t('requests.endpoint')}
         value={state['endpoint'] ?? ''}
@@ -40,16 +52,13 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
         fieldClassName="w-40 max-sm:w-[calc(50%-0.375rem)]"
       >
         <option value="">{t('common.all')}</option>
-        {named(
-          catalog?.endpoints.map((endpoint) => endpoint.endpoint),
-          state['endpoint'],
-        )}
+        {named(values?.endpoints, state['endpoint'])}
       </SelectField>
       <Picker
         label={t('requests.model')}
         value={state['model'] ?? ''}
         onChange={(model) => change({ model })}
-        options={modelOptions(modelNames(catalog, state['endpoint']), state['model'], t('common.all'))}
+        options={modelOptions(values?.models, state['model'], t('common.all'))}
         fieldClassName="w-48 max-sm:w-[calc(50%-0.375rem)]"
       />
       <SelectField
@@ -66,21 +75,16 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
           </option>
         ))}
       </SelectField>
-      <TextField
-        label={t('requests.from')}
-        type="date"
-        value={state['from'] ?? ''}
-        max={state['to']}
-        onChange={set('from')}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      <Days state={state} change={change} />
+      <Chip
+        label={t('requests.client')}
+        value={state['client']}
+        onClear={() => change({ client: undefined })}
       />
-      <TextField
-        label={t('requests.to')}
-        type="date"
-        value={state['to'] ?? ''}
-        min={state['from']}
-        onChange={set('to')}
-        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      <Chip
+        label={t('requests.backend')}
+        value={state['backend']}
+        onClear={() => change({ backend: undefined })}
       />
       {activeFilters(state) > 0 ? (
         <Button
@@ -94,6 +98,55 @@ export function RequestFilters({ state, change }: RequestFiltersProps) {
   );
 }
 
+/** Both inclusive. */
+function Days({ state, change }: Pick<RequestFiltersProps, 'state' | 'change'>) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <TextField
+        label={t('requests.from')}
+        type="date"
+        value={state['from'] ?? ''}
+        max={state['to']}
+        onChange={(event) => change({ from: event.target.value })}
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      />
+      <TextField
+        label={t('requests.to')}
+        type="date"
+        value={state['to'] ?? ''}
+        min={state['from']}
+        onChange={(event) => change({ to: event.target.value })}
+        fieldClassName="max-sm:w-[calc(50%-0.375rem)]"
+      />
+    </>
+  );
+}
+
+interface ChipProps {
+  readonly label: string;
+  readonly value: string | undefined;
+  readonly onClear: () => void;
+}
+
+/** A filter that another page set and that has no field here. */
+function Chip({ label, value, onClear }: ChipProps) {
+  const { t } = useTranslation();
+  if (!value) return null;
+  return (
+    <Button
+      className="max-w-72"
+      icon={<X size={14} aria-hidden className="order-last shrink-0" />}
+      aria-label={t('tables.removeFilter', { label, value })}
+      onClick={onClear}
+    >
+      <span className="truncate">
+        {label}: {value}
+      </span>
+    </Button>
+  );
+}
+
 export function activeFilters(state: SearchState): number {
   return FIELDS.filter((field) => state[field]).length;
 }
@@ -103,6 +156,8 @@ export function filterQuery(state: SearchState): Record<string, string | undefin
   const status = state['status'];
   const utc = state['zone'] === 'utc';
   return {
+    search: (state['search']?.trim().length ?? 0) < 2 ? undefined : state['search'],
+    client: state['client'],
     endpoint: state['endpoint'],
     model: state['model'],
     state: status === 'pending' ? 'pending' : undefined,
@@ -127,7 +182,11 @@ function namesWith(values: readonly string[] | undefined, chosen: string | undef
   return [...all];
 }
 
-function modelOptions(names: readonly string[], chosen: string | undefined, all: string): Option[] {
+function modelOptions(
+  names: readonly string[] | undefined,
+  chosen: string | undefined,
+  all: string,
+): Option[] {
   const named = namesWith(names, chosen).map((value) => ({ value, label: value }));
   return [{ value: '', label: all }, ...named];
 }
@@ -140,8 +199,8 @@ function named(values: readonly string[] | undefined, chosen: string | undefined
   ));
 }
 
-function modelNames(catalog: ModelList | undefined, endpoint: string | undefined): string[] {
-  return (catalog?.models ?? [])
-    .filter((model) => !endpoint || model.endpoint === endpoint)
-    .map((model) => model.model);
+/** The filters as somebody who types leaves them: not every letter is worth a search. */
+export function useSettledFilters(state: SearchState): Record<string, string | undefined> {
+  const search = useSettled(state['search'] ?? '', SETTLE_MS);
+  return filterQuery({ ...state, search });
 }

@@ -1,9 +1,10 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
-import { urlOf } from '../../lib/api.ts';
+import { urlOf, useApi } from '../../lib/api.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';
+import { sortingOf, sortText, type Sorting } from '../../lib/sort.ts';
 import { formatTime } from '../../lib/time.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
@@ -11,8 +12,9 @@ import { Pager } from '../../ui/Pager.tsx';
 import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
 import { Switch } from '../../ui/Switch.tsx';
 import { Table } from '../../ui/Table.tsx';
-import { requestColumns } from './columns.tsx';
-import { activeFilters, filterQuery, RequestFilters } from './RequestFilters.tsx';
+import { REQUEST_SORTS, requestColumns } from './columns.tsx';
+import { SortedNote } from './SortedNote.tsx';
+import { activeFilters, RequestFilters, useSettledFilters } from './RequestFilters.tsx';
 import { ReceiptSheet } from './ReceiptSheet.tsx';
 
 const LIVE_MS = 3000;
@@ -21,7 +23,9 @@ export default function RequestsPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const [live, setLive] = useState(false);
-  const query = filterQuery(state);
+  const query = useSettledFilters(state);
+  const values = useApi('GET /api/console/request-values', undefined, { staleTime: 60_000 }).data;
+  const sorting = sortingOf(state, change, REQUEST_SORTS);
   return (
     <Page
       wide
@@ -41,9 +45,15 @@ export default function RequestsPage() {
         </>
       }
     >
-      <RequestFilters state={state} change={change} />
+      <RequestFilters
+        state={state}
+        change={change}
+        values={values}
+        searchLabel={t('tables.searchRequests')}
+      />
       <RequestList
         query={query}
+        sorting={sorting}
         live={live}
         filtered={activeFilters(state) > 0}
         onOpen={(id) => change({ id })}
@@ -55,14 +65,18 @@ export default function RequestsPage() {
 
 interface RequestListProps {
   readonly query: Record<string, string | undefined>;
+  readonly sorting: Sorting;
   readonly live: boolean;
   readonly filtered: boolean;
   readonly onOpen: (id: string) => void;
 }
 
-function RequestList({ query, live, filtered, onOpen }: RequestListProps) {
+function RequestList({ query, sorting, live, filtered, onOpen }: RequestListProps) {
   const { t, i18n } = useTranslation();
-  const pages = usePages('GET /api/console/requests', { query, refetchInterval: live ? LIVE_MS : false });
+  const pages = usePages('GET /api/console/requests', {
+    query: { ...query, sort: sortText(sorting.current, REQUEST_SORTS.usual) },
+    refetchInterval: live ? LIVE_MS : false,
+  });
   if (pages.error && !pages.data)
     return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
   if (!pages.data) return <SkeletonRows rows={10} />;
@@ -79,6 +93,7 @@ function RequestList({ query, live, filtered, onOpen }: RequestListProps) {
           rowKey={(row) => row.id}
           rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
           onOpen={(row) => onOpen(row.id)}
+          sorting={sorting}
         />
       ) : filtered ? (
         <Empty title={t('requests.emptyFiltered')}>
@@ -96,7 +111,11 @@ function RequestList({ query, live, filtered, onOpen }: RequestListProps) {
           {t('requests.emptyLead')}
         </Empty>
       )}
-      <Pager pages={pages} note={filtered && when ? t('requests.searched', { when }) : null} />
+      <SortedNote sorting={sorting} when={when} />
+      <Pager
+        pages={pages}
+        note={filtered && when && sorting.current.by === 'time' ? t('requests.searched', { when }) : null}
+      />
     </Card>
   );
 }

@@ -7,10 +7,22 @@ import { Time } from '../../ui/Time.tsx';
 import { shortClient } from './client.ts';
 import { RequestStatus } from './RequestStatus.tsx';
 
+/** By time there is one direction: the newest first. */
+export const REQUEST_SORTS = {
+  offered: ['time', 'cost', 'duration'],
+  usual: { by: 'time', descending: true },
+} as const;
+
 /** The columns of the request log; admins see a few more around them. */
 export function requestColumns(t: TFunction): Column<RequestItem>[] {
   return [
-    { id: 'time', header: t('requests.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('requests.time'),
+      sortsFirst: 'descending',
+      sortsOneWay: true,
+      cell: (row) => <Time at={row.at} />,
+    },
     {
       id: 'model',
       header: t('requests.model'),
@@ -36,6 +48,7 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       header: t('requests.cost'),
       align: 'right',
       card: 'aside',
+      sortsFirst: 'descending',
       amount: (row) => (row.state === 'pending' ? row.heldUsd : row.chargedUsd),
       cell: (row) =>
         row.state === 'pending' ? (
@@ -56,6 +69,7 @@ export function requestColumns(t: TFunction): Column<RequestItem>[] {
       id: 'duration',
       header: t('requests.duration'),
       align: 'right',
+      sortsFirst: 'descending',
       cell: (row) => <Duration ms={row.durationMs} />,
     },
     {

@@ -16,6 +16,7 @@ import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
 import { RangePicker, rangeOf } from './RangePicker.tsx';
 import { UsageTable } from './UsageTable.tsx';
+import { GROUPINGS, groupingOf } from './group.ts';
 
 const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
 type Measure = (typeof MEASURES)[number];
@@ -31,7 +32,13 @@ export default function UsagePage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const range = rangeOf(state, useToday());
-  const usage = useApi('GET /api/console/usage', { query: range });
+  const measure = oneOf(state['measure'], MEASURES);
+  const by = oneOf(state['by'], GROUPINGS);
+  const usage = useApi(
+    'GET /api/console/usage',
+    { query: { ...range, by, measure } },
+    { keepsPrevious: true },
+  );
   return (
     <Page
       wide
@@ -62,21 +69,8 @@ export default function UsagePage() {
             </Card>
           ) : (
             <>
-              {data.truncated ? (
-                <p className="rounded-md border border-warn-line bg-warn-soft px-4 py-2.5 text-warn">
-                  {t('usage.truncated')}
-                </p>
-              ) : null}
-              <MeasuredChart
-                usage={data}
-                measure={oneOf(state['measure'], MEASURES)}
-                onMeasure={(measure) => change({ measure })}
-              />
-              <UsageTable
-                usage={data}
-                by={oneOf(state['by'], ['model', 'endpoint', 'day'])}
-                onBy={(by) => change({ by })}
-              />
+              <MeasuredChart usage={data} measure={measure} onMeasure={(measure) => change({ measure })} />
+              <UsageTable usage={data} by={groupingOf(data)} state={state} change={change} />
             </>
           )
         }

@@ -3,34 +3,43 @@ import type { TFunction } from 'i18next';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { UsageReport } from '../../../src/console/contract.ts';
-import { hrefWith } from '../../lib/search.ts';
+import { approximate } from '../../lib/money.ts';
+import { hrefWith, type SearchState } from '../../lib/search.ts';
+import { sortingOf, sortRows, type Sort } from '../../lib/sort.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
-import { groupUsage, type GroupBy, type UsageGroup } from './group.ts';
+import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './group.ts';
 
 interface UsageTableProps {
   readonly usage: UsageReport;
   readonly by: GroupBy;
-  readonly onBy: (by: GroupBy) => void;
+  readonly state: SearchState;
+  readonly change: (next: Record<string, string | undefined>) => void;
+}
+
+interface LineColumn extends Column<UsageLine> {
+  readonly value: (line: UsageLine) => number | string;
 }
 
 /** The figures behind the chart. Input is split into fresh and cached, because they cost differently. */
-export function UsageTable({ usage, by, onBy }: UsageTableProps) {
+export function UsageTable({ usage, by, state, change }: UsageTableProps) {
   const { t } = useTranslation();
-  const groups = groupUsage(usage.rows, by);
-  const href = (group: UsageGroup, status?: string): string =>
+  const href = ({ group }: UsageLine, status?: string): string =>
     hrefWith('/app/requests', {
-      from: group.day ?? usage.from,
-      to: group.day ?? usage.to,
+      from: group?.day ?? usage.from,
+      to: group?.day ?? usage.to,
       zone: 'utc',
-      model: group.model,
-      endpoint: group.endpoint,
+      model: group?.model ?? undefined,
+      endpoint: group?.endpoint ?? undefined,
       status,
     });
+  const columns: LineColumn[] = [titleColumn(t, by), ...countColumns(t, href)];
+  const usual: Sort = by === 'day' ? { by: 'title', descending: true } : { by: 'charged', descending: true };
+  const sorting = sortingOf(state, change, { offered: columns.map(({ id }) => id), usual });
   return (
     <Card
       flush
@@ -38,33 +47,46 @@ export function UsageTable({ usage, by, onBy }: UsageTableProps) {
         <Segments
           label={t('usage.by')}
           value={by}
-          onChange={onBy}
-          options={[
-            { value: 'model', label: t('usage.byModel') },
-            { value: 'endpoint', label: t('usage.byEndpoint') },
-            { value: 'day', label: t('usage.byDay') },
-          ]}
+          onChange={(next) => change({ by: next, sort: undefined })}
+          options={GROUPINGS.map((value) => ({ value, label: t(`usage.grouped.${value}`) }))}
         />
       }
     >
       <Table
         label={t('usage.title')}
-        columns={[titleColumn(t, by), ...countColumns(t, href)]}
-        rows={[...groups, { key: 'total', total: true, counts: usage.totals }]}
-        rowKey={(group) => group.key}
+        columns={columns}
+        rows={sorted(usage, columns, sorting.current)}
+        rowKey={(line) => line.key}
+        sorting={sorting}
       />
     </Card>
   );
 }
 
-function titleColumn(t: TFunction, by: GroupBy): Column<UsageGroup> {
-  const headers = { day: t('charts.day'), model: t('usage.byModel'), endpoint: t('usage.byEndpoint') };
-  return { id: 'title', header: headers[by], card: 'title', cell: (group) => <GroupName group={group} /> };
+/** The others and the total stay at the end. */
+function sorted(usage: UsageReport, columns: readonly LineColumn[], sort: Sort): UsageLine[] {
+  const lines = usageLines(usage.groups, usage.others, usage.totals);
+  const column = columns.find(({ id }) => id === sort.by);
+  if (!column) return lines;
+  const groups = lines.filter(({ kind }) => kind === 'group');
+  return [...sortRows(groups, sort, column.value), ...lines.slice(groups.length)];
 }
 
-function GroupName({ group }: { group: UsageGroup }) {
+function titleColumn(t: TFunction, by: GroupBy): LineColumn {
+  return {
+    id: 'title',
+    header: t(`usage.grouped.${by}`),
+    card: 'title',
+    sortsFirst: by === 'day' ? 'descending' : 'ascending',
+    value: ({ group }) => group?.day ?? group?.model ?? group?.endpoint ?? '',
+    cell: (line) => <LineName line={line} />,
+  };
+}
+
+function LineName({ line: { kind, group } }: { line: UsageLine }) {
   const { t, i18n } = useTranslation();
-  if (group.total) return <span className="font-semibold">{t('usage.total')}</span>;
+  if (kind === 'total') return <span className="font-semibold">{t('usage.total')}</span>;
+  if (!group) return <span className="text-ink-2">{t('tables.otherModels')}</span>;
   if (group.day) return formatUtcDay(group.day, i18n.language, 'long');
   if (!group.model) return <code>{group.endpoint}</code>;
   return (
@@ -75,25 +97,32 @@ function GroupName({ group }: { group: UsageGroup }) {
   );
 }
 
-function countColumns(
-  t: TFunction,
-  href: (group: UsageGroup, status?: string) => string,
-): Column<UsageGroup>[] {
-  const linked = (value: ReactNode, group: UsageGroup, status?: string): ReactNode => (
-    <Link href={href(group, status)} className="underline-offset-2 hover:text-accent hover:underline">
+type Href = (line: UsageLine, status?: string) => string;
+
+function linked(value: ReactNode, line: UsageLine, href: string): ReactNode {
+  // There is no filter for everything but the listed models.
+  if (line.kind === 'others') return value;
+  return (
+    <Link href={href} className="underline-offset-2 hover:text-accent hover:underline">
       {value}
     </Link>
   );
+}
+
+function countColumns(t: TFunction, href: Href): LineColumn[] {
   const number = (
     id: string,
     header: string,
-    read: (group: UsageGroup) => number,
+    value: (line: UsageLine) => number,
     status?: string,
-  ): Column<UsageGroup> => ({
+  ): LineColumn => ({
     id,
     header,
     align: 'right',
-    cell: (group) => (read(group) === 0 ? <Nothing /> : linked(<Count value={read(group)} />, group, status)),
+    sortsFirst: 'descending',
+    value,
+    cell: (line) =>
+      value(line) === 0 ? <Nothing /> : linked(<Count value={value(line)} />, line, href(line, status)),
   });
   return [
     number('requests', t('usage.requests'), ({ counts }) => counts.requests),
@@ -108,10 +137,12 @@ function countColumns(
       header: t('usage.charged'),
       align: 'right',
       card: 'aside',
-      amount: (group) => group.counts.chargedUsd,
-      cell: (group) => (
-        <span className={group.total ? 'font-semibold' : ''}>
-          {linked(<Money usd={group.counts.chargedUsd} />, group)}
+      sortsFirst: 'descending',
+      value: ({ counts }) => approximate(counts.chargedUsd),
+      amount: ({ counts }) => counts.chargedUsd,
+      cell: (line) => (
+        <span className={line.kind === 'total' ? 'font-semibold' : ''}>
+          {linked(<Money usd={line.counts.chargedUsd} />, line, href(line))}
         </span>
       ),
     },

@@ -12,7 +12,7 @@ import { Table } from '../../../ui/Table.tsx';
 import { AccountSheet } from './AccountSheet.tsx';
 import { accountColumns } from './columns.tsx';
 import { NewAccount } from './NewAccount.tsx';
-import { useSettled } from './useSettled.ts';
+import { useSettled } from '../../../lib/settled.ts';
 import { Form } from '../../../ui/Form.tsx';
 
 const SETTLE_MS = 250;
@@ -37,7 +37,7 @@ export default function AccountsPage() {
           label={t('accounts.search')}
           type="search"
           value={state['search'] ?? ''}
-          onChange={(event) => change({ search: event.target.value })}
+          onChange={(event) => change({ search: event.target.value }, { isTyping: true })}
           fieldClassName="min-w-56 flex-1 sm:max-w-96"
         />
         <SelectField

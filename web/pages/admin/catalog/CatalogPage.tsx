@@ -1,13 +1,16 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AdminCatalog } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
 import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
 import { Page } from '../../../ui/Card.tsx';
 import { Code } from '../../../ui/Code.tsx';
-import { Loaded, Skeleton } from '../../../ui/States.tsx';
+import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Tabs } from '../../../ui/Tabs.tsx';
 import { toast } from '../../../ui/Toast.tsx';
+import { READS_OF_DRAFT, replaceDraft, useDraft } from '../draft/draft.ts';
+import { DraftBar } from '../draft/DraftBar.tsx';
 import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
@@ -34,13 +37,77 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const { source } = catalog;
-  const [draft, setDraft] = useState(catalog.yaml);
+  const { data } = useDraft();
+  const draft = data?.draft ?? null;
+  // What is typed in a tab begins anew when the draft is published, merged or discarded.
+  const [generation, setGeneration] = useState(0);
+  const [isPending, setPending] = useState(false);
+  const begin = (): void => setGeneration((count) => count + 1);
+  const keep = useKeep(() => {
+    begin();
+    change({ view: 'edit' });
+  });
   const views = source.editable ? EDITABLE_VIEWS : READ_ONLY_VIEWS;
   const view = oneOf(state['view'], views);
   const tabs = views.map((value) => ({
     value,
     label: value === 'edit' && !source.editable ? 'YAML' : t(`catalog.${value}`),
   }));
+  return (
+    <>
+      <SourceNotices source={source} />
+      <Tabs label={t('catalog.tab')} value={view} onChange={(next) => change({ view: next })} tabs={tabs}>
+        {view === 'overview' ? <CatalogOverview catalog={catalog} /> : null}
+        {view === 'edit' && source.editable ? (
+          data ? (
+            <CatalogEditor key={generation} catalog={catalog} draft={draft} />
+          ) : (
+            <Skeleton className="h-96 w-full rounded-lg" />
+          )
+        ) : null}
+        {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
+        {view === 'prices' ? <PriceTable key={generation} onPending={setPending} /> : null}
+        {view === 'import' ? (
+          <ModelImport
+            catalog={catalog}
+            provider={state['provider'] ?? ''}
+            onDraft={(yaml, count) => keep.mutate({ yaml, text: t('import.added', { count }) })}
+          />
+        ) : null}
+        {view === 'history' ? (
+          <CatalogHistory
+            onRestore={({ yaml, revision }) =>
+              keep.mutate({ yaml, text: t('catalog.restored', { revision }) })
+            }
+          />
+        ) : null}
+        {view === 'keys' ? <ProviderKeys /> : null}
+      </Tabs>
+      <FormError error={keep.error} />
+      <DraftBar isPending={isPending} onGone={begin} />
+    </>
+  );
+}
+
+/** A whole text becomes the draft: models that were imported, or an older version. */
+function useKeep(onKept: () => void) {
+  return useAction(
+    async (made: { yaml: string; text: string }) => {
+      await replaceDraft(made.yaml);
+      return made.text;
+    },
+    {
+      refresh: READS_OF_DRAFT,
+      onDone: (text) => {
+        onKept();
+        toast(text);
+      },
+    },
+  );
+}
+
+function SourceNotices({ source }: Pick<AdminCatalog, 'source'>) {
+  const { t } = useTranslation();
   return (
     <>
       {source.kind === 'file' ? (
@@ -59,35 +126,6 @@ function Views({ catalog }: { catalog: AdminCatalog }) {
           <pre className="mt-1 text-sm whitespace-pre-wrap">{source.error}</pre>
         </div>
       ) : null}
-      <Tabs label={t('catalog.tab')} value={view} onChange={(next) => change({ view: next })} tabs={tabs}>
-        {view === 'overview' ? <CatalogOverview catalog={catalog} /> : null}
-        {view === 'edit' && source.editable ? (
-          <CatalogEditor catalog={catalog} draft={draft} onDraft={setDraft} />
-        ) : null}
-        {view === 'edit' && !source.editable ? <Code label={t('catalog.yaml')} code={catalog.yaml} /> : null}
-        {view === 'prices' ? <PriceTable hasUnsaved={draft !== catalog.yaml} onPublished={setDraft} /> : null}
-        {view === 'import' ? (
-          <ModelImport
-            catalog={catalog}
-            hasUnsaved={draft !== catalog.yaml}
-            onDraft={(yaml, count) => {
-              setDraft(yaml);
-              change({ view: 'edit' });
-              toast(t('import.added', { count }));
-            }}
-          />
-        ) : null}
-        {view === 'history' ? (
-          <CatalogHistory
-            onRestore={(version) => {
-              setDraft(version.yaml);
-              change({ view: 'edit' });
-              toast(t('catalog.restored', { revision: version.revision }));
-            }}
-          />
-        ) : null}
-        {view === 'keys' ? <ProviderKeys /> : null}
-      </Tabs>
     </>
   );
 }

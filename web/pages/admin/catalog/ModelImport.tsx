@@ -14,8 +14,8 @@ import { markupOf } from './selection.ts';
 
 interface ModelImportProps {
   readonly catalog: AdminCatalog;
-  /** The draft differs from what is published: an import begins with that. */
-  readonly hasUnsaved: boolean;
+  /** Whose models to import, to begin with. */
+  readonly provider: string;
   readonly onDraft: (yaml: string, count: number) => void;
 }
 
@@ -26,7 +26,7 @@ interface ImportQuestion {
 }
 
 /** A backend's models with suggested prices, ticked one by one, as a draft of the catalog. */
-export function ModelImport({ catalog, hasUnsaved, onDraft }: ModelImportProps) {
+export function ModelImport({ catalog, provider, onDraft }: ModelImportProps) {
   const { t } = useTranslation();
   const [asked, setAsked] = useState<ImportQuestion>();
   const list = useAction(async (body: ImportQuestion) => await call(ROUTE, { body }));
@@ -49,18 +49,17 @@ export function ModelImport({ catalog, hasUnsaved, onDraft }: ModelImportProps) 
     <div className="flex flex-col gap-5">
       <Card>
         <p className="mb-4 max-w-[70ch] text-ink-2">{t('import.lead')}</p>
-        {hasUnsaved ? (
-          <p role="alert" className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
-            {t('import.unsaved')}
-          </p>
-        ) : (
-          <Question upstreams={catalog.upstreams} busy={list.isPending} onAsk={start} />
-        )}
+        <Question
+          upstreams={catalog.upstreams}
+          firstProvider={provider}
+          busy={list.isPending}
+          onAsk={start}
+        />
         <div className="mt-3">
           <FormError error={list.error} />
         </div>
       </Card>
-      {list.data && !hasUnsaved ? (
+      {list.data ? (
         <ImportedModels
           key={list.submittedAt}
           found={list.data}
@@ -79,14 +78,15 @@ const ROUTE = 'POST /api/console/admin/catalog/import';
 
 interface QuestionProps {
   readonly upstreams: AdminCatalog['upstreams'];
+  readonly firstProvider: string;
   readonly busy: boolean;
   readonly onAsk: (question: ImportQuestion) => void;
 }
 
-function Question({ upstreams, busy, onAsk }: QuestionProps) {
+function Question({ upstreams, firstProvider, busy, onAsk }: QuestionProps) {
   const { t } = useTranslation();
   const namesId = useId();
-  const [provider, setProvider] = useState('');
+  const [provider, setProvider] = useState(firstProvider);
   const [percent, setPercent] = useState('20');
   const markup = markupOf(percent);
   return (

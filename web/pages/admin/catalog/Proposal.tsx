@@ -3,6 +3,7 @@ import type { AdminCatalogProposal } from '../../../../src/console/contract.ts';
 import { useShownRows } from '../../../lib/shown.ts';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { ShowMore } from '../../../ui/Pager.tsx';
+import { MissingKey } from '../draft/MissingKey.tsx';
 
 const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
   added: 'good',
@@ -10,8 +11,14 @@ const TONES: Record<AdminCatalogProposal['changes'][number]['kind'], Tone> = {
   changed: 'warn',
 };
 
+interface ProposalProps {
+  readonly proposal: AdminCatalogProposal;
+  /** A key that was missing is there now: look again. */
+  readonly onKeyStored: () => void;
+}
+
 /** What is wrong with a draft, or what would change if it were published. */
-export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
+export function Proposal({ proposal, onKeyStored }: ProposalProps) {
   const { t } = useTranslation();
   // An import may add thousands of models at once.
   const { rows: changes, ...more } = useShownRows(proposal.changes, '');
@@ -29,6 +36,7 @@ export function Proposal({ proposal }: { proposal: AdminCatalogProposal }) {
               )}
               {problem.path ? <code className="mr-2 text-xs text-ink-3">{problem.path}</code> : null}
               {problem.message}
+              {problem.missingKey ? <MissingKey {...problem.missingKey} onStored={onKeyStored} /> : null}
             </li>
           ))}
         </ul>

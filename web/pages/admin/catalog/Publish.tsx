@@ -7,6 +7,7 @@ import { TextField } from '../../../ui/Field.tsx';
 import { Form } from '../../../ui/Form.tsx';
 import { FormError } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
+import { READS_OF_CATALOG } from '../draft/draft.ts';
 
 interface PublishProps {
   readonly yaml: string;
@@ -22,15 +23,8 @@ export function Publish({ yaml, revision, onPublished }: PublishProps) {
     async () =>
       await call('POST /api/console/admin/catalog', { body: { yaml, note: note.trim(), revision } }),
     {
-      refreshOnConflict: ['GET /api/console/admin/catalog'],
-      refresh: [
-        'GET /api/console/admin/catalog',
-        'GET /api/console/admin/catalog/history',
-        'GET /api/console/models',
-        'GET /api/console/admin/backends',
-        'GET /api/console/admin/prices',
-        'GET /api/console/admin/providers',
-      ],
+      refreshOnConflict: READS_OF_CATALOG,
+      refresh: READS_OF_CATALOG,
       onDone: () => {
         toast(t('catalog.saved'));
         onPublished();

@@ -15,21 +15,34 @@ interface PublishDraftProps {
 
 /** What a draft would change, and the button that makes it true. */
 export function PublishDraft({ yaml, revision, onPublished }: PublishDraftProps) {
-  const { t } = useTranslation();
   const propose = useAction(
     async () => await call('POST /api/console/admin/catalog/propose', { body: { yaml } }),
   );
   const { mutate } = propose;
   useEffect(() => mutate(), [mutate]);
   return (
-    <Card title={t('newBackend.publish')} hint={t('newBackend.publishHint')}>
+    <>
       <FormError error={propose.error} />
-      {propose.data ? <Proposal proposal={propose.data} /> : <Skeleton className="h-24 w-full rounded-md" />}
+      {propose.data ? (
+        <Proposal proposal={propose.data} onKeyStored={() => mutate()} />
+      ) : (
+        <Skeleton className="h-24 w-full rounded-md" />
+      )}
       {propose.data?.ok ? (
         <div className="mt-4">
           <Publish yaml={yaml} revision={revision} onPublished={onPublished} />
         </div>
       ) : null}
+    </>
+  );
+}
+
+/** The same as a step of a page. */
+export function PublishDraftCard(props: PublishDraftProps) {
+  const { t } = useTranslation();
+  return (
+    <Card title={t('newBackend.publish')} hint={t('newBackend.publishHint')}>
+      <PublishDraft {...props} />
     </Card>
   );
 }

@@ -6,6 +6,7 @@ import { useApi } from '../../../lib/api.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';
+import { ShowMore } from '../../../ui/Pager.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Table } from '../../../ui/Table.tsx';
@@ -68,6 +69,7 @@ export default function MarginPage() {
                   rowKey={(row) => row.key}
                 />
               )}
+              <ShowMore showMore={undefined} beyond={data.moreRows} />
             </Card>
             <Losses losses={data.losses} />
           </>

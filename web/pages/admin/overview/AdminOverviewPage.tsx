@@ -1,17 +1,17 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminOverview } from '../../../../src/console/contract.ts';
 import { Sparkline } from '../../../charts/Sparkline.tsx';
 import { useApi } from '../../../lib/api.ts';
 import { approximate, formatUsd } from '../../../lib/money.ts';
 import { formatPercent } from '../../../lib/numbers.ts';
-import { Dot } from '../../../ui/Badge.tsx';
-import { Card, Page } from '../../../ui/Card.tsx';
+import { Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Count } from '../../../ui/Numbers.tsx';
 import { Loaded, Skeleton } from '../../../ui/States.tsx';
-import { BREAKER_TONES } from '../backends/breaker.ts';
+import { Attention } from './Attention.tsx';
+import { BackendFigures } from './BackendFigures.tsx';
+import { MoneyCard } from './MoneyCard.tsx';
 import { TopAccounts, TopModels } from './Tops.tsx';
 import { TrafficChart } from './TrafficChart.tsx';
 
@@ -22,21 +22,18 @@ export default function AdminOverviewPage() {
   const overview = useApi('GET /api/console/admin/overview', undefined, { refetchInterval: REFRESH_MS });
   return (
     <Page wide title={t('adminOverview.title')} lead={t('adminOverview.lead')}>
+      <Attention />
       <Loaded query={overview} skeleton={<Skeleton className="h-[32rem] w-full rounded-lg" />}>
         {(data) => (
           <>
-            {data.catalog.error ? (
-              <p role="alert" className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
-                {t('adminOverview.catalogError', { error: data.catalog.error })}
-              </p>
-            ) : null}
+            <MoneyCard money={data.money} />
             <Figures data={data} />
+            <BackendFigures backends={data.backends} sample={data.sample} />
             <TrafficChart days={data.days} />
             <div className="grid items-start gap-5 lg:grid-cols-2">
               <TopModels rows={data.topModels} />
               <TopAccounts rows={data.topAccounts} />
             </div>
-            <Backends backends={data.backends} />
           </>
         )}
       </Loaded>
@@ -49,21 +46,9 @@ function Figures({ data }: { data: AdminOverview }) {
   const today = data.days.at(-1);
   const rate = today && today.requests > 0 ? today.failures / today.requests : undefined;
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-line lg:grid-cols-4">
+    <dl className="grid gap-px overflow-hidden rounded-lg border border-line bg-line sm:grid-cols-3">
       <Figure
-        label={`${t('adminOverview.revenue')}, ${t('common.today')}`}
-        value={<Money usd={data.totals.todayUsd} />}
-        note={`${t('common.days7')}: ${formatUsd(data.totals.days7Usd, i18n.language)} · ${t('common.days30')}: ${formatUsd(data.totals.days30Usd, i18n.language)}`}
-        chart={
-          <Sparkline
-            values={data.days.map((day) => approximate(day.chargedUsd))}
-            label={t('adminOverview.chart')}
-            height={32}
-          />
-        }
-      />
-      <Figure
-        label={`${t('adminOverview.requests')}, ${t('common.today')}`}
+        label={t('cockpit.requestsToday')}
         value={<Count value={today?.requests ?? 0} />}
         note={
           rate === undefined ? '' : `${t('adminOverview.failureRate')} ${formatPercent(rate, i18n.language)}`
@@ -71,7 +56,7 @@ function Figures({ data }: { data: AdminOverview }) {
         chart={
           <Sparkline
             values={data.days.map((day) => day.requests)}
-            label={t('adminOverview.chart')}
+            label={t('cockpit.requestsChart')}
             height={32}
           />
         }
@@ -82,7 +67,7 @@ function Figures({ data }: { data: AdminOverview }) {
         note={t('adminOverview.onHold', { amount: formatUsd(data.accounts.heldUsd, i18n.language) })}
         extra={
           <>
-            <Count value={data.accounts.total} /> {t('adminOverview.accounts')}
+            {t('cockpit.accounts', { count: data.accounts.total })}
             {data.accounts.disabled > 0
               ? `, ${t('adminOverview.disabled', { count: data.accounts.disabled })}`
               : ''}
@@ -120,23 +105,5 @@ function Figure({ label, value, note, extra, chart }: FigureProps) {
       {extra ? <dd className="text-sm text-ink-3">{extra}</dd> : null}
       {chart ? <dd className="mt-auto pt-3">{chart}</dd> : null}
     </div>
-  );
-}
-
-function Backends({ backends }: { backends: AdminOverview['backends'] }) {
-  const { t } = useTranslation();
-  return (
-    <Card title={t('adminOverview.backends')}>
-      <ul className="flex flex-wrap gap-x-6 gap-y-2">
-        {backends.map((backend) => (
-          <li key={backend.name} className="inline-flex items-center gap-2">
-            <Dot tone={BREAKER_TONES[backend.state]} label={t(`backends.state.${backend.state}`)} />
-            <Link href="/admin/backends" className="font-mono text-sm hover:text-accent">
-              {backend.name}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </Card>
   );
 }

@@ -7,6 +7,7 @@ import type { AdminRequestRow } from '../../../../src/console/contract.ts';
 import { urlOf, useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useSearchState } from '../../../lib/search.ts';
+import { sortingOf, sortText, type Sorting } from '../../../lib/sort.ts';
 import { formatTime } from '../../../lib/time.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
@@ -17,8 +18,10 @@ import { Pager } from '../../../ui/Pager.tsx';
 import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
 import { Switch } from '../../../ui/Switch.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
-import { requestColumns } from '../../requests/columns.tsx';
-import { filterQuery, RequestFilters } from '../../requests/RequestFilters.tsx';
+import { REQUEST_SORTS, requestColumns } from '../../requests/columns.tsx';
+import { RequestFilters, useSettledFilters } from '../../requests/RequestFilters.tsx';
+import { SortedNote } from '../../requests/SortedNote.tsx';
+import { CopyCurl } from '../../requests/ReceiptActions.tsx';
 import { ReceiptView } from '../../requests/ReceiptView.tsx';
 
 const LIVE_MS = 3000;
@@ -27,7 +30,9 @@ export default function AdminRequestsPage() {
   const { t } = useTranslation();
   const [state, change] = useSearchState();
   const [live, setLive] = useState(false);
-  const query = { ...filterQuery(state), account: state['account'] };
+  const query = { ...useSettledFilters(state), account: state['account'], backend: state['backend'] };
+  const values = useApi('GET /api/console/admin/request-values', undefined, { staleTime: 60_000 }).data;
+  const sorting = sortingOf(state, change, REQUEST_SORTS);
   return (
     <Page
       wide
@@ -46,7 +51,12 @@ export default function AdminRequestsPage() {
         </>
       }
     >
-      <RequestFilters state={state} change={change} />
+      <RequestFilters
+        state={state}
+        change={change}
+        values={values}
+        searchLabel={t('tables.searchAllRequests')}
+      />
       {state['account'] ? (
         <p className="-mt-2 flex items-center gap-2 text-sm text-ink-3">
           {t('requests.account')}: <AccountName id={state['account']} />
@@ -55,7 +65,7 @@ export default function AdminRequestsPage() {
           </Button>
         </p>
       ) : null}
-      <RequestList query={query} live={live} onOpen={(id) => change({ id })} />
+      <RequestList query={query} sorting={sorting} live={live} onOpen={(id) => change({ id })} />
       <AdminReceipt id={state['id']} onClose={() => change({ id: undefined })} />
     </Page>
   );
@@ -70,16 +80,18 @@ function AccountName({ id }: { id: string }) {
 
 function RequestList({
   query,
+  sorting,
   live,
   onOpen,
 }: {
   query: Record<string, string | undefined>;
+  sorting: Sorting;
   live: boolean;
   onOpen: (id: string) => void;
 }) {
   const { t, i18n } = useTranslation();
   const pages = usePages('GET /api/console/admin/requests', {
-    query,
+    query: { ...query, sort: sortText(sorting.current, REQUEST_SORTS.usual) },
     refetchInterval: live ? LIVE_MS : false,
   });
   if (pages.error && !pages.data)
@@ -87,6 +99,7 @@ function RequestList({
   if (!pages.data) return <SkeletonRows rows={10} />;
   const rows = pages.data.pages.flatMap((page) => page.items);
   const searchedTo = pages.data.pages.at(-1)?.searchedTo;
+  const when = searchedTo ? formatTime(searchedTo, i18n.language, 'short') : '';
   const filtered = Object.values(query).some(Boolean);
   return (
     <Card flush>
@@ -100,15 +113,13 @@ function RequestList({
           rowKey={(row) => row.id}
           rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
           onOpen={(row) => onOpen(row.id)}
+          sorting={sorting}
         />
       )}
+      <SortedNote sorting={sorting} when={when} />
       <Pager
         pages={pages}
-        note={
-          filtered && searchedTo
-            ? t('requests.searched', { when: formatTime(searchedTo, i18n.language, 'short') })
-            : null
-        }
+        note={filtered && when && sorting.current.by === 'time' ? t('requests.searched', { when }) : null}
       />
     </Card>
   );
@@ -150,6 +161,7 @@ function AdminReceipt({ id, onClose }: { id: string | undefined; onClose: () => 
         {(data) => (
           <ReceiptView
             receipt={data}
+            actions={<CopyCurl receipt={data} />}
             more={[
               { label: t('requests.account'), value: data.email },
               { label: t('requests.backend'), value: data.upstream ?? <Nothing /> },

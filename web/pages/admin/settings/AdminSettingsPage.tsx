@@ -10,6 +10,7 @@ import { Field, Textarea, TextField } from '../../../ui/Field.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { Form } from '../../../ui/Form.tsx';
+import { WelcomeCreditCard } from './WelcomeCreditCard.tsx';
 
 const MODES: readonly SignUpMode[] = ['open', 'invite', 'closed'];
 
@@ -21,6 +22,7 @@ export default function AdminSettingsPage() {
       <Loaded query={settings} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>
         {(data) => <SettingsForm settings={data} />}
       </Loaded>
+      <WelcomeCreditCard />
     </Page>
   );
 }

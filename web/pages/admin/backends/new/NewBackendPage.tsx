@@ -1,10 +1,12 @@
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AdminCatalogImport } from '../../../../../src/console/contract.ts';
+import { useAction } from '../../../../lib/action.ts';
 import { useApi } from '../../../../lib/api.ts';
 import { Button, LinkButton } from '../../../../ui/Button.tsx';
 import { Card, Page } from '../../../../ui/Card.tsx';
-import { Loaded, Skeleton } from '../../../../ui/States.tsx';
+import { FormError, Loaded, Skeleton } from '../../../../ui/States.tsx';
+import { READS_OF_DRAFT, replaceDraft } from '../../draft/draft.ts';
 import { ProviderTiles } from './ProviderTiles.tsx';
 import { KeyStep } from './KeyStep.tsx';
 import { ModelsStep } from './ModelsStep.tsx';
@@ -17,6 +19,14 @@ export default function NewBackendPage() {
   const providers = useApi('GET /api/console/admin/providers');
   const [chosen, setChosen] = useState<ChosenProvider>();
   const [draft, setDraft] = useState<AdminCatalogImport>();
+  // Whoever leaves the page now finds it again: it is in the draft.
+  const keep = useAction(
+    async (made: AdminCatalogImport) => {
+      const kept = made.yaml === null ? undefined : await replaceDraft(made.yaml);
+      return { ...made, revision: kept?.draft?.revision ?? made.revision };
+    },
+    { refresh: READS_OF_DRAFT, onDone: setDraft },
+  );
   const choose = (provider: ChosenProvider | undefined): void => {
     setChosen(provider);
     setDraft(undefined);
@@ -47,7 +57,17 @@ export default function NewBackendPage() {
       {chosen && needsKey ? (
         <KeyStep chosen={chosen} onStored={() => setChosen({ ...chosen, hasKey: true })} />
       ) : null}
-      {chosen && !needsKey ? <ModelsStep key={chosen.name} chosen={chosen} onDraft={setDraft} /> : null}
+      {chosen && !needsKey ? (
+        <ModelsStep
+          key={chosen.name}
+          chosen={chosen}
+          onDraft={(made) => {
+            if (made) keep.mutate(made);
+            else setDraft(undefined);
+          }}
+        />
+      ) : null}
+      <FormError error={keep.error} />
       {draft ? <PublishStep draft={draft} /> : null}
     </Page>
   );

@@ -10,7 +10,7 @@ import { Card } from '../../../../ui/Card.tsx';
 import { Code } from '../../../../ui/Code.tsx';
 import { Money } from '../../../../ui/Money.tsx';
 import { FormError } from '../../../../ui/States.tsx';
-import { PublishDraft } from '../../catalog/PublishDraft.tsx';
+import { PublishDraftCard } from '../../catalog/PublishDraft.tsx';
 
 /** What would change, a request to the backend as the draft has it, and the button that makes it true. */
 export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
@@ -26,8 +26,11 @@ export function PublishStep({ draft }: { draft: AdminCatalogImport }) {
   }
   return (
     <>
+      <p role="status" className="text-sm text-ink-3">
+        {t('draft.kept')}
+      </p>
       <Trial key={draft.yaml} draft={draft} yaml={draft.yaml} />
-      <PublishDraft
+      <PublishDraftCard
         key={`publish ${draft.yaml}`}
         yaml={draft.yaml}
         revision={draft.revision ?? 0}

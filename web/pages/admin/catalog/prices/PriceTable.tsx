@@ -1,32 +1,24 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { AdminPriceDraft, AdminPriceRow } from '../../../../../src/console/contract.ts';
-import { useAction } from '../../../../lib/action.ts';
-import { call, useApi } from '../../../../lib/api.ts';
+import type { AdminPriceRow } from '../../../../../src/console/contract.ts';
+import { useApi } from '../../../../lib/api.ts';
 import { Button } from '../../../../ui/Button.tsx';
 import { Card } from '../../../../ui/Card.tsx';
 import { Empty, FormError, Loaded, SkeletonRows } from '../../../../ui/States.tsx';
-import { PublishDraft } from '../PublishDraft.tsx';
-import { changesOf, NO_EDITS, type PriceEdits } from './edits.ts';
+import { useDraftEdit } from '../../draft/draft.ts';
+import { draftedEdits, isWrong, savedChanges, type PriceEdits } from './edits.ts';
 import { PriceRows } from './PriceRows.tsx';
 import { PriceTools } from './PriceTools.tsx';
 
 interface PriceTableProps {
-  /** The draft differs from what is published. */
-  readonly hasUnsaved: boolean;
-  readonly onPublished: (yaml: string) => void;
+  /** What was typed is not in the draft yet, or is no amount. */
+  readonly onPending: (isPending: boolean) => void;
 }
 
-/** Prices edited in place. What was changed is published as one version of the catalog. */
-export function PriceTable({ hasUnsaved, onPublished }: PriceTableProps) {
+/** Prices edited in place. What is changed is kept in the draft as it is typed. */
+export function PriceTable({ onPending }: PriceTableProps) {
   const { t } = useTranslation();
   const prices = useApi('GET /api/console/admin/prices');
-  if (hasUnsaved)
-    return (
-      <p role="alert" className="rounded-md border border-warn-line bg-warn-soft px-4 py-3 text-warn">
-        {t('priceTable.unsaved')}
-      </p>
-    );
   return (
     <Loaded query={prices} skeleton={<SkeletonRows rows={8} />}>
       {({ items }) =>
@@ -35,7 +27,7 @@ export function PriceTable({ hasUnsaved, onPublished }: PriceTableProps) {
             <Empty title={t('priceTable.empty')} />
           </Card>
         ) : (
-          <EditedPrices rows={items} onPublished={onPublished} />
+          <EditedPrices rows={items} onPending={onPending} />
         )
       }
     </Loaded>
@@ -50,26 +42,27 @@ interface EditStep {
 
 const MOST_STEPS = 200;
 
-interface EditedPricesProps extends Pick<PriceTableProps, 'onPublished'> {
+const TYPING_MS = 600;
+
+interface EditedPricesProps extends PriceTableProps {
   readonly rows: readonly AdminPriceRow[];
 }
 
-function EditedPrices({ rows, onPublished }: EditedPricesProps) {
+function EditedPrices({ rows, onPending }: EditedPricesProps) {
+  const [first] = useState(() => draftedEdits(rows));
   const [history, setHistory] = useState<readonly EditStep[]>([]);
-  const [draft, setDraft] = useState<AdminPriceDraft>();
   const [text, setText] = useState('');
-  const { edits, field: lastField } = history.at(-1) ?? { edits: NO_EDITS, field: undefined };
+  const { edits, field: lastField } = history.at(-1) ?? { edits: first, field: undefined };
+  const { error } = useSavedEdits(rows, edits, first, onPending);
   const wanted = text.trim().toLowerCase();
   const matching = rows.filter(({ model, name, list }) =>
     `${model} ${name} ${list}`.toLowerCase().includes(wanted),
   );
-  const go = (next: readonly EditStep[]): void => {
-    setHistory(next.slice(-MOST_STEPS));
-    setDraft(undefined);
-  };
   const edit = (next: PriceEdits, field?: string): void => {
     const isSameField = field !== undefined && field === lastField;
-    go([...(isSameField ? history.slice(0, -1) : history), { edits: next, field }]);
+    setHistory(
+      [...(isSameField ? history.slice(0, -1) : history), { edits: next, field }].slice(-MOST_STEPS),
+    );
   };
   return (
     <div className="flex flex-col gap-5">
@@ -84,56 +77,63 @@ function EditedPrices({ rows, onPublished }: EditedPricesProps) {
         />
         <PriceRows rows={matching} list={wanted} edits={edits} onEdit={edit} />
       </Card>
+      <FormError error={error} />
       <Changes
-        edits={edits}
-        onUndo={() => go(history.slice(0, -1))}
-        onDiscard={() => go([])}
-        onDraft={setDraft}
+        count={edits.size}
+        onUndo={history.length === 0 ? undefined : () => setHistory(history.slice(0, -1))}
       />
-      {draft ? (
-        <PublishDraft
-          key={draft.yaml}
-          {...draft}
-          onPublished={() => {
-            go([]);
-            onPublished(draft.yaml);
-          }}
-        />
-      ) : null}
     </div>
   );
 }
 
-interface ChangesProps {
-  readonly edits: PriceEdits;
-  readonly onUndo: () => void;
-  readonly onDiscard: () => void;
-  readonly onDraft: (draft: AdminPriceDraft) => void;
+/** Amounts go into the draft a moment after they were typed; what is no amount stays out of it. */
+function useSavedEdits(
+  rows: readonly AdminPriceRow[],
+  edits: PriceEdits,
+  first: PriceEdits,
+  onPending: (isPending: boolean) => void,
+) {
+  const { mutate, error, isPending } = useDraftEdit();
+  const [saved, setSaved] = useState(first);
+  const latest = useRef<() => void>(undefined);
+  useEffect(() => {
+    const save = (): void => {
+      const changes = savedChanges(rows, saved, edits);
+      if (changes.length > 0) mutate(changes.map((change) => ({ kind: 'price', ...change })));
+    };
+    latest.current = edits === saved ? undefined : save;
+    if (edits === saved) return undefined;
+    const timer = setTimeout(() => {
+      save();
+      setSaved(edits);
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [rows, edits, saved, mutate]);
+  // What was typed just before the page was left is kept too.
+  useEffect(() => () => latest.current?.(), []);
+  const isWaiting = edits !== saved || isPending || isWrong(edits);
+  useEffect(() => {
+    onPending(isWaiting);
+    return () => onPending(false);
+  }, [isWaiting, onPending]);
+  return { error };
 }
 
-function Changes({ edits, onUndo, onDiscard, onDraft }: ChangesProps) {
+interface ChangesProps {
+  readonly count: number;
+  readonly onUndo: (() => void) | undefined;
+}
+
+function Changes({ count, onUndo }: ChangesProps) {
   const { t } = useTranslation();
-  const changes = changesOf(edits);
-  const make = useAction(
-    async () => await call('POST /api/console/admin/prices/draft', { body: { changes: changes ?? [] } }),
-    { onDone: onDraft },
-  );
-  if (edits.size === 0) return null;
+  if (count === 0 && !onUndo) return null;
   return (
-    <div className="sticky bottom-4 z-10 flex flex-wrap items-center gap-3 rounded-lg border border-line bg-surface px-5 py-3 shadow-md">
+    <div className="flex flex-wrap items-center gap-3">
       <p role="status" className="min-w-0 flex-1 basis-40 font-medium">
-        {t('priceTable.changed', { count: edits.size })}
+        {t('priceTable.changed', { count })}
       </p>
-      <FormError error={make.error} />
-      <Button onClick={onUndo}>{t('priceTable.undo')}</Button>
-      <Button onClick={onDiscard}>{t('priceTable.discard')}</Button>
-      <Button
-        kind="primary"
-        busy={make.isPending}
-        disabled={changes === undefined}
-        onClick={() => make.mutate()}
-      >
-        {t('priceTable.review')}
+      <Button disabled={!onUndo} onClick={onUndo}>
+        {t('priceTable.undo')}
       </Button>
     </div>
   );

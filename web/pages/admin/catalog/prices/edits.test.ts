@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'bun:test';
-import { changesOf, marginOf, markedUp, NO_EDITS, pasted, rowKey, shownAmounts, withEdit } from './edits.ts';
+import {
+  draftedEdits,
+  isWrong,
+  marginOf,
+  markedUp,
+  NO_EDITS,
+  pasted,
+  rowKey,
+  savedChanges,
+  shownAmounts,
+  withEdit,
+} from './edits.ts';
 
 const row = {
   list: 'l',
@@ -7,6 +18,7 @@ const row = {
   name: 'M',
   input: '0.50',
   output: '2.00',
+  draft: null,
   cost: { input: '0.4', output: '1.5' },
 };
 const free = { ...row, model: 'own', cost: null };
@@ -14,7 +26,9 @@ const free = { ...row, model: 'own', cost: null };
 test('what is typed is shown as it was typed, and a price as it is sold is no change', () => {
   const edits = withEdit(NO_EDITS, row, { input: '0,75' });
   expect(shownAmounts(row, edits)).toEqual({ input: '0,75', output: '2.00' });
-  expect(changesOf(edits)).toEqual([{ list: 'l', model: 'm', input: '0.75' }]);
+  expect(savedChanges([row, free], NO_EDITS, edits)).toEqual([
+    { list: 'l', model: 'm', input: '0.75', output: '2.00' },
+  ]);
   expect(withEdit(edits, row, { input: '0.5' }).size).toBe(0);
   expect(withEdit(edits, row, { input: '$0.500' }).size).toBe(0);
 });
@@ -23,19 +37,32 @@ test('what is no amount is kept in its field, and nothing is sent', () => {
   for (const typed of ['', 'x', '-1', '1.0000000001', '123456', '1.2.3']) {
     const edits = withEdit(NO_EDITS, row, { output: typed });
     expect(shownAmounts(row, edits).output).toBe(typed);
-    expect(changesOf(edits)).toBeUndefined();
+    expect(isWrong(edits)).toBe(true);
+    expect(savedChanges([row], NO_EDITS, edits)).toEqual([]);
     expect(marginOf(row, edits)).toBeUndefined();
   }
 });
 
 test('a markup is of the cost, exact, and rounded up to a nano-dollar; without a known cost nothing changes', () => {
   const edits = markedUp(NO_EDITS, [row, free], 20);
-  expect(changesOf(edits)).toEqual([{ list: 'l', model: 'm', input: '0.48', output: '1.8' }]);
+  expect(savedChanges([row, free], NO_EDITS, edits)).toEqual([
+    { list: 'l', model: 'm', input: '0.48', output: '1.8' },
+  ]);
   const odd = { ...row, cost: { input: '0.000000001', output: '3' } };
   expect(shownAmounts(odd, markedUp(NO_EDITS, [odd], 0.5))).toEqual({
     input: '0.000000002',
     output: '3.015',
   });
+});
+
+test('what the draft says is shown as typed, and undoing it says what is published', () => {
+  const drafted = { ...row, draft: { input: '0.75', output: '2.00' } };
+  const edits = draftedEdits([drafted, free]);
+  expect(shownAmounts(drafted, edits)).toEqual({ input: '0.75', output: '2.00' });
+  expect(savedChanges([drafted], edits, edits)).toEqual([]);
+  expect(savedChanges([drafted], edits, NO_EDITS)).toEqual([
+    { list: 'l', model: 'm', input: '0.50', output: '2.00' },
+  ]);
 });
 
 test('the margin is told, and when a price is below the cost', () => {

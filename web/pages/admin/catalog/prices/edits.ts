@@ -97,18 +97,37 @@ function unquoted(cell: string): string {
   return cell.trim().replace(/^"(.*)"$/, '$1');
 }
 
-/** What the server is told; `undefined` if something that was typed is no amount. */
-export function changesOf(
-  edits: PriceEdits,
-): ({ list: string; model: string } & Partial<Record<PriceSide, string>>)[] | undefined {
-  const changes = [...edits].map(([key, sides]) => {
-    const [list = '', model = ''] = key.split('\n');
-    const amounts = Object.entries(sides).map(([side, text]) => [side, amountOf(text)] as const);
-    return amounts.every(([, amount]) => amount !== undefined)
-      ? { list, model, ...Object.fromEntries(amounts) }
-      : undefined;
+/** What the draft says already, in place of what is published. */
+export function draftedEdits(rows: readonly AdminPriceRow[]): PriceEdits {
+  return rows.reduce<PriceEdits>(
+    (edits, row) => (row.draft ? withEdit(edits, row, row.draft) : edits),
+    NO_EDITS,
+  );
+}
+
+/** Something that was typed is no amount. */
+export function isWrong(edits: PriceEdits): boolean {
+  return [...edits.values()].some((sides) =>
+    Object.values(sides).some((text) => amountOf(text) === undefined),
+  );
+}
+
+type PriceChange = { list: string; model: string } & Amounts;
+
+/** What the draft is told: rows that were edited, or were and are not any more. What is no amount is left out. */
+export function savedChanges(
+  rows: readonly AdminPriceRow[],
+  before: PriceEdits,
+  after: PriceEdits,
+): PriceChange[] {
+  return rows.flatMap((row) => {
+    const key = rowKey(row);
+    if (before.get(key) === after.get(key)) return [];
+    const shown = shownAmounts(row, after);
+    const [input, output] = [amountOf(shown.input), amountOf(shown.output)];
+    if (input === undefined || output === undefined) return [];
+    return [{ list: row.list, model: row.model, input, output }];
   });
-  return changes.every((change) => change !== undefined) ? changes : undefined;
 }
 
 export interface PriceMargin extends Amounts {

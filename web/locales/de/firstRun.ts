@@ -1,0 +1,51 @@
+import type { firstRun as english } from '../en/firstRun.ts';
+
+export const firstRun: typeof english = {
+  welcome: {
+    title: 'Willkommensguthaben',
+    hint: 'Wird jedem neuen Kunden einmal gutgeschrieben, sobald seine E-Mail-Adresse bestätigt ist.',
+    amount: 'Betrag in USD',
+    amountHint: '0 schaltet es aus.',
+    perDay: 'Höchstens so viele Konten pro Tag (UTC)',
+    perDayHint: 'Begrenzt, was jemand mit vielen Adressen bekommen kann.',
+    noMail:
+      'Dieser Server verschickt keine E-Mails. Niemand kann eine Adresse bestätigen, also bekommt es niemand.',
+    badAmount: 'Geben Sie einen Betrag zwischen 0 und 100 ein, zum Beispiel 1.50.',
+    off: 'Das Willkommensguthaben ist ausgeschaltet.',
+    on: 'Neue Kunden bekommen {{amount}}, sobald ihre Adresse bestätigt ist.',
+    step: 'E-Mail-Adresse bestätigen und {{amount}} erhalten',
+    stepLead:
+      'Öffnen Sie den Link in unserer E-Mail oder lassen Sie ihn erneut senden. Sie können auch gleich Guthaben aufladen.',
+    cause: 'Willkommensguthaben',
+  },
+  firstRun: {
+    lead: 'Auf einer Seite vom leeren Server zur beantworteten, bezahlten Anfrage mit Beleg.',
+    account: 'Administratorkonto anlegen',
+    accountDone: 'Angemeldet als {{email}}',
+    credit: 'Startguthaben und Token',
+    creditLead:
+      'Ihr Konto beginnt mit {{amount}}, damit der erste Aufruf wie jeder andere bezahlt werden kann.',
+    noCredit: 'Dieses Konto hat kein Startguthaben. Unter „Konten“ können Sie ihm etwas gutschreiben.',
+    tokenLead: 'Dieses Token ist für Programme. Kopieren Sie es jetzt, es wird nicht noch einmal angezeigt.',
+    tokenMake: 'Token anlegen',
+    tokenSkip: 'Das geht auch später: Der Aufruf unten läuft über Ihre Sitzung.',
+    tokenKnown: 'Sie haben ein Token: {{hint}}',
+    call: 'Der erste Aufruf',
+    next: 'Echtes Backend anbinden oder Demo-Modelle ausprobieren',
+    nextLead:
+      'Geantwortet hat ein Demo-Modell, das Teil dieses Servers ist: Es kennt die Dokumentation von Tollgate und sonst nichts. Für echte Antworten binden Sie einen Anbieter oder einen eigenen Server an.',
+    nextReal:
+      'Die Antwort kam von {{model}}, einem Modell Ihres Katalogs. Sie können weitere Backends anbinden.',
+    backend: 'Backend anbinden',
+    backendLead: 'Anbieter oder Server auf diesem Rechner wählen, Modelle ankreuzen, Preise festlegen.',
+    demo: 'Bei den Demo-Modellen bleiben',
+    demoLead:
+      'Sie brauchen keinen Schlüssel, antworten aus der Dokumentation, wiederholen Ihren Text oder malen Muster.',
+    people: 'Leute einladen',
+    peopleLead: 'Konten, Guthaben, Limits, Einladungen und ein Willkommensguthaben.',
+    receiptEmpty: 'Füllt sich, während der Aufruf läuft.',
+    firstToken: 'Erstes Token nach',
+    duration: 'Ganze Antwort nach',
+    running: 'Läuft …',
+  },
+};

@@ -1,0 +1,32 @@
+export const figures = {
+  figures: {
+    title: 'Speed and uptime',
+    publicPage: 'Public page',
+    firstToken: 'First token',
+    imageReady: 'Image ready',
+    tokensPerSecond: 'Tokens per second',
+    half: 'p50',
+    most: 'p95',
+    halfHint: 'Half of the requests are at least this fast.',
+    mostHint: '95 of 100 requests are at least this fast.',
+    seconds: '{{value}} s',
+    lead: 'From requests of all customers in the last 30 days.',
+    notMeasured: 'Not measured yet',
+    uptime: 'Uptime, last 90 days',
+    uptimeLead: 'The share of requests that did not fail because of this server or a backend.',
+    noRequests: 'no requests',
+    strip: '{{share}} of the requests in the last 90 days did not fail.',
+    daysAgo: '90 days ago',
+    today: 'Today',
+    typical: {
+      chat_completion: '1,000 typical chats',
+      embedding: '1,000 typical texts',
+      image_generation: '100 images',
+    },
+    typicalHint: {
+      chat_completion: 'A typical chat has 500 input tokens and 300 output tokens, none of them cached.',
+      embedding: 'A typical text has 500 tokens.',
+      image_generation: 'At the default size.',
+    },
+  },
+};

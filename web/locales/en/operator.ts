@@ -1,0 +1,16 @@
+import { admin } from './admin.ts';
+import { audit } from './audit.ts';
+import { backends } from './backends.ts';
+import { cockpit } from './cockpit.ts';
+import { drafts } from './drafts.ts';
+
+/** Texts of the operator's pages alone, which are loaded with them. */
+export const enOperator = {
+  ...admin,
+  ...cockpit,
+  ...backends,
+  ...drafts,
+  ...audit,
+};
+
+export type OperatorStrings = typeof enOperator;

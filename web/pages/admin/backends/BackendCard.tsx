@@ -1,0 +1,241 @@
+import type { TFunction } from 'i18next';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminBackend } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
+import { call } from '../../../lib/api.ts';
+import { classes } from '../../../lib/classes.ts';
+import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
+import { Badge, Dot, type Tone } from '../../../ui/Badge.tsx';
+import { Button, LinkButton } from '../../../ui/Button.tsx';
+import { Card } from '../../../ui/Card.tsx';
+import { Count, Duration, Nothing } from '../../../ui/Numbers.tsx';
+import { FormError } from '../../../ui/States.tsx';
+import { Time } from '../../../ui/Time.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+import { knownFailure } from '../overview/attentionText.ts';
+import { BREAKER_TONES } from './breaker.ts';
+
+interface BackendCardProps {
+  readonly backend: AdminBackend;
+  readonly editable: boolean;
+}
+
+/** How a backend does, and what can be done about it. */
+export function BackendCard({ backend, editable }: BackendCardProps) {
+  const { t } = useTranslation();
+  const state = shownState(backend, t);
+  return (
+    <Card>
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <Dot tone={state.tone} label={state.text} />
+        <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
+        <Badge>{backend.kind}</Badge>
+        <Badge tone={state.tone}>{state.text}</Badge>
+        <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3">{backend.baseUrl ?? ''}</span>
+        <TestCall name={backend.name} />
+        {editable ? (
+          <>
+            <Pause name={backend.name} paused={backend.paused} />
+            <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
+              {t('backendEdit.edit')}
+              <span className="sr-only"> {backend.name}</span>
+            </LinkButton>
+          </>
+        ) : null}
+      </div>
+      {backend.paused ? (
+        <p role="status" className="mt-3 text-sm text-warn">
+          {backend.running > 0 ? t('backends.draining', { count: backend.running }) : t('backends.drained')}
+        </p>
+      ) : null}
+      <Figures backend={backend} />
+      <p className="mt-3 flex flex-wrap items-center gap-1.5 text-sm text-ink-3">
+        {t('backends.endpoints')}:
+        {backend.endpoints.map((endpoint) => (
+          <Badge key={endpoint} mono>
+            {endpoint}
+          </Badge>
+        ))}
+      </p>
+      {backend.problem === null ? null : (
+        <p
+          role="alert"
+          className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad"
+        >
+          {t('catalog.keyWithheld')} {backend.problem}
+        </p>
+      )}
+      <Resting resting={backend.resting} />
+      <RefusedFields learned={backend.learned} />
+      <LastError failure={backend.lastError} />
+    </Card>
+  );
+}
+
+function Figures({ backend: { recent, running } }: { backend: AdminBackend }) {
+  const { t, i18n } = useTranslation();
+  const { errorRate, lastHour, isMore, firstByteMs, durationMs } = recent;
+  return (
+    <dl className="mt-4 grid grid-cols-2 gap-x-6 gap-y-3 border-t border-line pt-4 sm:grid-cols-3 lg:grid-cols-5">
+      <Fact
+        label={t('backends.lastHour')}
+        value={
+          <>
+            <Count value={lastHour} />
+            {isMore ? '+' : ''}
+          </>
+        }
+      />
+      <Fact
+        label={t('backends.errorRate')}
+        value={
+          errorRate === null ? (
+            <span className="text-ink-3">{t('backends.noTraffic')}</span>
+          ) : (
+            <span className={classes(errorRate > MUCH && 'text-bad')}>
+              {formatPercent(errorRate, i18n.language)}
+            </span>
+          )
+        }
+      />
+      <Fact label={t('backends.firstToken')} value={<Percentiles of={firstByteMs} />} />
+      <Fact label={t('backends.whole')} value={<Percentiles of={durationMs} />} />
+      <Fact label={t('backends.running')} value={<Count value={running} />} />
+    </dl>
+  );
+}
+
+/** A share of failed calls that deserves a look, and one at which hardly anything works. */
+const MUCH = 0.05;
+const MOST = 0.5;
+
+function Percentiles({ of }: { of: AdminBackend['recent']['durationMs'] }) {
+  if (!of) return <Nothing />;
+  return (
+    <span className="whitespace-nowrap">
+      <Duration ms={of.p50} /> <span className="text-ink-3">/</span> <Duration ms={of.p95} />
+    </span>
+  );
+}
+
+/** Nobody knows whether a backend works that was never asked; one whose test failed does not. */
+function shownState(
+  { state, requests, recent, testFailed, paused, running }: AdminBackend,
+  t: TFunction,
+): { readonly tone: Tone; readonly text: string } {
+  if (paused)
+    return { tone: 'warn', text: t(running > 0 ? 'backends.drainingState' : 'backends.pausedByYou') };
+  if (testFailed) return { tone: 'bad', text: t('backends.failedTest') };
+  if (state !== 'closed') return { tone: BREAKER_TONES[state], text: t(`backends.state.${state}`) };
+  if (requests === 0 && recent.errorRate === null) return { tone: 'neutral', text: t('backends.unused') };
+  if (recent.errorRate !== null && recent.errorRate >= MOST)
+    return { tone: 'bad', text: t('backends.failing') };
+  return { tone: BREAKER_TONES.closed, text: t('backends.state.closed') };
+}
+
+function Resting({ resting }: Pick<AdminBackend, 'resting'>) {
+  const { t } = useTranslation();
+  return resting.map(({ model, key, account, until }) => (
+    <p key={[model, key, account].join()} className="mt-3 text-sm text-warn">
+      <Badge mono>{model}</Badge> {key === null ? null : <Badge>{t('backends.key', { key })}</Badge>}{' '}
+      {t('backends.rests')} <Time at={until} style="clock" />
+      {account === null ? null : (
+        <>
+          , {t('backends.restsForAccount')} <Badge mono>{account}</Badge>
+        </>
+      )}
+    </p>
+  ));
+}
+
+/** Nothing is cut off: requests that run end as they would, and new ones go elsewhere. */
+function Pause({ name, paused }: { name: string; paused: boolean }) {
+  const { t } = useTranslation();
+  const pause = useAction(
+    async () =>
+      await call('PUT /api/console/admin/backends/{id}/paused', {
+        params: { id: name },
+        body: { paused: !paused },
+      }),
+    {
+      refresh: ['GET /api/console/admin/backends', 'GET /api/console/admin/catalog'],
+      onDone: () => toast(t(paused ? 'backends.resumed' : 'backends.pausedNow', { name })),
+    },
+  );
+  return (
+    <div className="flex flex-wrap items-center justify-end gap-2">
+      <FormError error={pause.error} />
+      <Button small busy={pause.isPending} onClick={() => pause.mutate()}>
+        {t(paused ? 'backends.resume' : 'backends.pause')}
+      </Button>
+    </div>
+  );
+}
+
+function LastError({ failure }: { failure: AdminBackend['lastError'] }) {
+  const { t } = useTranslation();
+  if (!failure) return null;
+  return (
+    <p className="mt-3 rounded-md border border-bad-line bg-bad-soft px-3 py-2 text-sm break-words text-bad">
+      {t('backends.lastError')}, <Time at={failure.at} style="relative" />:{' '}
+      {failure.message === 'broke_off'
+        ? t('backends.brokeOff')
+        : (knownFailure(failure.message, t) ?? failure.message)}
+    </p>
+  );
+}
+
+function RefusedFields({ learned }: Pick<AdminBackend, 'learned'>) {
+  const { t } = useTranslation();
+  return learned.map(({ model, field, instead }) => (
+    <p key={`${model} ${field}`} className="mt-3 text-sm text-ink-3">
+      <Badge mono>{model}</Badge> {t('backends.refuses')} <Badge mono>{field}</Badge>
+      {instead === null ? null : (
+        <>
+          , {t('backends.getsInstead')} <Badge mono>{instead}</Badge>
+        </>
+      )}
+    </p>
+  ));
+}
+
+function Fact({ label, value }: { label: string; value: ReactNode }) {
+  return (
+    <div className="min-w-0">
+      <dt className="text-sm text-ink-3">{label}</dt>
+      <dd className="text-lg font-medium">{value}</dd>
+    </div>
+  );
+}
+
+function TestCall({ name }: { name: string }) {
+  const { t, i18n } = useTranslation();
+  const test = useAction(
+    async () => await call('POST /api/console/admin/backends/{id}/test', { params: { id: name }, body: {} }),
+    {
+      refresh: ['GET /api/console/admin/backends'],
+    },
+  );
+  const result = test.data;
+  return (
+    <div className="flex flex-wrap items-center justify-end gap-2">
+      {result ? (
+        <span
+          role="status"
+          title={result.detail}
+          className={classes('max-w-72 truncate text-sm', result.ok ? 'text-accent' : 'text-bad')}
+        >
+          {t(result.ok ? 'backends.testOk' : 'backends.testFailed', {
+            time: formatDuration(result.latencyMs, i18n.language),
+          })}
+          {result.ok ? '' : `: ${result.detail}`}
+        </span>
+      ) : null}
+      <FormError error={test.error} />
+      <Button small busy={test.isPending} onClick={() => test.mutate()}>
+        {t('backends.test')}
+      </Button>
+    </div>
+  );
+}

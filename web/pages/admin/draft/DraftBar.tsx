@@ -1,0 +1,113 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AdminCatalogDraft } from '../../../../src/console/contract.ts';
+import { useAction } from '../../../lib/action.ts';
+import { call } from '../../../lib/api.ts';
+import { AskDialog } from '../../../ui/AskDialog.tsx';
+import { Button } from '../../../ui/Button.tsx';
+import { Dialog } from '../../../ui/Dialog.tsx';
+import { FormError } from '../../../ui/States.tsx';
+import { Time } from '../../../ui/Time.tsx';
+import { toast } from '../../../ui/Toast.tsx';
+import { PublishDraft } from '../catalog/PublishDraft.tsx';
+import { READS_OF_DRAFT, useDraft } from './draft.ts';
+import { MergeDraft } from './MergeDraft.tsx';
+
+interface DraftBarProps {
+  /** What was typed last is not in the draft yet, or cannot be. */
+  readonly isPending?: boolean;
+  /** The draft is gone: published or discarded. */
+  readonly onGone?: () => void;
+}
+
+/** What is not published yet, on every page that edits the catalog. */
+export function DraftBar({ isPending = false, onGone }: DraftBarProps) {
+  const { data } = useDraft();
+  if (!data?.draft) return null;
+  return <Bar draft={data.draft} isPending={isPending} onGone={onGone} />;
+}
+
+interface BarProps {
+  readonly draft: NonNullable<AdminCatalogDraft['draft']>;
+  readonly isPending: boolean;
+  readonly onGone: (() => void) | undefined;
+}
+
+function Bar({ draft, isPending, onGone }: BarProps) {
+  const { t } = useTranslation();
+  const [isReviewing, setReviewing] = useState(false);
+  return (
+    <section
+      aria-label={t('draft.label')}
+      className="sticky bottom-4 z-10 flex flex-col gap-3 rounded-lg border border-line bg-raised px-5 py-3 shadow-md"
+    >
+      {draft.isOutdated ? <MergeDraft onGone={onGone} /> : null}
+      <div className="flex flex-wrap items-center gap-3">
+        <p role="status" className="min-w-0 flex-1 basis-52">
+          <span className="font-medium">{t('draft.title')}</span>{' '}
+          <span className="text-sm text-ink-3">
+            {isPending ? (
+              t('draft.pending')
+            ) : (
+              <>
+                {t('draft.saved')} <Time at={draft.savedAt} style="relative" />
+              </>
+            )}
+          </span>
+        </p>
+        <Discard onGone={onGone} />
+        <Button kind="primary" disabled={isPending || draft.isOutdated} onClick={() => setReviewing(true)}>
+          {t('draft.review')}
+        </Button>
+      </div>
+      <Dialog
+        open={isReviewing}
+        kind="wide"
+        title={t('draft.reviewTitle')}
+        onClose={() => setReviewing(false)}
+      >
+        <PublishDraft
+          key={draft.tag}
+          yaml={draft.yaml}
+          revision={draft.revision}
+          onPublished={() => {
+            setReviewing(false);
+            onGone?.();
+          }}
+        />
+      </Dialog>
+    </section>
+  );
+}
+
+function Discard({ onGone }: Pick<BarProps, 'onGone'>) {
+  const { t } = useTranslation();
+  const [isAsking, setAsking] = useState(false);
+  const discard = useAction(
+    async () => await call('POST /api/console/admin/catalog/draft/discard', { body: {} }),
+    {
+      refresh: READS_OF_DRAFT,
+      onDone: () => {
+        toast(t('draft.discarded'));
+        onGone?.();
+      },
+    },
+  );
+  return (
+    <>
+      <FormError error={discard.error} />
+      <Button busy={discard.isPending} onClick={() => setAsking(true)}>
+        {t('draft.discard')}
+      </Button>
+      <AskDialog
+        open={isAsking}
+        title={t('draft.discardTitle')}
+        go={t('draft.discard')}
+        onGo={() => discard.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {t('draft.discardLead')}
+      </AskDialog>
+    </>
+  );
+}

@@ -1,0 +1,111 @@
+import type { TFunction } from 'i18next';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'wouter';
+import type { AdminBackendFigures, AdminOverview } from '../../../../src/console/contract.ts';
+import { formatDuration, formatPercent } from '../../../lib/numbers.ts';
+import { formatTime } from '../../../lib/time.ts';
+import { Dot, type Tone } from '../../../ui/Badge.tsx';
+import { Card } from '../../../ui/Card.tsx';
+import { Count, Nothing } from '../../../ui/Numbers.tsx';
+import { Table, type Column } from '../../../ui/Table.tsx';
+import { BREAKER_TONES } from '../backends/breaker.ts';
+
+/** How fast each backend answered lately, and how often it did not. */
+export function BackendFigures({ backends, sample }: Pick<AdminOverview, 'backends' | 'sample'>) {
+  const { t, i18n } = useTranslation();
+  const hint = sample
+    ? t('cockpit.sample', {
+        count: sample.requests,
+        when: formatTime(sample.since, i18n.language, 'short'),
+      })
+    : t('cockpit.noSample');
+  return (
+    <Card flush title={t('cockpit.latency')} hint={hint}>
+      <Table
+        label={t('cockpit.latency')}
+        rows={backends}
+        rowKey={(row) => row.name}
+        columns={columns(t, i18n.language)}
+      />
+    </Card>
+  );
+}
+
+function columns(t: TFunction, language: string): Column<AdminBackendFigures>[] {
+  const time = (
+    id: string,
+    header: string,
+    of: (row: AdminBackendFigures) => number | undefined,
+  ): Column<AdminBackendFigures> => ({
+    id,
+    header,
+    align: 'right',
+    cell: (row) => {
+      const ms = of(row);
+      return ms === undefined ? (
+        <Nothing />
+      ) : (
+        <span className="whitespace-nowrap tabular-nums">{formatDuration(ms, language)}</span>
+      );
+    },
+  });
+  const [first, whole, p50, p95] = [
+    t('cockpit.firstByte'),
+    t('cockpit.whole'),
+    t('cockpit.p50'),
+    t('cockpit.p95'),
+  ];
+  return [
+    {
+      id: 'name',
+      header: t('cockpit.backend'),
+      card: 'title',
+      cell: (row) => (
+        <Link href="/admin/backends" className="font-mono text-sm hover:text-accent hover:underline">
+          {row.name}
+        </Link>
+      ),
+    },
+    { id: 'state', header: t('cockpit.state'), card: 'aside', cell: (row) => <State row={row} /> },
+    { id: 'calls', header: t('cockpit.calls'), align: 'right', cell: (row) => <Count value={row.calls} /> },
+    {
+      id: 'errors',
+      header: t('cockpit.errors'),
+      align: 'right',
+      cell: (row) => <Errors row={row} language={language} />,
+    },
+    time('first50', `${first}, ${p50}`, (row) => row.firstByteMs?.p50),
+    time('first95', `${first}, ${p95}`, (row) => row.firstByteMs?.p95),
+    time('whole50', `${whole}, ${p50}`, (row) => row.durationMs?.p50),
+    time('whole95', `${whole}, ${p95}`, (row) => row.durationMs?.p95),
+  ];
+}
+
+function State({ row }: { row: AdminBackendFigures }) {
+  const { t } = useTranslation();
+  const [tone, label] = stateOf(row, t);
+  return (
+    <span className="inline-flex items-center gap-2 whitespace-nowrap">
+      <span aria-hidden className="inline-grid">
+        <Dot tone={tone} label={label} />
+      </span>
+      {label}
+    </span>
+  );
+}
+
+function stateOf(row: AdminBackendFigures, t: TFunction): [Tone, string] {
+  if (row.isPaused) return ['neutral', t('backends.pausedByYou')];
+  if (row.state === 'closed' && row.hasFailedTest) return ['bad', t('backends.failedTest')];
+  return [BREAKER_TONES[row.state], t(`backends.state.${row.state}`)];
+}
+
+function Errors({ row, language }: { row: AdminBackendFigures; language: string }) {
+  if (row.calls === 0) return <Nothing />;
+  const rate = row.failures / row.calls;
+  return (
+    <span className={`tabular-nums ${rate >= 0.05 ? 'font-medium text-bad' : ''}`}>
+      {formatPercent(rate, language)}
+    </span>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ModelItem } from '../../../src/console/contract.ts';
+import type { Turn } from './conversation.ts';
+
+const MAX_ALTERNATIVES = 3;
+
+/** Models that can answer the same: the same one elsewhere first, and only such as see pictures where there are any. */
+export function alternativesTo(
+  failed: ModelItem,
+  models: readonly ModelItem[],
+  turns: readonly Pick<Turn, 'images'>[],
+): readonly ModelItem[] {
+  const needsVision = turns.some(({ images }) => images.length > 0);
+  const names = new Set<string>();
+  return models
+    .filter(
+      (model) =>
+        model.unavailable === null &&
+        model.type === failed.type &&
+        (!needsVision || model.vision) &&
+        !(model.endpoint === failed.endpoint && model.model === failed.model),
+    )
+    .toSorted((a, b) => Number(b.model === failed.model) - Number(a.model === failed.model))
+    .filter(({ displayName }) => !names.has(displayName) && names.add(displayName))
+    .slice(0, MAX_ALTERNATIVES);
+}

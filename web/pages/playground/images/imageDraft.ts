@@ -1,0 +1,57 @@
+import { useSyncExternalStore } from 'react';
+import { makeStore } from '../../../lib/store.ts';
+import { draftOf, EMPTY_IMAGE_DRAFT, type DraftField, type ImageBody, type ImageDraft } from './order.ts';
+import { galleryReference, type Reference } from './references.ts';
+
+export interface StudioState {
+  readonly draft: ImageDraft;
+  readonly references: readonly Reference[];
+  /** Belongs to the first reference. */
+  readonly mask: string | undefined;
+}
+
+/** Outlives the page; the gallery puts here what is to be repeated or edited. */
+const store = makeStore<StudioState>({ draft: EMPTY_IMAGE_DRAFT, references: [], mask: undefined });
+
+export function useImageDraft(): StudioState {
+  return useSyncExternalStore(store.subscribe, store.get);
+}
+
+export function changeImageDraft(next: Partial<ImageDraft>): void {
+  store.change({ draft: { ...store.get().draft, ...next } });
+}
+
+export function changeImageValue(field: DraftField, value: string): void {
+  const { draft } = store.get();
+  store.change({ draft: { ...draft, values: { ...draft.values, [field]: value } } });
+}
+
+export function resetImageValues(): void {
+  changeImageDraft({ values: {} });
+}
+
+export function setReferences(references: readonly Reference[]): void {
+  const isSameFirst = references[0]?.key === store.get().references[0]?.key;
+  store.change({ references, ...(isSameFirst ? {} : { mask: undefined }) });
+}
+
+export function setMask(mask: string | undefined): void {
+  store.change({ mask });
+}
+
+/** Fills the form with a request; nothing is sent, so its price is seen first. */
+export function repeatImage(
+  body: ImageBody,
+  pictures: Pick<StudioState, 'references' | 'mask'> = { references: [], mask: undefined },
+): void {
+  store.change({ draft: draftOf(body), ...pictures });
+}
+
+/** Makes an image of the gallery what the next request starts from; false: it could not be loaded. */
+export async function editImage(src: string, name: string): Promise<boolean> {
+  const reference = await galleryReference(src, name);
+  if (typeof reference === 'string') return false;
+  setReferences([reference]);
+  changeImageDraft({ prompt: '' });
+  return true;
+}

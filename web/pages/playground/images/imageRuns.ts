@@ -1,0 +1,148 @@
+import { useSyncExternalStore } from 'react';
+import type { ModelItem, PlaygroundReceipt } from '../../../../src/console/contract.ts';
+import { settledReceipt } from '../../../lib/chatStream.ts';
+import { makeStore } from '../../../lib/store.ts';
+import { imageFileName } from '../../images/fileName.ts';
+import type { Picture } from '../../images/Lightbox.tsx';
+import { streamImages, type ImagePart } from './imageStream.ts';
+import { withSeed, type ImageBody } from './order.ts';
+import type { Reference } from './references.ts';
+
+/** One request for images, from the click to its receipt. */
+export interface ImageRun {
+  readonly id: number;
+  readonly modelName: string;
+  /** As sent, without the pictures; with the seed. */
+  readonly body: ImageBody;
+  readonly references: readonly Reference[];
+  readonly mask: string | undefined;
+  readonly state: 'running' | 'done' | 'failed';
+  readonly startedAt: number;
+  readonly preview: string | undefined;
+  readonly pictures: readonly Picture[];
+  readonly receipt: PlaygroundReceipt | undefined;
+  readonly error: RunError | undefined;
+}
+
+export interface RunError {
+  readonly message: string;
+  /** 0: there was no answer. */
+  readonly status: number;
+  readonly requestId: string | undefined;
+}
+
+export interface ImageOrder {
+  readonly model: ModelItem;
+  readonly body: ImageBody;
+  readonly references: readonly Reference[];
+  readonly mask: string | undefined;
+}
+
+/** What is to be read again when images have been made. */
+export const CHANGED_BY_IMAGES = [
+  'GET /api/console/images',
+  'GET /api/console/image-facets',
+  'GET /api/console/overview',
+] as const;
+
+const MOST_KEPT = 30;
+let nextId = 1;
+
+/** Runs outlive the page: who comes back finds what was made meanwhile. */
+const store = makeStore<{ readonly runs: readonly ImageRun[] }>({ runs: [] });
+let onEnded: () => void = () => undefined;
+
+export function useImageRuns(): readonly ImageRun[] {
+  return useSyncExternalStore(store.subscribe, store.get).runs;
+}
+
+/** Called after each run, so that lists and balances are read again. */
+export function onRunEnded(listener: () => void): void {
+  onEnded = listener;
+}
+
+/** Begins a run and returns its id. */
+export function startRun({ model, body, references, mask }: ImageOrder): number {
+  const run: ImageRun = {
+    id: nextId++,
+    modelName: model.displayName,
+    body: withSeed(body, model),
+    references,
+    mask,
+    state: 'running',
+    startedAt: Date.now(),
+    preview: undefined,
+    pictures: [],
+    receipt: undefined,
+    error: undefined,
+  };
+  store.change({ runs: [run, ...store.get().runs].slice(0, MOST_KEPT) });
+  void follow(run);
+  return run.id;
+}
+
+export function forgetRun(id: number): void {
+  store.change({ runs: store.get().runs.filter((run) => run.id !== id) });
+}
+
+/** The body with its pictures, as the API takes it. */
+export function sentBody({
+  body,
+  references,
+  mask,
+}: Pick<ImageRun, 'body' | 'references' | 'mask'>): ImageBody {
+  if (references.length === 0) return body;
+  return { ...body, image: references.map(({ src }) => src), ...(mask === undefined ? {} : { mask }) };
+}
+
+function patch(id: number, update: (run: ImageRun) => ImageRun): void {
+  store.change({ runs: store.get().runs.map((run) => (run.id === id ? update(run) : run)) });
+}
+
+async function follow(run: ImageRun): Promise<void> {
+  let requestId: string | undefined;
+  try {
+    for await (const part of streamImages(sentBody(run))) {
+      if (part.kind === 'begun') ({ requestId } = part);
+      else patch(run.id, (before) => withPart(before, part, requestId));
+    }
+    patch(run.id, (before) => ({ ...before, state: before.error ? 'failed' : 'done', preview: undefined }));
+  } catch {
+    const error = { message: '', status: 0, requestId };
+    patch(run.id, (before) => ({ ...before, state: 'failed', error, preview: undefined }));
+  }
+  await addReceipt(run.id, requestId);
+  onEnded();
+}
+
+/** A failure before the first byte has a receipt too, if money was held for it: it says that nothing was charged. */
+async function addReceipt(id: number, requestId: string | undefined): Promise<void> {
+  const run = store.get().runs.find((one) => one.id === id);
+  if (!requestId || run?.state !== 'failed' || run.receipt || (run.error?.status ?? 0) < 500) return;
+  const receipt = await settledReceipt(requestId);
+  if (receipt) patch(id, (before) => ({ ...before, receipt }));
+}
+
+function withPart(
+  run: ImageRun,
+  part: Exclude<ImagePart, { kind: 'begun' }>,
+  requestId: string | undefined,
+): ImageRun {
+  switch (part.kind) {
+    case 'preview':
+      return { ...run, preview: part.src };
+    case 'image': {
+      const { prompt } = run.body;
+      const id = part.src.split('/').at(-1)?.slice(-40) ?? '';
+      const fileName = imageFileName(prompt, id, part.mime);
+      const picture = { key: `${run.id}-${run.pictures.length}`, src: part.src, prompt, fileName };
+      return { ...run, preview: undefined, pictures: [...run.pictures, picture] };
+    }
+    case 'failed':
+      return { ...run, error: { message: part.message, status: part.status, requestId } };
+    case 'receipt':
+      return { ...run, receipt: part.receipt };
+    default:
+      return part satisfies never;
+  }
+}

@@ -1,0 +1,88 @@
+import { useEffect, useState } from 'react';
+import type { ModelItem, Usd } from '../../../../src/console/contract.ts';
+import { ApiError, call } from '../../../lib/api.ts';
+import type { ImageBody } from './order.ts';
+
+/** What a request can cost at most. */
+export type ImageQuote =
+  | { readonly kind: 'known'; readonly maxCostUsd: Usd }
+  /** It would not be served. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** Nobody could say. */
+  | { readonly kind: 'failed' }
+  | { readonly kind: 'waiting' };
+
+/** Long enough not to ask for every step of a control. */
+const PAUSE_MS = 250;
+const MOST_KNOWN = 100;
+/** Prices may change. */
+const KNOWN_MS = 60_000;
+const WAITING: ImageQuote = { kind: 'waiting' };
+const NO_PICTURE = 'data:image/png;base64,AA==';
+
+/** So that going back to a choice does not ask again. */
+const answers = new Map<string, { readonly quote: ImageQuote; readonly at: number }>();
+
+interface Quoted {
+  readonly model: ModelItem;
+  readonly body: ImageBody;
+  readonly references: number;
+  readonly hasMask: boolean;
+}
+
+/** The most that each of the requests can cost, in their order; asked for once per text, when the controls rest. */
+export function useImageQuotes(wanted: readonly Quoted[]): readonly ImageQuote[] {
+  const [, setAnswered] = useState(0);
+  const texts = wanted.map(quotedText);
+  const missing = texts.filter((text) => answered(text) === undefined);
+  const list = JSON.stringify(missing);
+  useEffect(() => {
+    const asked = JSON.parse(list) as string[];
+    if (asked.length === 0) return undefined;
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      for (const text of asked) void ask(text, abort.signal).then(() => setAnswered((count) => count + 1));
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [list]);
+  return texts.map((text) => answered(text) ?? WAITING);
+}
+
+async function ask(text: string, signal: AbortSignal): Promise<void> {
+  try {
+    // The text was made by `quotedText`.
+    const body = JSON.parse(text) as ImageBody;
+    const { maxCostUsd } = await call('POST /api/console/playground/quote', { body, signal });
+    remember(text, { kind: 'known', maxCostUsd });
+  } catch (failure) {
+    if (signal.aborted) return;
+    const isRefusal = failure instanceof ApiError && failure.status >= 400 && failure.status < 500;
+    remember(text, isRefusal ? { kind: 'refused', message: failure.message } : { kind: 'failed' });
+  }
+}
+
+function answered(text: string): ImageQuote | undefined {
+  const answer = answers.get(text);
+  return answer && Date.now() - answer.at < KNOWN_MS ? answer.quote : undefined;
+}
+
+function remember(text: string, quote: ImageQuote): void {
+  if (answers.size >= MOST_KNOWN) answers.clear();
+  answers.set(text, { quote, at: Date.now() });
+}
+
+/** Of pictures their number counts, and of words nothing where images have a price each. */
+function quotedText({ model, body, references, hasMask }: Quoted): string {
+  const prompt = model.price.kind === 'images' || body.prompt.trim() === '' ? '-' : body.prompt;
+  const pictures = Array.from({ length: references }, () => NO_PICTURE);
+  return JSON.stringify({
+    ...body,
+    prompt,
+    // Without it, previews are not counted.
+    ...(body['partial_images'] === undefined ? {} : { stream: true }),
+    ...(pictures.length === 0 ? {} : { image: pictures, ...(hasMask ? { mask: NO_PICTURE } : {}) }),
+  });
+}

@@ -1,0 +1,117 @@
+import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
+import { CHATS_KEY, readStored, writeStored } from '../../lib/storage.ts';
+import type { Turn } from './conversation.ts';
+
+/** What is kept of a turn. Images are not: a few of them would fill the browser's room for this site. */
+export type KeptTurn = Pick<Turn, 'role' | 'text' | 'reasoning' | 'status' | 'model' | 'error' | 'finish'> & {
+  readonly receipt?: PlaygroundReceipt;
+};
+
+export interface KeptChat {
+  readonly id: string;
+  readonly title: string;
+  /** When it was last changed. */
+  readonly at: number;
+  /** Endpoint and model. */
+  readonly choice: string;
+  readonly system: string;
+  readonly turns: readonly KeptTurn[];
+}
+
+export const MAX_CHATS = 50;
+/** Of one chat, and of all together; browsers give a site about five million. */
+export const MAX_CHAT_CHARACTERS = 200_000;
+const MAX_CHARACTERS = 3_000_000;
+const MAX_TITLE = 80;
+
+/** The chats of this account in this browser, newest first. Those of another account are neither shown nor kept. */
+export function readChats(accountId: string): readonly KeptChat[] {
+  const stored = readStored(CHATS_KEY);
+  if (stored === undefined) return [];
+  try {
+    // Written below, in this browser; whatever else it is, it is not shown.
+    const kept = JSON.parse(stored) as { account?: unknown; chats?: unknown };
+    if (kept.account !== accountId || !Array.isArray(kept.chats)) return [];
+    return kept.chats.flatMap((one: unknown) => parseChat(one) ?? []);
+  } catch {
+    return [];
+  }
+}
+
+export function writeChats(accountId: string, chats: readonly KeptChat[]): void {
+  writeStored(CHATS_KEY, chats.length === 0 ? undefined : JSON.stringify({ account: accountId, chats }));
+}
+
+/** The newest that fit. A chat that is too long by itself is left out. */
+export function withinBounds(chats: readonly KeptChat[]): readonly KeptChat[] {
+  let left = MAX_CHARACTERS;
+  return chats
+    .toSorted((a, b) => b.at - a.at)
+    .filter((chat) => {
+      const size = JSON.stringify(chat).length;
+      if (size > MAX_CHAT_CHARACTERS || size > left) return false;
+      left -= size;
+      return true;
+    })
+    .slice(0, MAX_CHATS);
+}
+
+export function titleOf(turns: readonly Pick<Turn, 'role' | 'text'>[]): string {
+  const [line = ''] = (turns.find(({ role }) => role === 'user')?.text ?? '').trim().split('\n');
+  return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line;
+}
+
+export function keptTurn(turn: Turn): KeptTurn {
+  const { role, text, reasoning, status, model, error, finish, receipt } = turn;
+  return {
+    role,
+    text,
+    reasoning,
+    status,
+    model,
+    ...(error && { error }),
+    ...(finish !== undefined && { finish }),
+    ...(receipt && { receipt }),
+  };
+}
+
+const ROLES = ['user', 'assistant'] as const;
+const STATUSES = ['done', 'stopped', 'failed'] as const;
+
+/** A chat from a file, a link or the browser's storage; `undefined`: it is none. */
+export function parseChat(value: unknown): KeptChat | undefined {
+  if (!isRecord(value)) return undefined;
+  const { id, title, at, choice, system, turns } = value;
+  if (typeof id !== 'string' || typeof title !== 'string' || typeof at !== 'number') return undefined;
+  if (typeof choice !== 'string' || typeof system !== 'string' || !Array.isArray(turns)) return undefined;
+  const parsed = turns.map((turn: unknown) => parseTurn(turn));
+  const known = parsed.filter((turn) => turn !== undefined);
+  if (known.length === 0 || known.length < parsed.length) return undefined;
+  return { id, title: title.slice(0, MAX_TITLE), at, choice, system, turns: known };
+}
+
+function parseTurn(value: unknown): KeptTurn | undefined {
+  if (!isRecord(value) || typeof value['text'] !== 'string') return undefined;
+  const role = ROLES.find((one) => one === value['role']);
+  if (!role) return undefined;
+  const { reasoning, model, error, finish, receipt } = value;
+  return {
+    role,
+    text: value['text'],
+    reasoning: typeof reasoning === 'string' ? reasoning : '',
+    status: STATUSES.find((one) => one === value['status']) ?? 'done',
+    model: typeof model === 'string' ? model : '',
+    ...(isRecord(error) &&
+      typeof error['message'] === 'string' &&
+      typeof error['status'] === 'number' && {
+        error: { message: error['message'], status: error['status'] },
+      }),
+    ...(typeof finish === 'string' && { finish }),
+    // Only what this browser wrote has one: sharing leaves it out.
+    ...(isRecord(receipt) && typeof receipt['requestId'] === 'string' && { receipt: receipt as never }),
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

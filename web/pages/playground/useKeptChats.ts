@@ -1,0 +1,113 @@
+import { useEffect, useSyncExternalStore } from 'react';
+import { randomKey } from '../../lib/random.ts';
+import { useUser } from '../../lib/session.ts';
+import { makeStore } from '../../lib/store.ts';
+import type { Conversation, ConversationState } from './conversation.ts';
+import { keptTurn, readChats, titleOf, withinBounds, writeChats, type KeptChat } from './keptChats.ts';
+import type { Draft } from './recipe.ts';
+
+interface Kept {
+  readonly account: string | undefined;
+  readonly chats: readonly KeptChat[];
+  /** The one that is on the screen; absent: it is not kept yet. */
+  readonly current: string | undefined;
+}
+
+const store = makeStore<Kept>({ account: undefined, chats: [], current: undefined });
+
+export interface KeptChats {
+  readonly chats: readonly KeptChat[];
+  readonly current: string | undefined;
+  readonly open: (chat: KeptChat) => void;
+  /** One from elsewhere gets an id of its own. */
+  readonly add: (chat: KeptChat) => void;
+  readonly rename: (id: string, title: string) => void;
+  readonly remove: (id: string) => void;
+  readonly removeAll: () => void;
+  /** Begins a new one; what there was stays in the list. */
+  readonly begin: () => void;
+}
+
+interface ShownChat {
+  readonly conversation: Conversation;
+  readonly state: ConversationState;
+  readonly draft: Draft;
+  readonly change: (next: Partial<Draft>) => void;
+}
+
+/** The chats that this browser keeps; the one on the screen is saved whenever an answer has ended. */
+export function useKeptChats({ conversation, state, draft, change }: ShownChat): KeptChats {
+  const { accountId } = useUser();
+  const { chats, current, account } = useSyncExternalStore(store.subscribe, store.get);
+  useEffect(() => {
+    if (account !== accountId) store.change({ account: accountId, chats: readChats(accountId) });
+  }, [account, accountId]);
+  const { turns, busy } = state;
+  const { choice, system } = draft;
+  useEffect(() => {
+    if (account === accountId && !busy && turns.length > 0) keep({ choice, system, turns });
+  }, [account, accountId, busy, turns, choice, system]);
+  const open = (chat: KeptChat): void => {
+    store.change({ current: chat.id });
+    change({ choice: chat.choice, system: chat.system });
+    conversation.load(chat.turns);
+  };
+  const remove = (id: string): void => {
+    save(latest().filter((chat) => chat.id !== id));
+    if (id === store.get().current) begin(conversation);
+  };
+  return {
+    chats,
+    current,
+    open,
+    add: (chat) => {
+      const added = { ...chat, id: randomKey(), at: Date.now() };
+      save([added, ...latest()]);
+      open(added);
+    },
+    rename: (id, title) => save(latest().map((chat) => (chat.id === id ? { ...chat, title } : chat))),
+    remove,
+    removeAll: () => {
+      save([]);
+      begin(conversation);
+    },
+    begin: () => begin(conversation),
+  };
+}
+
+function begin(conversation: Conversation): void {
+  store.change({ current: undefined });
+  conversation.clear();
+}
+
+function keep({ choice, system, turns }: Pick<Draft, 'choice' | 'system'> & ConversationTurns): void {
+  const { current } = store.get();
+  const chats = latest();
+  const before = chats.find(({ id }) => id === current);
+  const now = turns.map(keptTurn);
+  if (before && before.choice === choice && before.system === system && isSame(before.turns, now)) return;
+  const id = current ?? randomKey();
+  const chat = { id, title: before?.title ?? titleOf(turns), at: Date.now(), choice, system, turns: now };
+  store.change({ current: id });
+  save([chat, ...chats.filter((one) => one.id !== id)]);
+}
+
+type ConversationTurns = Pick<ConversationState, 'turns'>;
+
+function isSame(before: KeptChat['turns'], now: KeptChat['turns']): boolean {
+  return JSON.stringify(before) === JSON.stringify(now);
+}
+
+/** Another tab may have kept chats meanwhile. Where the browser forbids storage, there is only what this tab knows. */
+function latest(): readonly KeptChat[] {
+  const { account, chats } = store.get();
+  const stored = account === undefined ? [] : readChats(account);
+  return stored.length > 0 ? stored : chats;
+}
+
+function save(chats: readonly KeptChat[]): void {
+  const { account } = store.get();
+  const bounded = withinBounds(chats);
+  store.change({ chats: bounded });
+  if (account !== undefined) writeChats(account, bounded);
+}
