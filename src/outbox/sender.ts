@@ -93,6 +93,7 @@ export class OutboxSender {
   readonly #running = new Map<string, { readonly lane: Lane; readonly done: Promise<void> }>();
   readonly #stopping = new AbortController();
   #passing: Promise<void> | undefined;
+  #isPassWanted = false;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
@@ -100,8 +101,21 @@ export class OutboxSender {
 
   /** Takes what is due, as far as there are places, and does not wait until it is sent. */
   pass(): Promise<void> {
-    this.#passing ??= this.#takeDue().finally(() => (this.#passing = undefined));
+    this.#isPassWanted = true;
+    this.#passing ??= this.#passWhileWanted();
     return this.#passing;
+  }
+
+  /** A pass may have looked already where a place became free since: whoever asks during one gets another after it. */
+  async #passWhileWanted(): Promise<void> {
+    try {
+      while (this.#isPassWanted && !this.#stopping.signal.aborted) {
+        this.#isPassWanted = false;
+        await this.#takeDue();
+      }
+    } finally {
+      this.#passing = undefined;
+    }
   }
 
   /** Resolves when nothing that is due is left that this process could send. */
