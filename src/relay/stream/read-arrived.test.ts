@@ -54,7 +54,18 @@ test('what piled up behind a client that did not read is read as long as it come
   expect(calls()).toBe(0);
   expect(timer.ms).toBe(250);
   // A fast model: three hundred tokens in a second, each in an event of two hundred bytes.
-  pass((timer.ms / 1_000) * 300 * 200);
+  for (let pause = 0; pause < 3; pause++) {
+    expect(calls()).toBe(0);
+    pass((timer.ms / 1_000) * 300 * 200);
+  }
+  expect(calls()).toBe(1);
+});
+
+test('a backend that did not run for a moment is no backend that has sent everything', () => {
+  const { pass, calls } = begin(3_000);
+  for (const bytes of [1_048_576, 0, 0, 1_048_576, 0, 0, 1_048_576, 0, 0]) pass(bytes);
+  expect(calls()).toBe(0);
+  pass(0);
   expect(calls()).toBe(1);
 });
 
