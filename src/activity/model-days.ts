@@ -26,7 +26,7 @@ interface DayParts {
 }
 
 /**
- * BucketCounts the receipts of the days that are not over, or were not counted yet, into `model_day`. A day is counted as a whole
+ * Counts the receipts of the days that are not over, or were not counted yet, into `model_day`. A day is counted as a whole
  * and written over, so that any number of processes may do this, and any number of times. Receipts can only become more
  * until retention takes them away: a row that counts more than there are is the better one, and stays.
  */
