@@ -95,13 +95,18 @@ function uploads(value: FormDataEntryValue): Promise<UploadedImage>[] {
 }
 
 const NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'seed', 'partial_images']);
+const FLAGS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+]);
+const FLAG_FIELDS: ReadonlySet<string> = new Set(['stream', 'strip_metadata']);
 
 /** Everything in a form is text. */
 function textFields(form: FormData): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [key, value] of form) {
     if (typeof value !== 'string' || key.startsWith('image') || key === 'mask') continue;
-    if (key === 'stream') fields[key] = value === 'true' ? true : value === 'false' ? false : value;
+    if (FLAG_FIELDS.has(key)) fields[key] = FLAGS.get(value) ?? value;
     else fields[key] = NUMBERS.has(key) ? Number(value) : value;
   }
   return fields;

@@ -78,6 +78,15 @@ describe.each([PUBLIC, V1])('%s', (path) => {
     expect(await gateway.receipt(id)).toMatchObject({ charged: 10_000_000, images: 1, outcome: 'completed' });
   });
 
+  test('a form says yes and no as text; anything else is no flag', async () => {
+    for (const strip_metadata of ['true', 'false'])
+      expect((await send(path, form(path, ['image'], { strip_metadata }))).status).toBe(200);
+    // We do it ourselves: no backend is asked to.
+    expect(received().names).not.toContain('strip_metadata');
+    const refused = await send(path, form(path, ['image'], { strip_metadata: 'maybe' }));
+    expect([refused.status, (await refused.json()).error.param]).toEqual([400, 'strip_metadata']);
+  });
+
   test.each([
     ['one data URL', { image: DATA_URL }, 1],
     ['several data URLs and a mask', { image: [DATA_URL, DATA_URL], mask: DATA_URL }, 3],
