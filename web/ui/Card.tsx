@@ -52,10 +52,10 @@ export function Page({ title, lead, actions, children, wide }: PageProps) {
         wide ? 'max-w-[90rem]' : 'max-w-[72rem]',
       )}
     >
-      <header className="mb-6 flex flex-wrap items-end gap-x-6 gap-y-3">
+      <header className="mb-6 flex flex-wrap items-start gap-x-6 gap-y-3">
         <div className="min-w-0 flex-1 basis-64">
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-          {lead ? <p className="mt-0.5 max-w-[68ch] text-ink-3">{lead}</p> : null}
+          {lead ? <p className="mt-0.5 max-w-[80ch] text-pretty text-ink-3">{lead}</p> : null}
         </div>
         {actions ? <div className="flex flex-wrap items-center gap-2">{actions}</div> : null}
       </header>

@@ -1,5 +1,5 @@
 import { Tabs as Radix } from 'radix-ui';
-import type { ReactNode } from 'react';
+import { useEffect, useRef, type ReactNode } from 'react';
 import { classes } from '../lib/classes.ts';
 
 interface TabsProps<Value extends string> {
@@ -20,6 +20,8 @@ export function Tabs<Value extends string>({
   children,
   className,
 }: TabsProps<Value>) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => showChosen(list.current), [value]);
   return (
     <Radix.Root
       value={value}
@@ -27,7 +29,11 @@ export function Tabs<Value extends string>({
       onValueChange={(next) => onChange(next as Value)}
       className={classes('min-w-0', className)}
     >
-      <Radix.List aria-label={label} className="thin-scroll flex gap-1 overflow-x-auto border-b border-line">
+      <Radix.List
+        ref={list}
+        aria-label={label}
+        className="thin-scroll flex gap-1 overflow-x-auto border-b border-line"
+      >
         {tabs.map((tab) => (
           <Radix.Trigger
             key={tab.value}
@@ -43,4 +49,13 @@ export function Tabs<Value extends string>({
       </Radix.Content>
     </Radix.Root>
   );
+}
+
+/** On a narrow screen the chosen tab may be out of sight. Only the row scrolls, never the page. */
+function showChosen(list: HTMLElement | null): void {
+  const chosen = list?.querySelector('[data-state=active]');
+  if (!list || !chosen) return;
+  const [row, tab] = [list.getBoundingClientRect(), chosen.getBoundingClientRect()];
+  if (tab.right > row.right) list.scrollLeft += tab.right - row.right;
+  else if (tab.left < row.left) list.scrollLeft -= row.left - tab.left;
 }

@@ -20,7 +20,7 @@ export default function PlaygroundPage() {
   return (
     <div className="mx-auto w-full max-w-[90rem] px-4 pt-6 sm:px-8 sm:pt-8">
       <h1 className="text-xl font-semibold tracking-tight">{t('playground.title')}</h1>
-      <p className="mb-4 text-ink-3">{t('playground.lead')}</p>
+      <p className="mt-0.5 mb-4 text-ink-3">{t('playground.lead')}</p>
       <Tabs
         label={t('playground.title')}
         value={tab}

@@ -32,17 +32,21 @@ export function BackendCard({ backend, editable }: BackendCardProps) {
         <h2 className="font-mono text-lg font-semibold">{backend.name}</h2>
         <Badge>{backend.kind}</Badge>
         <Badge tone={state.tone}>{state.text}</Badge>
-        <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3">{backend.baseUrl ?? ''}</span>
-        <TestCall name={backend.name} />
-        {editable ? (
-          <>
-            <Pause name={backend.name} paused={backend.paused} />
-            <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
-              {t('backendEdit.edit')}
-              <span className="sr-only"> {backend.name}</span>
-            </LinkButton>
-          </>
-        ) : null}
+        <span className="min-w-0 flex-1 basis-40 truncate text-sm text-ink-3 empty:basis-0">
+          {backend.baseUrl ?? ''}
+        </span>
+        <div className="flex flex-wrap gap-2">
+          <TestCall name={backend.name} />
+          {editable ? (
+            <>
+              <Pause name={backend.name} paused={backend.paused} />
+              <LinkButton small href={`/admin/backends/${encodeURIComponent(backend.name)}`}>
+                {t('backendEdit.edit')}
+                <span className="sr-only"> {backend.name}</span>
+              </LinkButton>
+            </>
+          ) : null}
+        </div>
       </div>
       {backend.paused ? (
         <p role="status" className="mt-3 text-sm text-warn">

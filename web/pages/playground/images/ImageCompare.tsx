@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import Plus from 'lucide-react/icons/plus';
 import X from 'lucide-react/icons/x';
 import type { ModelItem } from '../../../../src/console/contract.ts';
+import { classes } from '../../../lib/classes.ts';
 import { makeStore } from '../../../lib/store.ts';
 import { Button, IconButton } from '../../../ui/Button.tsx';
 import { Field, Textarea } from '../../../ui/Field.tsx';
@@ -18,6 +19,7 @@ import { bodyOf, type ImageDraft } from './order.ts';
 import { useImageQuotes, type ImageQuote } from './useImageQuote.ts';
 import { Price } from '../../../ui/Money.tsx';
 
+const WIDE_COLUMNS: Record<number, string> = { 3: 'xl:grid-cols-3', 4: 'xl:grid-cols-4' };
 const MOST = 4;
 
 interface Column {
@@ -91,7 +93,7 @@ export function ImageCompare({ models }: { models: readonly ModelItem[] }) {
           </Button>
         ) : null}
       </div>
-      <div className="grid gap-4 sm:grid-cols-2 xl:grid-cols-4">
+      <div className={classes('grid gap-4 sm:grid-cols-2', WIDE_COLUMNS[shown.length])}>
         {shown.map(({ column, model, draft }, index) => (
           <ComparedImage
             key={column.key}

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { classes } from '../../../lib/classes.ts';
 import { Link } from 'wouter';
 import RotateCcw from 'lucide-react/icons/rotate-ccw';
 import type { ModelItem } from '../../../../src/console/contract.ts';
@@ -232,7 +233,7 @@ function Results({ chosen, onChoose }: { chosen: number | undefined; onChoose: (
         <Empty title={t('playground.imagesEmpty')}>{t('playground.imagesEmptyLead')}</Empty>
       )}
       {others.length > 0 ? <Earlier runs={others} onChoose={onChoose} /> : null}
-      <p className="flex flex-wrap gap-4">
+      <p className={classes('flex flex-wrap gap-4', shown ? '' : 'justify-center')}>
         <Link href="/app/images" className="text-accent underline-offset-2 hover:underline">
           {t('playground.toGallery')}
         </Link>
