@@ -77,7 +77,7 @@ export const AREAS: readonly Area[] = [
         'test/stories/routing.test.ts',
       ],
       [
-        'test/stories/image-{abilities,prices,streams,edits,jobs}.test.ts',
+        'test/stories/image-{abilities,prices,streams,token-streams,edits,jobs}.test.ts',
         'test/stories/{fields,max-cost,backend-choice,true-holds,metrics,request-logs}.test.ts',
         'test/stories/{when-a-client-leaves,count-tokens,broken-keys,attachments}.test.ts',
       ],
@@ -96,7 +96,7 @@ export const AREAS: readonly Area[] = [
         'test/stories/ends.test.ts',
         'test/stories/odd-answers.test.ts',
       ],
-      ['test/stories/{priced-usage,when-a-client-leaves,claude-bill,image-streams,metrics}.test.ts'],
+      ['test/stories/{priced-usage,when-a-client-leaves,claude-bill,image-streams,attachments,metrics}.test.ts'],
     ],
   },
   {

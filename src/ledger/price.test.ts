@@ -63,3 +63,9 @@ test('images cost their number times the price of one', () => {
   expect(costOf(image, { ...NO_USAGE, images: 3 })).toBe(nanoUsd(120_000_000));
   expect(costOf(image, NO_USAGE)).toBe(nanoUsd(0));
 });
+
+test('of an image whose output is not priced by tokens, only the input is held', () => {
+  const price = { kind: 'tokens', input: 2_000_000, cachedInput: 0, output: 3_000_000 } as const;
+  expect(worstCase(price, { kind: 'images', images: 1, input: 10 }, 5)).toBe(nanoUsd(20));
+  expect(worstCase(price, { kind: 'images', images: 1, input: 10, output: 4 }, 5)).toBe(nanoUsd(32));
+});

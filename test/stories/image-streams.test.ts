@@ -14,7 +14,9 @@ let commenting: Gateway;
 let account: TestAccount;
 
 const catalog = (url: string): string => `
-upstreams: { b: { kind: openai, base_url: "${url}" } }
+upstreams:
+  b: { kind: openai, base_url: "${url}" }
+  hasty: { kind: openai, base_url: "${url}", timeouts: { first_byte_ms: 1000, idle_ms: 1000, total_ms: 1500 } }
 lists:
   images:
     - { model: p, image: 0.04, input_image: 0.003, partial_image: 0.001, sizes: [512x512], abilities: { partial_images: 2, reference_images: 2 } }
@@ -23,6 +25,7 @@ lists:
     - { model: tokens, input: 5, output: 10, image_output: 40, max_output: 2000, sizes: [512x512], abilities: { partial_images: 3 } }
 endpoints:
   images: { name: Images, type: image_generation, lists: [images], upstreams: [b] }
+  hasty: { name: Hasty, type: image_generation, lists: [images], upstreams: [hasty] }
 `;
 
 beforeAll(async () => {
@@ -249,6 +252,41 @@ describe('a stream that breaks', () => {
       expect(row).toMatchObject({ charged: 0, state: 'void' });
     },
   );
+});
+
+test('a backend may take its time until its deadline, and is cut then; what was shown is charged', async () => {
+  const listener = await commenting.account('10');
+  const begin = async (endpoint: string) => {
+    const upstream = openStream();
+    backend.script(() => upstream.response);
+    upstream.send(partial(0));
+    const response = await commenting.post('/api/public/v1/images/generations', listener.token, {
+      ...bodyFor('p', { partial_images: 2 }),
+      endpoint,
+    });
+    return { upstream, response, id: response.headers.get('x-request-id')! };
+  };
+  const patient = await begin('images');
+  const reader = patient.response.body!.getReader();
+  let text = '';
+  const read = async (isEnough: () => boolean): Promise<void> => {
+    for (let next = await reader.read(); next.done !== true; next = await reader.read()) {
+      text += Buffer.from(next.value).toString('utf8');
+      if (isEnough()) return;
+    }
+  };
+  // A comment comes every 20 ms at most: deadlines were looked at several times meanwhile.
+  await read(() => text.split(/^:/m).length > 60);
+  patient.upstream.send(completed());
+  patient.upstream.end();
+  await read(() => false);
+  expect(namesOf(eventsOf(text)).at(-1)).toBe('image_generation.completed');
+  expect(await charged(patient.id, commenting, listener)).toMatchObject({ usd: 0.041, outcome: 'completed' });
+
+  const hasty = await begin('hasty');
+  expect(await hasty.response.text()).toContain('upstream_timeout');
+  await hasty.upstream.cancelled;
+  expect(await charged(hasty.id, commenting, listener)).toMatchObject({ usd: 0.001, outcome: 'cut_short' });
 });
 
 describe('a client that leaves', () => {

@@ -40,6 +40,23 @@ test('a connection whose settings the database refuses decides nothing, and the 
   await harness.close();
 }, 60_000);
 
+test('a node that can be served answers its probe, and leaves no connection behind when it ends', async () => {
+  const harness = await postgresHarness();
+  const connections = async (): Promise<number> => {
+    const { rows } = await harness.backend.pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'tollgate ledger%' AND datname = current_database()`,
+    );
+    return rows.length;
+  };
+  const before = await connections();
+  const node = harness.anotherNode('probed');
+  await node.probe();
+  expect(await connections()).toBeGreaterThan(before);
+  await node.close();
+  while ((await connections()) > before) await Bun.sleep(10);
+  await harness.close();
+}, 60_000);
+
 /** After a failure to connect, calls fail at once for a moment. */
 async function untilAvailable<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   for (;;) {

@@ -3,10 +3,12 @@ import { requestIdAt, type RequestId } from '../../std/ids.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { NO_USAGE } from '../price.ts';
 import { FAILED, used } from '../testing/contract-harness.ts';
+import type { IssuedHold } from './issued-holds.ts';
 import {
   closedRows,
   expiredRows,
   firstOfEach,
+  isWithin,
   settledOf,
   settlementOf,
   voidOf,
@@ -128,4 +130,22 @@ test('of several that close one hold the first is sent, and all in the order in 
 test('a hold is voided without usage, and a usage that cannot be is our mistake', () => {
   expect(voidOf(id(1), FAILED)).toMatchObject({ state: 'void', usage: NO_USAGE, source: undefined });
   expect(() => settlementOf(id(1), used({ output: -1 }))).toThrow('went wrong on our side');
+});
+
+describe('what a hold covers', () => {
+  const hold = (held: number): IssuedHold =>
+    ({
+      request: { price: { kind: 'tokens', input: 0, cachedInput: 0, output: 1_000_000 } },
+      admission: { held: nanoUsd(held) },
+    }) as IssuedHold;
+  const posted = settlementOf(id(1), used({ output: 5 }));
+
+  test('is known where the hold is: up to the last nano-dollar, and not beyond', () => {
+    expect([4, 5, 6].map((held) => isWithin(posted, hold(held)))).toEqual([false, true, true]);
+    expect(isWithin(posted, undefined)).toBe(false);
+  });
+
+  test('is always enough for what is given back', () => {
+    expect(isWithin(voidOf(id(1), FAILED), undefined)).toBe(true);
+  });
 });

@@ -102,3 +102,15 @@ test('after the end nothing is looked for, nor taken', async () => {
   await other.look(1);
   expect(looks).toHaveLength(1);
 });
+
+test('after the end nothing is looked for that was waiting to be', () => {
+  const cleared = spyOn(globalThis, 'clearTimeout');
+  try {
+    const { uncertain } = begin();
+    uncertain.add(id(1));
+    uncertain.close();
+    expect(cleared).toHaveBeenCalledWith(expect.objectContaining({}));
+  } finally {
+    cleared.mockRestore();
+  }
+});

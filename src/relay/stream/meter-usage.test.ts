@@ -90,6 +90,15 @@ const INPUT = 4 + 3 + countTokens('hi');
 const WORDS = 'three little words';
 const COUNT = countTokens(WORDS);
 
+test('the input is known once the backend has reported one that can be true', () => {
+  const meter = new Meter(() => chatInput());
+  expect(meter.hasReportedInput).toBe(false);
+  meter.observe(told(usage(0, 5)));
+  expect(meter.hasReportedInput).toBe(false);
+  meter.observe(told(usage(50, 60)));
+  expect(meter.hasReportedInput).toBe(true);
+});
+
 describe('what is charged', () => {
   test('is the backend’s usage if it came after the text', async () => {
     expect(await measured(said(WORDS), told(usage(50, 60)))).toMatchObject({

@@ -1,0 +1,62 @@
+import { expect, test } from 'bun:test';
+import { parseCatalog } from '../catalog/parse.ts';
+import { imagesMeasured, quoteImages, type ImageQuote, type MadeImages } from './images.ts';
+import type { ImageCall, RelayParts } from './call.ts';
+
+/** What images by the token are held at, and what is charged for them whatever their backend reports. */
+
+const MAX_OUTPUT = 5_000;
+const picture = { bytes: new Uint8Array(), mime: 'image/png' };
+
+const catalog = parseCatalog(
+  `
+upstreams: { b: { kind: house } }
+lists:
+  images:
+    - { model: m, input: 5, output: 10, image_output: 40, max_output: ${MAX_OUTPUT}, sizes: [1024x1024], abilities: { max_n: 2, reference_images: 2, mask: true, quality: [low] } }
+endpoints:
+  e: { name: E, type: image_generation, lists: [images], upstreams: [b] }
+`,
+  { fileName: 'test', env: {} },
+);
+
+function quote(more: Partial<ImageCall['request']> = {}): ImageQuote {
+  const call = {
+    selector: { code: 'e', model: 'm', type: 'image_generation' },
+    request: { model: 'm', prompt: 'dé', ...more },
+  } as ImageCall;
+  return quoteImages(call, { catalog: () => catalog } as RelayParts);
+}
+
+test('a byte of the prompt is held as a token, a picture and a mask at the most that they take', () => {
+  expect(quote().ceiling).toEqual({ kind: 'images', images: 1, input: 3, output: MAX_OUTPUT });
+  expect(quote({ image: [picture, picture], mask: picture, n: 2 }).ceiling).toEqual({
+    kind: 'images',
+    images: 2,
+    input: 3 + 3 * 8_000,
+    output: 2 * MAX_OUTPUT,
+    extra: { imageInput: true },
+  });
+});
+
+const measured = (made: Partial<MadeImages>) =>
+  imagesMeasured(quote({ quality: 'low' }), { images: 1, partialImages: 0, usages: [], ...made });
+
+test('what the backend reports is charged', () => {
+  const usages = [{ input_tokens: 7, output_tokens: 100 }];
+  expect(measured({ usages })).toMatchObject({ usage: { input: 7, output: 100 }, source: 'upstream' });
+});
+
+test('a report without output counts only where nothing was made', () => {
+  const usages = [{ input_tokens: 7, output_tokens: 0 }];
+  expect(measured({ usages })).toMatchObject({ usage: { input: 7, output: 272 }, source: 'mixed' });
+  expect(measured({ usages, images: 0 })).toMatchObject({ usage: { output: 0 }, source: 'upstream' });
+});
+
+test('without any report the images and their input are counted by us', () => {
+  const input = { text: 20, pictures: 300 };
+  expect(measured({ input, partialImages: 2 })).toMatchObject({
+    usage: { input: 320, output: 272 + 2 * 100, extra: { imageInput: 300 } },
+    source: 'counted',
+  });
+});
