@@ -270,7 +270,7 @@ test('a backend may take its time until its deadline, and is cut then; what was 
   const reader = patient.response.body!.getReader();
   let text = '';
   const read = async (isEnough: () => boolean): Promise<void> => {
-    for (let next = await reader.read(); next.done !== true; next = await reader.read()) {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
       text += Buffer.from(next.value).toString('utf8');
       if (isEnough()) return;
     }
