@@ -15,20 +15,14 @@ export const STAGES: readonly (readonly TestRow[])[] = [
       { name: 'units', paths: ['src', 'web', 'scripts'] },
       { name: 'golden', paths: ['test/golden'] },
       { name: 'clients', paths: ['test/clients'] },
+      {
+        name: 'services',
+        paths: ['test/payments', 'test/providers', 'test/matrix', 'test/import', 'test/architecture'],
+      },
     ],
     [
       { name: 'browser', paths: ['test/browser'] },
-      {
-        name: 'stories',
-        paths: [
-          'test/stories',
-          'test/payments',
-          'test/providers',
-          'test/matrix',
-          'test/import',
-          'test/architecture',
-        ],
-      },
+      { name: 'stories', paths: ['test/stories'] },
     ],
   ],
   // Many requests at once, beside tests that wait for deadlines most of their time.

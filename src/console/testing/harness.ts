@@ -141,7 +141,7 @@ function partsOf(
   { store, ledger, catalog, clock, messages }: PartsOfTest,
   { publicUrl, backends, operation }: TestConsoleOptions,
 ): ConsoleParts {
-  const passwords = makePasswords({ parallel: 2, queue: 500 });
+  const passwords = makePasswords({ parallel: 2, queue: 500, cost: { memoryKib: 64, passes: 1 } });
   const { notices } = messages;
   const auth = makeAuth({ store, secret: SECRET, clock, log: silentLog, passwords, notices, publicUrl });
   return {
