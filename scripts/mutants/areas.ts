@@ -96,7 +96,9 @@ export const AREAS: readonly Area[] = [
         'test/stories/ends.test.ts',
         'test/stories/odd-answers.test.ts',
       ],
-      ['test/stories/{priced-usage,when-a-client-leaves,claude-bill,image-streams,attachments,metrics}.test.ts'],
+      [
+        'test/stories/{priced-usage,when-a-client-leaves,claude-bill,image-streams,attachments,metrics}.test.ts',
+      ],
     ],
   },
   {

@@ -101,8 +101,11 @@ endpoints:
       const jobs = await startJobs(account);
       await node.kill();
       finishAtBackend();
+      // The backend fails to say for a while: that it could not be asked says nothing about its jobs.
+      for (let n = 0; n < 3 * JOBS; n++) fal.pollFailures.push(new Response('failed', { status: 500 }));
       await node.restart();
       await expectDoneOnce(account, jobs, before);
+      expect(fal.pollFailures).toEqual([]);
       expect([...fal.jobs.values()].some(({ cancelled }) => cancelled)).toBe(false);
     },
     PATIENCE_MS,
