@@ -17,7 +17,7 @@ export function Segments<Value extends string>({ label, value, onChange, options
       value={value}
       // An empty value means that the chosen one was pressed again: it stays chosen.
       onValueChange={(next) => next && onChange(next as Value)}
-      className="inline-flex max-w-full overflow-x-auto rounded-md border border-line bg-sunken p-0.5"
+      className="inline-flex w-fit max-w-full overflow-x-auto rounded-md border border-line bg-sunken p-0.5"
     >
       {options.map((option) => (
         <ToggleGroup.Item
