@@ -57,6 +57,24 @@ test('a node that can be served answers its probe, and leaves no connection behi
   await harness.close();
 }, 60_000);
 
+test('a database that only reads answers no probe', async () => {
+  const harness = await postgresHarness();
+  const { pool } = harness.backend;
+  const { rows } = await pool.query<{ name: string }>('SELECT current_database() AS name');
+  const database = `"${rows[0]?.name ?? ''}"`;
+  await pool.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+  const node = harness.anotherNode('reading');
+  try {
+    await expect(node.probe()).rejects.toThrow();
+  } finally {
+    await node.close();
+    await pool.query(
+      `SET default_transaction_read_only = off; ALTER DATABASE ${database} RESET default_transaction_read_only`,
+    );
+    await harness.close();
+  }
+}, 60_000);
+
 /** After a failure to connect, calls fail at once for a moment. */
 async function untilAvailable<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
