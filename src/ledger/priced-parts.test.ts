@@ -155,6 +155,40 @@ describe('cost of every dimension', () => {
     );
   });
 
+  test('names its lines', () => {
+    const price = {
+      kind: 'tokens',
+      input: 1,
+      cachedInput: 1,
+      output: 1,
+      extra: { reasoning: 1, request: nanoUsd(1) },
+    } as const;
+    const extra = {
+      cacheWrite: 1,
+      cacheWrite1h: 1,
+      audioInput: 1,
+      imageInput: 1,
+      audioOutput: 1,
+      imageOutput: 1,
+      webSearches: 1,
+    };
+    const used = { ...NO_USAGE, input: 9, cached: 1, output: 9, reasoning: 1, extra };
+    expect(pricedParts(price, used).map(({ item }) => item)).toEqual([
+      'input',
+      'cached_input',
+      'cache_write',
+      'cache_write_1h',
+      'audio_input',
+      'image_input',
+      'output',
+      'reasoning',
+      'audio_output',
+      'image_output',
+      'web_search',
+      'request',
+    ]);
+  });
+
   test('has a line for each kind that was used, and the lines are the whole cost', () => {
     fc.assert(
       fc.property(price, usage, (price, usage) => {

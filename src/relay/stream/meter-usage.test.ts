@@ -99,6 +99,18 @@ test('the input is known once the backend has reported one that can be true', ()
   expect(meter.hasReportedInput).toBe(true);
 });
 
+test('what is known so far is never below what was reported, nor below the least that the text has', () => {
+  const delivered = (...chunks: ChatChunk[]) => {
+    const meter = new Meter(() => chatInput());
+    for (const chunk of chunks) meter.observe(chunk);
+    return meter.delivered().output;
+  };
+  const least = delivered(said(WORDS));
+  expect(least).toBeGreaterThan(0);
+  expect(delivered(told(usage(5, 90)), said(WORDS))).toBe(90);
+  expect(delivered(told(usage(5, 0)), said(WORDS))).toBe(least);
+});
+
 describe('what is charged', () => {
   test('is the backend’s usage if it came after the text', async () => {
     expect(await measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
