@@ -5,6 +5,7 @@ import { seed } from '../../scripts/seed.ts';
 import { makePasswords } from '../../src/identity/sign-in/password.ts';
 import { makeUsers } from '../../src/identity/sign-in/users.ts';
 import { REFUSED_CALL_LIMITS } from '../../src/activity/refused-calls.ts';
+import { UsageHours } from '../../src/activity/usage-hours.ts';
 import { systemClock } from '../../src/std/clock.ts';
 import { newRequestId } from '../../src/std/ids.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -47,6 +48,9 @@ export async function fill(store: Store, { models, requests }: Amounts): Promise
   await write.insert('entry', entryRows(accounts, now));
   await write.insert('refused_call', refusedRows(accounts, now, models));
   await write.finish();
+  // As on any server that has run for a while.
+  const hours = new UsageHours({ store, clock: systemClock });
+  while (!(await hours.count()));
 }
 
 const many = <Item>(count: number, make: (index: number) => Item): Item[] =>

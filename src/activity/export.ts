@@ -22,6 +22,7 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
     paymentPages(parts, account.id),
     receiptPages(parts, account.id),
     usagePages(parts, account.id),
+    clientPages(parts, account.id),
     statementPages(parts, account.id),
     imagePages(parts, account.id),
     refusedCallPages(parts, account.id),
@@ -169,6 +170,30 @@ async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGener
     );
     yield rows.map(({ charged, ...usage }) => ({
       type: 'usage_day',
+      ...usage,
+      charged_usd: dollars(charged),
+    }));
+    const last = rows.at(-1);
+    if (rows.length < PAGE || !last) return;
+    after = last;
+  }
+}
+
+async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+  let after = { day: 0, client: '' };
+  for (;;) {
+    const rows = await reader.all(
+      db
+        .selectFrom('usage_client')
+        .selectAll()
+        .where('account_id', '=', accountId)
+        .where(sql<boolean>`(day, client) > (${after.day}, ${after.client})`)
+        .orderBy('day')
+        .orderBy('client')
+        .limit(PAGE),
+    );
+    yield rows.map(({ charged, saved: _derived, ...usage }) => ({
+      type: 'usage_client',
       ...usage,
       charged_usd: dollars(charged),
     }));

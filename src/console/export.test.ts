@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { bulkWriter } from '../../scripts/seed/bulk.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
+import { UsageHours } from '../activity/usage-hours.ts';
 import { Accounts } from '../identity/accounts/accounts.ts';
 import { newRequestId, type AccountId } from '../std/ids.ts';
 import { testConsole, type TestConsole } from './testing/harness.ts';
@@ -56,6 +57,7 @@ describe.each(Object.entries(DATABASES))('the export of an account on %s', (_nam
         expires_at: 2,
       })
       .execute();
+    await new UsageHours(site).count();
     const response = await owner.raw('GET', '/api/console/export');
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toStartWith('application/x-ndjson');
@@ -68,6 +70,9 @@ describe.each(Object.entries(DATABASES))('the export of an account on %s', (_nam
     expect(ofType('entry')).toMatchObject([{ kind: 'credit', amount_usd: '5.00' }]);
     expect(ofType('receipt').map((line) => line['id'])).toEqual([...requests].toSorted());
     expect(ofType('usage_day')).toMatchObject([{ requests: 2, failures: 1, charged_usd: '0.00018' }]);
+    expect(ofType('usage_client')).toMatchObject([
+      { client: '=cmd|test', requests: 2, charged_usd: '0.00018' },
+    ]);
     expect(ofType('image')).toMatchObject([{ id: 'img_1', prompt: 'a tree', size: 9 }]);
     expect(lines.at(-1)).toEqual({ type: 'end', lines: lines.length - 1 });
     const { token_hash } = await site.store.db

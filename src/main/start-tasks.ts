@@ -1,6 +1,7 @@
 import type { Metrics } from '../activity/metrics.ts';
 import { countModelDays } from '../activity/model-days.ts';
 import { RefusedCalls } from '../activity/refused-calls.ts';
+import { UsageHours } from '../activity/usage-hours.ts';
 import type { ImageJobs } from '../api/image-jobs.ts';
 import { IdempotencyStore } from '../ledger/idempotency-store.ts';
 import type { Breach, Ledger } from '../ledger/port.ts';
@@ -39,6 +40,7 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
   const { config, store, clock, log, notices } = services;
   const { ledger } = services.ledger;
   const answers = new IdempotencyStore(store, clock);
+  const usageHours = new UsageHours({ store, clock });
   return new PeriodicTasks(
     [
       { name: 'costs of the day', everyMs: 5_000, run: () => dailyCosts.refresh(clock.now()) },
@@ -66,6 +68,14 @@ export function startPeriodicTasks(services: Services, parts: TaskParts): Period
         maxTimeShare: 0.02,
         run: async (stopping) => {
           if ((config.worker ?? 0) === 0) await countModelDays({ store, clock }, stopping);
+        },
+      },
+      {
+        name: 'hours of usage',
+        everyMs: 10_000,
+        maxTimeShare: 0.02,
+        run: async (stopping) => {
+          if ((config.worker ?? 0) === 0) await usageHours.count(stopping);
         },
       },
       {

@@ -7,6 +7,7 @@ import type { ModelDaySchema } from './schema-model-days.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
 import type { PaymentSchema } from './schema-payments.ts';
 import type { StatementSchema } from './schema-statements.ts';
+import type { UsageHourSchema } from './schema-usage-hours.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
@@ -20,7 +21,8 @@ export interface Schema
     ModelDaySchema,
     OutboxSchema,
     PaymentSchema,
-    StatementSchema {
+    StatementSchema,
+    UsageHourSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

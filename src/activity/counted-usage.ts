@@ -1,0 +1,190 @@
+import { CACHED_WITH_EXTRA, CACHE_SAVING, cacheSaving } from '../ledger/cache-saving.ts';
+import { isFailure } from '../ledger/decide.ts';
+import { extraUsageOf, priceFromText } from '../ledger/price.ts';
+import { dayOf } from '../std/calendar.ts';
+import { requestIdAt } from '../std/ids.ts';
+import { QUARTER_MS } from '../std/time-zone.ts';
+import { OUTCOME_CODES, RECEIPT_OUTCOMES } from '../store/receipt-codes.ts';
+import { clientName } from './client-name.ts';
+import { sumUsage, type UsageSums } from './usage.ts';
+
+/** Runs SQL with `?` for its values beside requests, not on the thread that serves them. */
+export type CountQuery = <Row>(text: string, values: readonly (string | number)[]) => Promise<Row[]>;
+
+/** What usage costs and what cached input has saved of it, in nano-USD. */
+export interface CountedSums extends UsageSums {
+  readonly saved: number;
+}
+
+export interface CountedQuarter extends CountedSums {
+  readonly account_id: string;
+  readonly quarter: number;
+}
+
+export interface CountedClient extends CountedSums {
+  readonly account_id: string;
+  readonly day: number;
+  readonly client: string;
+}
+
+export interface CountedSaving {
+  readonly account_id: string;
+  readonly day: number;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly requests: number;
+  readonly saved: number;
+}
+
+export interface CountedDay {
+  readonly quarters: readonly CountedQuarter[];
+  readonly clients: readonly CountedClient[];
+  readonly savings: readonly CountedSaving[];
+}
+
+const DAY_MS = 86_400_000;
+/** A request gets its id on arrival and its day on admission, possibly by another node's clock. */
+const SLACK_MS = 3_600_000;
+/** Whoever sends a new name with every request has the rest counted without names. */
+const MOST_AGENTS = 1_000;
+export const MOST_CLIENTS = 50;
+const TOGETHER = 2_000;
+
+/** Adds up the receipts of the UTC day that begins at `start`, of one account or of all. */
+export async function countDay(query: CountQuery, start: number, accountId?: string): Promise<CountedDay> {
+  const span = spanOf(start, accountId);
+  const quarters = await query<CountedQuarter>(quarterSql(span), span.values);
+  const agents = await query<Omit<CountedClient, 'day'>>(agentSql(span), span.values);
+  const savings = await query<Omit<CountedSaving, 'day'>>(savingSql(span), span.values);
+  const day = dayOf(start);
+  const counted = {
+    quarters: new Map(quarters.map((row) => [keyOf(row.account_id, row.quarter), row])),
+    clients: new Map<string, CountedClient>(),
+    savings: new Map(savings.map((row) => [keyOf(row.account_id, row.endpoint, row.model), { ...row, day }])),
+  };
+  for (const row of agents) addClient(counted.clients, { ...row, day, client: clientName(row.client) });
+  await addExtraSavings(query, span, counted);
+  return {
+    quarters: [...counted.quarters.values()],
+    clients: largestClients([...counted.clients.values()]),
+    savings: [...counted.savings.values()],
+  };
+}
+
+interface Span {
+  readonly where: string;
+  readonly values: readonly (string | number)[];
+}
+
+function spanOf(start: number, accountId: string | undefined): Span {
+  const end = start + DAY_MS;
+  const where = 'r.id >= ? AND r.id < ? AND r.created_at >= ? AND r.created_at < ?';
+  const values = [requestIdAt(start - SLACK_MS), requestIdAt(end + SLACK_MS), start, end];
+  return accountId === undefined
+    ? { where, values }
+    : { where: `${where} AND r.account_id = ?`, values: [...values, accountId] };
+}
+
+const FAILED_CODES = RECEIPT_OUTCOMES.filter(isFailure).map((outcome) => OUTCOME_CODES[outcome]);
+const whole = (sum: string): string => `CAST(${sum} AS BIGINT)`;
+const COUNTED = `${whole('COUNT(*)')} AS requests`;
+const SAVED = `${whole(`SUM(${CACHE_SAVING})`)} AS saved`;
+const SUMS = `${COUNTED},
+  ${whole(`SUM(CASE WHEN r.outcome IN (${FAILED_CODES.join(', ')}) THEN 1 ELSE 0 END)`)} AS failures,
+  ${['input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images', 'charged']
+    .map((column) => `${whole(`SUM(r.${column})`)} AS ${column}`)
+    .join(', ')},
+  ${SAVED}`;
+const RECEIPTS = 'receipt r JOIN price p ON p.id = r.price';
+const QUARTER = whole(`r.created_at / ${QUARTER_MS}`);
+
+function quarterSql({ where }: Span): string {
+  return `SELECT r.account_id, ${QUARTER} AS quarter, ${SUMS} FROM ${RECEIPTS} WHERE ${where} GROUP BY 1, 2`;
+}
+
+function agentSql({ where }: Span): string {
+  const columns =
+    'account_id, client, requests, failures, input_tokens, cached_tokens, output_tokens, reasoning_tokens, images, charged, saved';
+  return `SELECT ${columns} FROM (
+      SELECT s.*, ROW_NUMBER() OVER (PARTITION BY s.account_id ORDER BY s.requests DESC, s.client) AS place FROM (
+        SELECT r.account_id, r.client, ${SUMS} FROM ${RECEIPTS} WHERE ${where} GROUP BY 1, 2) AS s) AS t
+    WHERE t.place <= ${MOST_AGENTS}`;
+}
+
+function savingSql({ where }: Span): string {
+  return `SELECT r.account_id, t.endpoint, t.model, ${COUNTED}, ${SAVED} FROM ${RECEIPTS} JOIN route t ON t.id = r.route
+    WHERE ${where} AND r.cached_tokens > 0 GROUP BY 1, 2, 3`;
+}
+
+interface ExtraRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly created_at: number;
+  readonly client: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly images: number;
+  readonly extra: string | null;
+  readonly price: string;
+}
+
+interface Counting {
+  readonly quarters: Map<string, CountedQuarter>;
+  readonly clients: Map<string, CountedClient>;
+  readonly savings: Map<string, CountedSaving>;
+}
+
+/** What SQL cannot compute, receipt by receipt. */
+async function addExtraSavings(query: CountQuery, span: Span, counting: Counting): Promise<void> {
+  for (let after = ''; ;) {
+    const rows = await query<ExtraRow>(extraSql(span), [...span.values, after]);
+    for (const row of rows) addSaving(counting, row);
+    const last = rows.at(-1);
+    if (!last || rows.length < TOGETHER) return;
+    after = last.id;
+  }
+}
+
+function extraSql({ where }: Span): string {
+  return `SELECT r.id, r.account_id, r.created_at, r.client, t.endpoint, t.model, r.input_tokens AS input,
+      r.cached_tokens AS cached, r.output_tokens AS output, r.reasoning_tokens AS reasoning, r.images, r.extra,
+      p.value AS price
+    FROM ${RECEIPTS} JOIN route t ON t.id = r.route
+    WHERE ${where} AND r.id > ? AND ${CACHED_WITH_EXTRA} ORDER BY r.id LIMIT ${TOGETHER}`;
+}
+
+function addSaving({ quarters, clients, savings }: Counting, row: ExtraRow): void {
+  const { account_id, endpoint, model, extra, ...used } = row;
+  const saved = cacheSaving(priceFromText(row.price), { ...used, ...extraUsageOf(extra) });
+  const add = <Row extends { readonly saved: number }>(rows: Map<string, Row>, key: string): void => {
+    const sums = rows.get(key);
+    if (sums) rows.set(key, { ...sums, saved: sums.saved + saved });
+  };
+  add(quarters, keyOf(account_id, Math.floor(row.created_at / QUARTER_MS)));
+  add(clients, keyOf(account_id, clientName(row.client)));
+  add(savings, keyOf(account_id, endpoint, model));
+}
+
+function addClient(clients: Map<string, CountedClient>, row: CountedClient): void {
+  const key = keyOf(row.account_id, row.client);
+  const sums = clients.get(key);
+  clients.set(key, sums ? { ...row, ...addCounted([sums, row]) } : row);
+}
+
+function largestClients(clients: readonly CountedClient[]): CountedClient[] {
+  return [...Map.groupBy(clients, (row) => row.account_id).values()].flatMap((own) =>
+    own.toSorted((a, b) => b.requests - a.requests || (a.client < b.client ? -1 : 1)).slice(0, MOST_CLIENTS),
+  );
+}
+
+export function addCounted(rows: readonly CountedSums[]): CountedSums {
+  return { ...sumUsage(rows), saved: rows.reduce((sum, row) => sum + row.saved, 0) };
+}
+
+function keyOf(...parts: readonly (string | number)[]): string {
+  return JSON.stringify(parts);
+}

@@ -1,0 +1,175 @@
+import { CompiledQuery } from 'kysely';
+import { spanOf } from '../ledger/archive.ts';
+import { dayOf } from '../std/calendar.ts';
+import type { Clock } from '../std/clock.ts';
+import { requestIdAt, requestTime } from '../std/ids.ts';
+import type { Store } from '../store/store.ts';
+import { countDay, type CountedSums, type CountQuery } from './counted-usage.ts';
+import { DAY_MS } from './usage.ts';
+
+/** A request that began yesterday may end today. */
+const OPEN_MS = 2 * 3_600_000;
+const RUN_MS = 10_000;
+const ROWS_TOGETHER = 500;
+const MOST_LATE_DAYS = 100;
+
+interface HourParts {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+/**
+ * Counts the receipts of the days that are not over, or were not counted yet, into `usage_quarter`, `usage_client` and
+ * `usage_saving`. A day is counted as a whole, so that any number of processes may do this, and any number of times.
+ * Receipts can only become more until retention takes them away: a row that counts more than there are is the better one,
+ * and stays.
+ */
+export class UsageHours {
+  readonly #parts: HourParts;
+  readonly #query: CountQuery;
+  /** What the rows of the last day say: few of them change between two runs, and only those are written. */
+  #written: { readonly day: number; readonly requests: Map<string, number> } | undefined;
+
+  constructor(parts: HourParts) {
+    this.#parts = parts;
+    this.#query = countQuery(parts.store);
+  }
+
+  /** False: it took too long, and the rest is left to the next call. */
+  async count(stopping?: AbortSignal): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const until = performance.now() + RUN_MS;
+    const isOver = (): boolean => performance.now() >= until || stopping?.aborted === true;
+    const open = await firstOpenDay(store, now);
+    for (const day of await lateDays(this.#query, open, now)) if (!isOver()) await this.#countDay(day);
+    for (let from = open; !isOver(); from += DAY_MS) {
+      const first = await firstReceipt(store, from);
+      if (first === undefined) return true;
+      from = startOfDay(first);
+      await this.#countDay(dayOf(first));
+    }
+    return false;
+  }
+
+  async #countDay(day: number): Promise<void> {
+    const { quarters, clients, savings } = await countDay(this.#query, spanOf(day).fromMs);
+    const last = this.#written;
+    const requests = last?.day === day ? last.requests : new Map<string, number>();
+    const { store } = this.#parts;
+    await writeGrown(store, { ...QUARTERS, rows: quarters }, requests);
+    await writeGrown(store, { ...SAVINGS, rows: savings }, requests);
+    // Last: how far this table goes says how far everything was counted.
+    await writeGrown(store, { ...CLIENTS, rows: clients }, requests);
+    if (last === undefined || day >= last.day) this.#written = { day, requests };
+  }
+}
+
+function countQuery({ backend }: Store): CountQuery {
+  if (backend.kind === 'sqlite') return (text, values) => backend.background.query(text, values);
+  return async <Row>(text: string, values: readonly (string | number)[]) => {
+    const { rows } = await backend.pool.query(numbered(text), [...values]);
+    // The caller names the row's type, which its SQL must keep.
+    return rows as Row[];
+  };
+}
+
+/** With the values as Postgres numbers them. */
+export function numbered(text: string): string {
+  let place = 0;
+  return text.replaceAll('?', () => `$${++place}`);
+}
+
+/** Days before it are counted, but for what is booked late. */
+async function firstOpenDay(store: Store, now: number): Promise<number> {
+  const last = await store.db
+    .selectFrom('usage_client')
+    .select('day')
+    .orderBy('day', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return last ? Math.min(spanOf(last.day).fromMs, startOfDay(now - OPEN_MS)) : 0;
+}
+
+/** Days that were counted before, and of which a request was booked in the last hours. */
+async function lateDays(query: CountQuery, open: number, now: number): Promise<number[]> {
+  const rows = await query<{ day: number }>(
+    `SELECT DISTINCT CAST(r.created_at / ${DAY_MS} AS BIGINT) AS day FROM receipt r
+      WHERE r.late = 1 AND r.booked_at >= ? AND r.id < ? ORDER BY 1 LIMIT ${MOST_LATE_DAYS}`,
+    [now - OPEN_MS, requestIdAt(open)],
+  );
+  return rows.map(({ day }) => dayOf(day * DAY_MS));
+}
+
+async function firstReceipt(store: Store, from: number): Promise<number | undefined> {
+  const row = await store.db
+    .selectFrom('receipt')
+    .select('id')
+    .where('id', '>=', requestIdAt(from))
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row && requestTime(row.id);
+}
+
+const SUMS = [
+  'requests',
+  'failures',
+  'input_tokens',
+  'cached_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'images',
+  'charged',
+  'saved',
+] as const satisfies (keyof CountedSums)[];
+const QUARTERS = { name: 'usage_quarter', columns: ['account_id', 'quarter', ...SUMS], keys: 2 } as const;
+const CLIENTS = { name: 'usage_client', columns: ['account_id', 'day', 'client', ...SUMS], keys: 3 } as const;
+const SAVINGS = {
+  name: 'usage_saving',
+  columns: ['account_id', 'day', 'endpoint', 'model', 'requests', 'saved'],
+  keys: 4,
+} as const;
+
+interface CountedTable<Row> {
+  readonly name: 'usage_quarter' | 'usage_client' | 'usage_saving';
+  /** All columns, those of the key first. */
+  readonly columns: readonly (keyof Row & string)[];
+  readonly keys: number;
+  readonly rows: readonly Row[];
+}
+
+/** Writes the rows that count more than `written` says, and remembers them there. */
+async function writeGrown<Row extends { readonly requests: number }>(
+  { db, backend }: Store,
+  { name, columns, keys, rows }: CountedTable<Row>,
+  written: Map<string, number>,
+): Promise<void> {
+  const idOf = (row: Row): string =>
+    JSON.stringify([name, ...columns.slice(0, keys).map((column) => row[column])]);
+  const grown = rows.filter((row) => row.requests > (written.get(idOf(row)) ?? 0));
+  for (let at = 0; at < grown.length; at += ROWS_TOGETHER) {
+    const some = grown.slice(at, at + ROWS_TOGETHER);
+    const text = upsertSql(name, columns, { keys, rows: some.length });
+    const values = some.flatMap((row) => columns.map((column) => row[column]));
+    // As text: building so many values one by one would take longer than writing them.
+    await db.executeQuery(CompiledQuery.raw(backend.kind === 'sqlite' ? text : numbered(text), values));
+    for (const row of some) written.set(idOf(row), row.requests);
+  }
+}
+
+function upsertSql(
+  table: string,
+  columns: readonly string[],
+  { keys, rows }: { readonly keys: number; readonly rows: number },
+): string {
+  const row = `(${columns.map(() => '?').join(', ')})`;
+  const changes = columns.slice(keys).map((column) => `${column} = excluded.${column}`);
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array.from({ length: rows }, () => row).join(', ')}
+    ON CONFLICT (${columns.slice(0, keys).join(', ')}) DO UPDATE SET ${changes.join(', ')}
+    WHERE excluded.requests > ${table}.requests`;
+}
+
+function startOfDay(ms: number): number {
+  return Math.floor(ms / DAY_MS) * DAY_MS;
+}
