@@ -41,6 +41,12 @@ const CUSTOMERS: readonly Interaction[] = [
     done: (page) => page.locator('td code').first().waitFor(),
   },
   {
+    title: 'Usage: by client',
+    from: '/app/usage',
+    act: (page) => page.getByText('Client', { exact: true }).first().click(),
+    done: (page) => page.getByText('OpenAI/Python', { exact: true }).last().waitFor(),
+  },
+  {
     title: 'Usage: sort by requests',
     from: '/app/usage',
     act: (page) => page.getByRole('columnheader', { name: 'Requests' }).getByRole('button').click(),

@@ -81,6 +81,21 @@ export function usageEndpoints(
   );
 }
 
+/** In order of day. */
+export function usageDaysByEndpoint(
+  { db, reader }: Parts,
+  filter: UsageFilter,
+): Promise<Omit<UsageOfDayAndModel, 'model'>[]> {
+  return reader.all(
+    matching(db, filter)
+      .select(['day', ENDPOINT.as('endpoint')])
+      .select(summed)
+      .groupBy(['day', ENDPOINT])
+      .orderBy('day')
+      .orderBy('endpoint'),
+  );
+}
+
 /** By day: some models by name, and all others together, with an empty endpoint and model. */
 export async function usageDaysByModel(
   parts: Parts,

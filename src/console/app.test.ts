@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Overview, RequestPage, ReceiptDetail, UsageReport } from './contract.ts';
+import type { Overview, RequestPage, ReceiptDetail, UsageHeatMap, UsageReport } from './contract.ts';
 import type { Answer } from './contract/routes.ts';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
@@ -61,7 +61,40 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
         inputTokens: 100,
         cachedTokens: 40,
         chargedUsd: '0.00018',
+        // 40 tokens at half of a dollar less per million.
+        savedUsd: '0.00002',
       });
+      expect(usage.missing).toBe(0);
+    });
+
+    test('tells usage by model, endpoint, client, hour and day, with what each saved, on the page and as a file', async () => {
+      const una = await site.user('una@example.com');
+      const id = await una.accountId();
+      await site.credit(id, 10);
+      for (const model of ['one', 'one', 'two']) await site.charge(id, { model });
+      await site.charge(id, { model: 'two', failed: true });
+      const zone = 'Asia/Kathmandu';
+      const sums = { requests: 4, failures: 1, cachedTokens: 120, savedUsd: '0.00006' };
+      for (const by of ['model', 'endpoint', 'client', 'hour', 'day'] as const) {
+        const report = await una.must<UsageReport>('GET', `/api/console/usage?by=${by}&zone=${zone}`);
+        expect([by, report.others, report.missing]).toEqual([by, null, 0]);
+        expect(report.totals).toMatchObject(sums);
+        expect(report.groups.every((group) => group[by] !== null)).toBe(true);
+        const saved = report.groups.reduce((sum, { savedUsd }) => sum + Number(savedUsd) * 1e9, 0);
+        expect([by, Math.round(saved)]).toEqual([by, 60_000]);
+        const named = by === 'endpoint' ? 'svc_chat' : by === 'client' ? '=cmd|test' : 'one';
+        expect([by, report.rows.some(({ name }) => name === named)]).toEqual([by, true]);
+        const file = await (await una.raw('GET', `/api/console/usage.csv?by=${by}&zone=${zone}`)).text();
+        const [header = '', ...lines] = file.trim().split('\r\n');
+        expect(header.split(',')).toContain(by);
+        expect(lines).toHaveLength(report.groups.length);
+        const column = header.split(',').indexOf('requests');
+        expect(lines.reduce((sum, line) => sum + Number(line.split(',')[column]), 0)).toBe(4);
+      }
+      const { cells } = await una.must<UsageHeatMap>('GET', `/api/console/usage/hours?zone=${zone}`);
+      expect(cells.reduce((sum, { requests }) => sum + requests, 0)).toBe(4);
+      for (const query of ['by=hour&zone=Mars/Crater', 'by=client&model=one', 'by=week'])
+        expect((await una.raw('GET', `/api/console/usage?${query}`)).status).toBe(400);
     });
 
     test('filters requests by model, endpoint and outcome, and pages through them by key', async () => {
@@ -106,7 +139,7 @@ describe.each(Object.entries(DATABASES))('on %s', (_name, open) => {
       expect(lines).toHaveLength(4);
       expect(lines[1]).toContain("'=cmd|test");
       const daily = await (await cat.raw('GET', '/api/console/usage.csv')).text();
-      expect(daily).toContain('svc_chat,house-echo,3,0,300,120,150,0,0,0.00054');
+      expect(daily).toContain('svc_chat,house-echo,3,0,300,120,150,0,0,0.00054,0.00006');
       const header = lines[0]!.split(',');
       await site.charge(id, {
         usage: { extra: { cacheWrite: 10, webSearches: 2, audioInput: 5, serviceTier: 'priority' } },

@@ -14,7 +14,7 @@ import { modelSample } from './models.ts';
 import type { RouteParts } from './parts.ts';
 import { requestItem } from './request-row.ts';
 import { tokenInfo } from './token.ts';
-import { usageRow } from './usage.ts';
+import { modelRow } from './usage-groups.ts';
 import { route } from './route.ts';
 
 const CHART_DAYS = 14;
@@ -69,7 +69,7 @@ async function overview(parts: RouteParts, accountId: string): Promise<Overview>
     forecast: balanceForecast(account.balance - account.held, days, now),
     automaticTopUp: parts.payments !== undefined && topUp?.enabled === 1,
     token: tokenInfo(account),
-    chart: (await usageDaysByModel(at, charted, chartDays, models)).map(usageRow),
+    chart: (await usageDaysByModel(at, charted, chartDays, models)).map(modelRow),
     latest: latest.rows.map(requestItem),
   };
 }

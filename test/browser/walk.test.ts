@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import type { Locator } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { creditAs, setUpAdmin, signUp, takeToken } from './user-steps.ts';
 import { follow, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
 
@@ -163,6 +163,61 @@ test('an image shows its price before the click and is in the gallery afterwards
   await follow(page, '/app/images');
   await page.getByRole('button', { name: 'Open: a gate at dawn' }).waitFor();
 });
+
+test('usage by client and hour: a heat map in the reader’s own time zone by keyboard, what caching saved, all in the address', async () => {
+  const storageState = await user.context.storageState();
+  const abroad = await environment.newSession({ timezoneId: 'Asia/Kathmandu', storageState });
+  const { page } = abroad;
+  await page.goto('/app/usage?measure=requests');
+  const heat = page.getByRole('table', { name: 'Requests by weekday and hour' });
+  await heat.waitFor();
+  await page.getByText('Hours in your time zone: Asia/Kat').waitFor();
+  const cells = (await heat.getByRole('cell').allTextContents()).filter((text) => text !== '');
+  expect(cells).toHaveLength(7 * 24);
+  const total = page.getByRole('region', { name: 'Usage' }).getByRole('row', { name: /^Total/ });
+  const requests = Number(await total.getByRole('cell').nth(1).textContent());
+  expect(requests).toBeGreaterThan(1);
+  expect(cells.reduce((sum, text) => sum + Number(text), 0)).toBe(requests);
+  await expectSameByKeyboard(page, cells);
+  await page.getByText('No input came from a cache in this range.').waitFor();
+  await page.getByRole('radio', { name: 'Client' }).click();
+  await page.getByRole('heading', { name: 'Requests by client and day' }).waitFor();
+  const series = page.locator('li > button[aria-pressed]').first();
+  await series.click();
+  await page.waitForURL(/by=client.*series=/);
+  await page.reload();
+  await page.locator('li > button[aria-pressed=true]').waitFor();
+  await page.getByRole('radio', { name: 'Hour' }).click();
+  await page
+    .getByRole('row', { name: /GMT\+5:45/ })
+    .first()
+    .waitFor();
+  const href = (await page.getByRole('link', { name: 'Export CSV' }).getAttribute('href')) ?? '';
+  const file = await (await page.request.get(href)).text();
+  expect(file).toMatch(/^hour,requests,[^\r]*\r\n\d{4}-\d\d-\d\dT\d\d:00\+05:45,/);
+  expect(abroad.pageErrors).toEqual([]);
+  await abroad.context.close();
+});
+
+/** Walks to the busiest hour with the arrow keys, and hears its figure. */
+async function expectSameByKeyboard(page: Page, cells: readonly string[]): Promise<void> {
+  const most = Math.max(...cells.map(Number));
+  const place = cells.findIndex((text) => Number(text) === most);
+  const group = page.getByRole('group', { name: /^Requests by weekday and hour/ });
+  await group.focus();
+  await page.keyboard.press('ArrowRight');
+  for (let day = 0; day < Math.floor(place / 24); day++) await page.keyboard.press('ArrowDown');
+  for (let hour = 0; hour < place % 24; hour++) await page.keyboard.press('ArrowRight');
+  const said = (await group.getByRole('status').textContent()) ?? '';
+  const day = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'][
+    Math.floor(place / 24)
+  ];
+  expect(said).toMatch(new RegExp(`^${day}, .*: ${most}$`));
+  // Requests were made within the last hours of the clock in Kathmandu, 5:45 ahead of UTC.
+  const local = new Date(Date.now() + (5 * 60 + 45) * 60_000);
+  const now = ((local.getUTCDay() + 6) % 7) * 24 + local.getUTCHours();
+  expect([0, 1, 2]).toContain((now - place + 7 * 24) % (7 * 24));
+}
 
 test('usage leads to the log, which sorts and filters by its address, and the log to a receipt that adds up', async () => {
   const { page } = user;

@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { classes } from '../lib/classes.ts';
 import { Segments } from '../ui/Segments.tsx';
 import { Table, type Column } from '../ui/Table.tsx';
 import { Lines } from './Lines.tsx';
@@ -13,16 +14,24 @@ interface UsageChartProps {
   readonly onOpen?: ((bar: Bar) => void) | undefined;
   /** Lines beside each other instead of bars: what they show does not add up. */
   readonly lines?: boolean;
+  /** The only series that is shown, and how to choose another one, or all. */
+  readonly choice?: SeriesChoice | undefined;
+}
+
+interface SeriesChoice {
+  readonly chosen: string | undefined;
+  readonly onChoose: (series: string | undefined) => void;
 }
 
 /** The drawing with its legend, or the same figures as a table. */
-export function UsageChart({ label, series, bars, formatTick, onOpen, lines = false }: UsageChartProps) {
+export function UsageChart(props: UsageChartProps) {
+  const { label, series, bars, formatTick, onOpen, lines = false, choice } = props;
   const [view, setView] = useState<'chart' | 'table'>('chart');
   const { t } = useTranslation();
   return (
     <div>
       <div className="mb-3 flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
-        <Legend series={series} />
+        <Legend series={series} choice={choice} />
         <Segments
           label={t('common.view')}
           value={view}
@@ -44,16 +53,41 @@ export function UsageChart({ label, series, bars, formatTick, onOpen, lines = fa
   );
 }
 
-function Legend({ series }: { series: readonly Series[] }): ReactNode {
+function Legend({ series, choice }: Pick<UsageChartProps, 'series' | 'choice'>): ReactNode {
   return (
     <ul className="flex min-w-0 flex-1 flex-wrap gap-x-4 gap-y-1 text-sm text-ink-2">
       {series.map((item) => (
         <li key={item.id} className="flex min-w-0 items-center gap-1.5">
-          <Swatch colour={item.colour} />
-          <span className="truncate">{item.label}</span>
+          {choice ? (
+            <SeriesButton item={item} {...choice} />
+          ) : (
+            <>
+              <Swatch colour={item.colour} />
+              <span className="truncate">{item.label}</span>
+            </>
+          )}
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Shows one series alone; pressed again, all of them. */
+function SeriesButton({ item, chosen, onChoose }: SeriesChoice & { item: Series }): ReactNode {
+  const isChosen = chosen === item.id;
+  return (
+    <button
+      type="button"
+      aria-pressed={isChosen}
+      onClick={() => onChoose(isChosen ? undefined : item.id)}
+      className={classes(
+        'flex min-w-0 items-center gap-1.5 rounded-sm px-1 py-0.5 hover:text-ink',
+        isChosen && 'bg-hover font-medium text-ink',
+      )}
+    >
+      <Swatch colour={item.colour} />
+      <span className="truncate">{item.label}</span>
+    </button>
   );
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import type { UsageRow } from '../../src/console/contract.ts';
-import { barsByModel, daysBetween } from './byModel.ts';
+import type { UsageChartRow } from '../../src/console/contract.ts';
+import { chosenBars, daysBetween, usageBars } from './usageBars.ts';
 import { axisTicks, signedTicks } from './size.ts';
 
 test('axes end at a round number above the largest value', () => {
@@ -22,7 +22,7 @@ test('a range has every day once, across months, and is bounded', () => {
 
 test('the largest models have colours of their own and the rest are one', () => {
   const rows = Array.from({ length: 12 }, (_, index) => usage(`model-${index}`, 12 - index));
-  const { series, bars } = barsByModel(rows, {
+  const { series, bars } = usageBars(rows, {
     days: ['2026-11-01', '2026-11-02'],
     measure: { value: (row) => row.requests, format: String },
     otherLabel: 'Other',
@@ -36,7 +36,25 @@ test('the largest models have colours of their own and the rest are one', () => 
   expect(bars[0]?.parts.at(-1)).toEqual({ series: 'other', value: 15, text: '15' });
 });
 
-function usage(model: string, requests: number): UsageRow {
+test('a client without a name is a series of its own, and one series can be shown alone', () => {
+  const rows = [usage('', 3), usage('curl', 2), { ...usage('', 9), name: null }];
+  const drawn = usageBars(rows, {
+    days: ['2026-11-01'],
+    measure: { value: (row) => row.requests, format: String },
+    otherLabel: 'Other',
+    emptyLabel: 'Unknown',
+    dayLabel: (day) => day,
+  });
+  expect(drawn.series.map(({ label }) => label)).toEqual(['Unknown', 'curl', 'Other']);
+  expect(drawn.bars[0]?.total).toBe('14');
+  const [unknown] = drawn.series;
+  expect(chosenBars(drawn, unknown?.id)).toMatchObject([
+    { total: '3', parts: [{ series: unknown?.id, value: 3 }] },
+  ]);
+  expect(chosenBars(drawn, 'gone')).toEqual(drawn.bars);
+});
+
+function usage(name: string, requests: number): UsageChartRow {
   const zeros = {
     failures: 0,
     inputTokens: 0,
@@ -45,5 +63,5 @@ function usage(model: string, requests: number): UsageRow {
     reasoningTokens: 0,
     images: 0,
   };
-  return { day: '2026-11-01', endpoint: 'svc_chat', model, requests, chargedUsd: '0', ...zeros };
+  return { day: '2026-11-01', name, requests, chargedUsd: '0', ...zeros };
 }

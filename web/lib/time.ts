@@ -51,6 +51,19 @@ export function formatUtcDay(
   return new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' }).format(at);
 }
 
+/** In the reader's own zone, which is named: clocks repeat an hour. */
+export function formatHour(at: number, language: string): string {
+  const options: Intl.DateTimeFormatOptions = {
+    weekday: 'short',
+    month: 'short',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: '2-digit',
+    timeZoneName: 'shortOffset',
+  };
+  return new Intl.DateTimeFormat(language, options).format(at);
+}
+
 /** `2026-10` → October 2026 */
 export function formatUtcMonth(month: string, language: string): string {
   const options: Intl.DateTimeFormatOptions = { month: 'long', year: 'numeric', timeZone: 'UTC' };

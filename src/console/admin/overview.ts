@@ -17,7 +17,7 @@ import type {
 } from '../contract.ts';
 import type { RouteParts } from '../parts.ts';
 import { recentOf } from '../recent-answers.ts';
-import { usageCounts } from '../usage.ts';
+import { usageCounts } from '../usage-groups.ts';
 import { route } from '../route.ts';
 import { backendState } from './backends.ts';
 

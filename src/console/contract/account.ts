@@ -23,7 +23,7 @@ export interface Overview {
   automaticTopUp: boolean;
   token: TokenInfo | null;
   /** The last 14 days, as the rows of {@link UsageReport}. */
-  chart: UsageRow[];
+  chart: UsageChartRow[];
   latest: RequestItem[];
 }
 
@@ -155,26 +155,48 @@ export interface ModelList {
 export interface UsageReport {
   from: Day;
   to: Day;
-  /** By day: the models with the largest charge, and the others together, with an empty endpoint and model. */
-  rows: UsageRow[];
-  /** What the table shows: the largest charge first, days newest first. */
+  /** By day: the models, endpoints or clients with the largest share, and the others together, without a name. */
+  rows: UsageChartRow[];
+  /** What the table shows: the largest charge first, days and hours newest first. */
   groups: UsageGroup[];
   /** What is not among the groups, together; null: there is nothing else. */
-  others: UsageCounts | null;
-  totals: UsageCounts;
+  others: UsageSaved | null;
+  totals: UsageSaved;
+  /** How many requests are not told apart by hour and client: their receipts have left, or are being counted. */
+  missing: number;
+}
+
+export interface UsageChartRow extends UsageCounts {
+  day: Day;
+  /** Empty: a client that did not say what it is. */
+  name: string | null;
 }
 
 /** The fields by which it was not grouped are null. */
-export interface UsageGroup extends UsageCounts {
+export interface UsageGroup extends UsageSaved {
   day: Day | null;
   endpoint: string | null;
   model: string | null;
+  client: string | null;
+  /** When an hour of the asked time zone began. */
+  hour: Millis | null;
 }
 
-export interface UsageRow extends UsageCounts {
-  day: Day;
-  endpoint: string;
-  model: string;
+/** By hour and weekday of a time zone; only those with requests. */
+export interface UsageHeatMap {
+  cells: UsageCell[];
+  missing: number;
+}
+
+export interface UsageCell extends UsageSaved {
+  /** 0 is Monday. */
+  weekday: number;
+  hour: number;
+}
+
+export interface UsageSaved extends UsageCounts {
+  /** How much more it would have cost had no input been cached. */
+  savedUsd: Usd;
 }
 
 /** `inputTokens` includes `cachedTokens`; `outputTokens` includes `reasoningTokens`. */

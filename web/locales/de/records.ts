@@ -3,7 +3,7 @@ import type { records as english } from '../en/records.ts';
 export const records: typeof english = {
   usage: {
     title: 'Verbrauch',
-    lead: 'Tage in UTC. Wählen Sie eine Zahl, um die Anfragen dahinter zu sehen.',
+    lead: 'Tage in UTC, Stunden in Ihrer Zeitzone. Wählen Sie eine Zahl, um die Anfragen dahinter zu sehen.',
     range: 'Zeitraum',
     last_one: 'Letzter Tag ({{count}})',
     last_other: 'Letzte {{count}} Tage',
@@ -19,6 +19,8 @@ export const records: typeof english = {
     grouped: {
       model: 'Modell',
       endpoint: 'Endpunkt',
+      client: 'Programm',
+      hour: 'Stunde',
       day: 'Tag',
     },
     failures: 'Fehlgeschlagen',
@@ -30,7 +32,43 @@ export const records: typeof english = {
     total: 'Summe',
     empty: 'Keine Anfragen in diesem Zeitraum',
     emptyLead: 'Wählen Sie einen anderen Zeitraum, oder stellen Sie eine Anfrage.',
-    chart: '{{measure}} nach Modell und Tag',
+    chart: {
+      model: '{{measure}} nach Modell und Tag',
+      endpoint: '{{measure}} nach Endpunkt und Tag',
+      client: '{{measure}} nach Programm und Tag',
+    },
+    others: {
+      model: 'Andere Modelle',
+      endpoint: 'Andere Endpunkte',
+      client: 'Andere Programme',
+    },
+    rest: {
+      model: 'Alle übrigen Modelle',
+      endpoint: 'Alle übrigen Endpunkte',
+      client: 'Alle übrigen Programme',
+      hour: 'Alle übrigen Stunden',
+      day: 'Alle übrigen Tage',
+    },
+    unnamed: 'Unbekanntes Programm',
+    saved: 'Durch Cache gespart',
+    heat: {
+      title: '{{measure}} nach Wochentag und Stunde',
+      zone: 'Stunden in Ihrer Zeitzone: {{zone}}.',
+      keys: 'Mit den Pfeiltasten von Stunde zu Stunde und von Tag zu Tag gehen.',
+      point: 'Zeigen Sie auf eine Stunde, um ihren Wert zu sehen.',
+      legend: 'Farbstufen von {{least}} bis {{most}}',
+    },
+    savings: {
+      title: 'Ersparnis durch Cache',
+      none: 'In diesem Zeitraum kam keine Eingabe aus einem Cache. Erkennt ein Backend den Anfang eines Prompts wieder, kosten diese Tokens weniger; was Sie dadurch sparen, steht dann hier.',
+      share: '{{cached}} von {{input}} Eingabe-Tokens ({{share}}) kamen aus einem Cache.',
+      without: 'Sie haben {{charged}} bezahlt; ohne Cache wären es {{without}} gewesen.',
+      same: 'Sie kosteten so viel wie andere Eingabe.',
+    },
+    missing_one:
+      '{{count, number}} Anfrage fehlt hier: Sie wird gerade gezählt, oder ihr Beleg wurde entfernt, bevor der Verbrauch nach Stunde und Programm festgehalten wurde.',
+    missing_other:
+      '{{count, number}} Anfragen fehlen hier: Sie werden gerade gezählt, oder ihre Belege wurden entfernt, bevor der Verbrauch nach Stunde und Programm festgehalten wurde.',
   },
   requests: {
     title: 'Anfragen',

@@ -8,7 +8,6 @@ export const tables = {
     sortedSince:
       'Sortiert sind die 10.000 neuesten Anfragen bis zurück zum {{when}}. Für ältere wählen Sie einen früheren Zeitraum.',
     removeFilter: 'Filter entfernen: {{label}} {{value}}',
-    otherModels: 'Alle übrigen Modelle',
   },
   forecast: {
     line_one: 'Guthaben des letzten Tages',

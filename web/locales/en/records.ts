@@ -1,7 +1,7 @@
 export const records = {
   usage: {
     title: 'Usage',
-    lead: 'Days are in UTC. Select a figure to see the requests behind it.',
+    lead: 'Days are in UTC, hours in your time zone. Select a figure to see the requests behind it.',
     range: 'Range',
     last_one: 'Last {{count}} day',
     last_other: 'Last {{count}} days',
@@ -17,6 +17,8 @@ export const records = {
     grouped: {
       model: 'Model',
       endpoint: 'Endpoint',
+      client: 'Client',
+      hour: 'Hour',
       day: 'Day',
     },
     failures: 'Failed',
@@ -28,7 +30,43 @@ export const records = {
     total: 'Total',
     empty: 'No requests in this range',
     emptyLead: 'Choose another range or make a request.',
-    chart: '{{measure}} by model and day',
+    chart: {
+      model: '{{measure}} by model and day',
+      endpoint: '{{measure}} by endpoint and day',
+      client: '{{measure}} by client and day',
+    },
+    others: {
+      model: 'Other models',
+      endpoint: 'Other endpoints',
+      client: 'Other clients',
+    },
+    rest: {
+      model: 'All other models',
+      endpoint: 'All other endpoints',
+      client: 'All other clients',
+      hour: 'All other hours',
+      day: 'All other days',
+    },
+    unnamed: 'Unknown client',
+    saved: 'Saved by cache',
+    heat: {
+      title: '{{measure}} by weekday and hour',
+      zone: 'Hours in your time zone: {{zone}}.',
+      keys: 'Use the arrow keys to move between hours and weekdays.',
+      point: 'Point at an hour to see its figure.',
+      legend: 'Shades from {{least}} to {{most}}',
+    },
+    savings: {
+      title: 'Cache savings',
+      none: 'No input came from a cache in this range. When a backend recognises the beginning of a prompt, those tokens cost less; what you save is shown here.',
+      share: '{{cached}} of {{input}} input tokens ({{share}}) came from a cache.',
+      without: 'You paid {{charged}}; without the cache it would have been {{without}}.',
+      same: 'Their price was the same as for other input.',
+    },
+    missing_one:
+      '{{count, number}} request is not included here: it is being counted, or its receipt was removed before usage was kept by hour and client.',
+    missing_other:
+      '{{count, number}} requests are not included here: they are being counted, or their receipts were removed before usage was kept by hour and client.',
   },
   requests: {
     title: 'Requests',

@@ -8,7 +8,6 @@ export const tables = {
     sortedSince:
       'Sorted are the 10,000 newest requests, back to {{when}}. Choose an earlier range for older ones.',
     removeFilter: 'Remove filter {{label}}: {{value}}',
-    otherModels: 'All other models',
   },
   forecast: {
     line_one: 'Balance of the last day',

@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
 import type { ModelItem } from '../../../src/console/contract.ts';
-import { daysBetween } from '../../charts/byModel.ts';
+import { daysBetween } from '../../charts/usageBars.ts';
 import { Sparkline } from '../../charts/Sparkline.tsx';
 import { useApi } from '../../lib/api.ts';
 import { approximate, formatUsd } from '../../lib/money.ts';

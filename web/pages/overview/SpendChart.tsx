@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'wouter';
-import type { UsageRow } from '../../../src/console/contract.ts';
-import { barsByModel, daysBetween } from '../../charts/byModel.ts';
+import type { UsageChartRow } from '../../../src/console/contract.ts';
+import { daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
 import { hrefWith } from '../../lib/search.ts';
@@ -12,12 +12,12 @@ import { Empty } from '../../ui/States.tsx';
 
 const DAYS = 14;
 
-export function SpendChart({ rows }: { rows: readonly UsageRow[] }) {
+export function SpendChart({ rows }: { rows: readonly UsageChartRow[] }) {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const today = useToday();
   const usd = (value: number): string => formatUsd(value.toFixed(9), i18n.language);
-  const { series, bars } = barsByModel(rows, {
+  const { series, bars } = usageBars(rows, {
     days: daysBetween(shiftDay(today, 1 - DAYS), today),
     measure: { value: (row) => approximate(row.chargedUsd), format: usd },
     otherLabel: t('charts.other'),

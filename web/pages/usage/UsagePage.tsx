@@ -1,32 +1,27 @@
 import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { useLocation } from 'wouter';
-import type { UsageReport, UsageRow } from '../../../src/console/contract.ts';
-import { barsByModel, daysBetween } from '../../charts/byModel.ts';
+import type { UsageReport } from '../../../src/console/contract.ts';
+import { chosenBars, daysBetween, usageBars } from '../../charts/usageBars.ts';
 import { UsageChart } from '../../charts/UsageChart.tsx';
 import { urlOf, useApi } from '../../lib/api.ts';
-import { approximate, formatUsd, formatUsdTick } from '../../lib/money.ts';
-import { formatCompactTick, formatCount } from '../../lib/numbers.ts';
-import { hrefWith, oneOf, useSearchState } from '../../lib/search.ts';
+import { formatUsdTick } from '../../lib/money.ts';
+import { formatCompactTick } from '../../lib/numbers.ts';
+import { hrefWith, oneOf, useSearchState, type ChangeSearch, type SearchState } from '../../lib/search.ts';
 import { useToday } from '../../lib/now.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Empty, Loaded, Skeleton } from '../../ui/States.tsx';
+import { CacheSavings } from './CacheSavings.tsx';
+import { HeatMap } from './HeatMap.tsx';
 import { RangePicker, rangeOf } from './RangePicker.tsx';
 import { UsageTable } from './UsageTable.tsx';
-import { GROUPINGS, groupingOf } from './group.ts';
+import { GROUPINGS, groupingOf, stackedBy, type GroupBy } from './group.ts';
+import { measureOf, MEASURES, useMeasureText, type Measure } from './measure.ts';
 
-const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
-type Measure = (typeof MEASURES)[number];
-
-const VALUES: Record<Measure, (row: UsageRow) => number> = {
-  spend: (row) => approximate(row.chargedUsd),
-  requests: (row) => row.requests,
-  tokens: (row) => row.inputTokens + row.outputTokens,
-  images: (row) => row.images,
-};
+const VIEWS = ['chart', 'table'] as const;
 
 export default function UsagePage() {
   const { t } = useTranslation();
@@ -34,11 +29,8 @@ export default function UsagePage() {
   const range = rangeOf(state, useToday());
   const measure = oneOf(state['measure'], MEASURES);
   const by = oneOf(state['by'], GROUPINGS);
-  const usage = useApi(
-    'GET /api/console/usage',
-    { query: { ...range, by, measure } },
-    { keepsPrevious: true },
-  );
+  const query = { ...range, by, zone: ownZone() };
+  const usage = useApi('GET /api/console/usage', { query: { ...query, measure } }, { keepsPrevious: true });
   return (
     <Page
       wide
@@ -46,7 +38,7 @@ export default function UsagePage() {
       lead={t('usage.lead')}
       actions={
         <a
-          href={urlOf('GET /api/console/usage.csv', { query: range })}
+          href={urlOf('GET /api/console/usage.csv', { query })}
           download
           className="inline-flex h-8 items-center gap-2 rounded-md border border-line bg-surface px-3 text-sm font-medium hover:bg-hover"
         >
@@ -58,45 +50,96 @@ export default function UsagePage() {
       <RangePicker state={state} change={change} />
       <Loaded query={usage} skeleton={<Skeleton className="h-80 w-full rounded-lg" />}>
         {(data) =>
-          data.rows.length === 0 ? (
-            <Card>
-              <Empty
-                title={t('usage.empty')}
-                action={<LinkButton href="/app/playground">{t('nav.playground')}</LinkButton>}
-              >
-                {t('usage.emptyLead')}
-              </Empty>
-            </Card>
-          ) : (
-            <>
-              <MeasuredChart usage={data} measure={measure} onMeasure={(measure) => change({ measure })} />
-              <UsageTable usage={data} by={groupingOf(data)} state={state} change={change} />
-            </>
-          )
+          data.rows.length === 0 ? <NoUsage /> : <Report {...{ data, measure, by, state, change }} />
         }
       </Loaded>
     </Page>
   );
 }
 
-interface MeasuredChartProps {
-  readonly usage: UsageReport;
-  readonly measure: Measure;
-  readonly onMeasure: (measure: Measure) => void;
+function NoUsage() {
+  const { t } = useTranslation();
+  return (
+    <Card>
+      <Empty
+        title={t('usage.empty')}
+        action={<LinkButton href="/app/playground">{t('nav.playground')}</LinkButton>}
+      >
+        {t('usage.emptyLead')}
+      </Empty>
+    </Card>
+  );
 }
 
-function MeasuredChart({ usage, measure, onMeasure }: MeasuredChartProps) {
+interface ReportProps {
+  readonly data: UsageReport;
+  readonly measure: Measure;
+  readonly by: GroupBy;
+  readonly state: SearchState;
+  readonly change: ChangeSearch;
+}
+
+function Report({ data, measure, by, state, change }: ReportProps) {
+  const shown = groupingOf(data, by);
+  return (
+    <>
+      <MeasuredChart usage={data} {...{ measure, by: shown, state, change }} />
+      <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
+        <Hours {...{ measure, state, change }} />
+        <CacheSavings usage={data} />
+      </div>
+      <UsageTable usage={data} by={shown} state={state} change={change} />
+    </>
+  );
+}
+
+function Hours({ measure, state, change }: Pick<ReportProps, 'measure' | 'state' | 'change'>) {
+  const range = rangeOf(state, useToday());
+  const zone = ownZone();
+  const hours = useApi(
+    'GET /api/console/usage/hours',
+    { query: { ...range, zone } },
+    { keepsPrevious: true },
+  );
+  return (
+    <Loaded query={hours} skeleton={<Skeleton className="h-72 w-full rounded-lg" />}>
+      {(map) => (
+        <HeatMap
+          map={map}
+          measure={measure}
+          zone={zone}
+          view={oneOf(state['hours'], VIEWS)}
+          onView={(view) => change({ hours: view === 'chart' ? undefined : view })}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+/** Of whoever looks at the page. */
+function ownZone(): string {
+  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+function MeasuredChart({
+  usage,
+  measure,
+  by,
+  state,
+  change,
+}: Omit<ReportProps, 'data'> & { readonly usage: UsageReport }) {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
-  const format = (value: number): string =>
-    measure === 'spend' ? formatUsd(value.toFixed(9), i18n.language) : formatCount(value, i18n.language);
-  const { series, bars } = barsByModel(usage.rows, {
+  const format = useMeasureText(measure);
+  const stacked = stackedBy(by);
+  const drawn = usageBars(usage.rows, {
     days: daysBetween(usage.from, usage.to),
-    measure: { value: VALUES[measure], format },
-    otherLabel: t('charts.other'),
+    measure: { value: measureOf(measure), format },
+    otherLabel: t(`usage.others.${stacked}`),
+    emptyLabel: t('usage.unnamed'),
     dayLabel: (day, style) => formatUtcDay(day, i18n.language, style),
   });
-  const label = t('usage.chart', { measure: t(`usage.${measure}`) });
+  const label = t(`usage.chart.${stacked}`, { measure: t(`usage.${measure}`) });
   return (
     <Card
       title={label}
@@ -104,15 +147,16 @@ function MeasuredChart({ usage, measure, onMeasure }: MeasuredChartProps) {
         <Segments
           label={t('usage.measure')}
           value={measure}
-          onChange={onMeasure}
+          onChange={(next) => change({ measure: next })}
           options={MEASURES.map((value) => ({ value, label: t(`usage.${value}`) }))}
         />
       }
     >
       <UsageChart
         label={label}
-        series={series}
-        bars={bars}
+        series={drawn.series}
+        bars={chosenBars(drawn, state['series'])}
+        choice={{ chosen: state['series'], onChoose: (series) => change({ series }) }}
         formatTick={(value, step) =>
           measure === 'spend'
             ? formatUsdTick(value, step, i18n.language)

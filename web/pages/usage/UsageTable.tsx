@@ -6,12 +6,13 @@ import type { UsageReport } from '../../../src/console/contract.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
 import { sortingOf, sortRows, type Sort } from '../../lib/sort.ts';
-import { formatUtcDay } from '../../lib/time.ts';
+import { formatHour, formatUtcDay } from '../../lib/time.ts';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
+import { MissingNote } from './MissingNote.tsx';
 import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './group.ts';
 
 interface UsageTableProps {
@@ -35,10 +36,11 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
       zone: 'utc',
       model: group?.model ?? undefined,
       endpoint: group?.endpoint ?? undefined,
+      client: group?.client ?? undefined,
       status,
     });
-  const columns: LineColumn[] = [titleColumn(t, by), ...countColumns(t, href)];
-  const usual: Sort = by === 'day' ? { by: 'title', descending: true } : { by: 'charged', descending: true };
+  const columns: LineColumn[] = [titleColumn(t, by), ...countColumns(t, href, usage)];
+  const usual: Sort = isTime(by) ? { by: 'title', descending: true } : { by: 'charged', descending: true };
   const sorting = sortingOf(state, change, { offered: columns.map(({ id }) => id), usual });
   return (
     <Card
@@ -47,7 +49,7 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
         <Segments
           label={t('usage.by')}
           value={by}
-          onChange={(next) => change({ by: next, sort: undefined })}
+          onChange={(next) => change({ by: next, sort: undefined, series: undefined })}
           options={GROUPINGS.map((value) => ({ value, label: t(`usage.grouped.${value}`) }))}
         />
       }
@@ -59,6 +61,11 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
         rowKey={(line) => line.key}
         sorting={sorting}
       />
+      {by === 'client' || by === 'hour' ? (
+        <div className="px-5 pb-4 empty:hidden">
+          <MissingNote missing={usage.missing} />
+        </div>
+      ) : null}
     </Card>
   );
 }
@@ -77,17 +84,23 @@ function titleColumn(t: TFunction, by: GroupBy): LineColumn {
     id: 'title',
     header: t(`usage.grouped.${by}`),
     card: 'title',
-    sortsFirst: by === 'day' ? 'descending' : 'ascending',
-    value: ({ group }) => group?.day ?? group?.model ?? group?.endpoint ?? '',
-    cell: (line) => <LineName line={line} />,
+    sortsFirst: isTime(by) ? 'descending' : 'ascending',
+    value: ({ group }) => group?.day ?? group?.hour ?? group?.client ?? group?.model ?? group?.endpoint ?? '',
+    cell: (line) => <LineName line={line} by={by} />,
   };
 }
 
-function LineName({ line: { kind, group } }: { line: UsageLine }) {
+function isTime(by: GroupBy): boolean {
+  return by === 'day' || by === 'hour';
+}
+
+function LineName({ line: { kind, group }, by }: { line: UsageLine; by: GroupBy }) {
   const { t, i18n } = useTranslation();
   if (kind === 'total') return <span className="font-semibold">{t('usage.total')}</span>;
-  if (!group) return <span className="text-ink-2">{t('tables.otherModels')}</span>;
+  if (!group) return <span className="text-ink-2">{t(`usage.rest.${by}`)}</span>;
   if (group.day) return formatUtcDay(group.day, i18n.language, 'long');
+  if (group.hour !== null) return formatHour(group.hour, i18n.language);
+  if (group.client !== null) return group.client || <span className="text-ink-2">{t('usage.unnamed')}</span>;
   if (!group.model) return <code>{group.endpoint}</code>;
   return (
     <span>
@@ -97,11 +110,15 @@ function LineName({ line: { kind, group } }: { line: UsageLine }) {
   );
 }
 
+/** The log has no filter for an hour, for a client that sent no name, nor for everything but the listed groups. */
+function canFilter({ kind, group }: UsageLine): boolean {
+  return kind !== 'others' && (group?.hour ?? null) === null && group?.client !== '';
+}
+
 type Href = (line: UsageLine, status?: string) => string;
 
 function linked(value: ReactNode, line: UsageLine, href: string): ReactNode {
-  // There is no filter for everything but the listed models.
-  if (line.kind === 'others') return value;
+  if (!canFilter(line)) return value;
   return (
     <Link href={href} className="underline-offset-2 hover:text-accent hover:underline">
       {value}
@@ -109,7 +126,7 @@ function linked(value: ReactNode, line: UsageLine, href: string): ReactNode {
   );
 }
 
-function countColumns(t: TFunction, href: Href): LineColumn[] {
+function countColumns(t: TFunction, href: Href, { totals }: UsageReport): LineColumn[] {
   const number = (
     id: string,
     header: string,
@@ -130,8 +147,11 @@ function countColumns(t: TFunction, href: Href): LineColumn[] {
     number('input', t('usage.inputFresh'), ({ counts }) => counts.inputTokens - counts.cachedTokens),
     number('cached', t('usage.cached'), ({ counts }) => counts.cachedTokens),
     number('output', t('usage.output'), ({ counts }) => counts.outputTokens),
-    number('reasoning', t('usage.reasoning'), ({ counts }) => counts.reasoningTokens),
-    number('images', t('usage.images'), ({ counts }) => counts.images),
+    ...(totals.reasoningTokens === 0
+      ? []
+      : [number('reasoning', t('usage.reasoning'), ({ counts }) => counts.reasoningTokens)]),
+    ...(totals.images === 0 ? [] : [number('images', t('usage.images'), ({ counts }) => counts.images)]),
+    ...(approximate(totals.savedUsd) === 0 ? [] : [savedColumn(t)]),
     {
       id: 'charged',
       header: t('usage.charged'),
@@ -147,4 +167,17 @@ function countColumns(t: TFunction, href: Href): LineColumn[] {
       ),
     },
   ];
+}
+
+function savedColumn(t: TFunction): LineColumn {
+  return {
+    id: 'saved',
+    header: t('usage.saved'),
+    align: 'right',
+    sortsFirst: 'descending',
+    value: ({ counts }) => approximate(counts.savedUsd),
+    amount: ({ counts }) => counts.savedUsd,
+    cell: ({ counts }) =>
+      approximate(counts.savedUsd) === 0 ? <Nothing /> : <Money usd={counts.savedUsd} />,
+  };
 }

@@ -1,6 +1,6 @@
-import type { UsageCounts, UsageGroup, UsageReport } from '../../../src/console/contract.ts';
+import type { UsageGroup, UsageReport, UsageSaved } from '../../../src/console/contract.ts';
 
-export const GROUPINGS = ['model', 'endpoint', 'day'] as const;
+export const GROUPINGS = ['model', 'endpoint', 'client', 'hour', 'day'] as const;
 export type GroupBy = (typeof GROUPINGS)[number];
 
 /** A line of the table: a group, all others together, or the total. */
@@ -8,17 +8,17 @@ export interface UsageLine {
   readonly key: string;
   readonly kind: 'group' | 'others' | 'total';
   readonly group?: UsageGroup;
-  readonly counts: UsageCounts;
+  readonly counts: UsageSaved;
 }
 
 export function usageLines(
   groups: readonly UsageGroup[],
-  others: UsageCounts | null,
-  totals: UsageCounts,
+  others: UsageSaved | null,
+  totals: UsageSaved,
 ): UsageLine[] {
   return [
     ...groups.map((group) => ({
-      key: [group.day, group.endpoint, group.model].join('/'),
+      key: JSON.stringify([group.day, group.hour, group.endpoint, group.model, group.client]),
       kind: 'group' as const,
       group,
       counts: group,
@@ -29,7 +29,13 @@ export function usageLines(
 }
 
 /** By what the groups of a report are made; while another grouping is fetched, the one before stays. */
-export function groupingOf({ groups: [first] }: UsageReport): GroupBy {
-  if (!first || first.model !== null) return 'model';
-  return first.day === null ? 'endpoint' : 'day';
+export function groupingOf({ groups: [first] }: UsageReport, wanted: GroupBy): GroupBy {
+  if (!first) return wanted;
+  if (first.model !== null) return 'model';
+  return GROUPINGS.find((by) => first[by] !== null) ?? wanted;
+}
+
+/** By what the chart is stacked where the table has such groups. */
+export function stackedBy(by: GroupBy): 'model' | 'endpoint' | 'client' {
+  return by === 'endpoint' || by === 'client' ? by : 'model';
 }

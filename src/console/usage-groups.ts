@@ -1,0 +1,218 @@
+import type { Kysely } from 'kysely';
+import type { CountedSums } from '../activity/counted-usage.ts';
+import type { Reader } from '../activity/reader.ts';
+import { sumUsage, type UsageSums } from '../activity/usage.ts';
+import type { UsageByHour } from '../activity/usage-by-hour.ts';
+import {
+  minus,
+  usageDaysByEndpoint,
+  usageDaysByModel,
+  usageEndpoints,
+  type UsageFilter,
+  type UsageOfDay,
+  type UsageOfDayAndModel,
+  type UsageOfModel,
+} from '../activity/usage-sums.ts';
+import { QUARTER_MS } from '../std/time-zone.ts';
+import type { Schema } from '../store/schema.ts';
+import { dayText, usd } from './amounts.ts';
+import type { UsageChartRow, UsageCounts, UsageGroup, UsageSaved } from './contract.ts';
+
+export const GROUPINGS = ['model', 'endpoint', 'client', 'hour', 'day'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+export const MEASURES = ['spend', 'requests', 'tokens', 'images'] as const;
+type Measure = (typeof MEASURES)[number];
+
+/** What was read for every grouping. */
+export interface UsageRead {
+  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all' | 'sums'> };
+  readonly filter: UsageFilter;
+  readonly days: readonly UsageOfDay[];
+  /** The models with the largest charge; not needed for every grouping. */
+  models(): Promise<readonly UsageOfModel[]>;
+  readonly counted: UsageByHour;
+  readonly zone: string;
+  readonly measure: Measure;
+}
+
+export const MAX_GROUPS = 200;
+const CHART_SERIES = 8;
+
+type Keys = Partial<Pick<UsageGroup, 'day' | 'endpoint' | 'model' | 'client' | 'hour'>>;
+type SummedGroup = CountedSums & Keys;
+
+/** The lines of the table, the largest charge first, days and hours newest first. */
+export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly SummedGroup[]> {
+  const { at, filter, counted, zone } = read;
+  switch (by) {
+    case 'model':
+      return withSavings(
+        await read.models(),
+        await savingsBy(read, ({ endpoint, model }) => keyOf(endpoint, model)),
+      );
+    case 'endpoint':
+      return withSavings(
+        await usageEndpoints(at, filter),
+        await savingsBy(read, ({ endpoint }) => keyOf(endpoint)),
+      );
+    case 'client':
+      return await counted.byClient(MAX_GROUPS);
+    case 'hour':
+      return newest(await counted.byHour(zone)).map(([quarter, sums]) => ({
+        ...sums,
+        hour: quarter * QUARTER_MS,
+      }));
+    case 'day':
+      return dayGroups(read);
+    default:
+      return by satisfies never;
+  }
+}
+
+/** Of one model or endpoint it is not known by day. */
+function dayGroups({ days, counted, filter }: UsageRead): SummedGroup[] {
+  const isPart = (filter.endpoint ?? filter.model) !== undefined;
+  return days.toReversed().map((row) => ({
+    ...row,
+    day: dayText(row.day),
+    saved: isPart ? 0 : (counted.savedDays.get(row.day) ?? 0),
+  }));
+}
+
+function newest(hours: ReadonlyMap<number, CountedSums>): [number, CountedSums][] {
+  return [...hours].toSorted(([a], [b]) => b - a).slice(0, MAX_GROUPS);
+}
+
+interface Named {
+  readonly endpoint: string;
+  readonly model: string;
+}
+
+function withSavings<Row extends UsageSums & Pick<Named, 'endpoint'> & Partial<Named>>(
+  rows: readonly Row[],
+  savings: ReadonlyMap<string, number>,
+): (Row & CountedSums)[] {
+  return rows.map((row) => ({ ...row, saved: savings.get(keyOf(row.endpoint, row.model)) ?? 0 }));
+}
+
+async function savingsBy(
+  { counted, filter }: UsageRead,
+  key: (row: Named) => string,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = (await counted.savings()).filter((row) => isWanted(filter, row));
+  const groups = Map.groupBy(rows, key);
+  return new Map([...groups].map(([name, own]) => [name, own.reduce((sum, { saved }) => sum + saved, 0)]));
+}
+
+function isWanted({ endpoint, model }: UsageFilter, row: Named): boolean {
+  return (
+    (endpoint === undefined || endpoint === row.endpoint) && (model === undefined || model === row.model)
+  );
+}
+
+function keyOf(endpoint: string, model?: string): string {
+  return JSON.stringify([endpoint, model]);
+}
+
+/** Of everything that the filter lets through. */
+export async function totalSaved(read: UsageRead): Promise<number> {
+  const { endpoint, model } = read.filter;
+  if ((endpoint ?? model) === undefined) return read.counted.saved;
+  const savings = await savingsBy(read, () => '');
+  return savings.get('') ?? 0;
+}
+
+/** What the chart stacks: endpoints and clients where the table has them, otherwise models. */
+export async function chartRows(by: Grouping, read: UsageRead): Promise<UsageChartRow[]> {
+  const { at, filter, days, counted } = read;
+  switch (by) {
+    case 'endpoint':
+      return (await usageDaysByEndpoint(at, filter)).map((row) => chartRow(row.day, row.endpoint, row));
+    case 'client': {
+      const named = largest(await counted.byClient(MAX_GROUPS), read.measure).map(({ client }) => client);
+      const rows = await counted.clientDays(named);
+      return withRest(days, rows).map(({ day, client, sums }) => chartRow(day, client ?? null, sums));
+    }
+    case 'model':
+    case 'hour':
+    case 'day': {
+      const rows = await usageDaysByModel(at, filter, days, largest(await read.models(), read.measure));
+      return rows.map(modelRow);
+    }
+    default:
+      return by satisfies never;
+  }
+}
+
+/** Each day's rows, and what is left of the day without them. */
+function withRest(
+  days: readonly UsageOfDay[],
+  rows: readonly (CountedSums & { day: number; client: string })[],
+) {
+  const byDay = Map.groupBy(rows, ({ day }) => day);
+  return days.flatMap(({ day, ...whole }) => {
+    const own = byDay.get(day) ?? [];
+    const named = own.map((row): { day: number; client?: string; sums: UsageSums } => ({
+      day,
+      client: row.client,
+      sums: row,
+    }));
+    const rest = minus(whole, own);
+    return rest.requests > 0 ? [...named, { day, sums: rest }] : named;
+  });
+}
+
+const VALUES: Record<Measure, (sums: UsageSums) => number> = {
+  spend: (sums) => sums.charged,
+  requests: (sums) => sums.requests,
+  tokens: (sums) => sums.input_tokens + sums.output_tokens,
+  images: (sums) => sums.images,
+};
+
+function largest<Row extends UsageSums>(rows: readonly Row[], measure: Measure): Row[] {
+  const value = VALUES[measure];
+  return rows.toSorted((a, b) => value(b) - value(a)).slice(0, CHART_SERIES);
+}
+
+/** The others together have no model. */
+export function modelRow(row: UsageOfDayAndModel): UsageChartRow {
+  return chartRow(row.day, row.model === '' ? null : row.model, row);
+}
+
+function chartRow(day: number, name: string | null, sums: UsageSums): UsageChartRow {
+  return { day: dayText(day), name, ...usageCounts(sums) };
+}
+
+export function usageGroup({ day, endpoint, model, client, hour, ...sums }: SummedGroup): UsageGroup {
+  return {
+    day: day ?? null,
+    endpoint: endpoint ?? null,
+    model: model ?? null,
+    client: client ?? null,
+    hour: hour ?? null,
+    ...usageSaved(sums),
+  };
+}
+
+export function othersOf(totals: CountedSums, groups: readonly CountedSums[]): UsageSaved | null {
+  const rest = minus(sumUsage([totals]), groups);
+  const saved = groups.reduce((left, group) => left - group.saved, totals.saved);
+  return rest.requests > 0 ? usageSaved({ ...rest, saved }) : null;
+}
+
+export function usageSaved(sums: CountedSums): UsageSaved {
+  return { ...usageCounts(sums), savedUsd: usd(sums.saved) };
+}
+
+export function usageCounts(sums: UsageSums): UsageCounts {
+  return {
+    requests: sums.requests,
+    failures: sums.failures,
+    inputTokens: sums.input_tokens,
+    cachedTokens: sums.cached_tokens,
+    outputTokens: sums.output_tokens,
+    reasoningTokens: sums.reasoning_tokens,
+    images: sums.images,
+    chargedUsd: usd(sums.charged),
+  };
+}
