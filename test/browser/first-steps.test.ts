@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
 import type { AccountId } from '../../src/std/ids.ts';
 import { setUpAdmin, signUp } from './user-steps.ts';
 import { settled, BrowserEnvironment, type BrowserSession } from './browser-environment.ts';
@@ -96,5 +97,87 @@ test('the playground suggests what the guide can answer, a click asks it, and th
   await suggestions.getByRole('button', { name: 'What are the rate limits?' }).click();
   await page.getByRole('cell', { name: 'chat requests per minute' }).waitFor();
   await lastStep.getByLabel('Done').waitFor();
+  expect(customer.pageErrors).toEqual([]);
+});
+
+const ECHO = '/app/playground?model=svc_chat+house-echo';
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message').fill(text);
+  await page.keyboard.press('Enter');
+}
+
+test('an answer by a schema is checked against it, and a wrong schema is told beside its field and not sent', async () => {
+  const { page } = customer;
+  await page.goto(ECHO);
+  await page.getByRole('radio', { name: 'By a schema' }).click();
+  await page.getByText('Write the JSON schema first.').waitFor();
+  await page.getByRole('button', { name: 'Example: contact' }).click();
+  await say(page, 'Eva, eva@example.com');
+  await page.getByText('Matches the schema').waitFor();
+  expect(await page.getByLabel('JSON answer').textContent()).toContain('"name": "name"');
+  const schema = page.getByLabel('JSON schema of the answer');
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(new URL(request.url()).pathname));
+  await schema.fill('{"type":"object","properties":{"a":{"type":"strin"}}}');
+  await page.getByRole('alert').getByText('properties.a.type: "strin" is not a type.').waitFor();
+  expect(await schema.getAttribute('aria-invalid')).toBe('true');
+  await say(page, 'again');
+  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  await schema.fill('{"type":"object","properties":{"a":{"type":"string","pattern":"^[0-9]+$"}}}');
+  await say(page, 'again');
+  await page.getByText('Does not match the schema in 1 place').waitFor();
+  await page.getByText('a: must match ^[0-9]+$').waitFor();
+  expect(sent.filter((path) => path.endsWith('/playground/chat'))).toHaveLength(1);
+  await say(page, '/long 5');
+  await page.getByText('Not valid JSON').waitFor();
+  await page.getByRole('button', { name: 'Get code' }).click();
+  await page.getByRole('tab', { name: 'Python' }).click();
+  expect(await page.getByRole('dialog').locator('pre').textContent()).toContain('response_format={');
+  await page.keyboard.press('Escape');
+  expect(customer.pageErrors).toEqual([]);
+});
+
+test('with the keyboard alone a tool is added, called by the model, answered, and kept with the chat', async () => {
+  const { page } = customer;
+  await page.goto(ECHO);
+  await settled(page);
+  const tabTo = async (role: 'button' | 'textbox', name: string): Promise<void> => {
+    const wanted = await page.getByRole(role, { name, exact: true }).first().elementHandle();
+    for (let step = 0; step < 150; step++) {
+      if (await wanted?.evaluate((element) => element === document.activeElement)) return;
+      await page.keyboard.press('Tab');
+    }
+    throw new Error(`the keyboard does not reach ${name}`);
+  };
+  await tabTo('button', 'Add a tool');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('get weather');
+  await page.getByRole('alert').getByText('Use letters, digits, _ and - only.').waitFor();
+  await tabTo('button', 'Use an example');
+  await page.keyboard.press('Enter');
+  await tabTo('button', 'Save');
+  await page.keyboard.press('Enter');
+  await page.getByText('House Echo calls a tool when you write “/tool get_weather”.').waitFor();
+  await tabTo('textbox', 'Message');
+  await page.keyboard.type('/tool get_weather {"city":"Oslo"}');
+  await page.keyboard.press('Enter');
+  const call = page.getByRole('region', { name: 'Calls get_weather' });
+  await call.getByText('"Oslo"').waitFor();
+  await page.getByText(/first token/).waitFor();
+  await tabTo('textbox', 'Result of get_weather');
+  await page.keyboard.type('21 degrees');
+  await tabTo('button', 'Send the result');
+  await page.keyboard.press('Enter');
+  await page.getByText('The tool get_weather answered: 21 degrees').waitFor();
+  await page
+    .getByText(/first token/)
+    .nth(1)
+    .waitFor();
+  await page.goto('/app/playground');
+  await page.getByRole('button', { name: 'Chats', exact: true }).click();
+  await page.getByRole('button', { name: /^\/tool get_weather/ }).click();
+  await call.getByText('21 degrees').waitFor();
+  await page.getByRole('button', { name: 'Remove get_weather' }).waitFor();
   expect(customer.pageErrors).toEqual([]);
 });

@@ -29,7 +29,17 @@ export interface PlaygroundChatBody {
 
 export interface PlaygroundMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
-  content: string | PlaygroundPart[];
+  /** Null: an answer that only calls tools. */
+  content: string | PlaygroundPart[] | null;
+  tool_calls?: PlaygroundToolCall[];
+  /** Of the result of a tool: which call it answers. */
+  tool_call_id?: string;
+}
+
+export interface PlaygroundToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
 }
 
 export type PlaygroundPart =
@@ -49,6 +59,8 @@ export interface PlaygroundChunk {
       content?: string | null;
       reasoning_content?: string | null;
       refusal?: string | null;
+      /** Each piece belongs to the call of that number; its arguments follow each other. */
+      tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[] | null;
     };
     finish_reason: 'stop' | 'length' | 'tool_calls' | 'content_filter' | null;
   }[];

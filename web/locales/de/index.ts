@@ -10,6 +10,7 @@ import { messages } from './messages.ts';
 import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
+import { structured } from './structured.ts';
 import { studio } from './studio.ts';
 import { tables } from './tables.ts';
 import { timeline } from './timeline.ts';
@@ -26,6 +27,7 @@ export const de: SharedStrings = {
   ...payments,
   ...playground,
   ...chats,
+  ...structured,
   ...studio,
   ...docs,
   ...messages,

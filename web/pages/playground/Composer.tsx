@@ -16,6 +16,8 @@ interface ComposerProps {
   readonly vision?: boolean;
   readonly modelName?: string;
   readonly withPictures?: boolean;
+  /** Why nothing can be sent now. */
+  readonly blocked?: string | undefined;
   /** Shown beside the button, for what is written. */
   readonly note?: (text: string, images: readonly string[]) => ReactNode;
 }
@@ -28,6 +30,7 @@ export function Composer({
   vision = true,
   modelName = '',
   withPictures = true,
+  blocked,
   note,
 }: ComposerProps) {
   const { t } = useTranslation();
@@ -35,7 +38,7 @@ export function Composer({
   const pending = usePending();
   const pictures = withPictures ? pending.pictures : [];
   const send = (): void => {
-    if (busy || (text.trim() === '' && pictures.length === 0)) return;
+    if (busy || blocked !== undefined || (text.trim() === '' && pictures.length === 0)) return;
     onSend(text, pictures);
     setText('');
     if (withPictures) pending.clear();
@@ -64,7 +67,9 @@ export function Composer({
         />
         <div className="flex items-center gap-2 px-2.5 pb-2.5">
           {withPictures ? <AttachButton onPicture={pending.add} /> : null}
-          <span className="min-w-0 flex-1 text-right">{busy ? null : note?.(text, pictures)}</span>
+          <span className="min-w-0 flex-1 text-right">
+            {busy ? null : blocked === undefined ? note?.(text, pictures) : <Blocked why={blocked} />}
+          </span>
           {busy ? (
             <Button small icon={<Square size={12} aria-hidden fill="currentColor" />} onClick={onStop}>
               {t('playground.stopGo')}
@@ -75,7 +80,7 @@ export function Composer({
               kind="primary"
               icon={<ArrowUp size={15} aria-hidden />}
               onClick={send}
-              disabled={text.trim() === '' && pictures.length === 0}
+              disabled={blocked !== undefined || (text.trim() === '' && pictures.length === 0)}
             >
               {t('playground.send')}
             </Button>
@@ -83,6 +88,14 @@ export function Composer({
         </div>
       </div>
     </div>
+  );
+}
+
+function Blocked({ why }: { why: string }) {
+  return (
+    <span role="status" className="text-sm text-warn">
+      {why}
+    </span>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import Pencil from 'lucide-react/icons/pencil';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
@@ -10,12 +10,17 @@ import { Markdown } from '../../ui/Markdown.tsx';
 import type { Turn } from './conversation.ts';
 import { AnswerFacts } from './AnswerFacts.tsx';
 
+const JsonAnswer = lazy(() => import('./structured/JsonAnswer.tsx'));
+const ToolCalls = lazy(() => import('./structured/ToolCalls.tsx'));
+
 interface TurnViewProps {
   readonly turn: Turn;
   readonly onRegenerate?: (() => void) | undefined;
   readonly onEdit?: ((text: string) => void) | undefined;
   /** Others that could answer instead. */
   readonly alternatives?: readonly Alternative[] | undefined;
+  /** What the tools returned that this answer called. */
+  readonly onResults?: ((results: readonly string[]) => void) | undefined;
 }
 
 export interface Alternative {
@@ -23,12 +28,8 @@ export interface Alternative {
   readonly onTry: () => void;
 }
 
-export function TurnView({ turn, onRegenerate, onEdit, alternatives }: TurnViewProps) {
-  return turn.role === 'user' ? (
-    <Question turn={turn} onEdit={onEdit} />
-  ) : (
-    <Answer turn={turn} onRegenerate={onRegenerate} alternatives={alternatives} />
-  );
+export function TurnView({ turn, onEdit, ...rest }: TurnViewProps) {
+  return turn.role === 'user' ? <Question turn={turn} onEdit={onEdit} /> : <Answer turn={turn} {...rest} />;
 }
 
 function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'] }) {
@@ -90,9 +91,10 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
   );
 }
 
-export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps, 'onEdit'>) {
+export function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewProps, 'onEdit'>) {
   const { t } = useTranslation();
-  const waiting = turn.status === 'streaming' && turn.text === '' && turn.reasoning === '';
+  const isSilent = turn.text === '' && turn.reasoning === '' && !turn.toolCalls;
+  const waiting = turn.status === 'streaming' && isSilent;
   return (
     <article aria-busy={turn.status === 'streaming'} className="min-w-0">
       <p className="mb-1 font-mono text-xs text-ink-3">{turn.model}</p>
@@ -106,7 +108,12 @@ export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps,
         </details>
       ) : null}
       {waiting ? <p className="animate-breathe text-ink-3">{t('playground.thinking')}</p> : null}
-      {turn.text ? <Markdown text={turn.text} /> : null}
+      {turn.text ? <AnswerText turn={turn} /> : null}
+      {turn.toolCalls ? (
+        <Suspense>
+          <ToolCalls calls={turn.toolCalls} onResults={onResults} />
+        </Suspense>
+      ) : null}
       <Ending turn={turn} />
       {turn.status === 'failed' ? <Alternatives of={alternatives} /> : null}
       {turn.status === 'streaming' ? null : (
@@ -121,6 +128,18 @@ export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps,
         </div>
       )}
     </article>
+  );
+}
+
+function AnswerText({ turn: { text, format, status } }: { turn: Turn }) {
+  if (!format) return <Markdown text={text} />;
+  const plain = <p className="font-mono text-sm break-words whitespace-pre-wrap">{text}</p>;
+  // Half of an answer is no JSON yet.
+  if (status === 'streaming') return plain;
+  return (
+    <Suspense fallback={plain}>
+      <JsonAnswer text={text} format={format} />
+    </Suspense>
   );
 }
 

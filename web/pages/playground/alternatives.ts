@@ -8,6 +8,7 @@ export function alternativesTo(
   failed: ModelItem,
   models: readonly ModelItem[],
   turns: readonly Pick<Turn, 'images'>[],
+  needsTools = false,
 ): readonly ModelItem[] {
   const needsVision = turns.some(({ images }) => images.length > 0);
   const names = new Set<string>();
@@ -17,6 +18,7 @@ export function alternativesTo(
         model.unavailable === null &&
         model.type === failed.type &&
         (!needsVision || model.vision) &&
+        (!needsTools || model.tools) &&
         !(model.endpoint === failed.endpoint && model.model === failed.model),
     )
     .toSorted((a, b) => Number(b.model === failed.model) - Number(a.model === failed.model))

@@ -7,6 +7,8 @@ import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
 import { makeStore } from '../../lib/store.ts';
 import type { Recipe } from './recipe.ts';
+import { formatOf, type AnswerFormat } from './structured/answerForm.ts';
+import { callMessages, isAnswered, withCallPart, type ToolCall } from './structured/toolCalls.ts';
 
 export interface Turn {
   readonly id: number;
@@ -19,6 +21,9 @@ export interface Turn {
   readonly model: string;
   readonly error?: { readonly message: string; readonly status: number };
   readonly finish?: string;
+  /** What the answer was asked to be, other than text. */
+  readonly format?: AnswerFormat;
+  readonly toolCalls?: readonly ToolCall[];
   readonly receipt?: PlaygroundReceipt;
   /** Nothing was held for it, so there is no receipt. */
   readonly isRefused?: boolean;
@@ -47,13 +52,13 @@ export function makeConversation(onSettled: () => void) {
   const answer = async (recipe: Recipe): Promise<void> => {
     abort = new AbortController();
     const { signal } = abort;
-    const turn: Turn = { ...newTurn('assistant', recipe.model), status: 'streaming' };
+    const turn = answerTurn(recipe);
     const body = bodyOf(recipe, turns());
     let requestId: string | undefined;
     store.change({ turns: [...turns(), turn], busy: true });
     try {
       for await (const part of streamChat({ body, signal, onRequestId: (id) => (requestId = id) })) {
-        patch(turn.id, (before) => withPart(before, part), part.kind === 'text' || part.kind === 'reasoning');
+        patch(turn.id, (before) => withPart(before, part), SHOWN_SOON.has(part.kind));
       }
       patch(turn.id, (before) => ({ ...before, status: before.error ? 'failed' : 'done' }));
     } catch (failure) {
@@ -80,9 +85,11 @@ export function makeConversation(onSettled: () => void) {
     subscribe: store.subscribe,
     send: (recipe: Recipe, text: string, images: readonly string[]): void =>
       ask(recipe, [...turns(), { ...newTurn('user', ''), text, images }]),
-    /** Answers the last question once more; what came after it is dropped. */
-    regenerate: (recipe: Recipe): void =>
-      ask(recipe, turns().slice(0, turns().findLastIndex((turn) => turn.role === 'user') + 1)),
+    /** Answers the last question, or the last results, once more; what came after is dropped. */
+    regenerate: (recipe: Recipe): void => ask(recipe, askedTurns(turns())),
+    /** The results of the tools that an answer called, in their order. */
+    answerCalls: (recipe: Recipe, id: number, results: readonly string[]): void =>
+      ask(recipe, withResults(turns(), id, results)),
     edit: (recipe: Recipe, id: number, text: string): void => {
       const index = turns().findIndex((turn) => turn.id === id);
       const before = turns()[index];
@@ -111,9 +118,34 @@ function newTurn(role: Turn['role'], model: string): Turn {
   return { id: nextId++, role, text: '', images: [], reasoning: '', status: 'done', model };
 }
 
+function answerTurn({ model, parameters }: Recipe): Turn {
+  const format = formatOf(parameters);
+  return { ...newTurn('assistant', model), status: 'streaming', ...(format && { format }) };
+}
+
+function askedTurns(turns: readonly Turn[]): readonly Turn[] {
+  const isAsking = (turn: Turn): boolean => turn.role === 'user' || isAnswered(turn.toolCalls);
+  return turns.slice(0, turns.findLastIndex(isAsking) + 1);
+}
+
+function withResults(turns: readonly Turn[], id: number, results: readonly string[]): readonly Turn[] {
+  const index = turns.findIndex((turn) => turn.id === id);
+  return turns
+    .slice(0, index + 1)
+    .map((turn) =>
+      turn.id === id && turn.toolCalls
+        ? { ...turn, toolCalls: turn.toolCalls.map((call, at) => ({ ...call, result: results[at] ?? '' })) }
+        : turn,
+    );
+}
+
+/** What comes in many small pieces. */
+const SHOWN_SOON = new Set<ChatPart['kind']>(['text', 'reasoning', 'tool']);
+
 function withPart(turn: Turn, part: ChatPart): Turn {
   if (part.kind === 'text') return { ...turn, text: turn.text + part.text };
   if (part.kind === 'reasoning') return { ...turn, reasoning: turn.reasoning + part.text };
+  if (part.kind === 'tool') return { ...turn, toolCalls: withCallPart(turn.toolCalls ?? [], part) };
   if (part.kind === 'finish') return { ...turn, finish: part.reason };
   if (part.kind === 'failed') return { ...turn, error: { message: part.message, status: 500 } };
   return { ...turn, receipt: part.receipt };
@@ -136,9 +168,11 @@ export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBo
   const system: PlaygroundMessage[] = recipe.system.trim()
     ? [{ role: 'system', content: recipe.system }]
     : [];
-  const messages = turns
-    .filter((turn) => turn.role === 'user' || turn.text !== '')
-    .map((turn): PlaygroundMessage => ({ role: turn.role, content: contentOf(turn) }));
+  const messages = turns.flatMap((turn): readonly PlaygroundMessage[] =>
+    turn.role === 'user'
+      ? [{ role: 'user', content: contentOf(turn) }]
+      : callMessages(turn.text, turn.toolCalls ?? []),
+  );
   return {
     endpoint: recipe.endpoint,
     model: recipe.model,
