@@ -181,3 +181,83 @@ test('with the keyboard alone a tool is added, called by the model, answered, an
   await page.getByRole('button', { name: 'Remove get_weather' }).waitFor();
   expect(customer.pageErrors).toEqual([]);
 });
+
+test('files are attached by button, drag and paste, counted before sending, removed and sent', async () => {
+  const { page } = customer;
+  await page.goto(ECHO);
+  await settled(page);
+  await page.getByText('Text files up to 100 kB, images and PDF up to 8 MB').waitFor();
+  const list = page.getByRole('list', { name: 'Attached files' });
+  await page.locator('input[type=file]').setInputFiles([
+    { name: 'orders.csv', mimeType: 'text/csv', buffer: Buffer.from('id;sum\n1;2\n') },
+    { name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 a paper') },
+    { name: 'archive.zip', mimeType: 'application/zip', buffer: Buffer.from([80, 75, 0, 255]) },
+  ]);
+  await page.getByText('archive.zip is neither text, an image nor a PDF file.').waitFor();
+  await list.getByText('paper.pdf').waitFor();
+  const atMost = page.getByText(/^At most \$/);
+  const withTwo = await atMost.textContent();
+  await give(page, 'drop', { name: 'notes.md', text: `# Notes\n${'a word and another\n'.repeat(200)}` });
+  await list.getByText('notes.md').waitFor();
+  await page.waitForFunction((before) => {
+    const now = [...document.querySelectorAll('[role=status]')].map((one) => one.textContent);
+    return now.some((text) => text?.startsWith('At most $') && text !== before);
+  }, withTwo);
+  await give(page, 'paste', { name: 'pasted.txt', text: 'from the clipboard' });
+  await list.getByText('pasted.txt').waitFor();
+  await list.getByRole('button', { name: 'Remove notes.md' }).click();
+  expect(await list.getByRole('listitem').allTextContents()).toEqual([
+    'orders.csv11 B',
+    'paper.pdf16 B',
+    'pasted.txt18 B',
+  ]);
+  const sending = page.waitForRequest(/\/playground\/chat$/);
+  await say(page, '/see');
+  const { messages } = (await sending).postDataJSON() as { messages: { content: unknown }[] };
+  expect(messages.at(-1)?.content).toEqual([
+    {
+      type: 'text',
+      text: '/see\n\nFile "orders.csv":\n```\nid;sum\n1;2\n```\n\nFile "pasted.txt":\n```\nfrom the clipboard\n```',
+    },
+    {
+      type: 'file',
+      file: {
+        filename: 'paper.pdf',
+        file_data: `data:application/pdf;base64,${Buffer.from('%PDF-1.4 a paper').toString('base64')}`,
+      },
+    },
+  ]);
+  await page.getByText('application/pdf, 16 bytes').waitFor();
+  await list.waitFor({ state: 'hidden' });
+});
+
+test('a model that takes no PDF is not sent one', async () => {
+  const { page } = customer;
+  await page.goto('/app/playground?model=svc_chat+house-guide');
+  await page.getByText('Text files up to 100 kB', { exact: true }).waitFor();
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4') });
+  await page.getByText('House Guide does not accept PDF files.').waitFor();
+  expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Remove paper.pdf' }).click();
+  await page.getByText('Text files up to 100 kB', { exact: true }).waitFor();
+  expect(customer.pageErrors).toEqual([]);
+});
+
+/** A file dropped on the message, or pasted into it. */
+async function give(page: Page, how: 'drop' | 'paste', file: { name: string; text: string }): Promise<void> {
+  await page.getByLabel('Message').evaluate(
+    (field, { event, name, text }) => {
+      const data = new DataTransfer();
+      data.items.add(new File([text], name, { type: 'text/plain' }));
+      const options = { bubbles: true, cancelable: true };
+      field.dispatchEvent(
+        event === 'drop'
+          ? new DragEvent('drop', { ...options, dataTransfer: data })
+          : new ClipboardEvent('paste', { ...options, clipboardData: data }),
+      );
+    },
+    { event: how, ...file },
+  );
+}

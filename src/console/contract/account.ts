@@ -76,6 +76,8 @@ export interface ModelItem {
   /** Image models only: what a request may ask for. */
   abilities: ImageAbilityList | null;
   vision: boolean;
+  /** It takes files such as PDF. */
+  files: boolean;
   tools: boolean;
   reasoning: boolean;
   /** Why it cannot be used now; null when it can. */

@@ -45,7 +45,8 @@ export interface PlaygroundToolCall {
 export type PlaygroundPart =
   | { type: 'text'; text: string }
   /** A `data:` URL of the picture. */
-  | { type: 'image_url'; image_url: { url: string; detail?: string } };
+  | { type: 'image_url'; image_url: { url: string; detail?: string } }
+  | { type: 'file'; file: { filename: string; file_data: string } };
 
 export interface PlaygroundChunk {
   id: string;

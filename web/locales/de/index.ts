@@ -1,5 +1,6 @@
 import type { SharedStrings } from '../en/index.ts';
 import { account } from './account.ts';
+import { attach } from './attach.ts';
 import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
@@ -27,6 +28,7 @@ export const de: SharedStrings = {
   ...payments,
   ...playground,
   ...chats,
+  ...attach,
   ...structured,
   ...studio,
   ...docs,

@@ -1,5 +1,6 @@
 import type { OperatorStrings } from './operator.ts';
 import { account } from './account.ts';
+import { attach } from './attach.ts';
 import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
@@ -31,6 +32,7 @@ export const en = {
   ...payments,
   ...playground,
   ...chats,
+  ...attach,
   ...structured,
   ...studio,
   ...docs,

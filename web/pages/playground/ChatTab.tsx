@@ -72,7 +72,7 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
             <Beginning
               onAsk={
                 model.model === 'house-guide' && !isBlocked
-                  ? (question) => conversation.send(recipe, question, [])
+                  ? (question) => conversation.send(recipe, question)
                   : undefined
               }
             />
@@ -81,18 +81,15 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
         </div>
         <Composer
           busy={busy}
-          vision={model.vision}
-          modelName={model.displayName}
+          takes={model}
           blocked={
             isBlocked
               ? t(draft.schema.trim() === '' ? 'structured.schemaFirst' : 'structured.fixFirst')
               : undefined
           }
           onStop={conversation.stop}
-          onSend={(text, images) => conversation.send(recipe, text, images)}
-          note={(text, images) => (
-            <MaxCost body={text.trim() === '' ? undefined : bodyWith(recipe, turns, text, images)} />
-          )}
+          onSend={(text, attached) => conversation.send(recipe, text, attached)}
+          note={(text, attached) => <MaxCost body={bodyWith(recipe, turns, text, attached)} />}
         />
       </section>
       <aside className="hidden lg:block">

@@ -9,6 +9,7 @@ import { Textarea } from '../../ui/Field.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import type { Turn } from './conversation.ts';
 import { AnswerFacts } from './AnswerFacts.tsx';
+import { FileChip } from './Attachments.tsx';
 
 const JsonAnswer = lazy(() => import('./structured/JsonAnswer.tsx'));
 const ToolCalls = lazy(() => import('./structured/ToolCalls.tsx'));
@@ -52,7 +53,7 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
           <Button
             small
             kind="primary"
-            disabled={draft.trim() === ''}
+            disabled={draft.trim() === '' && !turn.files?.length && turn.images.length === 0}
             onClick={() => {
               setDraft(undefined);
               onEdit?.(draft);
@@ -76,6 +77,13 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
             className="mb-2 max-h-48 rounded-md"
           />
         ))}
+        {turn.files ? (
+          <span className="mb-2 flex flex-wrap gap-2">
+            {turn.files.map(({ name }, index) => (
+              <FileChip key={`${index} ${name}`} name={name} />
+            ))}
+          </span>
+        ) : null}
         {turn.text}
       </div>
       {onEdit ? (

@@ -1,11 +1,13 @@
 import type {
   PlaygroundChatBody,
   PlaygroundMessage,
+  PlaygroundPart,
   PlaygroundReceipt,
 } from '../../../src/console/contract.ts';
 import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
 import { makeStore } from '../../lib/store.ts';
+import { fileText, NOTHING_ATTACHED, type Attached, type AttachedFile } from './attachments.ts';
 import type { Recipe } from './recipe.ts';
 import { formatOf, type AnswerFormat } from './structured/answerForm.ts';
 import { callMessages, isAnswered, withCallPart, type ToolCall } from './structured/toolCalls.ts';
@@ -16,6 +18,7 @@ export interface Turn {
   readonly text: string;
   /** `data:` URLs, of the person's turns only. */
   readonly images: readonly string[];
+  readonly files?: readonly AttachedFile[];
   readonly reasoning: string;
   readonly status: 'streaming' | 'done' | 'stopped' | 'failed';
   readonly model: string;
@@ -83,8 +86,8 @@ export function makeConversation(onSettled: () => void) {
   return {
     get: store.get,
     subscribe: store.subscribe,
-    send: (recipe: Recipe, text: string, images: readonly string[]): void =>
-      ask(recipe, [...turns(), { ...newTurn('user', ''), text, images }]),
+    send: (recipe: Recipe, text: string, attached = NOTHING_ATTACHED): void =>
+      ask(recipe, [...turns(), { ...newTurn('user', ''), text, ...attached }]),
     /** Answers the last question, or the last results, once more; what came after is dropped. */
     regenerate: (recipe: Recipe): void => ask(recipe, askedTurns(turns())),
     /** The results of the tools that an answer called, in their order. */
@@ -159,8 +162,8 @@ function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
 }
 
 /** The request that a question would be. */
-export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, images: readonly string[]) {
-  return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, images }]);
+export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, attached: Attached) {
+  return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, ...attached }]);
 }
 
 /** The request as the API takes it; also what "Get code" shows. */
@@ -181,8 +184,15 @@ export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBo
   };
 }
 
-function contentOf(turn: Turn): PlaygroundMessage['content'] {
-  if (turn.images.length === 0) return turn.text;
-  const pictures = turn.images.map((url) => ({ type: 'image_url' as const, image_url: { url } }));
-  return [{ type: 'text', text: turn.text }, ...pictures];
+function contentOf({ text, images, files = [] }: Turn): PlaygroundMessage['content'] {
+  const texts = files.flatMap((file) => (file.kind === 'text' ? [fileText(file)] : []));
+  const whole = [text, ...texts].filter((one) => one !== '').join('\n\n');
+  const parts: PlaygroundPart[] = [
+    ...images.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
+    ...files.flatMap((file): PlaygroundPart[] =>
+      file.kind === 'pdf' ? [{ type: 'file', file: { filename: file.name, file_data: file.url } }] : [],
+    ),
+  ];
+  if (parts.length === 0) return whole;
+  return whole === '' ? parts : [{ type: 'text', text: whole }, ...parts];
 }

@@ -1,14 +1,15 @@
 import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
 import { CHATS_KEY, readStored, writeStored } from '../../lib/storage.ts';
+import type { AttachedFile } from './attachments.ts';
 import type { Turn } from './conversation.ts';
 import { parseForm, type AnswerForm, type AnswerFormat } from './structured/answerForm.ts';
 import { isRecord } from './structured/schemaCheck.ts';
 import { parseCalls } from './structured/toolCalls.ts';
 
-/** What is kept of a turn. Images are not: a few of them would fill the browser's room for this site. */
+/** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's room for this site. */
 export type KeptTurn = Pick<
   Turn,
-  'role' | 'text' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'
+  'role' | 'text' | 'files' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'
 > & {
   readonly receipt?: PlaygroundReceipt;
 };
@@ -64,8 +65,9 @@ export function withinBounds(chats: readonly KeptChat[]): readonly KeptChat[] {
     .slice(0, MAX_CHATS);
 }
 
-export function titleOf(turns: readonly Pick<Turn, 'role' | 'text'>[]): string {
-  const [line = ''] = (turns.find(({ role }) => role === 'user')?.text ?? '').trim().split('\n');
+export function titleOf(turns: readonly Pick<Turn, 'role' | 'text' | 'files'>[]): string {
+  const first = turns.find(({ role }) => role === 'user');
+  const [line = ''] = (first?.text.trim() || first?.files?.[0]?.name || '').split('\n');
   return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line;
 }
 
@@ -77,12 +79,28 @@ export function keptTurn(turn: Turn): KeptTurn {
     reasoning,
     status,
     model,
+    ...keptFiles(turn.files),
     ...(error && { error }),
     ...(finish !== undefined && { finish }),
     ...(format && { format }),
     ...(toolCalls && { toolCalls }),
     ...(receipt && { receipt }),
   };
+}
+
+function keptFiles(files: readonly AttachedFile[] = []): Pick<KeptTurn, 'files'> {
+  const texts = files.filter(({ kind }) => kind === 'text');
+  return texts.length === 0 ? {} : { files: texts };
+}
+
+function parseFiles(value: unknown): Pick<KeptTurn, 'files'> {
+  return keptFiles(
+    (Array.isArray(value) ? value : []).flatMap((file: unknown): AttachedFile[] =>
+      isRecord(file) && typeof file['name'] === 'string' && typeof file['text'] === 'string'
+        ? [{ kind: 'text', name: file['name'], text: file['text'] }]
+        : [],
+    ),
+  );
 }
 
 const ROLES = ['user', 'assistant'] as const;
@@ -123,6 +141,7 @@ function parseTurn(value: unknown): KeptTurn | undefined {
     reasoning: typeof reasoning === 'string' ? reasoning : '',
     status: STATUSES.find((one) => one === value['status']) ?? 'done',
     model: typeof model === 'string' ? model : '',
+    ...parseFiles(value['files']),
     ...(isRecord(error) &&
       typeof error['message'] === 'string' &&
       typeof error['status'] === 'number' && {

@@ -15,12 +15,13 @@ export function chatForOthers({ id, title, at, choice, system, form, turns }: Ke
     ...(form && { form }),
     turns: turns
       .filter(({ role, text, toolCalls }) => role === 'user' || text !== '' || toolCalls)
-      .map(({ role, text, model, format, toolCalls }) => ({
+      .map(({ role, text, files, model, format, toolCalls }) => ({
         role,
         text,
         reasoning: '',
         status: 'done',
         model,
+        ...(files && { files }),
         ...(format && { format }),
         ...(toolCalls && { toolCalls }),
       })),
