@@ -300,9 +300,20 @@ export interface SharedReceipt extends Omit<ReceiptDetail, 'client'> {
 }
 
 export interface ReceiptLink {
+  id: string;
   /** Path and fragment on this site. The fragment is never sent to a server by the browser's address bar. */
   path: string;
   expiresAt: Millis;
+}
+
+/** A link to a receipt that has not expired. */
+export interface KeptReceiptLink {
+  id: string;
+  requestId: string;
+  createdAt: Millis;
+  expiresAt: Millis;
+  /** When its owner ended it; null: it works. */
+  endedAt: Millis | null;
 }
 
 export interface ReceiptAttempt {

@@ -11,6 +11,7 @@ import { statements } from './0009-statements.ts';
 import { imageObjects } from './0010-image-objects.ts';
 import { largeTables } from './0011-large-tables.ts';
 import { modelDays } from './0012-model-days.ts';
+import { receiptLinks } from './0013-receipt-links.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -40,4 +41,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 10, name: 'image objects', compatibleFrom: 1, statements: imageObjects },
   { number: 11, name: 'large tables', compatibleFrom: 1, statements: largeTables },
   { number: 12, name: 'model days', compatibleFrom: 1, statements: modelDays },
+  { number: 13, name: 'receipt links', compatibleFrom: 1, statements: receiptLinks },
 ];

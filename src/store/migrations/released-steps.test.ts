@@ -27,6 +27,7 @@ const RELEASED = {
     '10 image objects 9c7b79eb3f159bc8c886253feffd9bb760601d4f815efcd14ce8ffb4c13a6277',
     '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
     '12 model days f67d3d701730b3ccb71f3e51ae3632208185f403b4098d178ff1044f2fb45b13',
+    '13 receipt links 2d1dbaa2fe8e5a28d029509d2442592ba04bb1a98e34d03b7f1647d4fa7d23b1',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -41,6 +42,7 @@ const RELEASED = {
     '10 image objects 71ac7020f7b1a0cdf81f1ae298848d4aa1d5e08e43ac7aa5c5881ddc6ad87630',
     '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
     '12 model days 78f4e557b5e143022428124a3c6711faf8aebf49570440deb649b065bbbfeab6',
+    '13 receipt links 00cdbc91f775ea23f85a6c4262959d571f4aa7526119ca1e74cd881c75676cc8',
   ],
 };
 
