@@ -6,13 +6,14 @@ import { settled, BrowserEnvironment, type BrowserSession } from './browser-envi
 
 /** What a new customer sees first, on a real server in a real browser. */
 let environment: BrowserEnvironment;
+let admin: BrowserSession;
 let customer: BrowserSession;
 const EMAIL = 'new@example.com';
 const ALARM = '.barrier, .bg-bad-soft, .bg-warn-soft';
 
 beforeAll(async () => {
   environment = await BrowserEnvironment.open();
-  await setUpAdmin(environment);
+  admin = await setUpAdmin(environment);
   customer = await signUp(environment, EMAIL);
 });
 
@@ -243,6 +244,27 @@ test('a model that takes no PDF is not sent one', async () => {
   await page.getByRole('button', { name: 'Remove paper.pdf' }).click();
   await page.getByText('Text files up to 100 kB', { exact: true }).waitFor();
   expect(customer.pageErrors).toEqual([]);
+});
+
+test('an operator closes the public pages with a switch, and the start page no longer leads to them', async () => {
+  const { page } = admin;
+  const leads = page.locator('a:is([href="/models"], [href="/status"], [href="/llms.txt"])');
+  await page.goto('/');
+  await leads.nth(2).waitFor();
+  await page.goto('/admin/settings');
+  const open = page.getByRole('switch', { name: 'Anyone can see models, prices and status' });
+  await open.click();
+  await page.getByText('The public pages are closed.').waitFor();
+  await page.goto('/');
+  await settled(page);
+  expect(await leads.count()).toBe(0);
+  await page.goto('/admin/settings');
+  expect(await open.getAttribute('aria-checked')).toBe('false');
+  await open.click();
+  await page.getByText('The public pages are open.').waitFor();
+  await page.goto('/');
+  await leads.nth(2).waitFor();
+  expect(admin.pageErrors).toEqual([]);
 });
 
 /** A file dropped on the message, or pasted into it. */
