@@ -72,6 +72,7 @@ function modelItem(endpoint: Endpoint, model: Model): ModelItem {
     sizes: [...model.sizes],
     abilities: endpoint.type === 'image_generation' ? (abilitiesView(model) ?? null) : null,
     vision: model.vision,
+    files: model.inputs?.file !== undefined,
     tools: model.tools,
     reasoning: model.reasoning,
     unavailable: endpoint.unavailable ?? null,

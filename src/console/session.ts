@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { signedIn } from '../identity/sign-in/auth.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { CONFIRMED_MS, millis, type Visitor } from '../identity/sign-in/session.ts';
+import { readPublicPages } from '../identity/sign-in/public-pages.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { answer } from './answers.ts';
 import type { SessionItem, SessionState, SetupState, SignedInUser } from './contract.ts';
@@ -79,7 +80,11 @@ export const sessionRoutes = [
 ];
 
 async function sessionState(parts: RouteParts, user: Visitor | undefined): Promise<SessionState> {
-  const [site, setupNeeded] = await Promise.all([readSite(parts.store), parts.setup.needed()]);
+  const [site, publicPages, setupNeeded] = await Promise.all([
+    readSite(parts.store),
+    readPublicPages(parts.store),
+    parts.setup.needed(),
+  ]);
   return {
     setupNeeded,
     signUp: site.signUp,
@@ -92,6 +97,7 @@ async function sessionState(parts: RouteParts, user: Visitor | undefined): Promi
       topUpHint: site.topUpHint,
       contact: site.contact,
       currency: site.currency,
+      publicPages: publicPages.open,
     },
     user: user ? await signedInUser(parts, user) : null,
   };

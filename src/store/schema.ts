@@ -6,6 +6,7 @@ import type { ImageSchema } from './schema-images.ts';
 import type { ModelDaySchema } from './schema-model-days.ts';
 import type { OutboxSchema } from './schema-outbox.ts';
 import type { PaymentSchema } from './schema-payments.ts';
+import type { ReceiptLinkSchema } from './schema-receipt-links.ts';
 import type { StatementSchema } from './schema-statements.ts';
 import type { UsageHourSchema } from './schema-usage-hours.ts';
 
@@ -21,6 +22,7 @@ export interface Schema
     ModelDaySchema,
     OutboxSchema,
     PaymentSchema,
+    ReceiptLinkSchema,
     StatementSchema,
     UsageHourSchema {
   account: AccountTable;

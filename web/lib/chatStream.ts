@@ -10,6 +10,13 @@ import { readEvents } from './eventStream.ts';
 export type ChatPart =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'reasoning'; readonly text: string }
+  | {
+      readonly kind: 'tool';
+      readonly index: number;
+      readonly id?: string | undefined;
+      readonly name?: string | undefined;
+      readonly arguments?: string | undefined;
+    }
   | { readonly kind: 'finish'; readonly reason: string }
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'receipt'; readonly receipt: PlaygroundReceipt };
@@ -40,10 +47,12 @@ export async function* streamChat({ body, signal, onRequestId }: StreamOptions):
 function* partsOf(chunk: PlaygroundChunk): Generator<ChatPart> {
   const choice = chunk.choices[0];
   if (!choice) return;
-  const { reasoning_content: reasoning, content, refusal } = choice.delta;
+  const { reasoning_content: reasoning, content, refusal, tool_calls: calls } = choice.delta;
   if (reasoning) yield { kind: 'reasoning', text: reasoning };
   if (content) yield { kind: 'text', text: content };
   if (refusal) yield { kind: 'text', text: refusal };
+  for (const { index, id, function: called } of calls ?? [])
+    yield { kind: 'tool', index, id, name: called?.name, arguments: called?.arguments };
   if (choice.finish_reason) yield { kind: 'finish', reason: choice.finish_reason };
 }
 

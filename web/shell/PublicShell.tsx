@@ -10,6 +10,8 @@ import { LanguageButton, ThemeButton } from './Preferences.tsx';
 export function PublicShell({ children }: { children: ReactNode }) {
   const { t } = useTranslation();
   const session = useSession().data;
+  // Until it is known, nothing leads to pages that may not be there.
+  const hasPublicPages = session?.site.publicPages === true;
   return (
     <div className="flex min-h-dvh flex-col">
       <header className="sticky top-0 z-20 border-b border-line bg-page">
@@ -18,12 +20,14 @@ export function PublicShell({ children }: { children: ReactNode }) {
             <Logo name={session?.site.name} />
           </Link>
           <nav aria-label={t('nav.label')} className="flex items-center gap-1">
-            <a
-              href="/models"
-              className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
-            >
-              {t('nav.models')}
-            </a>
+            {hasPublicPages ? (
+              <a
+                href="/models"
+                className="hidden h-9 items-center rounded-md px-3 text-ink-2 hover:bg-hover hover:text-ink sm:inline-flex"
+              >
+                {t('nav.models')}
+              </a>
+            ) : null}
             <LinkButton kind="ghost" href="/docs" className="max-sm:px-2.5">
               {t('nav.docs')}
             </LinkButton>
@@ -51,15 +55,19 @@ export function PublicShell({ children }: { children: ReactNode }) {
             <LanguageButton />
             <ThemeButton />
           </span>
-          <a href="/status" className="hover:text-ink">
-            {t('public.statusTitle')}
-          </a>
+          {hasPublicPages ? (
+            <a href="/status" className="hover:text-ink">
+              {t('public.statusTitle')}
+            </a>
+          ) : null}
           <Link href="/docs/errors" className="hover:text-ink">
             {t('docs.errors')}
           </Link>
-          <a href="/llms.txt" className="hover:text-ink">
-            llms.txt
-          </a>
+          {hasPublicPages ? (
+            <a href="/llms.txt" className="hover:text-ink">
+              llms.txt
+            </a>
+          ) : null}
           <a href="/api/public/v1/openapi.json" className="hover:text-ink">
             openapi.json
           </a>

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
 import { auditPage } from '../../activity/audit.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
+import { publicPagesSchema, readPublicPages, writePublicPages } from '../../identity/sign-in/public-pages.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
 import {
   readWelcomeCredit,
@@ -10,6 +11,7 @@ import {
 } from '../../identity/sign-in/welcome-credit.ts';
 import type {
   AdminAuditItem,
+  AdminPublicPages,
   AdminSettings,
   AdminVerification,
   AdminWelcomeCredit,
@@ -86,6 +88,17 @@ export const siteRoutes = [
     body: welcomeCreditSchema,
     handle: async ({ store, clock }, { body }): Promise<AdminWelcomeCredit> =>
       await writeWelcomeCredit(store, body, clock.now()),
+  }),
+  route('GET /api/console/admin/public-pages', {
+    who: 'admin',
+    handle: async ({ store }): Promise<AdminPublicPages> => await readPublicPages(store),
+  }),
+  route('PUT /api/console/admin/public-pages', {
+    who: 'admin',
+    audit: 'settings.public-pages',
+    body: publicPagesSchema,
+    handle: async ({ store, clock }, { body }): Promise<AdminPublicPages> =>
+      await writePublicPages(store, body, clock.now()),
   }),
   route('PATCH /api/console/admin/settings', {
     who: 'admin',

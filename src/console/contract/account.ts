@@ -76,6 +76,8 @@ export interface ModelItem {
   /** Image models only: what a request may ask for. */
   abilities: ImageAbilityList | null;
   vision: boolean;
+  /** It takes files such as PDF. */
+  files: boolean;
   tools: boolean;
   reasoning: boolean;
   /** Why it cannot be used now; null when it can. */
@@ -320,9 +322,20 @@ export interface SharedReceipt extends Omit<ReceiptDetail, 'client'> {
 }
 
 export interface ReceiptLink {
+  id: string;
   /** Path and fragment on this site. The fragment is never sent to a server by the browser's address bar. */
   path: string;
   expiresAt: Millis;
+}
+
+/** A link to a receipt that has not expired. */
+export interface KeptReceiptLink {
+  id: string;
+  requestId: string;
+  createdAt: Millis;
+  expiresAt: Millis;
+  /** When its owner ended it; null: it works. */
+  endedAt: Millis | null;
 }
 
 export interface ReceiptAttempt {

@@ -339,6 +339,11 @@ export interface AdminSettings {
   currency: DisplayCurrency;
 }
 
+/** Whether anybody may see models, prices and status without an account. */
+export interface AdminPublicPages {
+  open: boolean;
+}
+
 /** What a customer is given once the address is confirmed; an amount of zero is nothing. */
 export interface AdminWelcomeCredit {
   amountUsd: Usd;

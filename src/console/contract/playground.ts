@@ -29,13 +29,24 @@ export interface PlaygroundChatBody {
 
 export interface PlaygroundMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
-  content: string | PlaygroundPart[];
+  /** Null: an answer that only calls tools. */
+  content: string | PlaygroundPart[] | null;
+  tool_calls?: PlaygroundToolCall[];
+  /** Of the result of a tool: which call it answers. */
+  tool_call_id?: string;
+}
+
+export interface PlaygroundToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
 }
 
 export type PlaygroundPart =
   | { type: 'text'; text: string }
   /** A `data:` URL of the picture. */
-  | { type: 'image_url'; image_url: { url: string; detail?: string } };
+  | { type: 'image_url'; image_url: { url: string; detail?: string } }
+  | { type: 'file'; file: { filename: string; file_data: string } };
 
 export interface PlaygroundChunk {
   id: string;
@@ -49,6 +60,8 @@ export interface PlaygroundChunk {
       content?: string | null;
       reasoning_content?: string | null;
       refusal?: string | null;
+      /** Each piece belongs to the call of that number; its arguments follow each other. */
+      tool_calls?: { index: number; id?: string; function?: { name?: string; arguments?: string } }[] | null;
     };
     finish_reason: 'stop' | 'length' | 'tool_calls' | 'content_filter' | null;
   }[];

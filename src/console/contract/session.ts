@@ -31,6 +31,8 @@ export interface Site {
   /** How to reach the operator: an e-mail address, an https address or plain text; may be empty. */
   contact: string;
   currency: DisplayCurrency;
+  /** Whether there are /models, /status, /llms.txt and what belongs to them. */
+  publicPages: boolean;
 }
 
 /** Amounts are kept in dollars; a page may show them in another currency at the operator's rate. */

@@ -59,6 +59,7 @@ export type ErrorCode =
   | 'method_not_allowed'
   /** 409 */
   | 'conflict'
+  | 'link_ended'
   | 'email_taken'
   | 'last_admin'
   | 'read_only'

@@ -15,8 +15,10 @@ ${urls.join('')}</urlset>
 `;
 }
 
-export function robotsText(origin: string): string {
-  return `User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /receipt\nDisallow: /api\n\nSitemap: ${origin}/sitemap.xml\n`;
+/** Without an origin there is no sitemap. */
+export function robotsText(origin: string | undefined): string {
+  const sitemap = origin === undefined ? '' : `\nSitemap: ${origin}/sitemap.xml\n`;
+  return `User-agent: *\nDisallow: /app\nDisallow: /admin\nDisallow: /receipt\nDisallow: /api\n${sitemap}`;
 }
 
 /** A language model reads all of it. */

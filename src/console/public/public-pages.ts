@@ -1,6 +1,7 @@
 import { ALL_MODELS } from '../../activity/model-days.ts';
 import type { Catalog, CatalogSource } from '../../catalog/catalog.ts';
 import type { IncomingRequest } from '../../http/incoming-request.ts';
+import { readPublicPages } from '../../identity/sign-in/public-pages.ts';
 import { readSite } from '../../identity/sign-in/site.ts';
 import type { Clock } from '../../std/clock.ts';
 import type { Store } from '../../store/store.ts';
@@ -52,11 +53,15 @@ const MOST_ENDPOINTS = 100;
 export function makePublicPages(parts: PublicPageParts): PublicPages {
   const figures = new RecentFigures(parts);
   const siteName = rememberedSiteName(parts);
+  const areOpen = rememberedOpen(parts);
   return async (incoming, fileNames) => {
     const { request, path } = incoming;
     if (!PATHS.test(path)) return undefined;
     // A client whose base URL lacks /v1 asks for /models with its token: it is told so, and gets no page.
     if (path.startsWith('/models') && request.headers.has('authorization')) return undefined;
+    // Nothing then says that there were such pages; only crawlers are still told what not to read.
+    if (!(await areOpen()))
+      return path === '/robots.txt' ? await respond(robots(undefined), incoming) : undefined;
     const url = new URL(request.url, incoming.origin);
     const context = await contextOf(parts, { incoming, url, fileNames, siteName });
     const document = await documentAt({ parts, figures, context, url }, path);
@@ -77,7 +82,7 @@ async function documentAt(visit: Visit, path: string): Promise<PublicDocument> {
   const sold = soldModels(catalog);
   switch (path) {
     case '/robots.txt':
-      return { body: robotsText(context.origin), type: 'text/plain' };
+      return robots(context.origin);
     case '/sitemap.xml':
       return { body: sitemapXml(sold, context.origin), type: 'application/xml' };
     case '/llms.txt':
@@ -95,6 +100,10 @@ async function documentAt(visit: Visit, path: string): Promise<PublicDocument> {
       return page(framed(context, modelPage(context, model, offers)));
     }
   }
+}
+
+function robots(origin: string | undefined): PublicDocument {
+  return { body: robotsText(origin), type: 'text/plain' };
 }
 
 function page(body: string, status = 200): PublicDocument {
@@ -194,6 +203,25 @@ function rememberedSiteName({ store, clock }: PublicPageParts): () => Promise<st
     );
     return name;
   };
+}
+
+const OPEN_MS = 1_000;
+
+/** Whether the operator lets everybody see these pages; the last known answer while the store cannot be read, and no before. */
+function rememberedOpen({ store, clock }: PublicPageParts): () => Promise<boolean> {
+  let isOpen = false;
+  let until = 0;
+  let asking: Promise<boolean> | undefined;
+  const ask = async (): Promise<boolean> => {
+    isOpen = await readPublicPages(store).then(
+      ({ open }) => open,
+      () => isOpen,
+    );
+    until = clock.now() + OPEN_MS;
+    asking = undefined;
+    return isOpen;
+  };
+  return async () => (clock.now() < until ? isOpen : await (asking ??= ask()));
 }
 
 /** May be kept for a minute by anybody; after that, whoever has the same one is told so and gets nothing. */

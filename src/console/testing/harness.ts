@@ -59,7 +59,7 @@ interface ChargeOptions {
 }
 
 export const PASSWORD = 'a perfectly fine phrase';
-const KEY = new Uint8Array(32).fill(7);
+export const KEY = new Uint8Array(32).fill(7);
 const SECRET = '0f4c1f0e9d7b5a3c2e1d0f4c1f0e9d7b5a3c2e1d';
 export const PRICE: Price = {
   kind: 'tokens',

@@ -24,7 +24,7 @@ export interface Removal {
 }
 
 /**
- * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls, a draft of the catalog. Its books stay, statements among them, under
+ * Removes whoever an account belonged to: address, name, token, ways to sign in, images and jobs, kept answers, refused calls, links to receipts, a draft of the catalog. Its books stay, statements among them, under
  * its id. It is closed first, so that nothing new can begin; whoever is interrupted after that can simply call again.
  */
 export async function removeAccount(
@@ -139,7 +139,7 @@ async function anonymise(tx: Transaction<Schema>, accountId: string, now: number
   await tx.deleteFrom('auth_user').where('id', '=', accountId).execute();
   await tx.deleteFrom('preference').where('account_id', '=', accountId).execute();
   await tx.deleteFrom('setting').where('key', '=', `catalog_draft:${accountId}`).execute();
-  for (const table of ['reset_link', 'webhook', 'outbox', 'notice'] as const)
+  for (const table of ['reset_link', 'receipt_link', 'webhook', 'outbox', 'notice'] as const)
     await tx.deleteFrom(table).where('account_id', '=', accountId).execute();
   // The row goes once the payment provider has deleted its customer, with the saved card.
   await tx

@@ -41,6 +41,7 @@ export const REFUSALS = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  link_ended: 410,
   email_taken: 409,
   last_admin: 409,
   read_only: 409,

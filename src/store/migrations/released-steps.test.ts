@@ -28,6 +28,7 @@ const RELEASED = {
     '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
     '12 model days f67d3d701730b3ccb71f3e51ae3632208185f403b4098d178ff1044f2fb45b13',
     '13 usage hours 94e95f974079070e41c2170467719ef75a857fd80b25cc6dcbb4d6ee1896c99b',
+    '14 receipt links 2d1dbaa2fe8e5a28d029509d2442592ba04bb1a98e34d03b7f1647d4fa7d23b1',
   ],
   Postgres: [
     '1 baseline 34028d3f8c6b998af6b3e8f0ff6ecf0d92709623213ed866d52f1a963cbbf658',
@@ -43,6 +44,7 @@ const RELEASED = {
     '11 large tables aee21d8db9dbcbf8495f4c3255d91981854ab6026dc44a0fe5cd88b489d6dafd',
     '12 model days 78f4e557b5e143022428124a3c6711faf8aebf49570440deb649b065bbbfeab6',
     '13 usage hours 30c4a91da3633907b1e6976e548a3799e465987b30302547167573ba79fe0c23',
+    '14 receipt links 00cdbc91f775ea23f85a6c4262959d571f4aa7526119ca1e74cd881c75676cc8',
   ],
 };
 

@@ -295,6 +295,13 @@ export const admin: typeof english = {
     empty: 'Keine Anfragen in diesem Zeitraum',
     emptyLead: 'Mit der ersten Anfrage erscheinen Zahlen.',
   },
+  publicPages: {
+    title: 'Öffentliche Seiten',
+    hint: 'Die Liste der Modelle mit Preisen, die Seite jedes Modells, der Status, die Sitemap und llms.txt. Geschlossen gibt es sie für niemanden, und nichts verweist auf sie. Die Startseite, ihre Preisliste und die Dokumentation bleiben.',
+    switch: 'Modelle, Preise und Status sind für alle sichtbar',
+    opened: 'Die öffentlichen Seiten sind offen.',
+    closed: 'Die öffentlichen Seiten sind geschlossen.',
+  },
   adminSettings: {
     title: 'Servereinstellungen',
     site: 'Server',

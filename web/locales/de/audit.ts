@@ -40,7 +40,11 @@ export const audit: typeof english = {
       },
       'provider-key': { set: 'Anbieterschlüssel speichern', remove: 'Anbieterschlüssel entfernen' },
       ledger: { verify: 'Hauptbuch prüfen', archive: 'Alte Belege archivieren' },
-      settings: { change: 'Servereinstellungen ändern', 'welcome-credit': 'Willkommensguthaben ändern' },
+      settings: {
+        change: 'Servereinstellungen ändern',
+        'welcome-credit': 'Willkommensguthaben ändern',
+        'public-pages': 'Öffentliche Seiten öffnen oder schließen',
+      },
       passkey: { add: 'Passkey hinzufügen', remove: 'Passkey entfernen' },
       secret: { rotate: 'Geheimnis des Servers ersetzen', reset: 'Geheimnis des Servers zurücksetzen' },
       backend: {

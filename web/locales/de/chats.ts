@@ -4,7 +4,7 @@ export const chats: typeof english = {
   chats: {
     title: 'Ihre Chats',
     open: 'Chats',
-    lead: 'Bis zu {{most, number}} Chats bleiben in diesem Browser gespeichert, ohne Bilder. Beim Abmelden werden sie gelöscht.',
+    lead: 'Bis zu {{most, number}} Chats bleiben in diesem Browser gespeichert, ohne Bilder und PDF-Dateien. Beim Abmelden werden sie gelöscht.',
     empty: 'Noch keine Chats',
     untitled: 'Chat ohne Titel',
     name: 'Name des Chats',

@@ -1,5 +1,6 @@
 import type { SharedStrings } from '../en/index.ts';
 import { account } from './account.ts';
+import { attach } from './attach.ts';
 import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
@@ -10,6 +11,7 @@ import { messages } from './messages.ts';
 import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
+import { structured } from './structured.ts';
 import { studio } from './studio.ts';
 import { tables } from './tables.ts';
 import { timeline } from './timeline.ts';
@@ -26,6 +28,8 @@ export const de: SharedStrings = {
   ...payments,
   ...playground,
   ...chats,
+  ...attach,
+  ...structured,
   ...studio,
   ...docs,
   ...messages,

@@ -289,6 +289,13 @@ export const admin = {
     empty: 'No requests in this period',
     emptyLead: 'Figures appear with the first request.',
   },
+  publicPages: {
+    title: 'Public pages',
+    hint: 'The list of models with prices, the page of each model, the status, the sitemap and llms.txt. When closed, they do not exist for anybody and nothing links to them. The start page, its price list and the docs stay.',
+    switch: 'Anyone can see models, prices and status',
+    opened: 'The public pages are open.',
+    closed: 'The public pages are closed.',
+  },
   adminSettings: {
     title: 'Site settings',
     site: 'Site',

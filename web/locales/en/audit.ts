@@ -38,7 +38,11 @@ export const audit = {
       },
       'provider-key': { set: 'Store a provider key', remove: 'Remove a provider key' },
       ledger: { verify: 'Check the ledger', archive: 'Archive old receipts' },
-      settings: { change: 'Change site settings', 'welcome-credit': 'Change the welcome credit' },
+      settings: {
+        change: 'Change site settings',
+        'welcome-credit': 'Change the welcome credit',
+        'public-pages': 'Open or close the public pages',
+      },
       passkey: { add: 'Add a passkey', remove: 'Remove a passkey' },
       secret: { rotate: 'Replace the server’s secret', reset: 'Reset the server’s secret' },
       backend: {

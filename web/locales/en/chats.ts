@@ -2,7 +2,7 @@ export const chats = {
   chats: {
     title: 'Your chats',
     open: 'Chats',
-    lead: 'Up to {{most, number}} chats are kept in this browser only, without images. Signing out deletes them.',
+    lead: 'Up to {{most, number}} chats are kept in this browser only, without images and PDF files. Signing out deletes them.',
     empty: 'No chats yet',
     untitled: 'Untitled chat',
     name: 'Name of the chat',

@@ -9,7 +9,7 @@ import { Button, IconButton } from '../../ui/Button.tsx';
 import { CopyButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { toast } from '../../ui/Toast.tsx';
-import { addPending, readPicture } from '../playground/pictures.ts';
+import { attach } from '../playground/attachments.ts';
 
 export interface Picture {
   readonly key: string;
@@ -80,13 +80,8 @@ function Actions({ picture }: { picture: Picture }) {
   const [, navigate] = useLocation();
   const useInChat = async (): Promise<void> => {
     const response = await fetch(picture.src);
-    const data = response.ok ? await readPicture(await response.blob()) : undefined;
-    if (!data) {
-      toast(t('images.failed'), 'bad');
-      return;
-    }
-    addPending(data);
-    navigate('/app/playground');
+    if (response.ok && (await attach(await response.blob())) === undefined) navigate('/app/playground');
+    else toast(t('images.failed'), 'bad');
   };
   return (
     <div className="flex flex-wrap gap-2">

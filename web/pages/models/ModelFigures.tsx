@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { ModelItem, OfferFigures } from '../../../src/console/contract.ts';
 import { useApi } from '../../lib/api.ts';
 import { formatShare, formatSpeed } from '../../lib/numbers.ts';
+import { useSite } from '../../lib/session.ts';
 import { formatUtcDay } from '../../lib/time.ts';
 import { Card } from '../../ui/Card.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
@@ -11,6 +12,7 @@ import { Loaded, Skeleton } from '../../ui/States.tsx';
 /** How fast and how reliable an offer is, of all customers together; the same as on its public page. */
 export function ModelFigures({ model }: { model: ModelItem }) {
   const { t } = useTranslation();
+  const site = useSite();
   const { endpoint, model: id } = model;
   const figures = useApi(
     'GET /api/console/figures',
@@ -21,9 +23,11 @@ export function ModelFigures({ model }: { model: ModelItem }) {
     <Card
       title={t('figures.title')}
       actions={
-        <a href={publicHref(id)} className="text-sm text-accent underline-offset-2 hover:underline">
-          {t('figures.publicPage')}
-        </a>
+        site?.publicPages ? (
+          <a href={publicHref(id)} className="text-sm text-accent underline-offset-2 hover:underline">
+            {t('figures.publicPage')}
+          </a>
+        ) : null
       }
     >
       <Loaded query={figures} skeleton={<Skeleton className="h-44 w-full" />}>

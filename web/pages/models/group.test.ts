@@ -44,6 +44,7 @@ function offer(endpoint: string, model: string, more: Partial<ModelItem> = {}, i
     maxOutput: 1,
     sizes: [],
     vision: false,
+    files: false,
     tools: false,
     reasoning: false,
     unavailable: null,

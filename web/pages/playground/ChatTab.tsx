@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import CodeXml from 'lucide-react/icons/code-xml';
 import MessagesSquare from 'lucide-react/icons/messages-square';
@@ -7,7 +7,7 @@ import SlidersHorizontal from 'lucide-react/icons/sliders-horizontal';
 import type { ModelItem } from '../../../src/console/contract.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
-import { Empty } from '../../ui/States.tsx';
+import { Empty, Skeleton } from '../../ui/States.tsx';
 import { alternativesTo } from './alternatives.ts';
 import { ChatsSheet } from './ChatsSheet.tsx';
 import { Composer } from './Composer.tsx';
@@ -24,6 +24,9 @@ import { useFollow } from './useFollow.ts';
 import { useKeptChats, type KeptChats } from './useKeptChats.ts';
 import { useLinkedChat } from './useLinkedChat.ts';
 import type { Run } from './useRun.ts';
+import { formProblem } from './structured/answerForm.ts';
+
+const AnswerFields = lazy(() => import('./structured/AnswerFields.tsx'));
 
 const NAME = 'chat';
 
@@ -50,10 +53,14 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
   const model = chosenModel(models, draft.choice);
   if (!model) return null;
   const recipe = recipeOf(draft, model);
+  const isBlocked = formProblem(draft) !== undefined;
   const panel = (
     <div className="flex flex-col gap-4">
       <ModelPicker models={models} value={choiceOf(model)} onChange={(choice) => change({ choice })} />
       <ParameterFields draft={draft} change={change} />
+      <Suspense fallback={<Skeleton className="h-32 w-full" />}>
+        <AnswerFields form={draft} model={model} change={change} />
+      </Suspense>
     </div>
   );
   return (
@@ -62,47 +69,61 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
         <Tools panel={panel} model={model} recipe={recipe} turns={turns} kept={kept} />
         <div className="flex flex-1 flex-col gap-6 pb-6">
           {turns.length === 0 ? (
-            <div className="my-auto">
-              <Empty
-                title={t('playground.empty')}
-                action={
-                  model.model === 'house-guide' ? (
-                    <Suggestions onAsk={(question) => conversation.send(recipe, question, [])} />
-                  ) : null
-                }
-              >
-                {t('playground.emptyLead')}
-              </Empty>
-            </div>
+            <Beginning
+              onAsk={
+                model.model === 'house-guide' && !isBlocked
+                  ? (question) => conversation.send(recipe, question)
+                  : undefined
+              }
+            />
           ) : null}
-          <Turns run={{ conversation, state, draft, change, model, models }} />
+          <Turns run={{ conversation, state, draft, change, model, models }} isBlocked={isBlocked} />
         </div>
         <Composer
           busy={busy}
-          vision={model.vision}
-          modelName={model.displayName}
+          takes={model}
+          blocked={
+            isBlocked
+              ? t(draft.schema.trim() === '' ? 'structured.schemaFirst' : 'structured.fixFirst')
+              : undefined
+          }
           onStop={conversation.stop}
-          onSend={(text, images) => conversation.send(recipe, text, images)}
-          note={(text, images) => (
-            <MaxCost body={text.trim() === '' ? undefined : bodyWith(recipe, turns, text, images)} />
-          )}
+          onSend={(text, attached) => conversation.send(recipe, text, attached)}
+          note={(text, attached) => <MaxCost body={bodyWith(recipe, turns, text, attached)} />}
         />
       </section>
       <aside className="hidden lg:block">
-        <div className="sticky top-6">{panel}</div>
+        <div className="thin-scroll sticky top-6 -mx-2 max-h-[calc(100dvh-3rem)] overflow-y-auto px-2 pb-2">
+          {panel}
+        </div>
       </aside>
+    </div>
+  );
+}
+
+/** A chat without a question yet. */
+function Beginning({ onAsk }: { onAsk: ((question: string) => void) | undefined }) {
+  const { t } = useTranslation();
+  return (
+    <div className="my-auto">
+      <Empty title={t('playground.empty')} action={onAsk ? <Suggestions onAsk={onAsk} /> : null}>
+        {t('playground.emptyLead')}
+      </Empty>
     </div>
   );
 }
 
 interface TurnsProps {
   readonly run: Omit<Run, 'recipe'> & { readonly models: readonly ModelItem[] };
+  /** Nothing can be sent now. */
+  readonly isBlocked: boolean;
 }
 
-function Turns({ run: { conversation, state, draft, change, model, models } }: TurnsProps) {
+function Turns({ run: { conversation, state, draft, change, model, models }, isBlocked }: TurnsProps) {
   const { turns, busy } = state;
   const recipe = recipeOf(draft, model);
-  const alternatives = alternativesTo(model, models, turns).map((other) => ({
+  const needsTools = recipe.parameters.tools !== undefined;
+  const alternatives = alternativesTo(model, models, turns, needsTools).map((other) => ({
     // The same model elsewhere is told apart by where that is.
     name: other.model === model.model ? `${other.displayName} · ${other.endpointName}` : other.displayName,
     onTry: () => {
@@ -111,13 +132,15 @@ function Turns({ run: { conversation, state, draft, change, model, models } }: T
     },
   }));
   return turns.map((turn, index) => {
-    const isLast = index === turns.length - 1 && !busy;
+    const canAsk = !busy && !isBlocked;
+    const isLast = index === turns.length - 1 && canAsk;
     return (
       <TurnView
         key={turn.id}
         turn={turn}
         onRegenerate={isLast ? () => conversation.regenerate(recipe) : undefined}
-        onEdit={busy ? undefined : (text) => conversation.edit(recipe, turn.id, text)}
+        onEdit={canAsk ? (text) => conversation.edit(recipe, turn.id, text) : undefined}
+        onResults={isLast ? (results) => conversation.answerCalls(recipe, turn.id, results) : undefined}
         alternatives={isLast ? alternatives : undefined}
       />
     );

@@ -25,7 +25,7 @@ export function CodeDialog({
     turns.length > 0
       ? bodyOf(recipe, dropLastAnswer(turns))
       : { ...bodyOf(recipe, []), messages: [{ role: 'user' as const, content: '…' }] };
-  const code = asCode(dialect, publicOrigin(), shortenPictures(asked));
+  const code = asCode(dialect, publicOrigin(), shortenFiles(asked));
   return (
     <Dialog open kind="wide" title={t('playground.codeTitle')} onClose={onClose}>
       <Tabs
@@ -45,10 +45,12 @@ function dropLastAnswer(turns: readonly Turn[]): readonly Turn[] {
   return turns.at(-1)?.role === 'assistant' ? turns.slice(0, -1) : turns;
 }
 
-/** A picture is a megabyte of text; in sample code its beginning is enough. */
-function shortenPictures<Body>(body: Body): Body {
+/** A picture or a PDF is a megabyte of text; in sample code its beginning is enough. */
+function shortenFiles<Body>(body: Body): Body {
   const json = JSON.stringify(body, (_, value: unknown) =>
-    typeof value === 'string' && value.startsWith('data:image/') ? `${value.slice(0, 40)}…` : value,
+    typeof value === 'string' && /^data:(?:image\/\w+|application\/pdf);base64,/.test(value)
+      ? `${value.slice(0, 40)}…`
+      : value,
   );
   return JSON.parse(json) as Body;
 }

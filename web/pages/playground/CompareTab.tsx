@@ -61,10 +61,10 @@ export function CompareTab({ models }: { models: readonly ModelItem[] }) {
         </Button>
       ) : null}
       <Composer
-        withPictures={false}
+        takes={undefined}
         busy={runs.some(({ run }) => run.state.busy)}
         onStop={() => runs.forEach(({ run }) => run.conversation.stop())}
-        onSend={(text) => runs.forEach(({ run }) => run.conversation.send(run.recipe, text, []))}
+        onSend={(text) => runs.forEach(({ run }) => run.conversation.send(run.recipe, text))}
       />
     </div>
   );

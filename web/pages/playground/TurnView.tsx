@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import Pencil from 'lucide-react/icons/pencil';
 import RefreshCw from 'lucide-react/icons/refresh-cw';
@@ -9,6 +9,10 @@ import { Textarea } from '../../ui/Field.tsx';
 import { Markdown } from '../../ui/Markdown.tsx';
 import type { Turn } from './conversation.ts';
 import { AnswerFacts } from './AnswerFacts.tsx';
+import { FileChip } from './Attachments.tsx';
+
+const JsonAnswer = lazy(() => import('./structured/JsonAnswer.tsx'));
+const ToolCalls = lazy(() => import('./structured/ToolCalls.tsx'));
 
 interface TurnViewProps {
   readonly turn: Turn;
@@ -16,6 +20,8 @@ interface TurnViewProps {
   readonly onEdit?: ((text: string) => void) | undefined;
   /** Others that could answer instead. */
   readonly alternatives?: readonly Alternative[] | undefined;
+  /** What the tools returned that this answer called. */
+  readonly onResults?: ((results: readonly string[]) => void) | undefined;
 }
 
 export interface Alternative {
@@ -23,12 +29,8 @@ export interface Alternative {
   readonly onTry: () => void;
 }
 
-export function TurnView({ turn, onRegenerate, onEdit, alternatives }: TurnViewProps) {
-  return turn.role === 'user' ? (
-    <Question turn={turn} onEdit={onEdit} />
-  ) : (
-    <Answer turn={turn} onRegenerate={onRegenerate} alternatives={alternatives} />
-  );
+export function TurnView({ turn, onEdit, ...rest }: TurnViewProps) {
+  return turn.role === 'user' ? <Question turn={turn} onEdit={onEdit} /> : <Answer turn={turn} {...rest} />;
 }
 
 function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'] }) {
@@ -51,7 +53,7 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
           <Button
             small
             kind="primary"
-            disabled={draft.trim() === ''}
+            disabled={draft.trim() === '' && !turn.files?.length && turn.images.length === 0}
             onClick={() => {
               setDraft(undefined);
               onEdit?.(draft);
@@ -75,6 +77,13 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
             className="mb-2 max-h-48 rounded-md"
           />
         ))}
+        {turn.files ? (
+          <span className="mb-2 flex flex-wrap gap-2">
+            {turn.files.map(({ name }, index) => (
+              <FileChip key={`${index} ${name}`} name={name} />
+            ))}
+          </span>
+        ) : null}
         {turn.text}
       </div>
       {onEdit ? (
@@ -90,9 +99,10 @@ function Question({ turn, onEdit }: { turn: Turn; onEdit: TurnViewProps['onEdit'
   );
 }
 
-export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps, 'onEdit'>) {
+export function Answer({ turn, onRegenerate, alternatives, onResults }: Omit<TurnViewProps, 'onEdit'>) {
   const { t } = useTranslation();
-  const waiting = turn.status === 'streaming' && turn.text === '' && turn.reasoning === '';
+  const isSilent = turn.text === '' && turn.reasoning === '' && !turn.toolCalls;
+  const waiting = turn.status === 'streaming' && isSilent;
   return (
     <article aria-busy={turn.status === 'streaming'} className="min-w-0">
       <p className="mb-1 font-mono text-xs text-ink-3">{turn.model}</p>
@@ -106,7 +116,12 @@ export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps,
         </details>
       ) : null}
       {waiting ? <p className="animate-breathe text-ink-3">{t('playground.thinking')}</p> : null}
-      {turn.text ? <Markdown text={turn.text} /> : null}
+      {turn.text ? <AnswerText turn={turn} /> : null}
+      {turn.toolCalls ? (
+        <Suspense>
+          <ToolCalls calls={turn.toolCalls} onResults={onResults} />
+        </Suspense>
+      ) : null}
       <Ending turn={turn} />
       {turn.status === 'failed' ? <Alternatives of={alternatives} /> : null}
       {turn.status === 'streaming' ? null : (
@@ -121,6 +136,18 @@ export function Answer({ turn, onRegenerate, alternatives }: Omit<TurnViewProps,
         </div>
       )}
     </article>
+  );
+}
+
+function AnswerText({ turn: { text, format, status } }: { turn: Turn }) {
+  if (!format) return <Markdown text={text} />;
+  const plain = <p className="font-mono text-sm break-words whitespace-pre-wrap">{text}</p>;
+  // Half of an answer is no JSON yet.
+  if (status === 'streaming') return plain;
+  return (
+    <Suspense fallback={plain}>
+      <JsonAnswer text={text} format={format} />
+    </Suspense>
   );
 }
 

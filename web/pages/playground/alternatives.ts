@@ -3,13 +3,15 @@ import type { Turn } from './conversation.ts';
 
 const MAX_ALTERNATIVES = 3;
 
-/** Models that can answer the same: the same one elsewhere first, and only such as see pictures where there are any. */
+/** Models that can answer the same: the same one elsewhere first, and only such as take what was attached. */
 export function alternativesTo(
   failed: ModelItem,
   models: readonly ModelItem[],
-  turns: readonly Pick<Turn, 'images'>[],
+  turns: readonly Pick<Turn, 'images' | 'files'>[],
+  needsTools = false,
 ): readonly ModelItem[] {
   const needsVision = turns.some(({ images }) => images.length > 0);
+  const needsFiles = turns.some(({ files }) => files?.some(({ kind }) => kind === 'pdf'));
   const names = new Set<string>();
   return models
     .filter(
@@ -17,6 +19,8 @@ export function alternativesTo(
         model.unavailable === null &&
         model.type === failed.type &&
         (!needsVision || model.vision) &&
+        (!needsFiles || model.files) &&
+        (!needsTools || model.tools) &&
         !(model.endpoint === failed.endpoint && model.model === failed.model),
     )
     .toSorted((a, b) => Number(b.model === failed.model) - Number(a.model === failed.model))

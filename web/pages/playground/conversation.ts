@@ -1,12 +1,16 @@
 import type {
   PlaygroundChatBody,
   PlaygroundMessage,
+  PlaygroundPart,
   PlaygroundReceipt,
 } from '../../../src/console/contract.ts';
 import { ApiError } from '../../lib/api.ts';
 import { settledReceipt, streamChat, type ChatPart } from '../../lib/chatStream.ts';
 import { makeStore } from '../../lib/store.ts';
+import { fileText, NOTHING_ATTACHED, type Attached, type AttachedFile } from './attachments.ts';
 import type { Recipe } from './recipe.ts';
+import { formatOf, type AnswerFormat } from './structured/answerForm.ts';
+import { callMessages, isAnswered, withCallPart, type ToolCall } from './structured/toolCalls.ts';
 
 export interface Turn {
   readonly id: number;
@@ -14,11 +18,15 @@ export interface Turn {
   readonly text: string;
   /** `data:` URLs, of the person's turns only. */
   readonly images: readonly string[];
+  readonly files?: readonly AttachedFile[];
   readonly reasoning: string;
   readonly status: 'streaming' | 'done' | 'stopped' | 'failed';
   readonly model: string;
   readonly error?: { readonly message: string; readonly status: number };
   readonly finish?: string;
+  /** What the answer was asked to be, other than text. */
+  readonly format?: AnswerFormat;
+  readonly toolCalls?: readonly ToolCall[];
   readonly receipt?: PlaygroundReceipt;
   /** Nothing was held for it, so there is no receipt. */
   readonly isRefused?: boolean;
@@ -47,13 +55,13 @@ export function makeConversation(onSettled: () => void) {
   const answer = async (recipe: Recipe): Promise<void> => {
     abort = new AbortController();
     const { signal } = abort;
-    const turn: Turn = { ...newTurn('assistant', recipe.model), status: 'streaming' };
+    const turn = answerTurn(recipe);
     const body = bodyOf(recipe, turns());
     let requestId: string | undefined;
     store.change({ turns: [...turns(), turn], busy: true });
     try {
       for await (const part of streamChat({ body, signal, onRequestId: (id) => (requestId = id) })) {
-        patch(turn.id, (before) => withPart(before, part), part.kind === 'text' || part.kind === 'reasoning');
+        patch(turn.id, (before) => withPart(before, part), SHOWN_SOON.has(part.kind));
       }
       patch(turn.id, (before) => ({ ...before, status: before.error ? 'failed' : 'done' }));
     } catch (failure) {
@@ -78,11 +86,13 @@ export function makeConversation(onSettled: () => void) {
   return {
     get: store.get,
     subscribe: store.subscribe,
-    send: (recipe: Recipe, text: string, images: readonly string[]): void =>
-      ask(recipe, [...turns(), { ...newTurn('user', ''), text, images }]),
-    /** Answers the last question once more; what came after it is dropped. */
-    regenerate: (recipe: Recipe): void =>
-      ask(recipe, turns().slice(0, turns().findLastIndex((turn) => turn.role === 'user') + 1)),
+    send: (recipe: Recipe, text: string, attached = NOTHING_ATTACHED): void =>
+      ask(recipe, [...turns(), { ...newTurn('user', ''), text, ...attached }]),
+    /** Answers the last question, or the last results, once more; what came after is dropped. */
+    regenerate: (recipe: Recipe): void => ask(recipe, askedTurns(turns())),
+    /** The results of the tools that an answer called, in their order. */
+    answerCalls: (recipe: Recipe, id: number, results: readonly string[]): void =>
+      ask(recipe, withResults(turns(), id, results)),
     edit: (recipe: Recipe, id: number, text: string): void => {
       const index = turns().findIndex((turn) => turn.id === id);
       const before = turns()[index];
@@ -111,9 +121,34 @@ function newTurn(role: Turn['role'], model: string): Turn {
   return { id: nextId++, role, text: '', images: [], reasoning: '', status: 'done', model };
 }
 
+function answerTurn({ model, parameters }: Recipe): Turn {
+  const format = formatOf(parameters);
+  return { ...newTurn('assistant', model), status: 'streaming', ...(format && { format }) };
+}
+
+function askedTurns(turns: readonly Turn[]): readonly Turn[] {
+  const isAsking = (turn: Turn): boolean => turn.role === 'user' || isAnswered(turn.toolCalls);
+  return turns.slice(0, turns.findLastIndex(isAsking) + 1);
+}
+
+function withResults(turns: readonly Turn[], id: number, results: readonly string[]): readonly Turn[] {
+  const index = turns.findIndex((turn) => turn.id === id);
+  return turns
+    .slice(0, index + 1)
+    .map((turn) =>
+      turn.id === id && turn.toolCalls
+        ? { ...turn, toolCalls: turn.toolCalls.map((call, at) => ({ ...call, result: results[at] ?? '' })) }
+        : turn,
+    );
+}
+
+/** What comes in many small pieces. */
+const SHOWN_SOON = new Set<ChatPart['kind']>(['text', 'reasoning', 'tool']);
+
 function withPart(turn: Turn, part: ChatPart): Turn {
   if (part.kind === 'text') return { ...turn, text: turn.text + part.text };
   if (part.kind === 'reasoning') return { ...turn, reasoning: turn.reasoning + part.text };
+  if (part.kind === 'tool') return { ...turn, toolCalls: withCallPart(turn.toolCalls ?? [], part) };
   if (part.kind === 'finish') return { ...turn, finish: part.reason };
   if (part.kind === 'failed') return { ...turn, error: { message: part.message, status: 500 } };
   return { ...turn, receipt: part.receipt };
@@ -127,8 +162,8 @@ function ended(turn: Turn, failure: unknown, stopped: boolean): Turn {
 }
 
 /** The request that a question would be. */
-export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, images: readonly string[]) {
-  return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, images }]);
+export function bodyWith(recipe: Recipe, turns: readonly Turn[], text: string, attached: Attached) {
+  return bodyOf(recipe, [...turns, { ...newTurn('user', ''), text, ...attached }]);
 }
 
 /** The request as the API takes it; also what "Get code" shows. */
@@ -136,9 +171,11 @@ export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBo
   const system: PlaygroundMessage[] = recipe.system.trim()
     ? [{ role: 'system', content: recipe.system }]
     : [];
-  const messages = turns
-    .filter((turn) => turn.role === 'user' || turn.text !== '')
-    .map((turn): PlaygroundMessage => ({ role: turn.role, content: contentOf(turn) }));
+  const messages = turns.flatMap((turn): readonly PlaygroundMessage[] =>
+    turn.role === 'user'
+      ? [{ role: 'user', content: contentOf(turn) }]
+      : callMessages(turn.text, turn.toolCalls ?? []),
+  );
   return {
     endpoint: recipe.endpoint,
     model: recipe.model,
@@ -147,8 +184,15 @@ export function bodyOf(recipe: Recipe, turns: readonly Turn[]): PlaygroundChatBo
   };
 }
 
-function contentOf(turn: Turn): PlaygroundMessage['content'] {
-  if (turn.images.length === 0) return turn.text;
-  const pictures = turn.images.map((url) => ({ type: 'image_url' as const, image_url: { url } }));
-  return [{ type: 'text', text: turn.text }, ...pictures];
+function contentOf({ text, images, files = [] }: Turn): PlaygroundMessage['content'] {
+  const texts = files.flatMap((file) => (file.kind === 'text' ? [fileText(file)] : []));
+  const whole = [text, ...texts].filter((one) => one !== '').join('\n\n');
+  const parts: PlaygroundPart[] = [
+    ...images.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
+    ...files.flatMap((file): PlaygroundPart[] =>
+      file.kind === 'pdf' ? [{ type: 'file', file: { filename: file.name, file_data: file.url } }] : [],
+    ),
+  ];
+  if (parts.length === 0) return whole;
+  return whole === '' ? parts : [{ type: 'text', text: whole }, ...parts];
 }

@@ -1,9 +1,16 @@
 import type { PlaygroundReceipt } from '../../../src/console/contract.ts';
 import { CHATS_KEY, readStored, writeStored } from '../../lib/storage.ts';
+import type { AttachedFile } from './attachments.ts';
 import type { Turn } from './conversation.ts';
+import { parseForm, type AnswerForm, type AnswerFormat } from './structured/answerForm.ts';
+import { isRecord } from './structured/schemaCheck.ts';
+import { parseCalls } from './structured/toolCalls.ts';
 
-/** What is kept of a turn. Images are not: a few of them would fill the browser's room for this site. */
-export type KeptTurn = Pick<Turn, 'role' | 'text' | 'reasoning' | 'status' | 'model' | 'error' | 'finish'> & {
+/** What is kept of a turn. Images and PDF files are not: a few of them would fill the browser's room for this site. */
+export type KeptTurn = Pick<
+  Turn,
+  'role' | 'text' | 'files' | 'reasoning' | 'status' | 'model' | 'error' | 'finish' | 'format' | 'toolCalls'
+> & {
   readonly receipt?: PlaygroundReceipt;
 };
 
@@ -15,6 +22,8 @@ export interface KeptChat {
   /** Endpoint and model. */
   readonly choice: string;
   readonly system: string;
+  /** Absent: text, and no tools. */
+  readonly form?: AnswerForm;
   readonly turns: readonly KeptTurn[];
 }
 
@@ -56,23 +65,42 @@ export function withinBounds(chats: readonly KeptChat[]): readonly KeptChat[] {
     .slice(0, MAX_CHATS);
 }
 
-export function titleOf(turns: readonly Pick<Turn, 'role' | 'text'>[]): string {
-  const [line = ''] = (turns.find(({ role }) => role === 'user')?.text ?? '').trim().split('\n');
+export function titleOf(turns: readonly Pick<Turn, 'role' | 'text' | 'files'>[]): string {
+  const first = turns.find(({ role }) => role === 'user');
+  const [line = ''] = (first?.text.trim() || first?.files?.[0]?.name || '').split('\n');
   return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line;
 }
 
 export function keptTurn(turn: Turn): KeptTurn {
-  const { role, text, reasoning, status, model, error, finish, receipt } = turn;
+  const { role, text, reasoning, status, model, error, finish, format, toolCalls, receipt } = turn;
   return {
     role,
     text,
     reasoning,
     status,
     model,
+    ...keptFiles(turn.files),
     ...(error && { error }),
     ...(finish !== undefined && { finish }),
+    ...(format && { format }),
+    ...(toolCalls && { toolCalls }),
     ...(receipt && { receipt }),
   };
+}
+
+function keptFiles(files: readonly AttachedFile[] = []): Pick<KeptTurn, 'files'> {
+  const texts = files.filter(({ kind }) => kind === 'text');
+  return texts.length === 0 ? {} : { files: texts };
+}
+
+function parseFiles(value: unknown): Pick<KeptTurn, 'files'> {
+  return keptFiles(
+    (Array.isArray(value) ? value : []).flatMap((file: unknown): AttachedFile[] =>
+      isRecord(file) && typeof file['name'] === 'string' && typeof file['text'] === 'string'
+        ? [{ kind: 'text', name: file['name'], text: file['text'] }]
+        : [],
+    ),
+  );
 }
 
 const ROLES = ['user', 'assistant'] as const;
@@ -87,7 +115,17 @@ export function parseChat(value: unknown): KeptChat | undefined {
   const parsed = turns.map((turn: unknown) => parseTurn(turn));
   const known = parsed.filter((turn) => turn !== undefined);
   if (known.length === 0 || known.length < parsed.length) return undefined;
-  return { id, title: title.slice(0, MAX_TITLE), at, choice, system, turns: known };
+  const form = value['form'] === undefined ? undefined : parseForm(value['form']);
+  if (value['form'] !== undefined && !form) return undefined;
+  return {
+    id,
+    title: title.slice(0, MAX_TITLE),
+    at,
+    choice,
+    system,
+    ...(form && { form }),
+    turns: known,
+  };
 }
 
 function parseTurn(value: unknown): KeptTurn | undefined {
@@ -95,23 +133,32 @@ function parseTurn(value: unknown): KeptTurn | undefined {
   const role = ROLES.find((one) => one === value['role']);
   if (!role) return undefined;
   const { reasoning, model, error, finish, receipt } = value;
+  const format = parseFormat(value['format']);
+  const toolCalls = parseCalls(value['toolCalls']);
   return {
     role,
     text: value['text'],
     reasoning: typeof reasoning === 'string' ? reasoning : '',
     status: STATUSES.find((one) => one === value['status']) ?? 'done',
     model: typeof model === 'string' ? model : '',
+    ...parseFiles(value['files']),
     ...(isRecord(error) &&
       typeof error['message'] === 'string' &&
       typeof error['status'] === 'number' && {
         error: { message: error['message'], status: error['status'] },
       }),
     ...(typeof finish === 'string' && { finish }),
+    ...(format && { format }),
+    ...(toolCalls && { toolCalls }),
     // Only what this browser wrote has one: sharing leaves it out.
     ...(isRecord(receipt) && typeof receipt['requestId'] === 'string' && { receipt: receipt as never }),
   };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function parseFormat(value: unknown): AnswerFormat | undefined {
+  if (!isRecord(value)) return undefined;
+  if (value['kind'] === 'json') return { kind: 'json' };
+  return value['kind'] === 'schema' && isRecord(value['schema'])
+    ? { kind: 'schema', schema: value['schema'] }
+    : undefined;
 }

@@ -1,5 +1,11 @@
 import { useState } from 'react';
 import type { ModelItem } from '../../../src/console/contract.ts';
+import {
+  answerParameters,
+  EMPTY_FORM,
+  type AnswerForm,
+  type AnswerParameters,
+} from './structured/answerForm.ts';
 
 /** What a request is made of besides the conversation. Absent parameters are not sent: the model's own default holds. */
 export interface Recipe {
@@ -9,7 +15,7 @@ export interface Recipe {
   readonly parameters: Parameters;
 }
 
-export interface Parameters {
+export interface Parameters extends AnswerParameters {
   readonly temperature?: number;
   readonly top_p?: number;
   readonly max_tokens?: number;
@@ -18,7 +24,7 @@ export interface Parameters {
 }
 
 /** As typed; turned into numbers when a request is made. */
-export interface Draft {
+export interface Draft extends AnswerForm {
   readonly choice: string;
   readonly system: string;
   readonly temperature: string;
@@ -36,6 +42,7 @@ export const EMPTY_DRAFT: Draft = {
   maxTokens: '',
   stop: '',
   seed: '',
+  ...EMPTY_FORM,
 };
 
 /** Drafts outlive the page they are on, like the conversations they belong to. */
@@ -64,6 +71,7 @@ export function recipeOf(draft: Draft, model: ModelItem): Recipe {
     ...numeric('max_tokens', draft.maxTokens),
     ...numeric('seed', draft.seed),
     ...(stop.length > 0 ? { stop } : {}),
+    ...answerParameters(draft, model.tools),
   };
   return { endpoint: model.endpoint, model: model.model, system: draft.system, parameters };
 }

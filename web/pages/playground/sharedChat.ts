@@ -4,17 +4,27 @@ import { parseChat, MAX_CHAT_CHARACTERS, type KeptChat } from './keptChats.ts';
 export const MAX_LINK_CHARACTERS = 30_000;
 const PREFIX = '#chat=';
 
-/** A chat for somebody else: texts and models, without receipts, reasoning and whatever failed. */
-export function chatForOthers({ id, title, at, choice, system, turns }: KeptChat): KeptChat {
+/** A chat for somebody else: texts, tools and models, without receipts, reasoning and whatever failed. */
+export function chatForOthers({ id, title, at, choice, system, form, turns }: KeptChat): KeptChat {
   return {
     id,
     title,
     at,
     choice,
     system,
+    ...(form && { form }),
     turns: turns
-      .filter(({ role, text }) => role === 'user' || text !== '')
-      .map(({ role, text, model }) => ({ role, text, reasoning: '', status: 'done', model })),
+      .filter(({ role, text, toolCalls }) => role === 'user' || text !== '' || toolCalls)
+      .map(({ role, text, files, model, format, toolCalls }) => ({
+        role,
+        text,
+        reasoning: '',
+        status: 'done',
+        model,
+        ...(files && { files }),
+        ...(format && { format }),
+        ...(toolCalls && { toolCalls }),
+      })),
   };
 }
 

@@ -5,6 +5,7 @@ import { makeStore } from '../../lib/store.ts';
 import type { Conversation, ConversationState } from './conversation.ts';
 import { keptTurn, readChats, titleOf, withinBounds, writeChats, type KeptChat } from './keptChats.ts';
 import type { Draft } from './recipe.ts';
+import { EMPTY_FORM, type AnswerForm } from './structured/answerForm.ts';
 
 interface Kept {
   readonly account: string | undefined;
@@ -43,13 +44,14 @@ export function useKeptChats({ conversation, state, draft, change }: ShownChat):
     if (account !== accountId) store.change({ account: accountId, chats: readChats(accountId) });
   }, [account, accountId]);
   const { turns, busy } = state;
-  const { choice, system } = draft;
+  const { choice, system, answerAs, schema, tools } = draft;
   useEffect(() => {
-    if (account === accountId && !busy && turns.length > 0) keep({ choice, system, turns });
-  }, [account, accountId, busy, turns, choice, system]);
+    if (account === accountId && !busy && turns.length > 0)
+      keep({ choice, system, form: { answerAs, schema, tools }, turns });
+  }, [account, accountId, busy, turns, choice, system, answerAs, schema, tools]);
   const open = (chat: KeptChat): void => {
     store.change({ current: chat.id });
-    change({ choice: chat.choice, system: chat.system });
+    change({ choice: chat.choice, system: chat.system, ...EMPTY_FORM, ...chat.form });
     conversation.load(chat.turns);
   };
   const remove = (id: string): void => {
@@ -80,21 +82,26 @@ function begin(conversation: Conversation): void {
   conversation.clear();
 }
 
-function keep({ choice, system, turns }: Pick<Draft, 'choice' | 'system'> & ConversationTurns): void {
+interface ChatOnScreen extends Pick<Draft, 'choice' | 'system'>, Pick<ConversationState, 'turns'> {
+  readonly form: AnswerForm;
+}
+
+function keep({ choice, system, form: typed, turns }: ChatOnScreen): void {
   const { current } = store.get();
   const chats = latest();
   const before = chats.find(({ id }) => id === current);
   const now = turns.map(keptTurn);
-  if (before && before.choice === choice && before.system === system && isSame(before.turns, now)) return;
+  const form = isSame(typed, EMPTY_FORM) ? {} : { form: typed };
+  const said = { choice, system, ...form, turns: now };
+  if (before && isSame(before, { id: before.id, title: before.title, at: before.at, ...said })) return;
   const id = current ?? randomKey();
-  const chat = { id, title: before?.title ?? titleOf(turns), at: Date.now(), choice, system, turns: now };
+  const chat = { id, title: before?.title ?? titleOf(turns), at: Date.now(), ...said };
   store.change({ current: id });
   save([chat, ...chats.filter((one) => one.id !== id)]);
 }
 
-type ConversationTurns = Pick<ConversationState, 'turns'>;
-
-function isSame(before: KeptChat['turns'], now: KeptChat['turns']): boolean {
+/** Both were made in the same order of fields. */
+function isSame(before: unknown, now: unknown): boolean {
   return JSON.stringify(before) === JSON.stringify(now);
 }
 

@@ -10,10 +10,11 @@ import { CopyButton } from '../../ui/Copy.tsx';
 import { Dialog } from '../../ui/Dialog.tsx';
 import { Input, Field, SelectField } from '../../ui/Field.tsx';
 import { FormError } from '../../ui/States.tsx';
+import { SharedLinks } from './SharedLinks.tsx';
 
 const DAYS = [1, 7, 30] as const;
 
-/** A link to the receipt for others; it expires by itself. */
+/** A link to the receipt for others; it expires by itself, and can be ended before. */
 export function ShareReceipt({ id }: { id: string }) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
@@ -32,8 +33,9 @@ export function ShareReceipt({ id }: { id: string }) {
 function ShareForm({ id }: { id: string }) {
   const { t, i18n } = useTranslation();
   const [days, setDays] = useState<(typeof DAYS)[number]>(7);
-  const share = useAction(() =>
-    call('POST /api/console/requests/{id}/share', { params: { id }, body: { days } }),
+  const share = useAction(
+    () => call('POST /api/console/requests/{id}/share', { params: { id }, body: { days } }),
+    { refresh: ['GET /api/console/receipt-links'] },
   );
   const link = share.data && `${publicOrigin()}${share.data.path}`;
   return (
@@ -75,6 +77,7 @@ function ShareForm({ id }: { id: string }) {
           </div>
         </>
       ) : null}
+      <SharedLinks requestId={id} onEnded={(ended) => ended === share.data?.id && share.reset()} />
     </div>
   );
 }

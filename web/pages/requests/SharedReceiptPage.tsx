@@ -23,7 +23,9 @@ export default function SharedReceiptPage() {
     <PublicShell>
       <div className="mx-auto w-full max-w-[40rem] px-4 pt-6 pb-16 sm:px-8 sm:pt-8">
         <h1 className="text-xl font-semibold tracking-tight">{t('timeline.sharedTitle')}</h1>
-        {receipt.error?.code === 'not_found' || receipt.error?.status === 400 ? (
+        {receipt.error?.code === 'link_ended' ? (
+          <Empty title={t('timeline.sharedEnded')}>{t('timeline.sharedEndedLead')}</Empty>
+        ) : receipt.error?.code === 'not_found' || receipt.error?.status === 400 ? (
           <Empty title={t('timeline.sharedGone')}>{t('timeline.sharedGoneLead')}</Empty>
         ) : (
           <Loaded query={receipt} skeleton={<Skeleton className="mt-6 h-96 w-full" />}>

@@ -10,6 +10,7 @@ import { Field, Textarea, TextField } from '../../../ui/Field.tsx';
 import { FormError, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { Form } from '../../../ui/Form.tsx';
+import { PublicPagesCard } from './PublicPagesCard.tsx';
 import { WelcomeCreditCard } from './WelcomeCreditCard.tsx';
 
 const MODES: readonly SignUpMode[] = ['open', 'invite', 'closed'];
@@ -23,6 +24,7 @@ export default function AdminSettingsPage() {
         {(data) => <SettingsForm settings={data} />}
       </Loaded>
       <WelcomeCreditCard />
+      <PublicPagesCard />
     </Page>
   );
 }

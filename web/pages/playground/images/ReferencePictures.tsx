@@ -115,7 +115,7 @@ function References({
             {reference.width} × {reference.height}
           </span>
           <IconButton
-            label={t('playground.removePicture', { number: index + 1 })}
+            label={t('attach.remove', { name: t('playground.picture', { number: index + 1 }) })}
             onClick={() => onReferences(references.filter(({ key }) => key !== reference.key))}
             className="absolute -top-2 -right-2 size-6 rounded-full border border-line bg-raised"
           >

@@ -37,6 +37,7 @@ function modelWith(abilities: Partial<ImageAbilityList> | null, sizes = ['1024x1
     sizes,
     abilities: abilities && { ...NOTHING, ...abilities },
     vision: false,
+    files: false,
     tools: false,
     reasoning: false,
     unavailable: null,

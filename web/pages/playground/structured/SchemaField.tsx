@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+import { Field, Textarea } from '../../../ui/Field.tsx';
+import { MAX_SCHEMA_CHARACTERS } from './schemaCheck.ts';
+
+interface SchemaFieldProps {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly error: string | undefined;
+  readonly value: string;
+  readonly rows: number;
+  readonly onChange: (value: string) => void;
+}
+
+/** A small editor for a JSON schema; what is wrong stands below it while it is typed. */
+export function SchemaField({ label, hint, error, value, rows, onChange }: SchemaFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(ids) => (
+        <Textarea
+          {...ids}
+          rows={rows}
+          value={value}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoCorrect="off"
+          // One more than is taken, so that the field can say that it is too long.
+          maxLength={MAX_SCHEMA_CHARACTERS + 1}
+          className="font-mono text-sm max-sm:text-base"
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
+  );
+}
