@@ -271,7 +271,7 @@ export const admin: typeof english = {
     detail: 'Einzelheiten',
     entries: 'Buchungen aller Konten',
     actor: 'Von',
-    search: 'Nach Konto, Grund, Anfrage-ID oder Urheber suchen',
+    search: 'Nach Konto, Grund, Anfrage-ID oder Person suchen',
   },
   margin: {
     title: 'Marge',

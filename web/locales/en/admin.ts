@@ -265,7 +265,7 @@ export const admin = {
     detail: 'Detail',
     entries: 'Entries of all accounts',
     actor: 'By',
-    search: 'Search by account, reason, request ID or who booked it',
+    search: 'Search by account, reason, request ID or person',
   },
   margin: {
     title: 'Margin',
