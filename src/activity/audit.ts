@@ -1,7 +1,15 @@
-import type { Kysely } from 'kysely';
-import type { Schema } from '../store/schema.ts';
+import { sql, type Selectable } from 'kysely';
+import type { AuditTable } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
-import type { Reader } from './reader.ts';
+import {
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from './table-page.ts';
 
 export interface AuditEntry {
   readonly actor: string;
@@ -28,14 +36,33 @@ export async function writeAudit({ db }: Pick<Store, 'db'>, entry: AuditEntry, n
     .execute();
 }
 
-export function auditPage(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
-  filter: { readonly actor?: string | undefined; readonly action?: string | undefined },
-  page: { readonly before?: number | undefined; readonly limit: number },
-) {
-  let query = db.selectFrom('audit').selectAll();
-  if (filter.actor !== undefined) query = query.where('actor', '=', filter.actor);
-  if (filter.action !== undefined) query = query.where('action', '=', filter.action);
-  if (page.before !== undefined) query = query.where('id', '<', page.before);
-  return reader.all(query.orderBy('id', 'desc').limit(page.limit));
+export type AuditRow = Selectable<AuditTable>;
+
+export interface AuditFilter {
+  /** An account's id, or `cli`. */
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  /** Part of the action, of whom it was about, of the details, or of an e-mail address. */
+  readonly search?: string | undefined;
+}
+
+/** Written in the order of time, so the number of a row is its place. */
+export const AUDIT_TABLE: ListedTable = {
+  from: sql`audit AS t`,
+  columns: sql`t.*`,
+  time: sql`t.at`,
+  mark: [numberColumn(sql`t.id`)],
+  sorted: {
+    actor: textColumn(sql`coalesce((SELECT a.email FROM account a WHERE a.id = t.actor), t.actor)`),
+    action: textColumn(sql`t.action`),
+  },
+};
+
+export function auditFilter({ actor, action, search }: AuditFilter): TableFilter {
+  const columns = [sql`t.action`, sql`t.actor`, sql`t.target`, sql`t.detail`];
+  const emails = [emailIn('t.actor'), emailIn('t.target')];
+  return {
+    where: [...equals('t.actor', actor), ...equals('t.action', action)],
+    checks: search === undefined ? [] : [anyContains(search, [...columns, ...emails])],
+  };
 }

@@ -1,48 +1,63 @@
-import { sql, type Kysely } from 'kysely';
-import type { Schema } from '../store/schema.ts';
-import type { Reader } from './reader.ts';
+import { sql } from 'kysely';
+import {
+  anyContains,
+  emailIn,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from './table-page.ts';
 
-/**
- * Redeem codes by batch, the newest first; a batch is a thousand codes at most. `mark` orders batches of one moment and
- * is as long for every batch, which its name is not.
- */
-export function batchPage(
-  { db, reader }: { db: Kysely<Schema>; reader: Reader },
-  page: {
-    readonly before?: { readonly at: number; readonly id: string } | undefined;
-    readonly limit: number;
-    readonly now: number;
-  },
-) {
-  const { before } = page;
-  let query = db
-    .selectFrom('redeem_code')
-    .select([
-      'batch',
-      sql<number>`max(amount)`.as('amount'),
-      sql<number>`count(*)`.as('count'),
-      sql<number>`count(redeemed_at)`.as('redeemed'),
-      sql<number>`count(CASE WHEN redeemed_at IS NULL AND (expires_at IS NULL OR expires_at > ${page.now}) THEN 1 END)`.as(
-        'open',
-      ),
-      sql<string>`max(created_by)`.as('createdBy'),
-      sql<number>`min(created_at)`.as('createdAt'),
-      sql<number | null>`max(expires_at)`.as('expiresAt'),
-      sql<string>`min(code_hash)`.as('mark'),
-    ])
-    .groupBy('batch');
-  if (before) {
-    query = query.having((having) =>
-      having.or([
-        having(sql`min(created_at)`, '<', before.at),
-        having.and([
-          having(sql`min(created_at)`, '=', before.at),
-          having(sql`min(code_hash)`, '<', before.id),
-        ]),
-      ]),
-    );
-  }
-  return reader.all(query.orderBy('createdAt', 'desc').orderBy('mark', 'desc').limit(page.limit));
+export interface BatchRow {
+  readonly batch: string;
+  readonly amount: number;
+  readonly count: number;
+  readonly redeemed: number;
+  readonly open: number;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
 }
 
-export type BatchRow = Awaited<ReturnType<typeof batchPage>>[number];
+export interface BatchFilter {
+  /** Part of the name, of who made it or redeemed a code of it, or of the hint of a code. */
+  readonly search?: string | undefined;
+  /** `open`: with a code that can be redeemed. */
+  readonly state?: 'open' | 'over' | undefined;
+}
+
+/** Redeem codes by batch; a batch is a thousand codes at most. The mark is as long for every batch, which its name is not. */
+export function batchTable(now: number): ListedTable {
+  const isOpen = sql`redeemed_at IS NULL AND (expires_at IS NULL OR expires_at > ${sql.lit(now)})`;
+  return {
+    from: sql`(SELECT batch, max(amount) AS amount, count(*) AS count, count(redeemed_at) AS redeemed,
+        count(CASE WHEN ${isOpen} THEN 1 END) AS open, max(created_by) AS created_by, min(created_at) AS created_at,
+        max(expires_at) AS expires_at, min(code_hash) AS mark
+      FROM redeem_code GROUP BY batch) AS t`,
+    columns: sql`t.*`,
+    time: sql`t.created_at`,
+    mark: [numberColumn(sql`t.created_at`), textColumn(sql`t.mark`)],
+    sorted: {
+      batch: textColumn(sql`lower(t.batch)`),
+      amount: numberColumn(sql`t.amount`),
+      redeemed: numberColumn(sql`t.redeemed`),
+    },
+    isSearchedWhole: true,
+    bounded: { since: undefined },
+  };
+}
+
+export function batchFilter({ search, state }: BatchFilter): TableFilter {
+  const code = search === undefined ? [] : [anyContains(search, [sql`c.hint`, emailIn('c.redeemed_by')])];
+  return {
+    where:
+      state === undefined ? [] : [state === 'open' ? sql<boolean>`t.open > 0` : sql<boolean>`t.open = 0`],
+    checks:
+      search === undefined
+        ? []
+        : [
+            sql<boolean>`(${anyContains(search, [sql`t.batch`, emailIn('t.created_by')])}
+              OR t.batch IN (SELECT c.batch FROM redeem_code c WHERE ${code[0]}))`,
+          ],
+  };
+}

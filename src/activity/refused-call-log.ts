@@ -1,6 +1,15 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
 import type { RefusedCallTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import {
+  anyContains,
+  emailIn,
+  equals,
+  numberColumn,
+  textColumn,
+  type ListedTable,
+  type TableFilter,
+} from './table-page.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -10,23 +19,33 @@ export interface RefusedCallFilter {
   /** `undefined`: all accounts. */
   readonly accountId: string | undefined;
   readonly reason: string | undefined;
+  /** Part of the request's id, the client, the model, the path, the reason or the message. */
+  readonly search: string | undefined;
 }
 
-/** Newest first. */
-export function refusedCallPage(
-  { db, reader }: Parts,
-  { accountId, reason }: RefusedCallFilter,
-  page: {
-    readonly before?: { readonly at: number; readonly id: string } | undefined;
-    readonly limit: number;
-  },
-): Promise<RefusedCallRow[]> {
-  const { before } = page;
-  let query = db.selectFrom('refused_call').selectAll();
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-  if (reason !== undefined) query = query.where('reason', '=', reason);
-  if (before) query = query.where(sql<boolean>`(last_at, id) < (${before.at}, ${before.id})`);
-  return reader.all(query.orderBy('last_at', 'desc').orderBy('id', 'desc').limit(page.limit));
+/** Ids are unique within an account. */
+export const REFUSED_CALL_TABLE: ListedTable = {
+  from: sql`refused_call AS t`,
+  columns: sql`t.*`,
+  time: sql`t.last_at`,
+  mark: [numberColumn(sql`t.last_at`), textColumn(sql`t.id`), textColumn(sql`t.account_id`)],
+  sorted: { calls: numberColumn(sql`t.calls`), account: textColumn(emailIn('t.account_id')) },
+};
+
+/** Among the calls of all accounts, a search also looks at whose they are. */
+export function refusedCallFilter({ accountId, reason, search }: RefusedCallFilter): TableFilter {
+  const columns = ['client', 'model', 'endpoint', 'operation', 'reason', 'param', 'message'];
+  const searched = [
+    ...columns.map((column) => sql.ref(`t.${column}`)),
+    ...(accountId === undefined ? [emailIn('t.account_id'), sql`t.account_id`] : []),
+  ];
+  return {
+    where: equals('t.account_id', accountId),
+    checks: [
+      ...equals('t.reason', reason),
+      ...(search === undefined ? [] : [anyContains(search, searched, [sql`t.request_id`])]),
+    ],
+  };
 }
 
 export interface RefusedCallSums {

@@ -13,12 +13,8 @@ import { silentLog } from '../std/log.ts';
 import { STATE_CODES } from '../store/receipt-codes.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { makeReader, type Reader } from './reader.ts';
-import {
-  statementPage,
-  type StatementCursor,
-  type StatementFilter,
-  type StatementLine,
-} from './statement.ts';
+import type { StatementFilter } from './statement-filter.ts';
+import { statementPage, type StatementCursor, type StatementLine } from './statement.ts';
 
 const DATABASES = {
   SQLite: () => Promise.resolve(undefined),

@@ -1,8 +1,16 @@
-import { sql, type Kysely } from 'kysely';
+import { sql, type Kysely, type Selectable } from 'kysely';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import { PROMPT_MS, STATE_CODES } from '../store/receipt-codes.ts';
-import type { EntryKind, Schema } from '../store/schema.ts';
+import type { EntryKind, EntryTable, Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import {
+  chargeSearch,
+  ENTRY_TABLE,
+  entryFilter,
+  hasCharges,
+  type StatementFilter,
+} from './statement-filter.ts';
+import { NEWEST_FIRST, tablePage } from './table-page.ts';
 
 /** One change of a balance: an entry, or the charge of a request, which is its receipt. A charge without a request is that of an archived day. */
 export interface StatementLine {
@@ -17,12 +25,6 @@ export interface StatementLine {
   readonly created_at: number;
 }
 
-export interface StatementFilter {
-  readonly accountId?: string | undefined;
-  /** Leave out the charges of requests, also those of archived days. */
-  readonly moneyOnly: boolean;
-}
-
 /** Where a page ends: lines are ordered by when they were booked. At one moment charges come before entries, newest first. */
 export interface StatementCursor {
   readonly at: number;
@@ -32,12 +34,16 @@ export interface StatementCursor {
 interface PageRequest {
   readonly before?: StatementCursor | undefined;
   readonly limit: number;
+  /** How long a search looks at lines before it returns what was found. */
+  readonly maxSearchMs?: number | undefined;
 }
 
 interface StatementPage {
   /** May be fewer than asked for, even none, although there are more: then `next` says where to go on. */
   readonly lines: readonly StatementLine[];
   readonly next: StatementCursor | undefined;
+  /** How far a search has looked, if not through everything. */
+  readonly searchedTo: number | undefined;
 }
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Reader };
@@ -49,21 +55,23 @@ export async function statementPage(
   page: PageRequest,
 ): Promise<StatementPage> {
   const more = { ...page, limit: page.limit + 1 };
-  const nothing = { lines: [], completeAfter: undefined };
+  const withCharges = hasCharges(filter);
   const [entries, late, prompt] = await Promise.all([
     entryLines(parts, filter, more),
-    filter.moneyOnly ? [] : lateCharges(parts, filter, more),
-    filter.moneyOnly ? nothing : promptCharges(parts, filter, more),
+    withCharges ? lateCharges(parts, filter, more) : [],
+    withCharges ? promptCharges(parts, filter, more) : { lines: [], completeAfter: undefined },
   ]);
-  const { completeAfter = -1 } = prompt;
-  const found = [...entries, ...late, ...prompt.lines]
+  const completeAfter = Math.max(entries.completeAfter ?? -1, prompt.completeAfter ?? -1);
+  const found = [...entries.lines, ...late, ...prompt.lines]
     .filter((line) => line.created_at > completeAfter)
     .toSorted(newestFirst);
   const lines = found.slice(0, page.limit);
   const last = lines.at(-1);
-  if (found.length > page.limit && last) return { lines, next: { at: last.created_at, id: last.id } };
-  const isComplete = prompt.completeAfter === undefined;
-  return { lines, next: isComplete ? undefined : { at: completeAfter, id: AFTER_ALL_IDS } };
+  if (found.length > page.limit && last)
+    return { lines, next: { at: last.created_at, id: last.id }, searchedTo: undefined };
+  if (completeAfter === -1) return { lines, next: undefined, searchedTo: undefined };
+  const searchedTo = filter.search && completeAfter;
+  return { lines, next: { at: completeAfter, id: AFTER_ALL_IDS }, searchedTo };
 }
 
 /** Comes before every line of its moment. */
@@ -80,30 +88,51 @@ function isCharge(id: string): boolean {
   return id.startsWith('req_');
 }
 
+/** Lines of one kind of row, nearly in order. */
+interface FoundLines {
+  readonly lines: readonly StatementLine[];
+  /** Set when the scan stopped early: what was booked up to this moment may not be among the lines. */
+  readonly completeAfter: number | undefined;
+}
+
+const DEFAULT_SEARCH_MS = 25;
+
 async function entryLines(
-  { db, reader }: Parts,
-  { accountId, moneyOnly }: StatementFilter,
-  { before, limit }: PageRequest,
-): Promise<StatementLine[]> {
-  let query = db
-    .selectFrom('entry')
-    .select(['id', 'account_id', 'kind', 'amount', 'request_id', 'cause', 'actor', 'created_at']);
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-  if (moneyOnly) query = query.where('kind', '<>', 'charge');
-  if (before) {
-    const { at, id } = before;
-    query = query.where('created_at', '<=', at);
-    if (!isCharge(id))
-      query = query.where((where) => where.or([where('created_at', '<', at), where('id', '<', Number(id))]));
+  parts: Parts,
+  filter: StatementFilter,
+  { before, limit, maxSearchMs = DEFAULT_SEARCH_MS }: PageRequest,
+): Promise<FoundLines> {
+  const lines: StatementLine[] = [];
+  let after = before && { values: [before.at, entriesBefore(before)], since: undefined };
+  for (;;) {
+    const page = await tablePage<Omit<Selectable<EntryTable>, 'once'>>(
+      parts,
+      ENTRY_TABLE,
+      entryFilter(filter),
+      {
+        order: NEWEST_FIRST,
+        after,
+        limit: limit - lines.length,
+        maxSearchMs,
+      },
+    );
+    lines.push(...page.rows.map((row) => Object.assign(row, { id: String(row.id) })));
+    // A page that ended where the one before it did would be the same page again.
+    if (page.searchedTo === undefined || page.searchedTo < (before?.at ?? Infinity))
+      return { lines, completeAfter: page.searchedTo };
+    after = page.next && { values: page.next.values.map(Number), since: undefined };
   }
-  const rows = await reader.all(query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit));
-  return rows.map((row) => Object.assign(row, { id: String(row.id) }));
+}
+
+/** At one moment charges come first: all entries of the moment of a charge follow it. */
+function entriesBefore({ id }: StatementCursor): number {
+  return isCharge(id) ? Number.MAX_SAFE_INTEGER : Number(id);
 }
 
 const VOID = STATE_CODES.void;
 
-function charges(db: Kysely<Schema>, { accountId }: StatementFilter) {
-  const query = db
+function charges(db: Kysely<Schema>, { accountId, search }: StatementFilter) {
+  let query = db
     .selectFrom('receipt')
     .innerJoin('route', 'route.id', 'receipt.route')
     .select([
@@ -115,7 +144,9 @@ function charges(db: Kysely<Schema>, { accountId }: StatementFilter) {
       'receipt.late',
     ])
     .select(['route.endpoint', 'route.model']);
-  return accountId === undefined ? query : query.where('receipt.account_id', '=', accountId);
+  if (accountId !== undefined) query = query.where('receipt.account_id', '=', accountId);
+  for (const condition of chargeSearch(search)) query = query.where(condition);
+  return query;
 }
 
 type ChargeRow = Awaited<ReturnType<ReturnType<typeof charges>['execute']>>[number];
@@ -144,40 +175,59 @@ async function lateCharges(
 }
 
 const SCAN_ROWS = 1_000;
+const SEARCHED_ROWS = 5_000;
 /** An account may have any number of requests that cost nothing and are no line of it: then a page ends early. */
 const MAX_SCANS = 20;
-
-interface PromptCharges {
-  readonly lines: readonly StatementLine[];
-  /** Set when the scan stopped early: what was booked up to this moment may not be among the lines. */
-  readonly completeAfter: number | undefined;
-}
 
 /**
  * All other receipts were booked within {@link PROMPT_MS} after their id was made. So reading them by id, newest first,
  * finds them nearly in order: once an id is that much older than a receipt, nothing that follows was booked after it.
  */
 async function promptCharges(
-  { db, reader }: Parts,
+  parts: Parts,
   filter: StatementFilter,
-  { before, limit }: PageRequest,
-): Promise<PromptCharges> {
+  { before, limit, maxSearchMs = DEFAULT_SEARCH_MS }: PageRequest,
+): Promise<FoundLines> {
   const lines: StatementLine[] = [];
-  let below = before && requestIdAt(before.at + 1);
+  const deadline = performance.now() + maxSearchMs;
+  let below: string | undefined = before && requestIdAt(before.at + 1);
   for (let scans = 1; ; scans++) {
-    let query = charges(db, filter);
-    if (below !== undefined) query = query.where('receipt.id', '<', below);
-    const rows = await reader.all(query.orderBy('receipt.id', 'desc').limit(SCAN_ROWS));
+    const { rows, end } = await scanCharges(parts, filter, below);
     lines.push(...rows.filter((row) => isPromptCharge(row, before)).map(chargeLine));
-    const last = rows.at(-1);
-    if (rows.length < SCAN_ROWS || !last) return { lines, completeAfter: undefined };
-    const completeAfter = requestTime(last.id) + PROMPT_MS;
+    if (end === undefined) return { lines, completeAfter: undefined };
+    const completeAfter = requestTime(end) + PROMPT_MS;
     if (lines.filter((line) => line.created_at > completeAfter).length >= limit)
       return { lines, completeAfter: undefined };
+    const isLong = scans >= MAX_SCANS || (filter.search && performance.now() > deadline);
     // A page that ended where the one before it did would be the same page again.
-    if (scans >= MAX_SCANS && completeAfter < (before?.at ?? Infinity)) return { lines, completeAfter };
-    below = last.id as typeof below;
+    if (isLong && completeAfter < (before?.at ?? Infinity)) return { lines, completeAfter };
+    below = end;
   }
+}
+
+/** The next receipts by id; of a search, those that it finds among more of them. `end`: the last that was looked at. */
+async function scanCharges(
+  { db, reader }: Parts,
+  filter: StatementFilter,
+  below: string | undefined,
+): Promise<{ rows: readonly ChargeRow[]; end: string | undefined }> {
+  let query = charges(db, filter);
+  if (below !== undefined) query = query.where('receipt.id', '<', below);
+  if (!filter.search) {
+    const rows = await reader.all(query.orderBy('receipt.id', 'desc').limit(SCAN_ROWS));
+    return { rows, end: rows.length < SCAN_ROWS ? undefined : rows.at(-1)?.id };
+  }
+  let ids = db.selectFrom('receipt').select('id');
+  if (filter.accountId !== undefined) ids = ids.where('account_id', '=', filter.accountId);
+  if (below !== undefined) ids = ids.where('id', '<', below);
+  const [last] = await reader.all(
+    ids
+      .orderBy('id', 'desc')
+      .limit(1)
+      .offset(SEARCHED_ROWS - 1),
+  );
+  if (last) query = query.where('receipt.id', '>=', last.id);
+  return { rows: await reader.all(query.orderBy('receipt.id', 'desc')), end: last?.id };
 }
 
 function isPromptCharge(row: ChargeRow, before: StatementCursor | undefined): boolean {

@@ -79,7 +79,12 @@ async function serve(
 /** Of a name that is there twice the first value counts. */
 function queryOf({ searchParams }: URL): Record<string, string> {
   const query: Record<string, string> = {};
-  for (const [name, value] of searchParams) query[name] ??= value;
+  for (const [name, value] of searchParams) {
+    // Postgres takes no NUL in a text.
+    if (value.includes('\0'))
+      throw new AuthRefusal('invalid_field', 'A NUL character is in no name.', { param: name });
+    query[name] ??= value;
+  }
   return query;
 }
 

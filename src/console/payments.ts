@@ -1,19 +1,27 @@
 import { z } from 'zod';
+import { PAYMENT_TABLE, paymentFilter, type PaymentFilter } from '../activity/payment-tables.ts';
+import type { TablePage } from '../activity/table-page.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { readSite } from '../identity/sign-in/site.ts';
 import { topUpOf } from '../payments/automatic.ts';
-import { automaticSince, listPayments, type ListedPayment } from '../payments/payment-list.ts';
+import { automaticSince, withReversed, type ListedPayment } from '../payments/payment-list.ts';
+import type { PaymentRow } from '../payments/payment-rows.ts';
 import type { Payments } from '../payments/payments.ts';
 import type { AccountId } from '../std/ids.ts';
 import { ZERO, type NanoUsd } from '../std/money.ts';
 import { readUsd, usd } from './amounts.ts';
-import type { AutomaticTopUp, CardPayments, Page, PaymentItem } from './contract.ts';
+import type { AutomaticTopUp, CardPayments, PaymentItem, SearchedPage } from './contract.ts';
 import { requireAccount } from './overview.ts';
-import { limitOf, markCursor, pageOf, pagingSchema } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { emptyBody, route, type ConsoleMeta } from './route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from './table-query.ts';
 
 const amountText = z.string().max(31);
+export const paymentFields = {
+  ...tableFields,
+  state: z.enum(['open', 'paid', 'failed']).optional(),
+  kind: z.enum(['top_up', 'automatic']).optional(),
+};
 
 /** Top-up by card, the saved card, the automatic top-up. Cards are entered at the payment provider only. */
 export const paymentConsoleRoutes = [
@@ -23,13 +31,10 @@ export const paymentConsoleRoutes = [
   }),
   route('GET /api/console/payments/history', {
     who: 'user',
-    query: pagingSchema,
-    async handle({ store }, { user, query }): Promise<Page<PaymentItem>> {
-      const limit = limitOf(query);
-      const before = markCursor(query.cursor);
-      const request = { accountId: user.accountId, before, limit: limit + 1 };
-      const rows = await listPayments(store.db, request);
-      return pageOf(rows, limit, { item: paymentItem, cursor: (row) => `${row.created_at}.${row.id}` });
+    query: z.strictObject({ ...paymentFields, sort: orderSchema(['time', 'amount']) }),
+    async handle(parts, { user, query }): Promise<SearchedPage<PaymentItem>> {
+      const page = await findPayments(parts, { ...query, accountId: user.accountId }, query);
+      return searchedPage(page, paymentItem);
     },
   }),
   /** Answers with the address of the provider's page. What happens there is not believed before its event. */
@@ -83,6 +88,15 @@ export const paymentConsoleRoutes = [
     },
   }),
 ];
+
+export async function findPayments(
+  parts: RouteParts,
+  filter: PaymentFilter,
+  query: Parameters<typeof findRows>[3],
+): Promise<TablePage<ListedPayment>> {
+  const page = await findRows<PaymentRow>(parts, PAYMENT_TABLE, paymentFilter(filter), query);
+  return { ...page, rows: await withReversed(parts.store.db, page.rows) };
+}
 
 async function cardPayments(parts: RouteParts, accountId: AccountId): Promise<CardPayments> {
   const [site, account, topUp] = await Promise.all([

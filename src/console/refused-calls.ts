@@ -1,22 +1,25 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../activity/accounts.ts';
 import {
-  refusedCallPage,
+  REFUSED_CALL_TABLE,
+  refusedCallFilter,
   refusedCallSums,
-  type RefusedCallFilter,
   type RefusedCallRow,
 } from '../activity/refused-call-log.ts';
 import { REFUSED_CALL_LIMITS } from '../activity/refused-calls.ts';
 import type { AdminRefusedCallPage, RefusedCallItem, RefusedCallPage } from './contract.ts';
-import { limitOf, markCursor, pageOf, pagingFields } from './paging.ts';
 import type { RouteParts } from './parts.ts';
 import { recentOf } from './recent-answers.ts';
 import { route } from './route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from './table-query.ts';
 
-const fields = { ...pagingFields, reason: z.string().min(1).max(64).optional() };
-const querySchema = z.strictObject(fields);
-const adminQuerySchema = z.strictObject({ ...fields, account: z.string().min(1).max(320).optional() });
-type RefusedQuery = z.output<typeof querySchema>;
+const fields = { ...tableFields, reason: z.string().min(1).max(64).optional() };
+const querySchema = z.strictObject({ ...fields, sort: orderSchema(['time', 'calls']) });
+const adminQuerySchema = z.strictObject({
+  ...fields,
+  sort: orderSchema(['time', 'calls', 'account']),
+  account: z.string().min(1).max(320).optional(),
+});
 
 /** Calls that were refused: the account's own, and for admins those of all accounts or of one. */
 export const refusedCallRoutes = [
@@ -25,13 +28,10 @@ export const refusedCallRoutes = [
     compressed: true,
     query: querySchema,
     async handle(parts, { user, query }): Promise<RefusedCallPage> {
-      const filter = { accountId: user.accountId, reason: query.reason };
-      const rows = await findRefused(parts, filter, query);
-      const item = (row: RefusedCallRow): RefusedCallItem => refusedItem(row);
-      return {
-        ...pageOf(rows, limitOf(query), { item, cursor }),
-        ...(await summary(parts, filter.accountId)),
-      };
+      const { accountId } = user;
+      const filter = refusedCallFilter({ accountId, reason: query.reason, search: query.search });
+      const page = await findRows<RefusedCallRow>(parts, REFUSED_CALL_TABLE, filter, query);
+      return { ...searchedPage(page, refusedItem), ...(await summary(parts, accountId)) };
     },
   }),
   route('GET /api/console/admin/refused-calls', {
@@ -40,33 +40,21 @@ export const refusedCallRoutes = [
     query: adminQuerySchema,
     async handle(parts, { query: { account, ...query } }): Promise<AdminRefusedCallPage> {
       const accountId = account && (await accountNamed(parts.store.db, account));
-      const rows = await findRefused(parts, { accountId, reason: query.reason }, query);
+      const filter = refusedCallFilter({ accountId, reason: query.reason, search: query.search });
+      const page = await findRows<RefusedCallRow>(parts, REFUSED_CALL_TABLE, filter, query);
       const emails = await emailsOf(
         parts.store.db,
-        rows.map((row) => row.account_id),
+        page.rows.map((row) => row.account_id),
       );
       const item = (row: RefusedCallRow) => ({
         ...refusedItem(row),
         accountId: row.account_id,
         email: emails.get(row.account_id) ?? '',
       });
-      return { ...pageOf(rows, limitOf(query), { item, cursor }), ...(await summary(parts, accountId)) };
+      return { ...searchedPage(page, item), ...(await summary(parts, accountId)) };
     },
   }),
 ];
-
-function findRefused(
-  { store, reader }: RouteParts,
-  filter: RefusedCallFilter,
-  query: RefusedQuery,
-): Promise<RefusedCallRow[]> {
-  const page = { before: markCursor(query.cursor), limit: limitOf(query) + 1 };
-  return refusedCallPage({ db: store.db, reader }, filter, page);
-}
-
-function cursor({ last_at, id }: RefusedCallRow): string {
-  return `${last_at}.${id}`;
-}
 
 /** Of all reasons, whichever is filtered by, so that another one can be chosen. */
 async function summary(

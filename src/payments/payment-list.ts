@@ -1,35 +1,18 @@
-import { sql, type Kysely, type Selectable } from 'kysely';
-import type { PaymentProblemTable } from '../store/schema-payments.ts';
+import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import { REVERSAL_STAGES } from './port.ts';
-import type { PaymentRow, ReversalRow } from './payment-rows.ts';
-
-/** Where a page ends: lists are ordered by time, then id, the newest first. */
-export interface PaymentCursor {
-  readonly at: number;
-  readonly id: string;
-}
-
-interface ListRequest {
-  readonly accountId?: string | undefined;
-  readonly before?: PaymentCursor | undefined;
-  readonly limit: number;
-}
+import type { PaymentRow } from './payment-rows.ts';
 
 /** A payment, with what of it went back and did not return. */
 export interface ListedPayment extends PaymentRow {
   readonly reversed: number;
 }
 
-/** Saving a card is no payment. */
-export async function listPayments(
+/** In the same order. */
+export async function withReversed(
   db: Kysely<Schema>,
-  { accountId, before, limit }: ListRequest,
+  rows: readonly PaymentRow[],
 ): Promise<ListedPayment[]> {
-  let query = db.selectFrom('payment').selectAll('payment').where('kind', '<>', 'card');
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
-  if (before) query = query.where(sql<boolean>`(created_at, id) < (${before.at}, ${before.id})`);
-  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
   const intents = rows.flatMap(({ intent_id }) => (intent_id === null ? [] : [intent_id]));
   const reversed = await reversedByIntent(db, intents);
   return rows.map((row) => Object.assign(row, { reversed: reversed.get(row.intent_id ?? '') ?? 0 }));
@@ -49,25 +32,6 @@ async function reversedByIntent(
   const sums = new Map<string, number>();
   for (const { intent_id, amount } of rows) sums.set(intent_id, (sums.get(intent_id) ?? 0) + amount);
   return sums;
-}
-
-/** Refunds and disputes that were booked, for the operator. */
-export async function listReversals(
-  db: Kysely<Schema>,
-  { before, limit }: ListRequest,
-): Promise<ReversalRow[]> {
-  let query = db.selectFrom('payment_reversal').selectAll().where('booked_at', 'is not', null);
-  if (before) query = query.where(sql<boolean>`(created_at, id) < (${before.at}, ${before.id})`);
-  return await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
-}
-
-export async function listProblems(
-  db: Kysely<Schema>,
-  { before, limit }: ListRequest,
-): Promise<Selectable<PaymentProblemTable>[]> {
-  let query = db.selectFrom('payment_problem').selectAll();
-  if (before) query = query.where(sql<boolean>`(created_at, event_id) < (${before.at}, ${before.id})`);
-  return await query.orderBy('created_at', 'desc').orderBy('event_id', 'desc').limit(limit).execute();
 }
 
 /** What refunds and disputes have cost the operator, as far as it did not come back. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
 import { deOperator } from '../../web/locales/de/operator.ts';
 import { enOperator } from '../../web/locales/en/operator.ts';
-import { actionOptions, actionText } from '../../web/pages/admin/audit/action.ts';
+import { actionText } from '../../web/pages/admin/audit/action.ts';
 import { isTest, sourcesIn, SRC } from './source-graph.ts';
 
-test('every action of the audit log is a sentence in every language, and can be filtered by', async () => {
+test('every action of the audit log is a sentence in every language', async () => {
   const actions = new Set<string>();
   for (const { file, text } of await sourcesIn(SRC)) {
     if (isTest(file)) continue;
@@ -15,11 +15,7 @@ test('every action of the audit log is a sentence in every language, and can be 
   }
   expect(actions.size).toBeGreaterThan(25);
   for (const { audit } of [enOperator, deOperator]) {
-    const options = new Set(actionOptions(audit.actions).map(({ value }) => value));
-    for (const action of actions) {
-      expect(actionText(action, audit.actions).text).not.toContain(action);
-      expect([...options]).toContain(action);
-    }
+    for (const action of actions) expect(actionText(action, audit.actions).text).not.toContain(action);
   }
 });
 

@@ -31,7 +31,7 @@ test('the palette finds a page and a model, and g with a letter goes there', asy
   await page.keyboard.press('Control+k');
   await page.getByRole('dialog').waitFor();
   await page.keyboard.type('house-paint');
-  await page.getByRole('option').first().waitFor();
+  await page.getByRole('dialog').getByRole('option').first().waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/app/models/**');
   await page.keyboard.press('g');

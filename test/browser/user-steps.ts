@@ -36,7 +36,7 @@ export async function signUp(environment: BrowserEnvironment, email: string): Pr
 /** Puts dollars on an account the way an admin does it: search, open, credit, in the slide-over. */
 export async function creditAs(admin: Page, email: string, dollars: string): Promise<void> {
   await admin.goto('/admin/accounts');
-  await admin.getByLabel('Email or account ID').fill(email);
+  await admin.getByRole('searchbox').fill(email);
   await admin.getByRole('button', { name: `Account ${email}` }).click();
   const sheet = admin.getByRole('dialog');
   await sheet.getByLabel('Amount in USD').fill(dollars);

@@ -352,6 +352,50 @@ test('a redeem code made by the admin adds its amount once', async () => {
   await page.getByRole('alert').first().waitFor();
 });
 
+test('a customer’s ledger and the operator’s accounts are searched and sorted by their address, which a reload keeps', async () => {
+  const { page } = user;
+  await follow(page, '/app/billing');
+  const ledger = page.getByRole('region', { name: 'Ledger entries' });
+  const search = page.getByRole('searchbox', { name: 'Search by reason, model or request ID' });
+  const amounts = async (): Promise<number[]> =>
+    (await ledger.getByRole('row').locator('td:last-child').allTextContents()).map((text) =>
+      Number(text.replace(/[^\d.+-]/g, '')),
+    );
+  await page.getByRole('button', { name: 'Amount', exact: true }).click();
+  await ledger.locator('th[aria-sort=descending]', { hasText: 'Amount' }).waitFor();
+  await page.getByLabel('Kind').selectOption({ label: 'Charge' });
+  await search.fill('house-echo');
+  await page.waitForURL(/search=house-echo/);
+  await ledger.getByText('Credit', { exact: true }).first().waitFor({ state: 'detached' });
+  expect(new URL(page.url()).searchParams.toString()).toBe('sort=-amount&kind=charge&search=house-echo');
+  await page.reload();
+  await ledger.locator('th[aria-sort=descending]', { hasText: 'Amount' }).waitFor();
+  expect(await search.inputValue()).toBe('house-echo');
+  const sorted = await amounts();
+  expect(sorted.length).toBeGreaterThan(1);
+  expect(sorted).toEqual(sorted.toSorted((a, b) => b - a));
+  await search.fill('%%');
+  await page.getByText('Nothing matches the search and the filters.').waitFor();
+  await page.getByRole('button', { name: 'Clear search and filters' }).click();
+  await ledger.getByText('Credit', { exact: true }).first().waitFor();
+  expect(new URL(page.url()).search).toBe('?sort=-amount');
+
+  await follow(admin.page, '/admin/accounts');
+  const accounts = admin.page.getByRole('region', { name: 'Accounts' });
+  await accounts.getByRole('button', { name: 'Email' }).click();
+  await accounts.locator('th[aria-sort=ascending]', { hasText: 'Email' }).waitFor();
+  const emails = (await accounts.locator('tbody tr td:first-child').allTextContents()).map((text) => text);
+  expect(emails.length).toBeGreaterThan(1);
+  expect(emails).toEqual(emails.toSorted());
+  await admin.page.getByRole('searchbox').fill('DORA@');
+  await accounts.getByRole('row').nth(2).waitFor({ state: 'detached' });
+  await admin.page.reload();
+  await accounts.getByText(EMAIL).waitFor();
+  expect(await accounts.locator('tbody tr').count()).toBe(1);
+  expect(await admin.page.getByRole('searchbox').inputValue()).toBe('DORA@');
+  expect(new URL(admin.page.url()).searchParams.get('sort')).toBe('account');
+});
+
 test('replacing the token refuses the old one at once', async () => {
   const { page } = user;
   await follow(page, '/app/key');

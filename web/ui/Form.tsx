@@ -6,13 +6,16 @@ interface FormProps {
   readonly children: ReactNode;
   readonly className?: string;
   readonly role?: 'search';
+  /** Where a page has two searches. */
+  readonly label?: string;
 }
 
 /** A form that is sent by its handler and never by the browser. */
-export function Form({ onSubmit, children, className, role }: FormProps) {
+export function Form({ onSubmit, children, className, role, label }: FormProps) {
   return (
     <form
       role={role}
+      aria-label={label}
       className={classes(className ?? 'flex flex-col gap-4')}
       onSubmit={(event) => {
         event.preventDefault();

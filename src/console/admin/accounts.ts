@@ -1,26 +1,26 @@
 import { z } from 'zod';
 import { writeAudit } from '../../activity/audit.ts';
-import { accountPage } from '../../activity/accounts.ts';
+import { accountFilter, accountTable, namesOf } from '../../activity/accounts.ts';
 import { statementPage } from '../../activity/statement.ts';
 import { requestPage } from '../../activity/request-log.ts';
 import { DAY_MS, spendOf } from '../../activity/usage.ts';
 import { usageDays } from '../../activity/usage-sums.ts';
 import { dayOf } from '../../std/calendar.ts';
 import { randomPart, type AccountId } from '../../std/ids.ts';
+import type { AccountRow } from '../../store/schema.ts';
 import { readUsd, usd } from '../amounts.ts';
 import { entryOf } from '../billing.ts';
-import type { AdminAccount, AdminAccountDetail, Page } from '../contract.ts';
+import type { AdminAccountDetail, AdminListedAccount, SearchedPage } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
-import { limitOf, markCursor, pageOf, pagingFields } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
 import { requestItem } from '../request-row.ts';
 import { route } from '../route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import { adminAccount } from './account-view.ts';
 
 const querySchema = z.strictObject({
-  ...pagingFields,
-  /** Part of the e-mail or a whole account id. */
-  search: z.string().trim().min(2, { error: 'type at least two characters' }).max(100).optional(),
+  ...tableFields,
+  sort: orderSchema(['time', 'account', 'balance', 'month']),
   status: z.enum(['active', 'disabled']).optional(),
   role: z.enum(['user', 'admin']).optional(),
 });
@@ -45,14 +45,14 @@ export const adminAccountRoutes = [
     who: 'admin',
     compressed: true,
     query: querySchema,
-    async handle({ store, reader, clock }, { query }): Promise<Page<AdminAccount>> {
-      const limit = limitOf(query);
-      const page = { before: markCursor(query.cursor), limit: limit + 1 };
-      const rows = await accountPage({ db: store.db, reader }, query, page);
-      return pageOf(rows, limit, {
-        item: (row) => adminAccount(row, clock.now()),
-        cursor: (row) => `${row.created_at}.${row.id}`,
-      });
+    async handle(parts, { query }): Promise<SearchedPage<AdminListedAccount>> {
+      const now = parts.clock.now();
+      const page = await findRows<AccountRow>(parts, accountTable(now), accountFilter(query), query);
+      const names = await namesOf(
+        parts.store.db,
+        page.rows.map(({ id }) => id),
+      );
+      return searchedPage(page, (row) => ({ ...adminAccount(row, now), name: names.get(row.id) ?? null }));
     },
   }),
   route('POST /api/console/admin/accounts', {

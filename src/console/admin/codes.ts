@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { batchPage, type BatchRow } from '../../activity/code-batches.ts';
+import { batchFilter, batchTable, type BatchRow } from '../../activity/code-batches.ts';
 import { emailsOf } from '../../activity/accounts.ts';
+import { INVITE_TABLE, inviteFilter } from '../../activity/invite-list.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { MAX_BATCH_NAME } from '../../ledger/codes.ts';
 import { removeInvite, makeInvite, type InviteRow } from '../../identity/sign-in/invites.ts';
 import { readUsd, usd } from '../amounts.ts';
-import type { AdminCodeBatch, AdminInvite, AdminMadeCodes, Page } from '../contract.ts';
-import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';
+import type { AdminCodeBatch, AdminInvite, AdminMadeCodes, SearchedPage } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
 const expiresAt = z.number().int().positive().max(8_640_000_000_000_000).nullish();
 const makeSchema = z.strictObject({
@@ -23,19 +24,19 @@ export const codeRoutes = [
   route('GET /api/console/admin/codes', {
     who: 'admin',
     compressed: true,
-    query: pagingSchema,
-    async handle({ store, reader, clock }, { query }): Promise<Page<AdminCodeBatch>> {
-      const limit = limitOf(query);
-      const page = { before: markCursor(query.cursor), limit: limit + 1, now: clock.now() };
-      const rows = await batchPage({ db: store.db, reader }, page);
+    query: z.strictObject({
+      ...tableFields,
+      sort: orderSchema(['time', 'batch', 'amount', 'redeemed']),
+      state: z.enum(['open', 'over']).optional(),
+    }),
+    async handle(parts, { query }): Promise<SearchedPage<AdminCodeBatch>> {
+      const table = batchTable(parts.clock.now());
+      const page = await findRows<BatchRow>(parts, table, batchFilter(query), query);
       const emails = await emailsOf(
-        store.db,
-        rows.map((row) => row.createdBy),
+        parts.store.db,
+        page.rows.map((row) => row.created_by),
       );
-      return pageOf(rows, limit, {
-        item: (row) => batchItem(row, emails),
-        cursor: (row) => `${row.createdAt}.${row.mark}`,
-      });
+      return searchedPage(page, (row) => batchItem(row, emails));
     },
   }),
   route('POST /api/console/admin/codes', {
@@ -69,31 +70,18 @@ export const codeRoutes = [
   }),
   route('GET /api/console/admin/invites', {
     who: 'admin',
-    query: pagingSchema,
-    async handle({ store }, { query }): Promise<Page<AdminInvite>> {
-      const limit = limitOf(query);
-      const before = markCursor(query.cursor);
-      let invites = store.db.selectFrom('invite').selectAll();
-      if (before) {
-        invites = invites
-          .where('created_at', '<=', before.at)
-          .where((where) =>
-            where.or([where('created_at', '<', before.at), where('code_hash', '<', before.id)]),
-          );
-      }
-      const rows = await invites
-        .orderBy('created_at', 'desc')
-        .orderBy('code_hash', 'desc')
-        .limit(limit + 1)
-        .execute();
+    query: z.strictObject({
+      ...tableFields,
+      sort: orderSchema(['time', 'used']),
+      state: z.enum(['used', 'unused']).optional(),
+    }),
+    async handle(parts, { query }): Promise<SearchedPage<AdminInvite>> {
+      const page = await findRows<InviteRow>(parts, INVITE_TABLE, inviteFilter(query), query);
       const emails = await emailsOf(
-        store.db,
-        rows.flatMap((row) => [row.created_by, row.used_by ?? row.created_by]),
+        parts.store.db,
+        page.rows.flatMap((row) => [row.created_by, row.used_by ?? row.created_by]),
       );
-      return pageOf(rows, limit, {
-        item: (row) => inviteItem(row, emails),
-        cursor: (row) => `${row.created_at}.${row.code_hash}`,
-      });
+      return searchedPage(page, (row) => inviteItem(row, emails));
     },
   }),
   /** The code is shown once; `/sign-up?invite=…` is the link. */
@@ -121,8 +109,8 @@ export const codeRoutes = [
 type Emails = ReadonlyMap<string, string>;
 
 function batchItem(row: BatchRow, emails: Emails): AdminCodeBatch {
-  const { batch, count, redeemed, open, createdAt, expiresAt } = row;
-  const createdBy = emails.get(row.createdBy) ?? row.createdBy;
+  const { batch, count, redeemed, open, created_at: createdAt, expires_at: expiresAt } = row;
+  const createdBy = emails.get(row.created_by) ?? row.created_by;
   return { batch, amountUsd: usd(row.amount), count, redeemed, open, createdBy, createdAt, expiresAt };
 }
 

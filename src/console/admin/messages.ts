@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { emailsOf } from '../../activity/accounts.ts';
+import { MESSAGE_TABLE, messageFilter, type ListedMessage } from '../../activity/message-list.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import { OPERATOR } from '../../outbox/events.ts';
-import type { OutboxRow } from '../../store/schema-outbox.ts';
-import type { AdminMessage, MailState, MessageAttempt, Page } from '../contract.ts';
-import { limitOf, pageOf, pagingFields } from '../paging.ts';
+import type { AdminMessage, MailState, MessageAttempt, SearchedPage } from '../contract.ts';
 import { emptyBody, route } from '../route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 import {
   addWebhook,
   changeWebhook,
@@ -22,23 +23,21 @@ import {
 export const messageRoutes = [
   route('GET /api/console/admin/messages', {
     who: 'admin',
+    compressed: true,
     query: z.strictObject({
-      ...pagingFields,
+      ...tableFields,
+      sort: orderSchema(['time', 'topic', 'to', 'attempts']),
       state: z.enum(['waiting', 'sent', 'failed']).optional(),
       kind: z.enum(['mail', 'webhook']).optional(),
+      topic: z.string().min(1).max(100).optional(),
     }),
-    async handle({ store, reader }, { query }): Promise<Page<AdminMessage>> {
-      const limit = limitOf(query);
-      let rows = store.db
-        .selectFrom('outbox')
-        .leftJoin('webhook', 'webhook.id', 'outbox.destination')
-        .selectAll('outbox')
-        .select('webhook.url');
-      if (query.state) rows = rows.where('outbox.state', '=', query.state);
-      if (query.kind) rows = rows.where('outbox.kind', '=', query.kind);
-      if (query.cursor) rows = rows.where('outbox.id', '<', query.cursor);
-      const page = await reader.all(rows.orderBy('outbox.id', 'desc').limit(limit + 1));
-      return pageOf(page, limit, { item: adminMessage, cursor: (row) => row.id });
+    async handle(parts, { query }): Promise<SearchedPage<AdminMessage>> {
+      const page = await findRows<ListedMessage>(parts, MESSAGE_TABLE, messageFilter(query), query);
+      const emails = await emailsOf(
+        parts.store.db,
+        page.rows.map((row) => row.account_id),
+      );
+      return searchedPage(page, (row) => adminMessage(row, emails));
     },
   }),
   route('GET /api/console/admin/mail', {
@@ -96,10 +95,11 @@ export const messageRoutes = [
   }),
 ];
 
-function adminMessage(row: OutboxRow & { readonly url: string | null }): AdminMessage {
+function adminMessage(row: ListedMessage, emails: ReadonlyMap<string, string>): AdminMessage {
   return {
     ...messageItem(row),
     accountId: row.account_id === OPERATOR ? null : row.account_id,
+    email: emails.get(row.account_id) ?? null,
     destination: row.kind === 'mail' ? row.destination : row.url,
   };
 }

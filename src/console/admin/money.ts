@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { requestById, wasArchived } from '../../activity/request-log.ts';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
-import { statementPage } from '../../activity/statement.ts';
+import { occurring } from '../../activity/list-values.ts';
 import { AuthRefusal } from '../../identity/sign-in/refusal.ts';
 import type { NewEntry } from '../../ledger/port.ts';
 import type { AccountId } from '../../std/ids.ts';
 import { readUsd, usd } from '../amounts.ts';
-import { entryFields, entryOf, statementCursor } from '../billing.ts';
-import type { AdminEntry, Page } from '../contract.ts';
+import { entryFields, entryOf, findLines, listValues } from '../billing.ts';
+import type { AdminEntry, AdminListValues, SearchedPage } from '../contract.ts';
 import { requireAccount } from '../overview.ts';
-import { limitOf, markCursor } from '../paging.ts';
 import type { RouteParts } from '../parts.ts';
+import { recentOf } from '../recent-answers.ts';
 import { route } from '../route.ts';
+import { orderSchema } from '../table-query.ts';
 
 const bodySchema = z.strictObject({
   amountUsd: z.string().max(31),
@@ -55,16 +56,20 @@ export const moneyRoutes = [
     who: 'admin',
     compressed: true,
     /** `account`: an id or an e-mail address. */
-    query: z.strictObject({ ...entryFields, account: z.string().max(320).optional() }),
-    async handle({ store, reader }, { query }): Promise<Page<AdminEntry>> {
-      const limit = limitOf(query);
-      const at = { db: store.db, reader };
-      const accountId = query.account && (await accountNamed(store.db, query.account));
-      const filter = { accountId, moneyOnly: query.kind !== 'all' };
-      const before = markCursor(query.cursor);
-      const { lines, next } = await statementPage(at, filter, { before, limit });
+    query: z.strictObject({
+      ...entryFields,
+      sort: orderSchema(['amount', 'account']),
+      account: z.string().max(320).optional(),
+    }),
+    async handle(parts, { query }): Promise<SearchedPage<AdminEntry>> {
+      const { db } = parts.store;
+      const { lines, ...page } = await findLines(parts, query, {
+        accountId: query.account && (await accountNamed(db, query.account)),
+        moneyOnly: query.kind === undefined || query.kind === 'money',
+        search: query.search === undefined ? undefined : { text: query.search, isOperator: true },
+      });
       const emails = await emailsOf(
-        store.db,
+        db,
         lines.flatMap((line) => [line.account_id, line.actor]),
       );
       const items = lines.map((line) => ({
@@ -73,8 +78,24 @@ export const moneyRoutes = [
         email: emails.get(line.account_id) ?? '',
         actor: emails.get(line.actor) ?? line.actor,
       }));
-      return { items, next: statementCursor(next) };
+      return { ...page, items };
     },
+  }),
+  /** What the filters of the operator's lists offer. */
+  route('GET /api/console/admin/list-values', {
+    who: 'admin',
+    compressed: true,
+    handle: ({ store, reader, clock }): Promise<AdminListValues> =>
+      recentOf(store).get('lists', clock.now(), async () => {
+        const parts = { db: store.db, reader: reader.sums };
+        const [own, auditActions, messageTopics, paymentEvents] = await Promise.all([
+          listValues(parts, undefined),
+          occurring(parts, 'audit', 'action'),
+          occurring(parts, 'outbox', 'topic'),
+          occurring(parts, 'payment_problem', 'event_type'),
+        ]);
+        return { ...own, auditActions, messageTopics, paymentEvents };
+      }),
   }),
 ];
 

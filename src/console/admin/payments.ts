@@ -1,80 +1,96 @@
-import type { Kysely } from 'kysely';
-import { emailsOf } from '../../activity/accounts.ts';
-import { listPayments, listProblems, listReversals, lostByPayments } from '../../payments/payment-list.ts';
+import type { Kysely, Selectable } from 'kysely';
+import { z } from 'zod';
+import { accountNamed, emailsOf } from '../../activity/accounts.ts';
+import {
+  PROBLEM_TABLE,
+  problemFilter,
+  REVERSAL_TABLE,
+  reversalFilter,
+} from '../../activity/payment-tables.ts';
+import { lostByPayments } from '../../payments/payment-list.ts';
+import type { ReversalRow } from '../../payments/payment-rows.ts';
+import type { PaymentProblemTable } from '../../store/schema-payments.ts';
 import type { Schema } from '../../store/schema.ts';
 import { usd } from '../amounts.ts';
-import type { AdminPayment, AdminPaymentProblem, AdminReversals, Page } from '../contract.ts';
-import { limitOf, markCursor, pageOf, pagingSchema } from '../paging.ts';
-import { paymentItem } from '../payments.ts';
+import type { AdminPayment, AdminPaymentProblem, AdminReversals, SearchedPage } from '../contract.ts';
+import { findPayments, paymentFields, paymentItem } from '../payments.ts';
 import { route } from '../route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
 /** Payments by card, what refunds and disputes cost, and events that were refused. */
 export const adminPaymentRoutes = [
   route('GET /api/console/admin/payments', {
     who: 'admin',
-    query: pagingSchema,
-    async handle({ store }, { query }): Promise<Page<AdminPayment>> {
-      const limit = limitOf(query);
-      const request = { before: markCursor(query.cursor), limit: limit + 1 };
-      const rows = await listPayments(store.db, request);
-      const emails = await emailsBy(store.db, rows);
-      return pageOf(rows, limit, {
-        item: (row) => ({
-          ...paymentItem(row),
-          accountId: row.account_id,
-          email: emails.get(row.account_id) ?? '',
-          intentId: row.intent_id,
-        }),
-        cursor: (row) => `${row.created_at}.${row.id}`,
-      });
+    compressed: true,
+    query: z.strictObject({
+      ...paymentFields,
+      sort: orderSchema(['time', 'amount', 'account']),
+      /** An id or an e-mail address. */
+      account: z.string().min(1).max(320).optional(),
+    }),
+    async handle(parts, { query }): Promise<SearchedPage<AdminPayment>> {
+      const accountId = query.account && (await accountNamed(parts.store.db, query.account));
+      const page = await findPayments(parts, { ...query, accountId }, query);
+      const emails = await emailsBy(parts.store.db, page.rows);
+      return searchedPage(page, (row) => ({
+        ...paymentItem(row),
+        accountId: row.account_id,
+        email: emails.get(row.account_id) ?? '',
+        intentId: row.intent_id,
+      }));
     },
   }),
   route('GET /api/console/admin/payments/reversals', {
     who: 'admin',
-    query: pagingSchema,
-    async handle({ store }, { query }): Promise<AdminReversals> {
-      const limit = limitOf(query);
-      const request = { before: markCursor(query.cursor), limit: limit + 1 };
-      const [rows, lost] = await Promise.all([listReversals(store.db, request), lostByPayments(store.db)]);
-      const emails = await emailsBy(store.db, rows);
-      const page = pageOf(rows, limit, {
-        item: (row) => ({
-          id: row.id,
-          kind: row.kind,
-          accountId: row.account_id ?? '',
-          email: emails.get(row.account_id ?? '') ?? '',
-          intentId: row.intent_id,
-          amountUsd: usd(row.amount),
-          takenUsd: usd(row.taken),
-          lostUsd: usd(row.lost),
-          at: row.created_at,
-          returnedAt: row.returned_at,
-        }),
-        cursor: (row) => `${row.created_at}.${row.id}`,
-      });
-      return { ...page, lostUsd: usd(lost) };
+    compressed: true,
+    query: z.strictObject({
+      ...tableFields,
+      sort: orderSchema(['time', 'amount', 'taken', 'lost', 'account']),
+      kind: z.enum(['refund', 'dispute']).optional(),
+    }),
+    async handle(parts, { query }): Promise<AdminReversals> {
+      const { db } = parts.store;
+      const [page, lost] = await Promise.all([
+        findRows<ReversalRow>(parts, REVERSAL_TABLE, reversalFilter(query), query),
+        lostByPayments(db),
+      ]);
+      const emails = await emailsBy(db, page.rows);
+      const found = searchedPage(page, (row) => ({
+        id: row.id,
+        kind: row.kind,
+        accountId: row.account_id ?? '',
+        email: emails.get(row.account_id ?? '') ?? '',
+        intentId: row.intent_id,
+        amountUsd: usd(row.amount),
+        takenUsd: usd(row.taken),
+        lostUsd: usd(row.lost),
+        at: row.created_at,
+        returnedAt: row.returned_at,
+      }));
+      return { ...found, lostUsd: usd(lost) };
     },
   }),
   route('GET /api/console/admin/payments/problems', {
     who: 'admin',
-    query: pagingSchema,
-    async handle({ store }, { query }): Promise<Page<AdminPaymentProblem>> {
-      const limit = limitOf(query);
-      const request = { before: markCursor(query.cursor), limit: limit + 1 };
-      const rows = await listProblems(store.db, request);
-      const emails = await emailsBy(store.db, rows);
-      return pageOf(rows, limit, {
-        item: (row) => ({
-          eventId: row.event_id,
-          type: row.event_type,
-          objectId: row.object_id,
-          accountId: row.account_id,
-          email: row.account_id === null ? null : (emails.get(row.account_id) ?? null),
-          reason: row.reason,
-          at: row.created_at,
-        }),
-        cursor: (row) => `${row.created_at}.${row.event_id}`,
-      });
+    compressed: true,
+    query: z.strictObject({
+      ...tableFields,
+      sort: orderSchema(['time', 'account', 'event']),
+      type: z.string().min(1).max(200).optional(),
+    }),
+    async handle(parts, { query }): Promise<SearchedPage<AdminPaymentProblem>> {
+      const filter = problemFilter(query);
+      const page = await findRows<Selectable<PaymentProblemTable>>(parts, PROBLEM_TABLE, filter, query);
+      const emails = await emailsBy(parts.store.db, page.rows);
+      return searchedPage(page, (row) => ({
+        eventId: row.event_id,
+        type: row.event_type,
+        objectId: row.object_id,
+        accountId: row.account_id,
+        email: row.account_id === null ? null : (emails.get(row.account_id) ?? null),
+        reason: row.reason,
+        at: row.created_at,
+      }));
     },
   }),
 ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { accountNamed, emailsOf } from '../../activity/accounts.ts';
-import { auditPage } from '../../activity/audit.ts';
+import { AUDIT_TABLE, auditFilter, type AuditRow } from '../../activity/audit.ts';
 import { longestRequestMs } from '../../catalog/longest-request.ts';
 import { publicPagesSchema, readPublicPages, writePublicPages } from '../../identity/sign-in/public-pages.ts';
 import { readSite, siteSettingsSchema, writeSite, type SiteSettings } from '../../identity/sign-in/site.ts';
@@ -15,10 +15,10 @@ import type {
   AdminSettings,
   AdminVerification,
   AdminWelcomeCredit,
-  Page,
+  SearchedPage,
 } from '../contract.ts';
-import { limitOf, numberCursor, pageOf, pagingFields } from '../paging.ts';
 import { emptyBody, route } from '../route.ts';
+import { findRows, orderSchema, searchedPage, tableFields } from '../table-query.ts';
 
 /** The installation itself: the ledger check, the audit log and the settings. */
 export const siteRoutes = [
@@ -44,33 +44,30 @@ export const siteRoutes = [
     who: 'admin',
     compressed: true,
     query: z.strictObject({
-      ...pagingFields,
+      ...tableFields,
+      sort: orderSchema(['time', 'actor', 'action']),
       /** An account's id or e-mail address, or `cli`. */
       actor: z.string().max(320).optional(),
       action: z.string().max(64).optional(),
     }),
-    async handle({ store, reader }, { query }): Promise<Page<AdminAuditItem>> {
-      const limit = limitOf(query);
-      const page = { before: numberCursor(query.cursor), limit: limit + 1 };
-      const actor = query.actor && (await accountNamed(store.db, query.actor));
-      const rows = await auditPage({ db: store.db, reader }, { ...query, actor }, page);
+    async handle(parts, { query }): Promise<SearchedPage<AdminAuditItem>> {
+      const { db } = parts.store;
+      const actor = query.actor && (await accountNamed(db, query.actor));
+      const page = await findRows<AuditRow>(parts, AUDIT_TABLE, auditFilter({ ...query, actor }), query);
       const emails = await emailsOf(
-        store.db,
-        rows.flatMap((row) => [row.actor, row.target]),
+        db,
+        page.rows.flatMap((row) => [row.actor, row.target]),
       );
-      return pageOf(rows, limit, {
-        item: (row) => ({
-          id: row.id,
-          at: row.at,
-          actor: row.actor,
-          actorEmail: emails.get(row.actor) ?? null,
-          action: row.action,
-          target: row.target,
-          targetEmail: emails.get(row.target) ?? null,
-          detail: JSON.parse(row.detail) as Record<string, unknown>,
-        }),
-        cursor: (row) => String(row.id),
-      });
+      return searchedPage(page, (row) => ({
+        id: row.id,
+        at: row.at,
+        actor: row.actor,
+        actorEmail: emails.get(row.actor) ?? null,
+        action: row.action,
+        target: row.target,
+        targetEmail: emails.get(row.target) ?? null,
+        detail: JSON.parse(row.detail) as Record<string, unknown>,
+      }));
     },
   }),
   route('GET /api/console/admin/settings', {

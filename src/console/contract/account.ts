@@ -1,5 +1,6 @@
 import type { PricedItem } from '../../std/price-dimensions.ts';
-import type { Day, EndpointKind, Millis, Page, RequestOutcome, RequestState, Usd } from './shared.ts';
+import type { PaymentItem } from './payments.ts';
+import type { Day, EndpointKind, Millis, RequestOutcome, RequestState, SearchedPage, Usd } from './shared.ts';
 
 export interface Overview {
   balanceUsd: Usd;
@@ -214,10 +215,7 @@ export interface UsageCounts {
 }
 
 /** A page may hold fewer items than asked for, even none, and still have a `next`: the search is bounded, go on. */
-export interface RequestPage extends Page<RequestItem> {
-  /** How far back this page looked. */
-  searchedTo: Millis | null;
-}
+export type RequestPage = SearchedPage<RequestItem>;
 
 /** What the filters of requests offer: whatever was used at any time. */
 export interface RequestValues {
@@ -226,7 +224,7 @@ export interface RequestValues {
 }
 
 /** Calls that were refused, newest first. They have no receipt, because nothing was held for them. */
-export interface RefusedCallPage extends Page<RefusedCallItem> {
+export interface RefusedCallPage extends SearchedPage<RefusedCallItem> {
   /** Calls by reason, most frequent first, of all that are kept. */
   reasons: { reason: string; calls: number }[];
   /** Refused calls that are not in the list, because there were too many different ones at once. */
@@ -343,6 +341,12 @@ export interface ReceiptAttempt {
   result: 'served' | 'failed' | 'skipped';
   reason: string | null;
   durationMs: number;
+}
+
+/** What the filters of an account's lists offer: whatever occurs in them. */
+export interface ListValues {
+  entryKinds: Entry['kind'][];
+  paymentStates: PaymentItem['state'][];
 }
 
 export interface Entry {

@@ -1,5 +1,6 @@
 import type {
   Entry,
+  ListValues,
   ReceiptAttempt,
   ReceiptDetail,
   RefusedCallItem,
@@ -34,6 +35,11 @@ export interface AdminAccount {
   tokenUsedAt: Millis | null;
   tokenExposedAt: Millis | null;
   createdAt: Millis;
+}
+
+export interface AdminListedAccount extends AdminAccount {
+  /** Of whoever signs in to it. */
+  name: string | null;
 }
 
 export interface AdminLimits {
@@ -137,6 +143,13 @@ export interface AdminLoss {
   chargedUsd: Usd;
   costUsd: Usd;
   possibleCostUsd: Usd;
+}
+
+/** What the filters of the operator's lists offer: whatever occurs in them. */
+export interface AdminListValues extends ListValues {
+  auditActions: string[];
+  messageTopics: string[];
+  paymentEvents: string[];
 }
 
 export interface AdminEntry extends Entry {

@@ -56,6 +56,8 @@ export interface MessageAttempt {
 export interface AdminMessage extends MessageItem {
   /** Null: the operator. */
   accountId: string | null;
+  /** Of that account. */
+  email: string | null;
   /** A mail address, or the address of a webhook; null when it was removed since. */
   destination: string | null;
 }

@@ -1,4 +1,4 @@
-import type { Millis, Page, Usd } from './shared.ts';
+import type { Millis, SearchedPage, Usd } from './shared.ts';
 
 /** Payments by card as the account's owner sees them. */
 export interface CardPayments {
@@ -61,7 +61,7 @@ export interface AdminReversal {
   returnedAt: Millis | null;
 }
 
-export interface AdminReversals extends Page<AdminReversal> {
+export interface AdminReversals extends SearchedPage<AdminReversal> {
   /** All losses that did not come back. */
   lostUsd: Usd;
 }

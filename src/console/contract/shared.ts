@@ -11,6 +11,12 @@ export interface Page<Item> {
   next: string | null;
 }
 
+/** One page of a list that can be searched and sorted. */
+export interface SearchedPage<Item> extends Page<Item> {
+  /** How far the search or the sorting went, if not through everything. */
+  searchedTo: Millis | null;
+}
+
 /** The body of every answer that is not 2xx, from /api/console and from /api/auth alike. */
 export interface ErrorBody {
   error: {

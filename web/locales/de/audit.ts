@@ -64,7 +64,7 @@ export const audit: typeof english = {
       store: { restore: 'Sicherung einspielen' },
     },
     empty: 'Noch keine Einträge',
-    emptyFiltered: 'Keine passenden Einträge',
+    search: 'Nach Person, Aktion, Ziel oder Einzelheiten suchen',
     time: 'Zeit',
   },
 };

@@ -69,6 +69,8 @@ export const messages: typeof english = {
     ownWebhooksLead:
       'Für ausgefallene und wiederkehrende Backends, ablaufende Zertifikate, Tage mit negativer Marge und Bücher, die nicht stimmen.',
     list: 'Gesendet und wartend',
+    search: 'Nach Empfänger, Betreff, ID oder Fehler suchen',
+    way: 'Versand per',
     filter: 'Zustand',
     topic: {
       address_verify: 'Adresse bestätigen',

@@ -119,8 +119,6 @@ export const records: typeof english = {
     reason: 'Grund',
     whatToDo: 'Was hilft',
     field: 'Feld',
-    calls_one: '{{count, number}} Anfrage',
-    calls_other: '{{count, number}} Anfragen',
     withCalls: '{{reason}} ({{calls, number}})',
     leftOut_one:
       '{{count, number}} weitere abgelehnte Anfrage ist nicht aufgeführt, weil zu viele verschiedene auf einmal kamen.',
@@ -128,7 +126,6 @@ export const records: typeof english = {
       '{{count, number}} weitere abgelehnte Anfragen sind nicht aufgeführt, weil zu viele verschiedene auf einmal kamen.',
     empty: 'Keine abgelehnten Anfragen',
     emptyLead: 'Wird eine Anfrage abgelehnt, erscheint sie hier nach wenigen Sekunden mit dem Grund.',
-    emptyFiltered: 'Aus diesem Grund wurde keine Anfrage abgelehnt',
     playground: 'Playground',
     links: {
       billing: 'Guthaben aufladen',
@@ -302,8 +299,6 @@ export const records: typeof english = {
     howToDefault: 'Bitten Sie den Betreiber dieses Servers um einen Gutscheincode oder eine Gutschrift.',
     entries: 'Buchungen',
     entriesHint: 'Ihr Guthaben ist die Summe dieser Buchungen.',
-    show: 'Zeigen',
-    all: 'Alles',
     money: 'Ohne Belastungen',
     time: 'Zeit',
     kind: 'Art',

@@ -8,6 +8,19 @@ export const tables = {
     sortedSince:
       'Sortiert sind die 10.000 neuesten Anfragen bis zurück zum {{when}}. Für ältere wählen Sie einen früheren Zeitraum.',
     removeFilter: 'Filter entfernen: {{label}} {{value}}',
+    searchRefused: 'Nach Anfrage-ID, Modell, Client oder Meldung suchen',
+    searchAllRefused: 'Nach Konto, Anfrage-ID, Client oder Meldung suchen',
+    searchEntries: 'Nach Grund, Modell oder Anfrage-ID suchen',
+    searchPayments: 'Nach Zahlungs-ID oder Grund suchen',
+    nothingFound: 'Nichts gefunden',
+    nothingYet: 'Bisher nichts gefunden',
+    nothingFoundLead: 'Nichts passt zur Suche und zu den Filtern.',
+    clearFilters: 'Suche und Filter zurücksetzen',
+    sortedRows:
+      'Sortiert sind nur die neuesten Zeilen bis zurück zum {{when}}. Sortieren Sie nach der Zeit, um ältere zu sehen.',
+    searchedTo: 'Durchsucht bis {{when}}.',
+    removeAccount: 'Alle Konten',
+    calls: 'Anfragen',
   },
   forecast: {
     line_one: 'Guthaben des letzten Tages',

@@ -62,7 +62,7 @@ export const audit = {
       store: { restore: 'Restore a backup' },
     },
     empty: 'No entries yet',
-    emptyFiltered: 'No matching entries',
+    search: 'Search by person, action, target or details',
     time: 'Time',
   },
 };

@@ -62,6 +62,8 @@ export const messages = {
     ownWebhooksLead:
       'Notified when a backend goes down or recovers, a certificate expires soon, a day’s margin is negative, or the ledger does not add up.',
     list: 'Sent and waiting',
+    search: 'Search by recipient, subject, ID or error',
+    way: 'Sent by',
     filter: 'State',
     topic: {
       address_verify: 'Confirm the address',

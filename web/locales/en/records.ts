@@ -117,8 +117,6 @@ export const records = {
     reason: 'Reason',
     whatToDo: 'What to do',
     field: 'Field',
-    calls_one: '{{count, number}} call',
-    calls_other: '{{count, number}} calls',
     withCalls: '{{reason}} ({{calls, number}})',
     leftOut_one:
       '{{count, number}} more refused call is not listed, because too many different ones came at once.',
@@ -126,7 +124,6 @@ export const records = {
       '{{count, number}} more refused calls are not listed, because too many different ones came at once.',
     empty: 'No refused calls',
     emptyLead: 'When a call is refused, it appears here within seconds, with the reason.',
-    emptyFiltered: 'No calls were refused for this reason',
     playground: 'Playground',
     links: {
       billing: 'Top up',
@@ -300,8 +297,6 @@ export const records = {
     howToDefault: 'Ask the operator of this server for a redeem code or a credit.',
     entries: 'Ledger entries',
     entriesHint: 'Your balance is the sum of these entries.',
-    show: 'Show',
-    all: 'Everything',
     money: 'Without charges',
     time: 'Time',
     kind: 'Kind',

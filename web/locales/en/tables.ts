@@ -8,6 +8,18 @@ export const tables = {
     sortedSince:
       'Sorted are the 10,000 newest requests, back to {{when}}. Choose an earlier range for older ones.',
     removeFilter: 'Remove filter {{label}}: {{value}}',
+    searchRefused: 'Search by request ID, model, client or message',
+    searchAllRefused: 'Search by account, request ID, client or message',
+    searchEntries: 'Search by reason, model or request ID',
+    searchPayments: 'Search by payment ID or reason',
+    nothingFound: 'Nothing found',
+    nothingYet: 'Nothing found so far',
+    nothingFoundLead: 'Nothing matches the search and the filters.',
+    clearFilters: 'Clear search and filters',
+    sortedRows: 'Only the newest rows are sorted, back to {{when}}. Sort by time to see older ones.',
+    searchedTo: 'Searched as far as {{when}}.',
+    removeAccount: 'All accounts',
+    calls: 'Calls',
   },
   forecast: {
     line_one: 'Balance of the last day',

@@ -3,18 +3,18 @@ import { useTranslation } from 'react-i18next';
 import { useApi } from '../../lib/api.ts';
 import { useSite } from '../../lib/session.ts';
 import { usePages } from '../../lib/pages.ts';
-import { oneOf, useSearchState } from '../../lib/search.ts';
+import { NEWEST_FIRST, useTable } from '../../lib/table.ts';
 import { Card, Page } from '../../ui/Card.tsx';
 import { Converted, Money } from '../../ui/Money.tsx';
 import { LedgerLine } from '../../ui/LedgerLine.tsx';
-import { Pager } from '../../ui/Pager.tsx';
-import { Segments } from '../../ui/Segments.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
-import { Table } from '../../ui/Table.tsx';
+import { Empty } from '../../ui/States.tsx';
+import { TableFilters } from '../../ui/TableFilters.tsx';
+import { TableList } from '../../ui/TableList.tsx';
 import { ReceiptSheet } from '../requests/ReceiptSheet.tsx';
 import { Automatic } from './Automatic.tsx';
 import { CardTopUp } from './CardTopUp.tsx';
 import { entryColumns } from './columns.tsx';
+import { EntryKindFilter } from './EntryKindFilter.tsx';
 import { PaymentHistory } from './PaymentHistory.tsx';
 import { Redeem } from './Redeem.tsx';
 
@@ -69,44 +69,26 @@ export default function BillingPage() {
 
 function Entries() {
   const { t, i18n } = useTranslation();
-  const [state, change] = useSearchState();
-  const kind = oneOf(state['show'], ['all', 'money']);
+  const table = useTable({
+    fields: ['kind'],
+    sorts: { offered: ['time', 'amount'], usual: NEWEST_FIRST },
+  });
   const [open, setOpen] = useState<string>();
-  const pages = usePages('GET /api/console/entries', { query: { kind } });
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  const pages = usePages('GET /api/console/entries', { query: table.query });
+  const values = useApi('GET /api/console/list-values').data;
   return (
-    <Card
-      flush
-      title={t('billing.entries')}
-      hint={t('billing.entriesHint')}
-      actions={
-        <Segments
-          label={t('billing.show')}
-          value={kind}
-          onChange={(next) => change({ show: next === 'all' ? undefined : next })}
-          options={[
-            { value: 'all', label: t('billing.all') },
-            { value: 'money', label: t('billing.money') },
-          ]}
-        />
-      }
-    >
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows /> : null}
-      {pages.data && rows.length === 0 && !pages.hasNextPage ? (
-        <Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>
-      ) : null}
-      {rows.length > 0 ? (
-        <Table
-          label={t('billing.entries')}
-          columns={entryColumns({ t, i18n }, setOpen)}
-          rows={rows}
-          rowKey={(row) => row.id}
-        />
-      ) : null}
-      <Pager pages={pages} />
+    <Card flush title={t('billing.entries')} hint={t('billing.entriesHint')}>
+      <TableFilters table={table} searchLabel={t('tables.searchEntries')} className="px-5 pb-4">
+        <EntryKindFilter table={table} kinds={values?.entryKinds} />
+      </TableFilters>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('billing.entries')}
+        columns={entryColumns({ t, i18n }, setOpen)}
+        rowKey={(row) => row.id}
+        empty={<Empty title={t('billing.empty')}>{t('billing.emptyLead')}</Empty>}
+      />
       <ReceiptSheet id={open} onClose={() => setOpen(undefined)} />
     </Card>
   );

@@ -1,14 +1,17 @@
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { PaymentItem } from '../../../src/console/contract.ts';
+import { useApi } from '../../lib/api.ts';
 import { formatUsd } from '../../lib/money.ts';
 import { usePages } from '../../lib/pages.ts';
+import { NEWEST_FIRST, useTable, type TableState } from '../../lib/table.ts';
 import { Badge, type Tone } from '../../ui/Badge.tsx';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { Pager } from '../../ui/Pager.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
-import { Table, type Column } from '../../ui/Table.tsx';
+import { Empty } from '../../ui/States.tsx';
+import type { Column } from '../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../ui/TableFilters.tsx';
+import { TableList } from '../../ui/TableList.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { reasonText } from './reason.ts';
 
@@ -18,35 +21,66 @@ const WAITING_MS = 3_000;
 export function PaymentHistory() {
   const { t, i18n } = useTranslation();
   const isBack = new URLSearchParams(location.search).has('payment');
+  const table = useTable({
+    fields: ['state'],
+    sorts: { offered: ['time', 'amount'], usual: NEWEST_FIRST },
+    prefix: 'payment_',
+  });
   const pages = usePages('GET /api/console/payments/history', {
+    query: table.query,
     refetchInterval: isBack ? WAITING_MS : false,
   });
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  const values = useApi('GET /api/console/list-values').data;
   return (
     <Card flush title={t('payments.history')}>
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows rows={2} /> : null}
-      {pages.data && rows.length === 0 ? <Empty compact title={t('payments.none')} /> : null}
-      {rows.length > 0 ? (
-        <Table
-          label={t('payments.history')}
-          columns={paymentColumns(t, i18n.language)}
-          rows={rows}
-          rowKey={(row) => row.id}
-        />
-      ) : null}
-      <Pager pages={pages} />
+      <TableFilters table={table} searchLabel={t('tables.searchPayments')} className="px-5 pb-4">
+        <PaymentStateFilter table={table} states={values?.paymentStates} />
+      </TableFilters>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('payments.history')}
+        columns={paymentColumns(t, i18n.language)}
+        rowKey={(row) => row.id}
+        empty={<Empty compact title={t('payments.none')} />}
+      />
     </Card>
   );
 }
 
+interface PaymentStateFilterProps {
+  readonly table: TableState;
+  /** Those that there are; absent until they are known. */
+  readonly states: readonly PaymentItem['state'][] | undefined;
+}
+
+export function PaymentStateFilter({ table, states }: PaymentStateFilterProps) {
+  const { t } = useTranslation();
+  return (
+    <TableFilter
+      table={table}
+      field="state"
+      label={t('payments.state')}
+      values={states}
+      name={(state) => {
+        const known = STATES.find((one) => one === state);
+        return known ? t(`payments.states.${known}`) : state;
+      }}
+    />
+  );
+}
+
+const STATES = ['open', 'paid', 'failed'] as const;
 const TONES: Record<PaymentItem['state'], Tone> = { open: 'neutral', paid: 'good', failed: 'bad' };
 
 export function paymentColumns<Row extends PaymentItem>(t: TFunction, language: string): Column<Row>[] {
   return [
-    { id: 'time', header: t('payments.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('payments.time'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.at} />,
+    },
     { id: 'kind', header: t('payments.kind'), card: 'title', cell: (row) => t(`payments.kinds.${row.kind}`) },
     {
       id: 'state',
@@ -63,6 +97,8 @@ export function paymentColumns<Row extends PaymentItem>(t: TFunction, language: 
       header: t('payments.amount'),
       align: 'right',
       card: 'aside',
+      sortsFirst: 'descending',
+      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} plain />,
     },
   ];

@@ -23,7 +23,13 @@ export function entryColumns(
   onReceipt: (requestId: string) => void,
 ): Column<Entry>[] {
   return [
-    { id: 'time', header: t('billing.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('billing.time'),
+      sortsFirst: 'descending',
+      sortsOneWay: true,
+      cell: (row) => <Time at={row.at} />,
+    },
     {
       id: 'kind',
       header: t('billing.kind'),
@@ -53,6 +59,7 @@ export function entryColumns(
       header: t('billing.amount'),
       align: 'right',
       card: 'aside',
+      sortsFirst: 'descending',
       amount: (row) => row.amountUsd,
       cell: (row) => (
         <Money

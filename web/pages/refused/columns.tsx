@@ -2,7 +2,7 @@ import type { TFunction } from 'i18next';
 import { Link } from 'wouter';
 import type { RefusedCallItem } from '../../../src/console/contract.ts';
 import { Badge } from '../../ui/Badge.tsx';
-import { Nothing } from '../../ui/Numbers.tsx';
+import { Count, Nothing } from '../../ui/Numbers.tsx';
 import type { Column } from '../../ui/Table.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { shortClient } from '../requests/client.ts';
@@ -18,14 +18,17 @@ export function refusedColumns<Row extends RefusedCallItem>(
       id: 'time',
       header: t('requests.time'),
       className: 'align-top',
-      cell: (row) => (
-        <>
-          <Time at={row.lastAt} />
-          {row.calls > 1 ? (
-            <span className="block text-xs text-ink-3">{t('refused.calls', { count: row.calls })}</span>
-          ) : null}
-        </>
-      ),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.lastAt} />,
+    },
+    {
+      id: 'calls',
+      header: t('tables.calls'),
+      align: 'right',
+      card: 'aside',
+      className: 'align-top',
+      sortsFirst: 'descending',
+      cell: (row) => <Count value={row.calls} />,
     },
     {
       id: 'reason',

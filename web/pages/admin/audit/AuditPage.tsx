@@ -2,61 +2,60 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'wouter';
 import type { AdminAuditItem } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
-import { useSearchState } from '../../../lib/search.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Card, Page } from '../../../ui/Card.tsx';
-import { Picker } from '../../../ui/Combobox.tsx';
-import { TextField } from '../../../ui/Field.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../../ui/States.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
+import { Empty } from '../../../ui/States.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
-import { Form } from '../../../ui/Form.tsx';
-import { actionOptions, actionText } from './action.ts';
+import { actionText } from './action.ts';
 
 export default function AuditPage() {
   const { t } = useTranslation();
-  const [state, change] = useSearchState();
+  const table = useTable({
+    fields: ['actor', 'action'],
+    sorts: { offered: ['time', 'actor', 'action'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/audit', { query: table.query });
+  const values = useApi('GET /api/console/admin/list-values').data;
+  const actionName = (action: string): string => {
+    const { text, isRefused } = actionText(action, t('audit.actions', { returnObjects: true }));
+    return isRefused ? t('audit.refused', { action: text }) : text;
+  };
   return (
     <Page wide title={t('audit.title')} lead={t('audit.lead')}>
-      <Form role="search" className="flex flex-wrap gap-3" onSubmit={() => undefined}>
-        <TextField
-          label={t('audit.actor')}
-          value={state['actor'] ?? ''}
-          onChange={(event) => change({ actor: event.target.value.trim() })}
-        />
-        <Picker
+      <TableFilters table={table} searchLabel={t('audit.search')}>
+        <TableFilter
+          table={table}
+          field="action"
           label={t('audit.action')}
-          value={state['action'] ?? ''}
-          onChange={(action) => change({ action })}
-          options={[
-            { value: '', label: t('common.all') },
-            ...actionOptions(t('audit.actions', { returnObjects: true })),
-          ]}
-          fieldClassName="w-72 max-sm:w-full"
+          values={values?.auditActions}
+          name={actionName}
         />
-      </Form>
-      <AuditList actor={state['actor']} action={state['action']} />
+        {table.values['actor'] ? (
+          <TableFilter
+            table={table}
+            field="actor"
+            label={t('audit.actor')}
+            values={[]}
+            name={(actor) => (actor === 'cli' ? t('audit.byCli') : actor)}
+          />
+        ) : null}
+      </TableFilters>
+      <Card flush>
+        <TableList
+          pages={pages}
+          table={table}
+          label={t('audit.title')}
+          columns={auditColumns(t)}
+          rowKey={(row) => row.id}
+          empty={<Empty title={t('audit.empty')} />}
+        />
+      </Card>
     </Page>
-  );
-}
-
-function AuditList({ actor, action }: { actor: string | undefined; action: string | undefined }) {
-  const { t } = useTranslation();
-  const pages = usePages('GET /api/console/admin/audit', { query: { actor, action } });
-  if (pages.error && !pages.data)
-    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
-  if (!pages.data) return <SkeletonRows rows={10} />;
-  const rows = pages.data.pages.flatMap((page) => page.items);
-  return (
-    <Card flush>
-      {rows.length === 0 ? (
-        <Empty title={actor || action ? t('audit.emptyFiltered') : t('audit.empty')} />
-      ) : (
-        <Table label={t('audit.title')} columns={auditColumns(t)} rows={rows} rowKey={(row) => row.id} />
-      )}
-      <Pager pages={pages} />
-    </Card>
   );
 }
 
@@ -97,10 +96,16 @@ function Target({ row: { target, targetEmail } }: { row: AdminAuditItem }) {
 
 function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
   return [
-    { id: 'time', header: t('audit.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('audit.time'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.at} />,
+    },
     {
       id: 'actor',
       header: t('audit.actor'),
+      sortsFirst: 'ascending',
       cell: (row) => (
         <span className="break-all" title={row.actor}>
           {row.actorEmail ?? (row.actor === 'cli' ? t('audit.byCli') : row.actor)}
@@ -111,6 +116,7 @@ function auditColumns(t: TFunction): Column<AdminAuditItem>[] {
       id: 'action',
       header: t('audit.action'),
       card: 'title',
+      sortsFirst: 'ascending',
       cell: (row) => <Action action={row.action} t={t} />,
     },
     {

@@ -1,5 +1,4 @@
 import type { Strings } from '../../../locales/en/index.ts';
-import type { Option } from '../../../lib/options.ts';
 
 type ActionTexts = Strings['audit']['actions'];
 
@@ -14,14 +13,4 @@ export function actionText(action: string, texts: ActionTexts): { text: string; 
     ? texts[subject as keyof ActionTexts]
     : undefined;
   return { text: verbs?.[rest.join('-')] ?? done, isRefused };
-}
-
-/** What can be filtered by. */
-export function actionOptions(texts: ActionTexts): Option[] {
-  return Object.entries(texts).flatMap(([subject, verbs]) =>
-    Object.entries(verbs).map(([verb, label]) => ({
-      value: `${subject}.${verb === 'reset-link-used' ? 'reset-link.used' : verb}`,
-      label,
-    })),
-  );
 }

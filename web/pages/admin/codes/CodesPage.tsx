@@ -4,13 +4,15 @@ import { useTranslation } from 'react-i18next';
 import Plus from 'lucide-react/icons/plus';
 import type { AdminCodeBatch, AdminMadeCodes } from '../../../../src/console/contract.ts';
 import { usePages } from '../../../lib/pages.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Meter } from '../../../ui/Meter.tsx';
 import { Money } from '../../../ui/Money.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../../ui/States.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
+import { Empty } from '../../../ui/States.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { CancelBatch } from './CancelBatch.tsx';
 import { Invites } from './Invites.tsx';
@@ -49,19 +51,30 @@ export default function CodesPage() {
 
 function Batches() {
   const { t } = useTranslation();
-  const pages = usePages('GET /api/console/admin/codes');
-  if (pages.error && !pages.data)
-    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
-  if (!pages.data) return <SkeletonRows />;
-  const rows = pages.data.pages.flatMap((page) => page.items);
+  const table = useTable({
+    fields: ['state'],
+    sorts: { offered: ['time', 'batch', 'amount', 'redeemed'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/codes', { query: table.query });
   return (
     <Card flush title={t('codes.batches')}>
-      {rows.length === 0 ? (
-        <Empty title={t('codes.empty')}>{t('codes.emptyLead')}</Empty>
-      ) : (
-        <Table label={t('codes.batches')} columns={batchColumns(t)} rows={rows} rowKey={(row) => row.batch} />
-      )}
-      <Pager pages={pages} />
+      <TableFilters table={table} searchLabel={t('codes.search')} className="px-5 pb-4">
+        <TableFilter
+          table={table}
+          field="state"
+          label={t('codes.state')}
+          values={['open', 'over']}
+          name={(state) => t(state === 'open' ? 'codes.stillOpen' : 'codes.isOver')}
+        />
+      </TableFilters>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('codes.batches')}
+        columns={batchColumns(t)}
+        rowKey={(row) => row.batch}
+        empty={<Empty title={t('codes.empty')}>{t('codes.emptyLead')}</Empty>}
+      />
     </Card>
   );
 }
@@ -72,11 +85,13 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       id: 'batch',
       header: t('codes.batchName'),
       card: 'title',
+      sortsFirst: 'ascending',
       cell: (row) => <span className="font-medium">{row.batch}</span>,
     },
     {
-      id: 'each',
+      id: 'amount',
       header: t('codes.each'),
+      sortsFirst: 'descending',
       align: 'right',
       card: 'aside',
       amount: (row) => row.amountUsd,
@@ -85,6 +100,7 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
     {
       id: 'redeemed',
       header: t('codes.redeemed'),
+      sortsFirst: 'descending',
       cell: (row) => (
         <span className="block w-36">
           <span className="tabular-nums">{t('codes.of', { redeemed: row.redeemed, count: row.count })}</span>
@@ -97,7 +113,12 @@ function batchColumns(t: TFunction): Column<AdminCodeBatch>[] {
       header: t('codes.createdBy'),
       cell: (row) => <span className="break-all">{row.createdBy}</span>,
     },
-    { id: 'created', header: t('codes.created'), cell: (row) => <Time at={row.createdAt} style="date" /> },
+    {
+      id: 'time',
+      header: t('codes.created'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.createdAt} style="date" />,
+    },
     {
       id: 'valid',
       header: t('codes.valid'),

@@ -5,11 +5,13 @@ import type { AdminInvite } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
 import { call } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card } from '../../../ui/Card.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Empty, ErrorState, FormError, SkeletonRows } from '../../../ui/States.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
+import { Empty, FormError } from '../../../ui/States.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { toast } from '../../../ui/Toast.tsx';
 import { SecretDialog } from '../SecretDialog.tsx';
@@ -17,13 +19,17 @@ import { publicOrigin } from '../../../lib/origin.ts';
 
 export function Invites() {
   const { t } = useTranslation();
-  const pages = usePages('GET /api/console/admin/invites');
+  const table = useTable({
+    fields: ['state'],
+    sorts: { offered: ['time', 'used'], usual: NEWEST_FIRST },
+    prefix: 'invite_',
+  });
+  const pages = usePages('GET /api/console/admin/invites', { query: table.query });
   const [link, setLink] = useState<string>();
   const make = useAction(async () => await call('POST /api/console/admin/invites', { body: {} }), {
     refresh: ['GET /api/console/admin/invites'],
     onDone: ({ code }) => setLink(`${publicOrigin()}/sign-up?invite=${encodeURIComponent(code)}`),
   });
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <Card
       flush
@@ -36,15 +42,23 @@ export function Invites() {
       }
     >
       <FormError error={make.error} />
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows rows={3} /> : null}
-      {pages.data && rows.length === 0 ? <Empty compact title={t('codes.noInvites')} /> : null}
-      {rows.length > 0 ? (
-        <Table label={t('codes.invites')} columns={inviteColumns(t)} rows={rows} rowKey={(row) => row.id} />
-      ) : null}
-      <Pager pages={pages} />
+      <TableFilters table={table} searchLabel={t('codes.searchInvites')} className="px-5 pb-4">
+        <TableFilter
+          table={table}
+          field="state"
+          label={t('codes.used')}
+          values={['used', 'unused']}
+          name={(state) => t(state === 'used' ? 'codes.isUsed' : 'codes.isUnused')}
+        />
+      </TableFilters>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('codes.invites')}
+        columns={inviteColumns(t)}
+        rowKey={(row) => row.id}
+        empty={<Empty compact title={t('codes.noInvites')} />}
+      />
       {link ? (
         <SecretDialog
           title={t('codes.inviteMade')}
@@ -77,11 +91,25 @@ function inviteColumns(t: TFunction): Column<AdminInvite>[] {
   return [
     { id: 'hint', header: t('codes.hint'), card: 'title', cell: (row) => <code>{row.hint}</code> },
     { id: 'by', header: t('codes.createdBy'), cell: (row) => row.createdBy },
-    { id: 'created', header: t('codes.created'), cell: (row) => <Time at={row.createdAt} style="date" /> },
+    {
+      id: 'time',
+      header: t('codes.created'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.createdAt} style="date" />,
+    },
     {
       id: 'used',
       header: t('codes.used'),
-      cell: (row) => (row.usedAt ? <Time at={row.usedAt} style="date" /> : t('codes.unused')),
+      sortsFirst: 'descending',
+      cell: (row) =>
+        row.usedAt ? (
+          <>
+            <Time at={row.usedAt} style="date" />
+            <span className="block text-xs break-all text-ink-3">{row.usedBy}</span>
+          </>
+        ) : (
+          t('codes.unused')
+        ),
     },
     {
       id: 'actions',

@@ -2,21 +2,22 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import CircleCheck from 'lucide-react/icons/circle-check';
 import TriangleAlert from 'lucide-react/icons/triangle-alert';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import type { AdminEntry, AdminVerification } from '../../../../src/console/contract.ts';
 import { useAction } from '../../../lib/action.ts';
-import { call } from '../../../lib/api.ts';
+import { call, useApi } from '../../../lib/api.ts';
 import { formatCount, formatDuration } from '../../../lib/numbers.ts';
 import { usePages } from '../../../lib/pages.ts';
-import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
-import { TextField } from '../../../ui/Field.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Segments } from '../../../ui/Segments.tsx';
-import { Empty, ErrorState, FormError, SkeletonRows } from '../../../ui/States.tsx';
+import { Empty, FormError } from '../../../ui/States.tsx';
 import { Table, type Column } from '../../../ui/Table.tsx';
+import { TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { entryColumns } from '../../billing/columns.tsx';
+import { EntryKindFilter } from '../../billing/EntryKindFilter.tsx';
+import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
 
 export default function LedgerPage() {
   const { t } = useTranslation();
@@ -89,49 +90,30 @@ function Breaches({ breaches }: { breaches: AdminVerification['breaches'] }) {
 function Entries() {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
-  const [state, change] = useSearchState();
-  const kind = oneOf(state['kind'], ['all', 'money']);
-  const pages = usePages('GET /api/console/admin/entries', { query: { kind, account: state['account'] } });
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  const table = useTable({
+    fields: ['kind', 'account'],
+    sorts: { offered: ['time', 'account', 'amount'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/entries', {
+    query: { ...table.query, kind: table.values['kind'] ?? 'all' },
+  });
+  const values = useApi('GET /api/console/admin/list-values').data;
   return (
-    <Card
-      flush
-      title={t('ledger.entries')}
-      actions={
-        <div className="flex flex-wrap items-end gap-3">
-          <TextField
-            label={t('ledger.filterAccount')}
-            hideLabel
-            placeholder={t('ledger.filterAccount')}
-            value={state['account'] ?? ''}
-            onChange={(event) => change({ account: event.target.value.trim() })}
-          />
-          <Segments
-            label={t('billing.show')}
-            value={kind}
-            onChange={(next) => change({ kind: next })}
-            options={[
-              { value: 'all', label: t('billing.all') },
-              { value: 'money', label: t('billing.money') },
-            ]}
-          />
-        </div>
-      }
-    >
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows /> : null}
-      {pages.data && rows.length === 0 ? <Empty title={t('billing.empty')} /> : null}
-      {rows.length > 0 ? (
-        <Table
-          label={t('ledger.entries')}
-          columns={ledgerColumns({ t, i18n }, (id) => navigate(`/admin/requests?id=${id}`))}
-          rows={rows}
-          rowKey={(row) => row.id}
-        />
-      ) : null}
-      <Pager pages={pages} />
+    <Card flush title={t('ledger.entries')}>
+      <div className="flex flex-col gap-4 px-5 pb-4">
+        <TableFilters table={table} searchLabel={t('ledger.search')}>
+          <EntryKindFilter table={table} kinds={values?.entryKinds} />
+        </TableFilters>
+        <ChosenAccount table={table} />
+      </div>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('ledger.entries')}
+        columns={ledgerColumns({ t, i18n }, (id) => navigate(`/admin/requests?id=${id}`))}
+        rowKey={(row) => row.id}
+        empty={<Empty title={t('billing.empty')} />}
+      />
     </Card>
   );
 }
@@ -159,22 +141,10 @@ function ledgerColumns(
 ): Column<AdminEntry>[] {
   const { t } = texts;
   const [time, ...rest] = entryColumns(texts, onReceipt);
-  const account: Column<AdminEntry> = {
-    id: 'account',
-    header: t('ledger.account'),
-    cell: (row) => (
-      <Link
-        href={`/admin/accounts?id=${row.accountId}`}
-        className="block max-w-48 truncate hover:text-accent hover:underline"
-      >
-        {row.email}
-      </Link>
-    ),
-  };
   const actor: Column<AdminEntry> = {
     id: 'actor',
     header: t('ledger.actor'),
     cell: (row) => <span className="text-ink-2">{row.actor}</span>,
   };
-  return [...(time ? [time] : []), account, ...rest, actor];
+  return [...(time ? [time] : []), accountColumn<AdminEntry>(t), ...rest, actor];
 }

@@ -53,6 +53,7 @@ export function marginColumns(t: TFunction, by: MarginGrouping): Column<AdminMar
       header: t('margin.margin'),
       align: 'right',
       card: 'aside',
+      amount: (row) => row.marginUsd,
       cell: (row) => <MarginAmount sums={row} label={t('margin.unknown')} />,
     },
   ];

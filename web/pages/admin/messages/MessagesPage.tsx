@@ -2,24 +2,26 @@ import type { TFunction } from 'i18next';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AdminMessage } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
 import { useNow } from '../../../lib/now.ts';
 import { usePages } from '../../../lib/pages.ts';
-import { useSearchState } from '../../../lib/search.ts';
+import { oneOf } from '../../../lib/search.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { formatRelative } from '../../../lib/time.ts';
 import { Badge, type Tone } from '../../../ui/Badge.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Segments } from '../../../ui/Segments.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../../ui/States.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
+import { Empty } from '../../../ui/States.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
 import { OPERATOR_WEBHOOKS } from '../../webhooks/calls.ts';
 import { useEventName } from '../../webhooks/eventName.ts';
 import { Webhooks } from '../../webhooks/Webhooks.tsx';
 import { MailCard } from './MailCard.tsx';
 
-const STATES = ['all', 'waiting', 'sent', 'failed'] as const;
+const STATES = ['waiting', 'sent', 'failed'] as const;
 
 /** What leaves the house: mail, the operator's own webhooks, and every message with its attempts. */
 export default function MessagesPage() {
@@ -40,46 +42,51 @@ export default function MessagesPage() {
 function MessageList() {
   const { t } = useTranslation();
   const eventName = useEventName();
-  const [search, change] = useSearchState();
-  const state = STATES.find((one) => one === search['state']) ?? 'all';
+  const table = useTable({
+    fields: ['state', 'kind', 'topic'],
+    sorts: { offered: ['time', 'topic', 'to', 'attempts'], usual: NEWEST_FIRST },
+  });
   const [opened, setOpened] = useState<AdminMessage>();
   const pages = usePages('GET /api/console/admin/messages', {
-    query: { state: state === 'all' ? undefined : state },
+    query: table.query,
     refetchInterval: 10_000,
   });
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
+  const values = useApi('GET /api/console/admin/list-values').data;
   return (
-    <Card
-      flush
-      title={t('messages.list')}
-      actions={
-        <Segments
+    <Card flush title={t('messages.list')}>
+      <TableFilters table={table} searchLabel={t('messages.search')} className="px-5 pb-4">
+        <TableFilter
+          table={table}
+          field="topic"
+          label={t('messages.what')}
+          values={values?.messageTopics}
+          name={eventName}
+        />
+        <TableFilter
+          table={table}
+          field="kind"
+          label={t('messages.way')}
+          values={['mail', 'webhook']}
+          name={(kind) => t(kind === 'mail' ? 'messages.kind.mail' : 'messages.kind.webhook')}
+        />
+        <TableFilter
+          table={table}
+          field="state"
           label={t('messages.filter')}
-          value={state}
-          onChange={(next) => change({ state: next === 'all' ? '' : next })}
-          options={STATES.map((value) => ({
-            value,
-            label: value === 'all' ? t('common.all') : t(`messages.state.${value}`),
-          }))}
+          values={STATES}
+          name={(state) => t(`messages.state.${oneOf(state, STATES)}`)}
         />
-      }
-    >
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows rows={5} /> : null}
-      {pages.data && rows.length === 0 ? <Empty compact title={t('messages.empty')} /> : null}
-      {rows.length > 0 ? (
-        <Table
-          label={t('messages.list')}
-          columns={columns(t, eventName)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          onOpen={setOpened}
-          rowLabel={(row) => `${eventName(row.topic)} ${row.destination ?? ''}`}
-        />
-      ) : null}
-      <Pager pages={pages} />
+      </TableFilters>
+      <TableList
+        pages={pages}
+        table={table}
+        label={t('messages.list')}
+        columns={columns(t, eventName)}
+        rowKey={(row) => row.id}
+        rowLabel={(row) => `${eventName(row.topic)} ${row.destination ?? ''}`}
+        onOpen={setOpened}
+        empty={<Empty compact title={t('messages.empty')} />}
+      />
       {opened ? <Attempts message={opened} onClose={() => setOpened(undefined)} /> : null}
     </Card>
   );
@@ -90,9 +97,10 @@ const TONES: Record<AdminMessage['state'], Tone> = { waiting: 'neutral', sent: '
 function columns(t: TFunction, eventName: (event: string) => string): Column<AdminMessage>[] {
   return [
     {
-      id: 'what',
+      id: 'topic',
       header: t('messages.what'),
       card: 'title',
+      sortsFirst: 'ascending',
       cell: (row) => (
         <span className="flex flex-wrap items-center gap-2">
           {eventName(row.topic)} <span className="text-xs text-ink-3">{t(`messages.kind.${row.kind}`)}</span>
@@ -102,12 +110,26 @@ function columns(t: TFunction, eventName: (event: string) => string): Column<Adm
     {
       id: 'to',
       header: t('messages.to'),
-      cell: (row) => <span className="text-sm break-all">{row.destination ?? t('messages.removed')}</span>,
+      sortsFirst: 'ascending',
+      cell: (row) => (
+        <span className="text-sm break-all">
+          {row.destination ?? t('messages.removed')}
+          {row.email && row.email !== row.destination ? (
+            <span className="block text-xs text-ink-3">{row.email}</span>
+          ) : null}
+        </span>
+      ),
     },
-    { id: 'created', header: t('messages.created'), cell: (row) => <Time at={row.createdAt} /> },
+    {
+      id: 'time',
+      header: t('messages.created'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.createdAt} />,
+    },
     {
       id: 'attempts',
       header: t('messages.attempts'),
+      sortsFirst: 'descending',
       cell: (row) => (
         <span className="text-sm">
           {row.attempts.length === 0

@@ -1,20 +1,26 @@
 import type { TFunction } from 'i18next';
-import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminPayment, AdminPaymentProblem, AdminReversal } from '../../../../src/console/contract.ts';
+import { useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { oneOf, useSearchState } from '../../../lib/search.ts';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Badge } from '../../../ui/Badge.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Money } from '../../../ui/Money.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
 import { Segments } from '../../../ui/Segments.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../../ui/States.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
+import { Empty } from '../../../ui/States.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableFilter, TableFilters } from '../../../ui/TableFilters.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
 import { Time } from '../../../ui/Time.tsx';
-import { paymentColumns } from '../../billing/PaymentHistory.tsx';
+import { paymentColumns, PaymentStateFilter } from '../../billing/PaymentHistory.tsx';
+import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
 
+/** Of all three lists. */
+const NO_FILTERS = Object.fromEntries(
+  ['search', 'sort', 'state', 'kind', 'type', 'account'].map((field) => [field, undefined]),
+);
 const VIEWS = ['payments', 'reversals', 'problems'] as const;
 
 export default function PaymentsPage() {
@@ -26,7 +32,8 @@ export default function PaymentsPage() {
       <Segments
         label={t('adminPayments.show')}
         value={view}
-        onChange={(show) => change({ show })}
+        // Another list has other filters.
+        onChange={(show) => change({ ...NO_FILTERS, show })}
         options={VIEWS.map((value) => ({ value, label: t(`adminPayments.${value}`) }))}
       />
       {view === 'payments' ? <PaymentList /> : null}
@@ -38,7 +45,12 @@ export default function PaymentsPage() {
 
 function PaymentList() {
   const { t, i18n } = useTranslation();
-  const pages = usePages('GET /api/console/admin/payments');
+  const table = useTable({
+    fields: ['state', 'account'],
+    sorts: { offered: ['time', 'account', 'amount'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/payments', { query: table.query });
+  const values = useApi('GET /api/console/admin/list-values').data;
   const [time, ...rest] = paymentColumns<AdminPayment>(t, i18n.language);
   const atStripe: Column<AdminPayment> = {
     id: 'intent',
@@ -47,17 +59,32 @@ function PaymentList() {
   };
   const columns = [...(time ? [time] : []), accountColumn<AdminPayment>(t), ...rest, atStripe];
   return (
-    <List pages={pages} empty={t('payments.none')}>
-      {(rows) => (
-        <Table label={t('adminPayments.payments')} columns={columns} rows={rows} rowKey={(row) => row.id} />
-      )}
-    </List>
+    <>
+      <TableFilters table={table} searchLabel={t('adminPayments.search')}>
+        <PaymentStateFilter table={table} states={values?.paymentStates} />
+      </TableFilters>
+      <ChosenAccount table={table} />
+      <Card flush>
+        <TableList
+          pages={pages}
+          table={table}
+          label={t('adminPayments.payments')}
+          columns={columns}
+          rowKey={(row) => row.id}
+          empty={<Empty title={t('payments.none')} />}
+        />
+      </Card>
+    </>
   );
 }
 
 function ReversalList() {
   const { t } = useTranslation();
-  const pages = usePages('GET /api/console/admin/payments/reversals');
+  const table = useTable({
+    fields: ['kind'],
+    sorts: { offered: ['time', 'account', 'amount', 'taken', 'lost'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/payments/reversals', { query: table.query });
   const lost = pages.data?.pages[0]?.lostUsd;
   return (
     <>
@@ -65,87 +92,71 @@ function ReversalList() {
         <p className="text-sm text-ink-3">{t('adminPayments.lost')}</p>
         <p className="text-xl font-semibold">{lost === undefined ? '…' : <Money usd={lost} />}</p>
       </Card>
-      <List pages={pages} empty={t('adminPayments.noReversals')}>
-        {(rows) => (
-          <Table
-            label={t('adminPayments.reversals')}
-            columns={reversalColumns(t)}
-            rows={rows}
-            rowKey={(row) => row.id}
-          />
-        )}
-      </List>
+      <TableFilters table={table} searchLabel={t('adminPayments.search')}>
+        <TableFilter
+          table={table}
+          field="kind"
+          label={t('payments.kind')}
+          values={['refund', 'dispute']}
+          name={(kind) => t(kind === 'refund' ? 'adminPayments.kinds.refund' : 'adminPayments.kinds.dispute')}
+        />
+      </TableFilters>
+      <Card flush>
+        <TableList
+          pages={pages}
+          table={table}
+          label={t('adminPayments.reversals')}
+          columns={reversalColumns(t)}
+          rowKey={(row) => row.id}
+          empty={<Empty title={t('adminPayments.noReversals')} />}
+        />
+      </Card>
     </>
   );
 }
 
 function ProblemList() {
   const { t } = useTranslation();
-  const pages = usePages('GET /api/console/admin/payments/problems');
+  const table = useTable({
+    fields: ['type'],
+    sorts: { offered: ['time', 'account', 'event'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/payments/problems', { query: table.query });
+  const values = useApi('GET /api/console/admin/list-values').data;
+  const hasRows = pages.data?.pages.some((page) => page.items.length > 0);
   return (
-    <List pages={pages} empty={t('adminPayments.noProblems')} hint={t('adminPayments.problemsHint')}>
-      {(rows) => (
-        <Table
+    <>
+      <TableFilters table={table} searchLabel={t('adminPayments.searchProblems')}>
+        <TableFilter
+          table={table}
+          field="type"
+          label={t('adminPayments.event')}
+          values={values?.paymentEvents}
+          name={(type) => type}
+        />
+      </TableFilters>
+      <Card flush {...(hasRows ? { title: t('adminPayments.problemsHint') } : {})}>
+        <TableList
+          pages={pages}
+          table={table}
           label={t('adminPayments.problems')}
           columns={problemColumns(t)}
-          rows={rows}
           rowKey={(row) => row.eventId}
+          empty={<Empty title={t('adminPayments.noProblems')} />}
         />
-      )}
-    </List>
+      </Card>
+    </>
   );
-}
-
-interface ListProps<Row> {
-  readonly pages: Parameters<typeof Pager>[0]['pages'] & {
-    readonly data: { readonly pages: readonly { readonly items: readonly Row[] }[] } | undefined;
-    readonly error: Error | null;
-    readonly isPending: boolean;
-    readonly refetch: () => unknown;
-  };
-  readonly empty: string;
-  readonly hint?: string;
-  readonly children: (rows: readonly Row[]) => ReactNode;
-}
-
-function List<Row>({ pages, empty, hint, children }: ListProps<Row>) {
-  const rows = pages.data?.pages.flatMap((page) => page.items) ?? [];
-  return (
-    <Card flush {...(hint !== undefined && rows.length > 0 ? { title: hint } : {})}>
-      {pages.error && !pages.data ? (
-        <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />
-      ) : null}
-      {pages.isPending ? <SkeletonRows /> : null}
-      {pages.data && rows.length === 0 ? <Empty title={empty} /> : null}
-      {rows.length > 0 ? children(rows) : null}
-      <Pager pages={pages} />
-    </Card>
-  );
-}
-
-function accountColumn<Row extends { readonly accountId: string | null; readonly email: string | null }>(
-  t: TFunction,
-): Column<Row> {
-  return {
-    id: 'account',
-    header: t('adminPayments.account'),
-    cell: (row) =>
-      row.accountId === null ? (
-        '–'
-      ) : (
-        <Link
-          href={`/admin/accounts?id=${row.accountId}`}
-          className="block max-w-48 truncate hover:text-accent hover:underline"
-        >
-          {row.email ?? row.accountId}
-        </Link>
-      ),
-  };
 }
 
 function reversalColumns(t: TFunction): Column<AdminReversal>[] {
   return [
-    { id: 'time', header: t('payments.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('payments.time'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.at} />,
+    },
     accountColumn<AdminReversal>(t),
     {
       id: 'kind',
@@ -168,18 +179,24 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
       header: t('adminPayments.amount'),
       align: 'right',
       card: 'aside',
+      sortsFirst: 'descending',
+      amount: (row) => row.amountUsd,
       cell: (row) => <Money usd={row.amountUsd} plain />,
     },
     {
       id: 'taken',
       header: t('adminPayments.taken'),
       align: 'right',
+      sortsFirst: 'descending',
+      amount: (row) => row.takenUsd,
       cell: (row) => <Money usd={row.takenUsd} plain />,
     },
     {
       id: 'lost',
       header: t('adminPayments.loss'),
       align: 'right',
+      sortsFirst: 'descending',
+      amount: (row) => row.lostUsd,
       cell: (row) => <Money usd={row.lostUsd} plain />,
     },
   ];
@@ -187,12 +204,18 @@ function reversalColumns(t: TFunction): Column<AdminReversal>[] {
 
 function problemColumns(t: TFunction): Column<AdminPaymentProblem>[] {
   return [
-    { id: 'time', header: t('payments.time'), cell: (row) => <Time at={row.at} /> },
+    {
+      id: 'time',
+      header: t('payments.time'),
+      sortsFirst: 'descending',
+      cell: (row) => <Time at={row.at} />,
+    },
     accountColumn<AdminPaymentProblem>(t),
     {
       id: 'event',
       header: t('adminPayments.event'),
       card: 'title',
+      sortsFirst: 'ascending',
       cell: (row) => <code className="text-xs break-all">{row.type}</code>,
     },
     {

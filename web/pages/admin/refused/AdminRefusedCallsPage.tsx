@@ -1,42 +1,30 @@
 import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
-import { Link } from 'wouter';
 import type { AdminRefusedCall } from '../../../../src/console/contract.ts';
 import { usePages } from '../../../lib/pages.ts';
-import { useSearchState } from '../../../lib/search.ts';
-import { Button } from '../../../ui/Button.tsx';
+import { NEWEST_FIRST, useTable } from '../../../lib/table.ts';
 import { Page } from '../../../ui/Card.tsx';
 import type { Column } from '../../../ui/Table.tsx';
 import { refusedColumns } from '../../refused/columns.tsx';
 import { operatorLink } from '../../refused/reason.ts';
 import { RefusedList } from '../../refused/RefusedList.tsx';
+import { accountColumn, ChosenAccount } from '../accountColumn.tsx';
 
 export default function AdminRefusedCallsPage() {
   const { t } = useTranslation();
-  const [state, change] = useSearchState();
-  const { reason, account } = state;
-  const pages = usePages('GET /api/console/admin/refused-calls', { query: { reason, account } });
-  const rows = (pages.data?.pages ?? []).flatMap((page) => page.items);
-  const [first] = rows;
+  const table = useTable({
+    fields: ['reason', 'account'],
+    sorts: { offered: ['time', 'account', 'calls'], usual: NEWEST_FIRST },
+  });
+  const pages = usePages('GET /api/console/admin/refused-calls', { query: table.query });
   return (
     <Page wide title={t('refused.title')} lead={t('refused.adminLead')}>
       <RefusedList
         pages={pages}
-        rows={rows}
+        table={table}
         columns={columns(t)}
-        label={t('refused.title')}
-        reason={reason}
-        onReason={(next) => change({ reason: next })}
-        filters={
-          account ? (
-            <p className="-mt-2 flex items-center gap-2 text-sm text-ink-3">
-              {t('requests.account')}: <span className="text-ink">{first?.email || account}</span>
-              <Button small kind="ghost" onClick={() => change({ account: undefined })}>
-                {t('common.clear')}
-              </Button>
-            </p>
-          ) : null
-        }
+        searchLabel={t('tables.searchAllRefused')}
+        filters={<ChosenAccount table={table} />}
       />
     </Page>
   );
@@ -44,19 +32,6 @@ export default function AdminRefusedCallsPage() {
 
 function columns(t: TFunction): Column<AdminRefusedCall>[] {
   const [time, ...rest] = refusedColumns<AdminRefusedCall>(t, operatorLink);
-  const account: Column<AdminRefusedCall> = {
-    id: 'account',
-    header: t('requests.account'),
-    className: 'align-top',
-    cell: (row) => (
-      <Link
-        href={`/admin/accounts?id=${row.accountId}`}
-        className="block max-w-44 truncate hover:text-accent hover:underline"
-        title={row.email}
-      >
-        {row.email}
-      </Link>
-    ),
-  };
+  const account = { ...accountColumn<AdminRefusedCall>(t), className: 'align-top' };
   return [...(time ? [time] : []), account, ...rest];
 }

@@ -1,0 +1,45 @@
+import { sql, type Kysely } from 'kysely';
+import type { EntryKind, Schema } from '../store/schema.ts';
+import type { Reader } from './reader.ts';
+
+type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
+
+/** More than anybody chooses from; beyond it a value can still be typed into the address. */
+const MAX_VALUES = 500;
+
+/** The kinds of lines that an account's statement has, or all statements. */
+export async function entryKinds({ db, reader }: Parts, accountId: string | undefined): Promise<EntryKind[]> {
+  let entries = db.selectFrom('entry').select('kind').distinct();
+  let receipts = db.selectFrom('receipt').select('id').limit(1);
+  if (accountId !== undefined) {
+    entries = entries.where('account_id', '=', accountId);
+    receipts = receipts.where('account_id', '=', accountId);
+  }
+  const [kinds, charges] = await Promise.all([reader.all(entries), reader.all(receipts)]);
+  const found = kinds.map(({ kind }) => kind);
+  return [...new Set([...found, ...(charges.length > 0 ? (['charge'] as const) : [])])].toSorted();
+}
+
+/** The states of an account's payments, or of all. */
+export async function paymentStates({ db, reader }: Parts, accountId: string | undefined) {
+  let query = db.selectFrom('payment').select('state').distinct().where('kind', '<>', 'card');
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  return (await reader.all(query)).map(({ state }) => state).toSorted();
+}
+
+/** What occurs in a column of a list for operators. */
+export async function occurring(
+  { db, reader }: Parts,
+  table: 'audit' | 'outbox' | 'payment_problem',
+  column: string,
+): Promise<string[]> {
+  const name = sql.ref<string>(`t.${column}`);
+  const rows = await reader.all(
+    db
+      .selectFrom(sql`${sql.table(table)}`.as('t'))
+      .select(name.as('value'))
+      .distinct()
+      .limit(MAX_VALUES),
+  );
+  return rows.map(({ value }) => value).toSorted();
+}

@@ -1,0 +1,74 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { classes } from '../lib/classes.ts';
+import { MOST_SEARCHED, type TableState } from '../lib/table.ts';
+import { Button } from './Button.tsx';
+import { Picker } from './Combobox.tsx';
+import { TextField } from './Field.tsx';
+import { Form } from './Form.tsx';
+
+interface TableFiltersProps {
+  readonly table: TableState;
+  readonly searchLabel: string;
+  readonly children?: ReactNode;
+  readonly className?: string;
+}
+
+/** The search over a table, what else it is filtered by, and a way to clear all of it. */
+export function TableFilters({ table, searchLabel, children, className }: TableFiltersProps) {
+  const { t } = useTranslation();
+  return (
+    <Form
+      role="search"
+      label={searchLabel}
+      className={classes('flex flex-wrap items-end gap-3', className)}
+      onSubmit={() => undefined}
+    >
+      <TextField
+        label={searchLabel}
+        type="search"
+        value={table.values['search'] ?? ''}
+        maxLength={MOST_SEARCHED}
+        onChange={(event) => table.set({ search: event.target.value }, { isTyping: true })}
+        fieldClassName="w-96 max-sm:w-full"
+      />
+      {children}
+      {table.isFiltered ? (
+        <Button kind="ghost" onClick={table.clear}>
+          {t('common.clear')}
+        </Button>
+      ) : null}
+    </Form>
+  );
+}
+
+interface TableFilterProps {
+  readonly table: TableState;
+  readonly field: string;
+  readonly label: string;
+  /** What occurs in the rows; absent until it is known. */
+  readonly values: readonly string[] | undefined;
+  readonly name: (value: string) => string;
+  /** What is shown while nothing is chosen. */
+  readonly all?: string;
+}
+
+/** One filter, which offers what the rows hold, and what the address asks for even if no row has it any more. */
+export function TableFilter({ table, field, label, values, name, all }: TableFilterProps) {
+  const { t } = useTranslation();
+  const chosen = table.values[field];
+  const offered = new Set(values);
+  if (chosen) offered.add(chosen);
+  return (
+    <Picker
+      label={label}
+      value={chosen ?? ''}
+      onChange={(value) => table.set({ [field]: value })}
+      options={[
+        { value: '', label: all ?? t('common.all') },
+        ...[...offered].map((value) => ({ value, label: name(value) })),
+      ]}
+      fieldClassName="w-52 max-sm:w-full"
+    />
+  );
+}

@@ -1,0 +1,85 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { SearchedPage } from '../../src/console/contract.ts';
+import type { TableState } from '../lib/table.ts';
+import { formatTime } from '../lib/time.ts';
+import { Button } from './Button.tsx';
+import { Pager } from './Pager.tsx';
+import { Empty, ErrorState, SkeletonRows } from './States.tsx';
+import { Table, type Column } from './Table.tsx';
+
+/** What `usePages` gives of a list that can be searched. */
+export interface TablePages<Row> {
+  readonly data: { readonly pages: readonly SearchedPage<Row>[] } | undefined;
+  readonly error: Error | null;
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  readonly fetchNextPage: () => unknown;
+  readonly refetch: () => unknown;
+}
+
+interface TableListProps<Row> {
+  readonly pages: TablePages<Row>;
+  readonly table: TableState;
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rowKey: (row: Row) => string | number;
+  readonly rowLabel?: (row: Row) => string;
+  readonly onOpen?: (row: Row) => void;
+  /** Shown when there is nothing at all. */
+  readonly empty: ReactNode;
+}
+
+/** A table that is searched, filtered and sorted by the server, page by page. */
+export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps<Row>) {
+  if (pages.error && !pages.data)
+    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
+  if (!pages.data) return <SkeletonRows />;
+  const rows = pages.data.pages.flatMap((page) => page.items);
+  if (rows.length === 0 && !table.isFiltered && !pages.hasNextPage) return empty;
+  return (
+    <>
+      {rows.length > 0 ? (
+        <Table {...shown} rows={rows} sorting={table.sorting} />
+      ) : (
+        <NothingFound table={table} isPart={pages.hasNextPage} />
+      )}
+      <Notes pages={pages} table={table} />
+    </>
+  );
+}
+
+function NothingFound({ table, isPart }: { table: TableState; isPart: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <Empty
+      compact
+      title={t(isPart ? 'tables.nothingYet' : 'tables.nothingFound')}
+      action={
+        <Button small onClick={table.clear}>
+          {t('tables.clearFilters')}
+        </Button>
+      }
+    >
+      {t('tables.nothingFoundLead')}
+    </Empty>
+  );
+}
+
+/** How far was searched or sorted, where that was not through everything. */
+function Notes<Row>({ pages, table }: Pick<TableListProps<Row>, 'pages' | 'table'>) {
+  const { t, i18n } = useTranslation();
+  const searchedTo = pages.data?.pages.at(-1)?.searchedTo;
+  const when = searchedTo ? formatTime(searchedTo, i18n.language, 'short') : '';
+  const isByTime = table.sorting.current.by === 'time';
+  return (
+    <>
+      {when && !isByTime ? (
+        <p className="border-t border-line px-5 py-3 text-center text-sm text-ink-3">
+          {t('tables.sortedRows', { when })}
+        </p>
+      ) : null}
+      <Pager pages={pages} note={when && isByTime ? t('tables.searchedTo', { when }) : null} />
+    </>
+  );
+}
