@@ -1,4 +1,5 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
+import { containing } from './like.ts';
 import {
   anyContains,
   emailIn,
@@ -48,16 +49,17 @@ export function batchTable(now: number): ListedTable {
 }
 
 export function batchFilter({ search, state }: BatchFilter): TableFilter {
-  const code = search === undefined ? [] : [anyContains(search, [sql`c.hint`, emailIn('c.redeemed_by')])];
+  const isOpen = state === 'open' ? sql<boolean>`t.open > 0` : sql<boolean>`t.open = 0`;
   return {
-    where:
-      state === undefined ? [] : [state === 'open' ? sql<boolean>`t.open > 0` : sql<boolean>`t.open = 0`],
-    checks:
-      search === undefined
-        ? []
-        : [
-            sql<boolean>`(${anyContains(search, [sql`t.batch`, emailIn('t.created_by')])}
-              OR t.batch IN (SELECT c.batch FROM redeem_code c WHERE ${code[0]}))`,
-          ],
+    where: state === undefined ? [] : [isOpen],
+    checks: search === undefined ? [] : [batchSearch(search)],
   };
+}
+
+/** Who redeemed is looked up once for all codes; addresses are stored in lower case. */
+function batchSearch(search: string): RawBuilder<boolean> {
+  const redeemers = sql`SELECT a.id FROM account a WHERE a.email LIKE ${containing(search)} ESCAPE '\\'`;
+  return sql<boolean>`(${anyContains(search, [sql`t.batch`, emailIn('t.created_by')])}
+    OR t.batch IN (SELECT c.batch FROM redeem_code c
+      WHERE ${anyContains(search, [sql`c.hint`])} OR c.redeemed_by IN (${redeemers})))`;
 }
