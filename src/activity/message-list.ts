@@ -21,23 +21,23 @@ export interface MessageFilter {
   readonly search?: string | undefined;
 }
 
-const URL = sql`(SELECT w.url FROM webhook w WHERE w.id = t.destination)`;
+const WEBHOOK_URL = sql`(SELECT w.url FROM webhook w WHERE w.id = t.destination)`;
 
 /** The id of a message holds its time. */
 export const MESSAGE_TABLE: ListedTable = {
   from: sql`outbox AS t`,
-  columns: sql`t.*, ${URL} AS url`,
+  columns: sql`t.*, ${WEBHOOK_URL} AS url`,
   time: sql`t.created_at`,
   mark: [textColumn(sql`t.id`)],
   sorted: {
-    to: textColumn(sql`coalesce(${URL}, t.destination)`),
+    to: textColumn(sql`coalesce(${WEBHOOK_URL}, t.destination)`),
     attempts: numberColumn(sql`t.attempts`),
     topic: textColumn(sql`t.topic`),
   },
 };
 
 export function messageFilter({ state, kind, topic, search }: MessageFilter): TableFilter {
-  const columns = [sql`t.topic`, sql`t.destination`, URL, emailIn('t.account_id'), sql`t.history`];
+  const columns = [sql`t.topic`, sql`t.destination`, WEBHOOK_URL, emailIn('t.account_id'), sql`t.history`];
   return {
     where: equals('t.state', state),
     checks: [
