@@ -1,7 +1,7 @@
 import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from '../src/console/contract.ts';
-import { loadOperatorTexts } from './lib/i18n.ts';
+import { loadTexts } from './lib/i18n.ts';
 import { nextPath, signInHref } from './lib/nextPath.ts';
 import { NotFound } from './pages/NotFound.tsx';
 import { PageSkeleton } from './shell/PageSkeleton.tsx';
@@ -11,8 +11,10 @@ type Lazy = LazyExoticComponent<ComponentType>;
 
 /** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
 const accountPages = async () => await import('./pages/accountPages.ts');
-const playgroundPages = async () => await import('./pages/playgroundPages.ts');
-const adminPages = async () => (await Promise.all([import('./pages/adminPages.ts'), loadOperatorTexts()]))[0];
+const playgroundPages = async () =>
+  (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0];
+const adminPages = async () =>
+  (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0];
 const entryPages = async () => await import('./pages/entryPages.ts');
 
 function page<Names extends string>(

@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { de } from '../../web/locales/de/index.ts';
 import { deOperator } from '../../web/locales/de/operator.ts';
+import { dePlayground } from '../../web/locales/de/playgroundTexts.ts';
 import { en } from '../../web/locales/en/index.ts';
 import { enOperator } from '../../web/locales/en/operator.ts';
+import { enPlayground } from '../../web/locales/en/playgroundTexts.ts';
 
 const ROOT = join(import.meta.dir, '../..');
 
@@ -33,8 +35,8 @@ const OLD_LABELS = new Set(['at once', 'cause', 'can', 'cut off', 'facts', 'its 
 
 test('no text of the console, in either language, falls back to a phrase that was replaced', () => {
   const found = [
-    ...textsOf('en', { ...en, ...enOperator }),
-    ...textsOf('de', { ...de, ...deOperator }),
+    ...textsOf('en', { ...en, ...enOperator, ...enPlayground }),
+    ...textsOf('de', { ...de, ...deOperator, ...dePlayground }),
   ].filter(({ text }) => {
     const lower = text.toLowerCase();
     return (
@@ -62,7 +64,7 @@ test('no page, no message of the API or the command line, and no guide falls bac
 });
 
 test('a count in a text has a form for one and a form for several', () => {
-  const texts = textsOf('en', { ...en, ...enOperator });
+  const texts = textsOf('en', { ...en, ...enOperator, ...enPlayground });
   const wrong = texts.filter(
     ({ key, text }) => /\{\{count\b[^}]*\}\} [a-z]+s\b/.test(text) && !/_(?:one|other)$/.test(key),
   );

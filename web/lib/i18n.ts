@@ -1,7 +1,6 @@
 import { createInstance } from 'i18next';
 import { initReactI18next } from 'react-i18next';
 import type { SharedStrings, Strings } from '../locales/en/index.ts';
-import type { OperatorStrings } from '../locales/en/operator.ts';
 import { readStored, writeStored } from './storage.ts';
 
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const;
@@ -22,12 +21,21 @@ const LOADERS: Record<Language, () => Promise<SharedStrings>> = {
   en: async () => (await import('../locales/en/index.ts')).en,
   de: async () => (await import('../locales/de/index.ts')).de,
 };
-const OPERATOR_LOADERS: Record<Language, () => Promise<OperatorStrings>> = {
-  en: async () => (await import('../locales/en/operator.ts')).enOperator,
-  de: async () => (await import('../locales/de/operator.ts')).deOperator,
-};
-let isOperator = false;
-const operatorLanguages = new Set<Language>();
+/** Texts that only some pages need, loaded with those. */
+const TEXT_SETS = {
+  operator: {
+    en: async () => (await import('../locales/en/operator.ts')).enOperator,
+    de: async () => (await import('../locales/de/operator.ts')).deOperator,
+  },
+  playground: {
+    en: async () => (await import('../locales/en/playgroundTexts.ts')).enPlayground,
+    de: async () => (await import('../locales/de/playgroundTexts.ts')).dePlayground,
+  },
+} as const satisfies Record<string, Record<Language, () => Promise<object>>>;
+type TextSet = keyof typeof TEXT_SETS;
+const wantedSets = new Set<TextSet>();
+/** Such as `playground de`. */
+const loadedSets = new Set<string>();
 
 export async function startI18n(): Promise<void> {
   const language = preferredLanguage();
@@ -44,22 +52,23 @@ export async function chooseLanguage(language: Language): Promise<void> {
   if (!i18next.hasResourceBundle(language, 'translation')) {
     i18next.addResourceBundle(language, 'translation', await LOADERS[language]());
   }
-  if (isOperator) await addOperatorTexts(language);
+  await Promise.all([...wantedSets].map((set) => addTexts(set, language)));
   writeStored(KEY, language);
   await i18next.changeLanguage(language);
   document.documentElement.lang = language;
 }
 
-/** The texts of the operator's pages, now and in whichever language is chosen later. */
-export async function loadOperatorTexts(): Promise<void> {
-  isOperator = true;
-  if (isLanguage(i18next.language)) await addOperatorTexts(i18next.language);
+/** The texts of some pages, now and in whichever language is chosen later. */
+export async function loadTexts(set: TextSet): Promise<void> {
+  wantedSets.add(set);
+  if (isLanguage(i18next.language)) await addTexts(set, i18next.language);
 }
 
-async function addOperatorTexts(language: Language): Promise<void> {
-  if (operatorLanguages.has(language)) return;
-  i18next.addResourceBundle(language, 'translation', await OPERATOR_LOADERS[language](), true);
-  operatorLanguages.add(language);
+async function addTexts(set: TextSet, language: Language): Promise<void> {
+  const name = `${set} ${language}`;
+  if (loadedSets.has(name)) return;
+  i18next.addResourceBundle(language, 'translation', await TEXT_SETS[set][language](), true);
+  loadedSets.add(name);
 }
 
 /** Follows the account, unless this device has its own setting. */

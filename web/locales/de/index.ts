@@ -1,7 +1,5 @@
 import type { SharedStrings } from '../en/index.ts';
 import { account } from './account.ts';
-import { attach } from './attach.ts';
-import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { figures } from './figures.ts';
@@ -11,8 +9,6 @@ import { messages } from './messages.ts';
 import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
-import { structured } from './structured.ts';
-import { studio } from './studio.ts';
 import { tables } from './tables.ts';
 import { timeline } from './timeline.ts';
 
@@ -27,10 +23,6 @@ export const de: SharedStrings = {
   ...timeline,
   ...payments,
   ...playground,
-  ...chats,
-  ...attach,
-  ...structured,
-  ...studio,
   ...docs,
   ...messages,
 };

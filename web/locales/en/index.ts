@@ -1,7 +1,6 @@
 import type { OperatorStrings } from './operator.ts';
+import type { PlaygroundStrings } from './playgroundTexts.ts';
 import { account } from './account.ts';
-import { attach } from './attach.ts';
-import { chats } from './chats.ts';
 import { docs } from './docs.ts';
 import { entry } from './entry.ts';
 import { figures } from './figures.ts';
@@ -11,14 +10,12 @@ import { messages } from './messages.ts';
 import { payments } from './payments.ts';
 import { playground } from './playground.ts';
 import { records } from './records.ts';
-import { structured } from './structured.ts';
-import { studio } from './studio.ts';
 import { tables } from './tables.ts';
 import { timeline } from './timeline.ts';
 
 /**
  * English is the reference: the shape of every other language is this one, and the compiler keeps it so. What only
- * operators see is in `operator.ts`.
+ * operators see is in `operator.ts`, and what only the playground needs in `playgroundTexts.ts`.
  */
 export const en = {
   ...frame,
@@ -31,13 +28,9 @@ export const en = {
   ...timeline,
   ...payments,
   ...playground,
-  ...chats,
-  ...attach,
-  ...structured,
-  ...studio,
   ...docs,
   ...messages,
 };
 
 export type SharedStrings = typeof en;
-export type Strings = SharedStrings & OperatorStrings;
+export type Strings = SharedStrings & OperatorStrings & PlaygroundStrings;
