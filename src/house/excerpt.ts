@@ -29,11 +29,19 @@ export function excerptOf(section: Section, question: string, characters: number
 /** The first sentence as plain text, for a list of links. */
 export function leadOf(section: Section): string {
   const prose = blocksOf(section.body).find((block) => !/^(```|\||[-*] |\d+\. )/.test(block)) ?? '';
-  const sentence = /^[^]*?[.:!?](?=\s|$)/.exec(prose.replaceAll('\n', ' '))?.[0] ?? prose;
-  return sentence
-    .replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')
-    .replace(/:$/, '.')
-    .slice(0, 160);
+  // A colon within code ends nothing.
+  const sentence = /^(?:`[^`]*`|[^`])*?[.:!?](?=\s|$)/.exec(prose.replaceAll('\n', ' '))?.[0] ?? prose;
+  return shortened(sentence.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/:$/, '.'));
+}
+
+const MAX_LEAD = 160;
+
+/** Whole words and whole code. */
+function shortened(text: string): string {
+  if (text.length <= MAX_LEAD) return text;
+  const cut = text.slice(0, MAX_LEAD);
+  const whole = cut.split('`').length % 2 === 0 ? cut.slice(0, cut.lastIndexOf('`')) : cut;
+  return `${whole.slice(0, Math.max(whole.lastIndexOf(' '), 0))} …`;
 }
 
 /** Paragraphs, lists, tables and code blocks; a code block is never split. */
