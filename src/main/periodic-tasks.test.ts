@@ -58,7 +58,8 @@ test('a task that has become slow runs less often', async () => {
     { name: 'quick', everyMs: 1, run: quick.run },
   );
   await half.runs(2);
-  expect(quickRuns).toBeGreaterThan(3);
+  // A late timer may let it run again at once, but never before it has ended.
+  expect(quickRuns).toBeGreaterThanOrEqual(3);
   await quick.runs(50);
   expect(slow.count()).toBe(1);
 });
