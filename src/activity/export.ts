@@ -1,7 +1,8 @@
 import { sql, type Kysely } from 'kysely';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
-import { formatUsd, nanoUsd } from '../std/money.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
+import { accountLines } from './export-account.ts';
+import { dollars, time, type ExportLine } from './export-lines.ts';
 import type { Reader } from './reader.ts';
 import type { RefusedCallRow } from './refused-call-log.ts';
 
@@ -17,7 +18,7 @@ const PAGE = 500;
 export async function* accountExport(parts: Parts, account: AccountRow): AsyncGenerator<string> {
   let lines = 0;
   const sections = [
-    once(await profileLines(parts, account)),
+    once(await accountLines(parts.db, account)),
     entryPages(parts, account.id),
     paymentPages(parts, account.id),
     receiptPages(parts, account.id),
@@ -37,52 +38,11 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
   yield `${JSON.stringify({ type: 'end', lines })}\n`;
 }
 
-type Line = { readonly type: string } & Readonly<Record<string, unknown>>;
-
-async function* once(lines: readonly Line[]): AsyncGenerator<readonly Line[]> {
+async function* once(lines: readonly ExportLine[]): AsyncGenerator<readonly ExportLine[]> {
   yield await Promise.resolve(lines);
 }
 
-async function profileLines({ db }: Parts, account: AccountRow): Promise<Line[]> {
-  const user = await db
-    .selectFrom('auth_user')
-    .select('name')
-    .where('id', '=', account.id)
-    .executeTakeFirst();
-  const passkeys = await db
-    .selectFrom('auth_passkey')
-    .select(['name', 'createdAt'])
-    .where('userId', '=', account.id)
-    .execute();
-  const profile: Line = {
-    type: 'account',
-    id: account.id,
-    email: account.email,
-    name: user?.name ?? null,
-    role: account.role,
-    balance_usd: dollars(account.balance),
-    held_usd: dollars(account.held),
-    monthly_limit_usd: account.monthly_limit === null ? null : dollars(account.monthly_limit),
-    created_at: time(account.created_at),
-  };
-  const token: Line = {
-    type: 'token',
-    hint: account.token_hint,
-    created_at: account.token_created_at === null ? null : time(account.token_created_at),
-    used_at: account.token_used_at === null ? null : time(account.token_used_at),
-  };
-  return [
-    profile,
-    ...(account.token_hash === null ? [] : [token]),
-    ...passkeys.map(({ name, createdAt }) => ({
-      type: 'passkey',
-      name,
-      created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
-    })),
-  ];
-}
-
-async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
   let after = { at: -1, id: 0 };
   for (;;) {
     const rows = await reader.all(
@@ -110,7 +70,10 @@ async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGener
   }
 }
 
-async function* paymentPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* paymentPages(
+  { db, reader }: Parts,
+  accountId: string,
+): AsyncGenerator<readonly ExportLine[]> {
   let after = { at: -1, id: '' };
   for (;;) {
     const rows = await reader.all(
@@ -136,7 +99,10 @@ async function* paymentPages({ db, reader }: Parts, accountId: string): AsyncGen
   }
 }
 
-async function* receiptPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* receiptPages(
+  { db, reader }: Parts,
+  accountId: string,
+): AsyncGenerator<readonly ExportLine[]> {
   for (let after = ''; ;) {
     const rows = await reader.all(
       db
@@ -154,7 +120,7 @@ async function* receiptPages({ db, reader }: Parts, accountId: string): AsyncGen
   }
 }
 
-async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
   let after = { day: 0, endpoint: '', model: '' };
   for (;;) {
     const rows = await reader.all(
@@ -179,7 +145,7 @@ async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGener
   }
 }
 
-async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
   let after = { day: 0, client: '' };
   for (;;) {
     const rows = await reader.all(
@@ -203,7 +169,10 @@ async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGene
   }
 }
 
-async function* statementPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* statementPages(
+  { db, reader }: Parts,
+  accountId: string,
+): AsyncGenerator<readonly ExportLine[]> {
   for (let after = 0; ;) {
     const rows = await reader.all(
       db
@@ -229,7 +198,7 @@ async function* statementPages({ db, reader }: Parts, accountId: string): AsyncG
   }
 }
 
-async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
   let after = { at: -1, id: '' };
   for (;;) {
     const rows = await reader.all(
@@ -254,7 +223,7 @@ async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGener
   }
 }
 
-function refusedCallLine(row: RefusedCallRow): Line {
+function refusedCallLine(row: RefusedCallRow): ExportLine {
   const { request_id, operation, endpoint, model, client, status, reason, param, message, calls } = row;
   const first = { first_at: time(row.first_at), last_at: time(row.last_at), calls };
   return {
@@ -272,7 +241,10 @@ function refusedCallLine(row: RefusedCallRow): Line {
   };
 }
 
-async function* refusedCallPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly Line[]> {
+async function* refusedCallPages(
+  { db, reader }: Parts,
+  accountId: string,
+): AsyncGenerator<readonly ExportLine[]> {
   for (let after = ''; ;) {
     const rows = await reader.all(
       db
@@ -288,12 +260,4 @@ async function* refusedCallPages({ db, reader }: Parts, accountId: string): Asyn
     if (rows.length < PAGE || !last) return;
     after = last.id;
   }
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-function dollars(amount: number): string {
-  return amount < 0 ? `-${formatUsd(nanoUsd(-amount))}` : formatUsd(nanoUsd(amount));
 }

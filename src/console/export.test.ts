@@ -58,6 +58,26 @@ describe.each(Object.entries(DATABASES))('the export of an account on %s', (_nam
       })
       .execute();
     await new UsageHours(site).count();
+    const setUp = { created_at: 1, account_id: id };
+    await site.store.db
+      .insertInto('webhook')
+      .values({
+        ...setUp,
+        id: 'hook_1',
+        url: 'https://owner.example/hook',
+        events: '["balance.low"]',
+        sealed: 'sealed secret',
+        hint: 'whsec_ab',
+      })
+      .execute();
+    await site.store.db
+      .insertInto('receipt_link')
+      .values({ ...setUp, id: 'link_1', request_id: requests[0] ?? '', expires_at: 5_000 })
+      .execute();
+    await site.store.db
+      .insertInto('top_up')
+      .values({ account_id: id, customer_id: 'cus_1', threshold: 2_000_000_000, updated_at: 1 })
+      .execute();
     const response = await owner.raw('GET', '/api/console/export');
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toStartWith('application/x-ndjson');
@@ -74,13 +94,16 @@ describe.each(Object.entries(DATABASES))('the export of an account on %s', (_nam
       { client: '=cmd|test', requests: 2, charged_usd: '0.00018' },
     ]);
     expect(ofType('image')).toMatchObject([{ id: 'img_1', prompt: 'a tree', size: 9 }]);
+    expect(ofType('webhook')).toMatchObject([{ url: 'https://owner.example/hook', events: ['balance.low'] }]);
+    expect(ofType('receipt_link')).toMatchObject([{ request_id: requests[0], ended_at: null }]);
+    expect(ofType('automatic_top_up')).toMatchObject([{ customer_id: 'cus_1', below_usd: '2.00' }]);
     expect(lines.at(-1)).toEqual({ type: 'end', lines: lines.length - 1 });
     const { token_hash } = await site.store.db
       .selectFrom('account')
       .select('token_hash')
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
-    for (const secret of [token, token_hash ?? '', otherId, 'their-model', 'the bytes'])
+    for (const secret of [token, token_hash ?? '', otherId, 'their-model', 'the bytes', 'sealed secret'])
       expect(text).not.toContain(secret);
   });
 
