@@ -236,7 +236,8 @@ test('usage leads to the log, which sorts and filters by its address, and the lo
   await sortedBy('Cost').waitFor();
   expect(page.url()).toContain('sort=-cost');
   await page.getByLabel('Search by ID, client or error').pressSequentially('nobody has this');
-  await page.getByText('No matching requests').waitFor();
+  await page.getByText('Nothing matches the search and the filters.').waitFor();
+  await page.getByRole('button', { name: 'Clear search and filters' }).waitFor();
   // One step back takes away all that was typed, the next one the order.
   await page.goBack();
   await sortedBy('Cost').waitFor();

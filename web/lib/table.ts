@@ -15,15 +15,19 @@ interface TableOptions {
   readonly prefix?: string;
 }
 
-export interface TableState {
+/** What a list under the filters has to know of them. */
+export interface ListState {
+  readonly sorting: Sorting;
+  readonly isFiltered: boolean;
+  readonly clear: () => void;
+}
+
+export interface TableState extends ListState {
   /** What the address says, by field. */
   readonly values: Readonly<Record<string, string | undefined>>;
   /** What to ask the server for: once somebody has stopped typing, and without what it would refuse. */
   readonly query: Record<string, string | undefined>;
-  readonly sorting: Sorting;
-  readonly isFiltered: boolean;
   readonly set: ChangeSearch;
-  readonly clear: () => void;
 }
 
 export const NEWEST_FIRST = { by: 'time', descending: true } as const;

@@ -23,7 +23,7 @@ export function Card({ title, hint, actions, children, className, flush }: CardP
           )}
         >
           <div className="min-w-0 flex-1 basis-44">
-            <h2 className="text-base font-semibold tracking-tight">{title}</h2>
+            {title ? <h2 className="text-base font-semibold tracking-tight">{title}</h2> : null}
             {hint ? <p className="text-sm text-ink-3">{hint}</p> : null}
           </div>
           {actions}

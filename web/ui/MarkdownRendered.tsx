@@ -67,9 +67,9 @@ function ScrollingTable({ children }: { children: ReactNode }) {
   const { t } = useTranslation();
   return (
     <div
-      role="region"
+      role="group"
       aria-label={t('common.table')}
-      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- a region that scrolls must be reachable by keyboard
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reachable by keyboard
       tabIndex={0}
       className="table-scroll"
     >

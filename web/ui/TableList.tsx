@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { SearchedPage } from '../../src/console/contract.ts';
-import type { TableState } from '../lib/table.ts';
+import type { ListState } from '../lib/table.ts';
 import { formatTime } from '../lib/time.ts';
 import { Button } from './Button.tsx';
 import { Pager } from './Pager.tsx';
@@ -20,7 +20,7 @@ export interface TablePages<Row> {
 
 interface TableListProps<Row> {
   readonly pages: TablePages<Row>;
-  readonly table: TableState;
+  readonly table: ListState;
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rowKey: (row: Row) => string | number;
@@ -49,7 +49,7 @@ export function TableList<Row>({ pages, table, empty, ...shown }: TableListProps
   );
 }
 
-function NothingFound({ table, isPart }: { table: TableState; isPart: boolean }) {
+function NothingFound({ table, isPart }: { table: ListState; isPart: boolean }) {
   const { t } = useTranslation();
   return (
     <Empty

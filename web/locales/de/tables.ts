@@ -5,8 +5,6 @@ export const tables = {
     descending: 'Absteigend. Auf aufsteigend umstellen',
     searchRequests: 'Nach ID, Client oder Fehler suchen',
     searchAllRequests: 'Nach ID, Konto, Client oder Fehler suchen',
-    sortedSince:
-      'Sortiert sind die 10.000 neuesten Anfragen bis zurück zum {{when}}. Für ältere wählen Sie einen früheren Zeitraum.',
     removeFilter: 'Filter entfernen: {{label}} {{value}}',
     searchRefused: 'Nach Anfrage-ID, Modell, Client oder Meldung suchen',
     searchAllRefused: 'Nach Konto, Anfrage-ID, Client oder Meldung suchen',

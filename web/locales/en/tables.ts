@@ -5,8 +5,6 @@ export const tables = {
     descending: 'Descending. Switch to ascending',
     searchRequests: 'Search by ID, client or error',
     searchAllRequests: 'Search by ID, account, client or error',
-    sortedSince:
-      'Sorted are the 10,000 newest requests, back to {{when}}. Choose an earlier range for older ones.',
     removeFilter: 'Remove filter {{label}}: {{value}}',
     searchRefused: 'Search by request ID, model, client or message',
     searchAllRefused: 'Search by account, request ID, client or message',

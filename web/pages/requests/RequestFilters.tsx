@@ -3,12 +3,15 @@ import X from 'lucide-react/icons/x';
 import type { RequestValues } from '../../../src/console/contract.ts';
 import type { Option } from '../../lib/options.ts';
 import type { ChangeSearch, SearchState } from '../../lib/search.ts';
+import { readSort, sortingOf, sortText } from '../../lib/sort.ts';
+import type { ListState } from '../../lib/table.ts';
 import { shiftDay } from '../../lib/time.ts';
 import { Button } from '../../ui/Button.tsx';
 import { Picker } from '../../ui/Combobox.tsx';
 import { SelectField, TextField } from '../../ui/Field.tsx';
 import { Form } from '../../ui/Form.tsx';
 import { useSettled } from '../../lib/settled.ts';
+import { REQUEST_SORTS } from './columns.tsx';
 
 const SETTLE_MS = 250;
 const OUTCOMES = [
@@ -21,6 +24,8 @@ const OUTCOMES = [
   'shed',
 ] as const;
 const FIELDS = ['search', 'endpoint', 'model', 'status', 'from', 'to', 'client', 'backend'] as const;
+/** The account of the operator's list has its own line. */
+const FILTERED_BY = [...FIELDS, 'account'];
 
 interface RequestFiltersProps {
   readonly state: SearchState;
@@ -33,6 +38,7 @@ interface RequestFiltersProps {
 /** Filters of the log, which offer what it holds; what they are set to is the page's address. */
 export function RequestFilters({ state, change, searchLabel, values }: RequestFiltersProps) {
   const { t } = useTranslation();
+  const table = requestTable(state, change);
   const set = (field: (typeof FIELDS)[number]) => (event: { target: { value: string } }) =>
     change({ [field]: event.target.value });
   return (
@@ -86,11 +92,8 @@ export function RequestFilters({ state, change, searchLabel, values }: RequestFi
         value={state['backend']}
         onClear={() => change({ backend: undefined })}
       />
-      {activeFilters(state) > 0 ? (
-        <Button
-          kind="ghost"
-          onClick={() => change(Object.fromEntries([...FIELDS, 'zone'].map((field) => [field, undefined])))}
-        >
+      {table.isFiltered ? (
+        <Button kind="ghost" onClick={table.clear}>
           {t('common.clear')}
         </Button>
       ) : null}
@@ -147,8 +150,18 @@ function Chip({ label, value, onClear }: ChipProps) {
   );
 }
 
-export function activeFilters(state: SearchState): number {
-  return FIELDS.filter((field) => state[field]).length;
+export function requestTable(state: SearchState, change: ChangeSearch): ListState {
+  return {
+    sorting: sortingOf(state, change, REQUEST_SORTS),
+    isFiltered: FILTERED_BY.some((field) => state[field]),
+    clear: () => change(Object.fromEntries([...FILTERED_BY, 'zone'].map((field) => [field, undefined]))),
+  };
+}
+
+/** As the API takes it. */
+export function requestSort(state: SearchState): string | undefined {
+  const { offered, usual } = REQUEST_SORTS;
+  return sortText(readSort(state['sort'], offered, usual), usual);
 }
 
 /** Days in the address are the reader's own days, or UTC days when they come from the usage page; the API takes moments. */

@@ -4,17 +4,13 @@ import Download from 'lucide-react/icons/download';
 import { urlOf, useApi } from '../../lib/api.ts';
 import { usePages } from '../../lib/pages.ts';
 import { useSearchState } from '../../lib/search.ts';
-import { sortingOf, sortText, type Sorting } from '../../lib/sort.ts';
-import { formatTime } from '../../lib/time.ts';
 import { LinkButton } from '../../ui/Button.tsx';
 import { Card, Page } from '../../ui/Card.tsx';
-import { Pager } from '../../ui/Pager.tsx';
-import { Empty, ErrorState, SkeletonRows } from '../../ui/States.tsx';
+import { Empty } from '../../ui/States.tsx';
 import { Switch } from '../../ui/Switch.tsx';
-import { Table } from '../../ui/Table.tsx';
-import { REQUEST_SORTS, requestColumns } from './columns.tsx';
-import { SortedNote } from './SortedNote.tsx';
-import { activeFilters, RequestFilters, useSettledFilters } from './RequestFilters.tsx';
+import { TableList } from '../../ui/TableList.tsx';
+import { requestColumns } from './columns.tsx';
+import { RequestFilters, requestSort, requestTable, useSettledFilters } from './RequestFilters.tsx';
 import { ReceiptSheet } from './ReceiptSheet.tsx';
 
 const LIVE_MS = 3000;
@@ -25,7 +21,10 @@ export default function RequestsPage() {
   const [live, setLive] = useState(false);
   const query = useSettledFilters(state);
   const values = useApi('GET /api/console/request-values', undefined, { staleTime: 60_000 }).data;
-  const sorting = sortingOf(state, change, REQUEST_SORTS);
+  const pages = usePages('GET /api/console/requests', {
+    query: { ...query, sort: requestSort(state) },
+    refetchInterval: live ? LIVE_MS : false,
+  });
   return (
     <Page
       wide
@@ -51,71 +50,30 @@ export default function RequestsPage() {
         values={values}
         searchLabel={t('tables.searchRequests')}
       />
-      <RequestList
-        query={query}
-        sorting={sorting}
-        live={live}
-        filtered={activeFilters(state) > 0}
-        onOpen={(id) => change({ id })}
-      />
-      <ReceiptSheet id={state['id']} onClose={() => change({ id: undefined })} />
-    </Page>
-  );
-}
-
-interface RequestListProps {
-  readonly query: Record<string, string | undefined>;
-  readonly sorting: Sorting;
-  readonly live: boolean;
-  readonly filtered: boolean;
-  readonly onOpen: (id: string) => void;
-}
-
-function RequestList({ query, sorting, live, filtered, onOpen }: RequestListProps) {
-  const { t, i18n } = useTranslation();
-  const pages = usePages('GET /api/console/requests', {
-    query: { ...query, sort: sortText(sorting.current, REQUEST_SORTS.usual) },
-    refetchInterval: live ? LIVE_MS : false,
-  });
-  if (pages.error && !pages.data)
-    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
-  if (!pages.data) return <SkeletonRows rows={10} />;
-  const rows = pages.data.pages.flatMap((page) => page.items);
-  const searchedTo = pages.data.pages.at(-1)?.searchedTo;
-  const when = searchedTo ? formatTime(searchedTo, i18n.language, 'short') : '';
-  return (
-    <Card flush>
-      {rows.length > 0 ? (
-        <Table
+      <Card flush>
+        <TableList
+          pages={pages}
+          table={requestTable(state, change)}
           label={t('requests.title')}
           columns={requestColumns(t)}
-          rows={rows}
           rowKey={(row) => row.id}
           rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
-          onOpen={(row) => onOpen(row.id)}
-          sorting={sorting}
-        />
-      ) : filtered ? (
-        <Empty title={t('requests.emptyFiltered')}>
-          {when ? t('requests.emptyFilteredLead', { when }) : null}
-        </Empty>
-      ) : (
-        <Empty
-          title={t('requests.empty')}
-          action={
-            <LinkButton href="/app/quickstart" kind="primary">
-              {t('nav.quickstart')}
-            </LinkButton>
+          onOpen={(row) => change({ id: row.id })}
+          empty={
+            <Empty
+              title={t('requests.empty')}
+              action={
+                <LinkButton href="/app/quickstart" kind="primary">
+                  {t('nav.quickstart')}
+                </LinkButton>
+              }
+            >
+              {t('requests.emptyLead')}
+            </Empty>
           }
-        >
-          {t('requests.emptyLead')}
-        </Empty>
-      )}
-      <SortedNote sorting={sorting} when={when} />
-      <Pager
-        pages={pages}
-        note={filtered && when && sorting.current.by === 'time' ? t('requests.searched', { when }) : null}
-      />
-    </Card>
+        />
+      </Card>
+      <ReceiptSheet id={state['id']} onClose={() => change({ id: undefined })} />
+    </Page>
   );
 }

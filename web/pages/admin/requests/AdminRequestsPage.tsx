@@ -7,20 +7,22 @@ import type { AdminRequestRow } from '../../../../src/console/contract.ts';
 import { urlOf, useApi } from '../../../lib/api.ts';
 import { usePages } from '../../../lib/pages.ts';
 import { useSearchState } from '../../../lib/search.ts';
-import { sortingOf, sortText, type Sorting } from '../../../lib/sort.ts';
-import { formatTime } from '../../../lib/time.ts';
 import { Button } from '../../../ui/Button.tsx';
 import { Card, Page } from '../../../ui/Card.tsx';
 import { Dialog } from '../../../ui/Dialog.tsx';
 import { Money } from '../../../ui/Money.tsx';
 import { Nothing } from '../../../ui/Numbers.tsx';
-import { Pager } from '../../../ui/Pager.tsx';
-import { Empty, ErrorState, Loaded, Skeleton, SkeletonRows } from '../../../ui/States.tsx';
+import { Empty, Loaded, Skeleton } from '../../../ui/States.tsx';
 import { Switch } from '../../../ui/Switch.tsx';
-import { Table, type Column } from '../../../ui/Table.tsx';
-import { REQUEST_SORTS, requestColumns } from '../../requests/columns.tsx';
-import { RequestFilters, useSettledFilters } from '../../requests/RequestFilters.tsx';
-import { SortedNote } from '../../requests/SortedNote.tsx';
+import type { Column } from '../../../ui/Table.tsx';
+import { TableList } from '../../../ui/TableList.tsx';
+import { requestColumns } from '../../requests/columns.tsx';
+import {
+  RequestFilters,
+  requestSort,
+  requestTable,
+  useSettledFilters,
+} from '../../requests/RequestFilters.tsx';
 import { CopyCurl } from '../../requests/ReceiptActions.tsx';
 import { ReceiptView } from '../../requests/ReceiptView.tsx';
 
@@ -32,7 +34,10 @@ export default function AdminRequestsPage() {
   const [live, setLive] = useState(false);
   const query = { ...useSettledFilters(state), account: state['account'], backend: state['backend'] };
   const values = useApi('GET /api/console/admin/request-values', undefined, { staleTime: 60_000 }).data;
-  const sorting = sortingOf(state, change, REQUEST_SORTS);
+  const pages = usePages('GET /api/console/admin/requests', {
+    query: { ...query, sort: requestSort(state) },
+    refetchInterval: live ? LIVE_MS : false,
+  });
   return (
     <Page
       wide
@@ -65,7 +70,18 @@ export default function AdminRequestsPage() {
           </Button>
         </p>
       ) : null}
-      <RequestList query={query} sorting={sorting} live={live} onOpen={(id) => change({ id })} />
+      <Card flush>
+        <TableList
+          pages={pages}
+          table={requestTable(state, change)}
+          label={t('nav.adminRequests')}
+          columns={columns(t)}
+          rowKey={(row) => row.id}
+          rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
+          onOpen={(row) => change({ id: row.id })}
+          empty={<Empty title={t('requests.empty')} />}
+        />
+      </Card>
       <AdminReceipt id={state['id']} onClose={() => change({ id: undefined })} />
     </Page>
   );
@@ -76,53 +92,6 @@ function AccountName({ id }: { id: string }) {
   const isId = !id.includes('@');
   const detail = useApi('GET /api/console/admin/accounts/{id}', { params: { id } }, { enabled: isId });
   return <span className="text-ink">{detail.data?.email ?? id}</span>;
-}
-
-function RequestList({
-  query,
-  sorting,
-  live,
-  onOpen,
-}: {
-  query: Record<string, string | undefined>;
-  sorting: Sorting;
-  live: boolean;
-  onOpen: (id: string) => void;
-}) {
-  const { t, i18n } = useTranslation();
-  const pages = usePages('GET /api/console/admin/requests', {
-    query: { ...query, sort: sortText(sorting.current, REQUEST_SORTS.usual) },
-    refetchInterval: live ? LIVE_MS : false,
-  });
-  if (pages.error && !pages.data)
-    return <ErrorState error={pages.error} onRetry={() => void pages.refetch()} />;
-  if (!pages.data) return <SkeletonRows rows={10} />;
-  const rows = pages.data.pages.flatMap((page) => page.items);
-  const searchedTo = pages.data.pages.at(-1)?.searchedTo;
-  const when = searchedTo ? formatTime(searchedTo, i18n.language, 'short') : '';
-  const filtered = Object.values(query).some(Boolean);
-  return (
-    <Card flush>
-      {rows.length === 0 ? (
-        <Empty title={filtered ? t('requests.emptyFiltered') : t('requests.empty')} />
-      ) : (
-        <Table
-          label={t('nav.adminRequests')}
-          columns={columns(t)}
-          rows={rows}
-          rowKey={(row) => row.id}
-          rowLabel={(row) => t('requests.openReceipt', { id: row.id })}
-          onOpen={(row) => onOpen(row.id)}
-          sorting={sorting}
-        />
-      )}
-      <SortedNote sorting={sorting} when={when} />
-      <Pager
-        pages={pages}
-        note={filtered && when && sorting.current.by === 'time' ? t('requests.searched', { when }) : null}
-      />
-    </Card>
-  );
 }
 
 function columns(t: TFunction): Column<AdminRequestRow>[] {
