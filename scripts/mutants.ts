@@ -8,7 +8,7 @@
  * The same seed draws the same sample from the same sources. It is no part of `npm test`: it takes up to 45 minutes.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Glob } from 'bun';
@@ -29,7 +29,8 @@ const { values } = parseArgs({
     count: { type: 'string', default: '300' },
     seed: { type: 'string', default: String(crypto.getRandomValues(new Uint32Array(1))[0]) },
     only: { type: 'string' },
-    jobs: { type: 'string', default: '2' },
+    // Tests wait about half of their time: for a disk, a database, a timer.
+    jobs: { type: 'string', default: String(2 * availableParallelism()) },
   },
 });
 const areas = AREAS.filter(({ name }) => values.only === undefined || name.startsWith(values.only));

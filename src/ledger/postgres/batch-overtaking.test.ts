@@ -129,6 +129,16 @@ describe('a batch that stays away', () => {
     expect(sent).toEqual(['a1', 'b1']);
   });
 
+  test('is looked at by one timer, however many batches are away', async () => {
+    const { submit, sent } = begin();
+    submit('a1');
+    await turns();
+    submit('b1');
+    await pass(OVERTAKE_MS);
+    expect(sent).toEqual(['a1', 'b1']);
+    expect(waiting.filter(({ at }) => at <= nowMs + OVERTAKE_MS)).toHaveLength(1);
+  });
+
   test('is not overtaken where items have no keys', async () => {
     const { submit, sent, answer } = begin(false);
     submit('a1');

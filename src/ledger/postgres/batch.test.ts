@@ -34,6 +34,13 @@ test('a failure of the database is everyone’s, and is not tried again', async 
   }
 });
 
+test('a fault that is not the database’s is everyone’s as it is', async () => {
+  const mistake = new TypeError('a mistake of ours');
+  const answers = await callTogether([1, 2], () => Promise.reject(mistake));
+  expect(answers).toHaveLength(2);
+  for (const answer of answers) expect(answer).toMatchObject({ code: 'internal_error', cause: mistake });
+});
+
 test('arrays are written as the database reads them, whatever the texts contain', () => {
   expect(textArray(['a', '', 'NULL', null, undefined, '{x,"y"\\}', 'n\0l'])).toBe(
     '{"a","","NULL",NULL,NULL,"{x,\\"y\\"\\\\}","n\uFFFDl"}',

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import { Fault } from '../../std/fault.ts';
+import type { RequestId } from '../../std/ids.ts';
 import { makeLog, silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type SqliteBackend } from '../../store/store.ts';
@@ -191,26 +192,32 @@ describe('durability', () => {
   const heldWal = ({ backend: { path, background } }: SqliteHarness) =>
     new HeldWal({ path: `${path}-wal`, connection: new Database(':memory:'), background, log: silentLog });
 
-  test('an admission is answered when committed, a charge only when it is on the disk', async () => {
-    const harness = await harnessed();
-    const wal = heldWal(harness);
-    const account = await addAccount(harness, 10_000);
-    const ledger = another(harness, { wal });
-    const request = chatAdmission(account);
-    expect(await ledger.admit(request)).toMatchObject({ kind: 'admitted' });
-    expect(wal.asked).toHaveLength(0);
-    let answered = false;
-    const settled = ledger.settle(request.requestId, used({ output: 5 })).then((result) => {
-      answered = true;
-      return result;
-    });
-    // Later admissions pass the settlement that waits for the disk.
-    while (wal.asked.length === 0) await ledger.admit(chatAdmission(account));
-    expect(await ledger.admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
-    expect(answered).toBe(false);
-    wal.asked[0]!.resolve();
-    expect(await settled).toMatchObject({ charged: nanoUsd(10) });
-  });
+  test.each([
+    ['a charge', (ledger: SqliteLedger, id: RequestId) => ledger.settle(id, used({ output: 5 })), 10],
+    ['a void', (ledger: SqliteLedger, id: RequestId) => ledger.void(id, FAILED), 0],
+  ] as const)(
+    'an admission is answered when committed, %s only when it is on the disk',
+    async (_name, close, charged) => {
+      const harness = await harnessed();
+      const wal = heldWal(harness);
+      const account = await addAccount(harness, 10_000);
+      const ledger = another(harness, { wal });
+      const request = chatAdmission(account);
+      expect(await ledger.admit(request)).toMatchObject({ kind: 'admitted' });
+      expect(wal.asked).toHaveLength(0);
+      let answered = false;
+      const settled = close(ledger, request.requestId).then((result) => {
+        answered = true;
+        return result;
+      });
+      // Later admissions pass the settlement that waits for the disk.
+      while (wal.asked.length === 0) await ledger.admit(chatAdmission(account));
+      expect(await ledger.admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
+      expect(answered).toBe(false);
+      wal.asked[0]!.resolve();
+      expect(await settled).toMatchObject({ charged: nanoUsd(charged) });
+    },
+  );
 
   test('a sync that fails is service_unavailable, and asking again finds the charge, once', async () => {
     const harness = await harnessed();
@@ -228,11 +235,12 @@ describe('durability', () => {
     });
   });
 
-  test('closing finishes what was asked for, then refuses', async () => {
+  test('closing finishes what was asked for, closes the database, then refuses', async () => {
     const harness = await harnessed();
     const account = await addAccount(harness, 10_000);
+    const database = harness.backend.open();
     const ledger = new SqliteLedger({
-      backend: harness.backend,
+      backend: { ...harness.backend, open: () => database },
       log: silentLog,
       clock: { now: () => 1 },
       node: 'x',
@@ -242,6 +250,7 @@ describe('durability', () => {
     const settled = ledger.settle(request.requestId, used({ output: 5 }));
     await ledger.close();
     expect(await settled).toMatchObject({ state: 'posted' });
+    expect(() => database.run('SELECT 1')).toThrow();
     expect((await faultOf(ledger.admit(chatAdmission(account)))).code).toBe('service_unavailable');
   });
 });

@@ -111,6 +111,12 @@ test('what is known so far is never below what was reported, nor below the least
   expect(delivered(told(usage(5, 0)), said(WORDS))).toBe(least);
 });
 
+test('an input of one token is known as soon as it was reported', () => {
+  const meter = new Meter(() => chatInput());
+  meter.observe(told(usage(1, 5)));
+  expect(meter.delivered().input).toBe(1);
+});
+
 describe('what is charged', () => {
   test('is the backend’s usage if it came after the text', async () => {
     expect(await measured(said(WORDS), told(usage(50, 60)))).toMatchObject({
