@@ -137,7 +137,7 @@ async function resumedAnswer(
 const RESUME_PAUSE_MS = 1_000;
 
 /** What a backend says about the job is final. That it could not be asked is not. */
-function mayAskAgain({ kind, status }: UpstreamFailure): boolean {
+export function mayAskAgain({ kind, status }: UpstreamFailure): boolean {
   const isUnreachable = kind === 'connect' || kind === 'connection_lost' || kind === 'overloaded';
   return isUnreachable || kind === 'rate_limited' || (status !== undefined && status >= 500);
 }

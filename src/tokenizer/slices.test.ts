@@ -56,6 +56,9 @@ describe('a cut', () => {
     expect(cutBefore("a don't know", 0, 5)).toEqual({ at: 1, isSafe: true });
     expect(cutBefore('a cafe\u0301s', 0, 6)).toEqual({ at: 1, isSafe: true });
     expect(cutBefore('abcdef', 0, 4)).toEqual({ at: 4, isSafe: false });
+    // A letter of two halves, and a picture of two halves.
+    expect(cutBefore('abc\u{1d400}', 0, 3)).toEqual({ at: 3, isSafe: false });
+    expect(cutBefore('abc\u{1f600}', 0, 3)).toEqual({ at: 3, isSafe: true });
     // Not before the place where it began.
     expect(cutBefore('one two', 4, 6)).toEqual({ at: 6, isSafe: false });
   });

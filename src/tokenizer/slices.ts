@@ -34,13 +34,13 @@ export function* slicesOf(texts: readonly string[]): Generator<TextSlice> {
   yield { texts: slice, characters, cuts: 0 };
 }
 
-/** Every encoding ends a piece between a letter or digit and what is none: no token spans that place. */
+/** Every encoding ends a piece between a letter or digit and what is none, which may have two halves: no token spans that place. */
 const PIECE_END = /^[\p{L}\p{N}][^\p{L}\p{M}\p{N}'’]/u;
 
 /** The last place to cut at or before `to`, and whether it is between two pieces. */
 export function cutBefore(text: string, from: number, to: number): { at: number; isSafe: boolean } {
   for (let at = to; at > Math.max(from, to - SEARCHED_CHARACTERS); at--)
-    if (PIECE_END.test(text.slice(at - 1, at + 1))) return { at, isSafe: true };
+    if (PIECE_END.test(text.slice(at - 1, at + 2))) return { at, isSafe: true };
   return { at: isLowSurrogate(text, to) && to - 1 > from ? to - 1 : to, isSafe: false };
 }
 

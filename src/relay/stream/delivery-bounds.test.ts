@@ -161,6 +161,8 @@ describe('deadlines', () => {
     }
     running.delivery.tick(START_MS);
     running.delivery.tick(START_MS + 60_000);
+    // What had been left would have ended by then.
+    expect(await Promise.race([running.ended, Bun.sleep(300)])).toBeUndefined();
     expect(running.cancelled()).toBe(false);
     running.delivery.tick(START_MS + 61_001);
     expect(await running.ended).toMatchObject({ outcome: 'client_left', fault: undefined });
