@@ -201,11 +201,14 @@ describe('the client leaves', () => {
     await backend.called(before + 1);
     leaving.abort();
     await expect(pending).rejects.toThrow();
+    // The gateway sees the end of the connection no later than requests that come after it.
+    for (let turn = 0; turn < 20; turn++) await (await gateway.fetch('/healthz')).text();
     gate.resolve();
     expect(await charged(account)).toMatchObject({
       charged: nano(5, 1),
       usage_source: 'upstream',
       state: 'posted',
+      outcome: 'client_left',
     });
   });
 

@@ -48,12 +48,16 @@ function leaseCases(check: ContractCheck): void {
         charged: 0,
         outcome: 'expired',
       });
-      expect(await requestRow(harness, metered)).toMatchObject({
+      const expired = await requestRow(harness, metered);
+      expect(expired).toMatchObject({
         state: 'expired',
         charged: 160,
         outcome: 'expired',
         usage_source: 'counted',
       });
+      // A real clock may have gone on meanwhile.
+      expect(expired.duration_ms).toBeGreaterThanOrEqual(harness.leaseMs + 5_000);
+      expect(expired.duration_ms).toBeLessThan(harness.leaseMs + 65_000);
       expect(await requestRow(harness, alive)).toMatchObject({ state: 'pending' });
       expect(await accountRow(harness, account)).toMatchObject({
         balance: 9_840,

@@ -13,6 +13,7 @@ let open: ActiveRequests | undefined;
 afterEach(() => open?.stop());
 
 function begin(leaseMs: number) {
+  const ended: RequestId[] = [];
   const renewals: (readonly Progress[])[] = [];
   let nowMs = 50_000;
   let woken = Promise.withResolvers<void>();
@@ -31,10 +32,12 @@ function begin(leaseMs: number) {
     log: silentLog,
     leaseMs,
     longestMs: () => 60_000,
+    places: { ended: (requestId) => void ended.push(requestId) },
   });
   open = requests;
   return {
     requests,
+    ended,
     renewals,
     advance: (ms: number) => void (nowMs += ms),
     fail: (yes: boolean) => void (failing = yes),
@@ -58,6 +61,15 @@ function request(name: string) {
   };
   return { active, cuts, ticked: () => ticked.promise };
 }
+
+test('one that is over gives its place back', () => {
+  const { requests, ended } = begin(60_000);
+  const { active } = request('req_1');
+  requests.add(active);
+  expect(ended).toEqual([]);
+  requests.remove(active.requestId);
+  expect(ended).toEqual([active.requestId]);
+});
 
 describe('leases', () => {
   test('are renewed four times per lease, with the usage metered so far, and not more often', async () => {
