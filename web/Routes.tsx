@@ -1,4 +1,4 @@
-import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from 'react';
+import { lazy, Suspense, useState, type ComponentType } from 'react';
 import { Redirect, Route, Switch } from 'wouter';
 import type { SessionState } from '../src/console/contract.ts';
 import { loadTexts } from './lib/i18n.ts';
@@ -7,24 +7,47 @@ import { NotFound } from './pages/NotFound.tsx';
 import { PageSkeleton } from './shell/PageSkeleton.tsx';
 import { Shell } from './shell/Shell.tsx';
 
-type Lazy = LazyExoticComponent<ComponentType>;
-
-/** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
-const accountPages = async () => await import('./pages/accountPages.ts');
-const playgroundPages = async () =>
-  (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0];
-const adminPages = async () =>
-  (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0];
-const entryPages = async () => await import('./pages/entryPages.ts');
-
-function page<Names extends string>(
-  load: () => Promise<Record<Names, ComponentType>>,
-  name: NoInfer<Names>,
-): Lazy {
-  return lazy(async () => ({ default: (await load())[name] }));
+/** Pages that come together. */
+interface PageGroup<Names extends string> {
+  readonly load: () => Promise<Record<Names, ComponentType>>;
+  /** Once they have come. */
+  readonly loaded: () => Record<Names, ComponentType> | undefined;
 }
 
-const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
+function group<Names extends string>(fetched: () => Promise<Record<Names, ComponentType>>): PageGroup<Names> {
+  let pages: Record<Names, ComponentType> | undefined;
+  return { load: async () => (pages = await fetched()), loaded: () => pages };
+}
+
+/** The first load brings the shell and the group of pages asked for; the other groups come when they are opened. */
+const accountPages = group(() => import('./pages/accountPages.ts'));
+const playgroundPages = group(
+  async () => (await Promise.all([import('./pages/playgroundPages.ts'), loadTexts('playground')]))[0],
+);
+const adminPages = group(
+  async () => (await Promise.all([import('./pages/adminPages.ts'), loadTexts('operator')]))[0],
+);
+const entryPages = group(() => import('./pages/entryPages.ts'));
+
+/**
+ * A page of a group that has come is there at once. React would wait for it all the same, if only for a moment, and then
+ * show what stands in for it for 300 ms, so that nothing flickers.
+ */
+function page<Names extends string>(pages: PageGroup<Names>, name: NoInfer<Names>): ComponentType {
+  const Later: ComponentType = lazy(async () => {
+    const Page: ComponentType = (await pages.load())[name];
+    return { default: Page };
+  });
+  return function PageOfGroup() {
+    // Chosen once: another component in its place would begin anew.
+    const [shown] = useState((): { readonly Page: ComponentType } => ({
+      Page: pages.loaded()?.[name] ?? Later,
+    }));
+    return <shown.Page />;
+  };
+}
+
+const ACCOUNT_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/app', page(accountPages, 'OverviewPage')],
   ['/app/quickstart', page(accountPages, 'QuickstartPage')],
   ['/app/key', page(accountPages, 'KeyPage')],
@@ -41,7 +64,7 @@ const ACCOUNT_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
   ['/app/settings', page(accountPages, 'SettingsPage')],
 ];
 
-const ADMIN_PAGES: readonly (readonly [path: string, page: Lazy])[] = [
+const ADMIN_PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/admin', page(adminPages, 'AdminOverviewPage')],
   ['/admin/traffic', page(adminPages, 'TrafficPage')],
   ['/admin/accounts', page(adminPages, 'AccountsPage')],
@@ -121,6 +144,6 @@ function Area({ session, area, pages }: AreaProps) {
   );
 }
 
-function SignedOutOnly({ session, page: Page }: { session: SessionState; page: Lazy }) {
+function SignedOutOnly({ session, page: Page }: { session: SessionState; page: ComponentType }) {
   return session.user ? <Redirect to={nextPath()} replace /> : <Page />;
 }

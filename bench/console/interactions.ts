@@ -35,6 +35,7 @@ const sortedBy = (text: string): Sign => ({ selector: 'th[aria-sort=descending]'
 const SORT = 'th button';
 const CHOICE = '[role=radio]';
 const RARE_MODEL = 'model-4750';
+const RARE_TITLE = 'Model 4750';
 
 const CUSTOMERS: readonly Interaction[] = [
   { title: 'open Overview', from: '/app/key', act: { open: '/app' }, done: heading('Overview') },
@@ -92,8 +93,8 @@ const CUSTOMERS: readonly Interaction[] = [
   {
     title: 'Playground: search a model',
     from: '/app/playground',
-    act: { typeInto: '[role=combobox]', text: RARE_MODEL },
-    done: { selector: '[role=option]', text: RARE_MODEL },
+    act: { typeInto: '[role=combobox]', text: RARE_TITLE },
+    done: { selector: '[role=option]', text: RARE_TITLE },
   },
   { title: 'open Billing', from: '/app/key', act: { open: '/app/billing' }, done: { selector: ROW } },
 ];

@@ -48,6 +48,11 @@ test('pauses and sizes of batches are left alone, but not what a client reads or
     expect(changes(`const ${name} = 5;`)).toHaveLength(2);
 });
 
+test('so are pauses and sizes in one constant, unless they are none or one', () => {
+  expect(changes('const LIMITS = { waiting: 2_000, hangMs: 60, mostBytes: 99 };')).toEqual([]);
+  expect(changes('const LIMITS = { retryAfterMs: 60, pauseMs: 1, tokens: 99 };')).toHaveLength(6);
+});
+
 test('a bound that only paces is not moved by one, but turned round', () => {
   expect(changes('const x = size >= MAX_KNOWN;')).toEqual(['>= → <']);
   expect(changes('const x = age >= KEPT_MS;')).toEqual(['>= → >', '>= → <']);

@@ -91,7 +91,9 @@ const TRANSPARENT = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfi
  * asked where it is used. Times that a client reads (`retry`, `later`) and days and months of the books are left in.
  */
 const PACING =
-  /(_MS|_BYTES|_TOGETHER|_BATCH|_CONNECTIONS|_KNOWN|_CACHED|_REMEMBERED|_NUMBERS|_VIEWS|_WAITING|_QUEUE)$/;
+  /(_MS|_BYTES|_CHARACTERS|_TOGETHER|_BATCH|_CONNECTIONS|_KNOWN|_CACHED|_REMEMBERED|_NUMBERS|_VIEWS|_WAITING|_QUEUE)$/;
+/** The same, as fields of one constant. */
+const PACING_FIELD = /^(?!retry)(waiting|.+(Ms|Bytes|Characters))$/;
 const PROMISED = /RETRY|LATER|DAY|KEPT/;
 
 const isPacingName = (node: unknown): boolean =>
@@ -100,9 +102,20 @@ const isPacingName = (node: unknown): boolean =>
   PACING.test(String(node['name'])) &&
   !PROMISED.test(String(node['name']));
 
-function isPacing({ type, id, init }: Node): boolean {
-  return type === 'VariableDeclarator' && isPacingName(id) && isNode(init) && isNumber(init);
+function isPacing({ type, id, init, key, value }: Node): boolean {
+  if (type === 'VariableDeclarator') return isPacingName(id) && isNode(init) && isNumber(init);
+  return (
+    type === 'Property' &&
+    isNode(key) &&
+    PACING_FIELD.test(String(key['name'])) &&
+    isNode(value) &&
+    isNumber(value) &&
+    Number(value['value']) >= LEAST_PACED
+  );
 }
+
+/** Nothing, and one, are other behaviour. */
+const LEAST_PACED = 10;
 
 const isNumber = ({ type, value }: Node): boolean => type === 'Literal' && typeof value === 'number';
 

@@ -18,7 +18,7 @@ import { requestValues } from './request-values.ts';
 import { sortedRequests, type SortedCursor } from './sorted-requests.ts';
 import { requestPage, type LoggedRequest, type RequestFilter } from './request-log.ts';
 import { ALL_ACCOUNTS, sumUsage, usageRows, type UsageSums } from './usage.ts';
-import { usageDays, usageDaysByModel, usageEndpoints, usageModels } from './usage-sums.ts';
+import { usageDays, usageDaysByEndpoint, usageDaysByModel, usageModels } from './usage-sums.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
 
 const DATABASES = {
@@ -199,8 +199,10 @@ describe.each(Object.entries(DATABASES))('the request log on %s', (_name, databa
       expect(models.map((row) => figures('key')({ ...row, key: named(row) })).toSorted(byKey)).toEqual(
         expectedSums(inRange, named),
       );
-      expect((await usageEndpoints(at, filter)).map(figures('endpoint')).toSorted(byKey)).toEqual(
-        expectedSums(inRange, ({ endpoint }) => endpoint),
+      const endpoints = await usageDaysByEndpoint(at, filter);
+      const ofDay = ({ day, ...row }: { day: number; endpoint: string }) => `${day} ${row.endpoint}`;
+      expect(endpoints.map((row) => figures('key')({ ...row, key: ofDay(row) })).toSorted(byKey)).toEqual(
+        expectedSums(inRange, (row) => `${dayOf(row.created_at)} ${row.endpoint}`),
       );
       const some = models.slice(0, 2);
       const rows = await usageDaysByModel(at, filter, days, some);

@@ -23,6 +23,8 @@ export interface UsageOfModel extends UsageSums {
   readonly model: string;
 }
 
+export type UsageOfDayAndEndpoint = Omit<UsageOfDayAndModel, 'model'>;
+
 export interface UsageOfDayAndModel extends UsageOfModel {
   readonly day: number;
 }
@@ -66,26 +68,11 @@ export function usageModels(
   );
 }
 
-/** There are few endpoints. */
-export function usageEndpoints(
-  { db, reader }: Parts,
-  filter: UsageFilter,
-): Promise<Omit<UsageOfModel, 'model'>[]> {
-  return reader.all(
-    matching(db, filter)
-      .select(ENDPOINT.as('endpoint'))
-      .select(summed)
-      .groupBy(ENDPOINT)
-      .orderBy('charged', 'desc')
-      .orderBy('endpoint'),
-  );
-}
-
-/** In order of day. */
+/** In order of day. There are few endpoints. */
 export function usageDaysByEndpoint(
   { db, reader }: Parts,
   filter: UsageFilter,
-): Promise<Omit<UsageOfDayAndModel, 'model'>[]> {
+): Promise<UsageOfDayAndEndpoint[]> {
   return reader.all(
     matching(db, filter)
       .select(['day', ENDPOINT.as('endpoint')])

@@ -5,11 +5,10 @@ import { sumUsage, type UsageSums } from '../activity/usage.ts';
 import type { UsageByHour } from '../activity/usage-by-hour.ts';
 import {
   minus,
-  usageDaysByEndpoint,
   usageDaysByModel,
-  usageEndpoints,
   type UsageFilter,
   type UsageOfDay,
+  type UsageOfDayAndEndpoint,
   type UsageOfDayAndModel,
   type UsageOfModel,
 } from '../activity/usage-sums.ts';
@@ -25,14 +24,26 @@ type Measure = (typeof MEASURES)[number];
 
 /** What was read for every grouping. */
 export interface UsageRead {
-  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all' | 'sums'> };
+  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
   readonly filter: UsageFilter;
   readonly days: readonly UsageOfDay[];
-  /** The models with the largest charge; not needed for every grouping. */
-  models(): Promise<readonly UsageOfModel[]>;
+  /** Those with the largest charge, where they are shown. */
+  readonly models: readonly UsageOfModel[];
+  /** The same of endpoints, all of them. */
+  readonly endpointDays: readonly UsageOfDayAndEndpoint[];
   readonly counted: UsageByHour;
   readonly zone: string;
   readonly measure: Measure;
+}
+
+/** In the table or in the chart. */
+export function showsModels(by: Grouping): boolean {
+  return by !== 'endpoint' && by !== 'client';
+}
+
+/** Of each line; the other groupings know them by day and hour. */
+export function showsSavings(by: Grouping): boolean {
+  return by === 'model' || by === 'endpoint';
 }
 
 export const MAX_GROUPS = 200;
@@ -43,16 +54,13 @@ type SummedGroup = CountedSums & Keys;
 
 /** The lines of the table, the largest charge first, days and hours newest first. */
 export async function groupsBy(by: Grouping, read: UsageRead): Promise<readonly SummedGroup[]> {
-  const { at, filter, counted, zone } = read;
+  const { counted, zone } = read;
   switch (by) {
     case 'model':
-      return withSavings(
-        await read.models(),
-        await savingsBy(read, ({ endpoint, model }) => keyOf(endpoint, model)),
-      );
+      return withSavings(read.models, await savingsBy(read, ({ endpoint, model }) => keyOf(endpoint, model)));
     case 'endpoint':
       return withSavings(
-        await usageEndpoints(at, filter),
+        endpointSums(read.endpointDays),
         await savingsBy(read, ({ endpoint }) => keyOf(endpoint)),
       );
     case 'client':
@@ -86,6 +94,16 @@ function newest(hours: ReadonlyMap<number, CountedSums>): [number, CountedSums][
 interface Named {
   readonly endpoint: string;
   readonly model: string;
+}
+
+/** The largest charge first. */
+function endpointSums(
+  days: readonly UsageOfDayAndEndpoint[],
+): (UsageSums & Pick<UsageOfDayAndEndpoint, 'endpoint'>)[] {
+  const groups = Map.groupBy(days, ({ endpoint }) => endpoint);
+  return [...groups]
+    .map(([endpoint, own]) => ({ endpoint, ...sumUsage(own) }))
+    .toSorted((a, b) => b.charged - a.charged || (a.endpoint < b.endpoint ? -1 : 1));
 }
 
 function withSavings<Row extends UsageSums & Pick<Named, 'endpoint'> & Partial<Named>>(
@@ -127,7 +145,7 @@ export async function chartRows(by: Grouping, read: UsageRead): Promise<UsageCha
   const { at, filter, days, counted } = read;
   switch (by) {
     case 'endpoint':
-      return (await usageDaysByEndpoint(at, filter)).map((row) => chartRow(row.day, row.endpoint, row));
+      return read.endpointDays.map((row) => chartRow(row.day, row.endpoint, row));
     case 'client': {
       const named = largest(await counted.byClient(MAX_GROUPS), read.measure).map(({ client }) => client);
       const rows = await counted.clientDays(named);
@@ -136,7 +154,7 @@ export async function chartRows(by: Grouping, read: UsageRead): Promise<UsageCha
     case 'model':
     case 'hour':
     case 'day': {
-      const rows = await usageDaysByModel(at, filter, days, largest(await read.models(), read.measure));
+      const rows = await usageDaysByModel(at, filter, days, largest(read.models, read.measure));
       return rows.map(modelRow);
     }
     default:

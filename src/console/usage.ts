@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { textStream } from '../activity/csv.ts';
 import { DAY_MS, sumUsage } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
-import { usageDays, usageModels } from '../activity/usage-sums.ts';
+import { usageDays, usageDaysByEndpoint, usageModels, type UsageFilter } from '../activity/usage-sums.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { isTimeZone } from '../std/time-zone.ts';
@@ -18,9 +18,13 @@ import {
   MAX_GROUPS,
   MEASURES,
   othersOf,
+  showsModels,
+  showsSavings,
   totalSaved,
   usageGroup,
   usageSaved,
+  type Grouping,
+  type UsageRead,
 } from './usage-groups.ts';
 
 const day = z.iso.date().optional();
@@ -82,14 +86,14 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
   const range = rangeOf(query, parts.clock.now());
   const whole = { accountId, ...range };
   const filter = { ...whole, endpoint, model };
-  const [days, allDays] = await Promise.all([
-    usageDays(at, filter),
-    isPart ? usageDays(at, whole) : undefined,
+  // The longest sums, which go beside the others.
+  const long = { ...at, reader: at.reader.sums };
+  const [{ days, counted }, models, endpointDays] = await Promise.all([
+    countedDays(at, { filter, whole, by }),
+    showsModels(by) ? usageModels(long, filter, MAX_GROUPS) : [],
+    by === 'endpoint' ? usageDaysByEndpoint(long, filter) : [],
   ]);
-  const counted = await UsageByHour.read(at, whole, allDays ?? days);
-  let found: ReturnType<typeof usageModels> | undefined;
-  const models = () => (found ??= usageModels(at, filter, MAX_GROUPS));
-  const read = { at, filter, days, models, counted, zone, measure };
+  const read = { at, filter, days, models, endpointDays, counted, zone, measure };
   const [rows, groups, saved] = await Promise.all([
     chartRows(by, read),
     groupsBy(by, read),
@@ -105,6 +109,22 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
     totals: usageSaved(totals),
     missing: counted.missing,
   };
+}
+
+type UsageParts = Pick<UsageRead, 'at'>['at'];
+
+async function countedDays(
+  at: UsageParts,
+  { filter, whole, by }: { filter: UsageFilter; whole: UsageFilter; by: Grouping },
+): Promise<Pick<UsageRead, 'days' | 'counted'>> {
+  const isPart = (filter.endpoint ?? filter.model) !== undefined;
+  const [days, allDays] = await Promise.all([
+    usageDays(at, filter),
+    isPart ? usageDays(at, whole) : undefined,
+  ]);
+  const counted = await UsageByHour.read(at, whole, allDays ?? days);
+  if (showsSavings(by)) await counted.savings();
+  return { days, counted };
 }
 
 async function heatMap(

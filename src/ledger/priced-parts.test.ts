@@ -404,3 +404,16 @@ describe('images', () => {
     expect(worstCase(price, { kind: 'images', images: 3, pixels }, 0)).toBe(cost);
   });
 });
+
+test('the prices of a long input begin above its length, not at it', () => {
+  const price: TokenPrice = {
+    kind: 'tokens',
+    input: 1_000_000,
+    cachedInput: 1_000_000,
+    output: 0,
+    extra: { above: [{ above: 200_000, input: 2_000_000 }] },
+  };
+  const cost = (input: number): number => costOf(price, { ...NO_USAGE, input });
+  expect(cost(200_000)).toBe(200_000);
+  expect(cost(200_001)).toBe(400_002);
+});

@@ -14,6 +14,7 @@ upstreams: { b: { kind: house } }
 lists:
   images:
     - { model: m, input: 5, output: 10, image_output: 40, max_output: ${MAX_OUTPUT}, sizes: [1024x1024], abilities: { max_n: 2, reference_images: 2, mask: true, quality: [low] } }
+    - { model: each, image: 0.04, input_image: 0.003, sizes: [1024x1024], abilities: { reference_images: 2 } }
 endpoints:
   e: { name: E, type: image_generation, lists: [images], upstreams: [b] }
 `,
@@ -22,7 +23,7 @@ endpoints:
 
 function quote(more: Partial<ImageCall['request']> = {}): ImageQuote {
   const call = {
-    selector: { code: 'e', model: 'm', type: 'image_generation' },
+    selector: { code: 'e', model: more.model ?? 'm', type: 'image_generation' },
     request: { model: 'm', prompt: 'dé', ...more },
   } as ImageCall;
   return quoteImages(call, { catalog: () => catalog } as RelayParts);
@@ -59,4 +60,13 @@ test('without any report the images and their input are counted by us', () => {
     usage: { input: 320, output: 272 + 2 * 100, extra: { imageInput: 300 } },
     source: 'counted',
   });
+});
+
+test('pictures that were sent along are paid as soon as any image came of them, and not before', () => {
+  const asked = quote({ model: 'each', image: [picture, picture] });
+  const sent = (images: number, partialImages: number) =>
+    imagesMeasured(asked, { images, partialImages, usages: [] }).usage.extra?.inputImages;
+  expect(sent(0, 0)).toBeUndefined();
+  expect(sent(1, 0)).toBe(2);
+  expect(sent(0, 1)).toBe(2);
 });

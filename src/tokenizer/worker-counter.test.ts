@@ -2,8 +2,10 @@ import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens as p50k } from 'gpt-tokenizer/encoding/p50k_base';
+import { countTokens as r50k } from 'gpt-tokenizer/encoding/r50k_base';
 import { makeLog } from '../std/log.ts';
-import type { CountJob } from './port.ts';
+import { cutTolerance, TOKEN_ENCODINGS, type CountJob } from './port.ts';
 import { WorkerTokenCounter, type CounterLimits } from './worker-counter.ts';
 import { vocabularyTokens } from './testing/in-process-counter.ts';
 
@@ -140,4 +142,27 @@ test('a thread that hangs is replaced, and its job is done by the next one', asy
   const counted = await counter.count(job([slow]));
   expect(counted?.tokens).toBeGreaterThan(1_000);
   expect(log.join('')).toContain('token_counter_failed');
+});
+
+test('a job on which threads fail is tried once more, then given up; the next one is counted by a new thread', async () => {
+  const counter = counterWith();
+  const broken = counter.count(job(['x'], { encoding: 'none' as 'o200k_base' }));
+  const next = counter.count(job([PROSE], { account: 'b' }));
+  expect(await broken).toBeUndefined();
+  expect(await next).toEqual({ tokens: vocabularyTokens(PROSE), cuts: 0 });
+  expect(log.filter((line) => line.includes('token_counter_failed'))).toHaveLength(2);
+  expect(counter.size).toBe(0);
+});
+
+test.each([
+  ['cl100k_base', cl100k],
+  ['p50k_base', p50k],
+  ['r50k_base', r50k],
+] as const)('%s is an encoding that a model may declare, and is counted by', async (encoding, count) => {
+  expect(TOKEN_ENCODINGS).toContain(encoding);
+  expect(await shared.count(job([PROSE], { encoding }))).toEqual({ tokens: count(PROSE), cuts: 0 });
+});
+
+test('a count may be off by four tokens on each side of its cuts', () => {
+  expect([0, 1, 2, 3].map(cutTolerance)).toEqual([0, 8, 12, 16]);
 });

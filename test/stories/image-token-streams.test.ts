@@ -168,6 +168,23 @@ describe.each(['SQLite', 'Postgres'])('on %s', (store) => {
     });
   });
 
+  test('a report that comes with an image more than was asked for counts all the same', async () => {
+    const usage = { input_tokens: 7, output_tokens: 300, total_tokens: 307 };
+    const done = (fields: object = {}): string => event('image_generation.completed', fields);
+    backend.script(
+      () =>
+        new Response(partial(0) + done() + done({ usage }), {
+          headers: { 'content-type': 'text/event-stream' },
+        }),
+    );
+    const response = await ask('generations', { stream: true, partial_images: 1 });
+    expect((await response.text()).split('image_generation.completed"')).toHaveLength(2);
+    expect(await receipt(response)).toMatchObject({
+      charged: 7 * 5_000 + 300 * 40_000,
+      usage_source: 'upstream',
+    });
+  });
+
   test('what the backend reports counts instead', async () => {
     const usage = { input_tokens: 7, output_tokens: 300, total_tokens: 307 };
     backend.script(

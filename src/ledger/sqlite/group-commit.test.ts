@@ -55,9 +55,10 @@ const settled = async (...all: Promise<string>[]) =>
 
 describe('operations that come together', () => {
   test('are one transaction, in their order, and each hears its own result', async () => {
-    const { submit, steps } = begin();
+    const { commits, submit, steps } = begin();
     expect(await settled(submit('a'), submit('b'), submit('c'))).toEqual(['a done', 'b done', 'c done']);
     expect(steps).toEqual(['begin', 'commit a b c']);
+    expect(commits.load()).toMatchObject({ waiting: 0, sizes: { count: 1, sum: 3 } });
   });
 
   test.each([1, 44])('fill transactions of 256, one after another, down to the last %d', async (rest) => {
