@@ -3,9 +3,9 @@
  * browser. A whole run replaces `bench/console-results.md`.
  *
  *   bun bench/console.ts [--models 5000] [--requests 1000000] [--database sqlite|postgres|both] [--rounds 40]
- *     [--part queries|browser|both] [--keep FOLDER] [--postgres URL]
+ *     [--part queries|browser|both] [--only TEXT] [--keep FOLDER] [--postgres URL]
  *
- * With --keep, the filled SQLite database stays in that folder and is used again by the next run. --postgres names a
+ * --only measures the queries and interactions with this text in their names. With --keep, the filled SQLite database stays in that folder and is used again by the next run. --postgres names a
  * database that was filled before, instead of a server of its own.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,6 +33,7 @@ const { values: flags } = parseArgs({
     database: { type: 'string', default: 'both' },
     part: { type: 'string', default: 'both' },
     rounds: { type: 'string', default: '40' },
+    only: { type: 'string', default: '' },
     keep: { type: 'string' },
     postgres: { type: 'string' },
   },
@@ -56,7 +57,7 @@ if (flags.database !== 'postgres') measured.push(await onSqlite());
 if (flags.database !== 'sqlite') measured.push(await onPostgres());
 const text = report();
 console.log(text);
-if (flags.database === 'both' && flags.part === 'both')
+if (flags.database === 'both' && flags.part === 'both' && flags.only === '')
   writeFileSync(join(import.meta.dir, 'console-results.md'), text);
 process.exit(slowOnes().length === 0 ? 0 : 1);
 
@@ -111,12 +112,16 @@ async function measure(name: string, folder: string, databaseUrl?: string): Prom
       queries:
         flags.part === 'browser'
           ? none
-          : await timeAll(await consoleCalls(customer, admin, Date.now()), rounds),
-      interactions: flags.part === 'queries' ? none : await timeInteractions(gateway.url, folder),
+          : await timeAll(chosen(await consoleCalls(customer, admin, Date.now())), rounds),
+      interactions: flags.part === 'queries' ? none : await timeInteractions(gateway.url, folder, flags.only),
     };
   } finally {
     await gateway.stop();
   }
+}
+
+function chosen<Value>(named: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(named).filter(([name]) => name.includes(flags.only)));
 }
 
 /** `tollgate serve` in a process of its own, as an operator starts it. */

@@ -9,16 +9,29 @@ const STYLES: Record<TimeStyle, Intl.DateTimeFormatOptions> = {
   clock: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
 };
 
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+/** Making one takes longer than a hundred uses of it. */
+function formatter(language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = language + JSON.stringify(options);
+  let found = formatters.get(key);
+  if (!found) {
+    found = new Intl.DateTimeFormat(language, options);
+    formatters.set(key, found);
+  }
+  return found;
+}
+
 /** In the reader's own zone; pair it with {@link utcText} in a title. */
 export function formatTime(at: number, language: string, style: TimeStyle): string {
-  return new Intl.DateTimeFormat(language, STYLES[style]).format(at);
+  return formatter(language, STYLES[style]).format(at);
 }
 
 /** A day to come: `December 3`, with the year if it is another one. */
 export function formatDate(at: number, now: number, language: string): string {
   const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear();
   const year = isThisYear ? {} : ({ year: 'numeric' } as const);
-  return new Intl.DateTimeFormat(language, { month: 'long', day: 'numeric', ...year }).format(at);
+  return formatter(language, { month: 'long', day: 'numeric', ...year }).format(at);
 }
 
 export function utcText(at: number): string {
@@ -48,7 +61,7 @@ export function formatUtcDay(
     style === 'short'
       ? { month: 'short', day: 'numeric' }
       : { weekday: 'short', month: 'long', day: 'numeric', year: 'numeric' };
-  return new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' }).format(at);
+  return formatter(language, { ...options, timeZone: 'UTC' }).format(at);
 }
 
 /** In the reader's own zone, which is named: clocks repeat an hour. */
@@ -61,13 +74,13 @@ export function formatHour(at: number, language: string): string {
     minute: '2-digit',
     timeZoneName: 'shortOffset',
   };
-  return new Intl.DateTimeFormat(language, options).format(at);
+  return formatter(language, options).format(at);
 }
 
 /** `2026-10` → October 2026 */
 export function formatUtcMonth(month: string, language: string): string {
   const options: Intl.DateTimeFormatOptions = { month: 'long', year: 'numeric', timeZone: 'UTC' };
-  return new Intl.DateTimeFormat(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
+  return formatter(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
 }
 
 export function utcDayOf(at: number): string {

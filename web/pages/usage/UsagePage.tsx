@@ -31,6 +31,8 @@ export default function UsagePage() {
   const by = oneOf(state['by'], GROUPINGS);
   const query = { ...range, by, zone: ownZone() };
   const usage = useApi('GET /api/console/usage', { query: { ...query, measure } }, { keepsPrevious: true });
+  // Asked for beside it, and not only once it has come.
+  useHours(range);
   return (
     <Page
       wide
@@ -93,21 +95,23 @@ function Report({ data, measure, by, state, change }: ReportProps) {
   );
 }
 
-function Hours({ measure, state, change }: Pick<ReportProps, 'measure' | 'state' | 'change'>) {
-  const range = rangeOf(state, useToday());
-  const zone = ownZone();
-  const hours = useApi(
+function useHours(range: ReturnType<typeof rangeOf>) {
+  return useApi(
     'GET /api/console/usage/hours',
-    { query: { ...range, zone } },
+    { query: { ...range, zone: ownZone() } },
     { keepsPrevious: true },
   );
+}
+
+function Hours({ measure, state, change }: Pick<ReportProps, 'measure' | 'state' | 'change'>) {
+  const hours = useHours(rangeOf(state, useToday()));
   return (
     <Loaded query={hours} skeleton={<Skeleton className="h-72 w-full rounded-lg" />}>
       {(map) => (
         <HeatMap
           map={map}
           measure={measure}
-          zone={zone}
+          zone={ownZone()}
           view={oneOf(state['hours'], VIEWS)}
           onView={(view) => change({ hours: view === 'chart' ? undefined : view })}
         />

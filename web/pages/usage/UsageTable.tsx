@@ -5,11 +5,13 @@ import { Link } from 'wouter';
 import type { UsageReport } from '../../../src/console/contract.ts';
 import { approximate } from '../../lib/money.ts';
 import { hrefWith, type SearchState } from '../../lib/search.ts';
+import { useShownRows } from '../../lib/shown.ts';
 import { sortingOf, sortRows, type Sort } from '../../lib/sort.ts';
 import { formatHour, formatUtcDay } from '../../lib/time.ts';
 import { Card } from '../../ui/Card.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Count, Nothing } from '../../ui/Numbers.tsx';
+import { ShowMore } from '../../ui/Pager.tsx';
 import { Segments } from '../../ui/Segments.tsx';
 import { Table, type Column } from '../../ui/Table.tsx';
 import { MissingNote } from './MissingNote.tsx';
@@ -25,6 +27,8 @@ interface UsageTableProps {
 interface LineColumn extends Column<UsageLine> {
   readonly value: (line: UsageLine) => number | string;
 }
+
+const FIRST_ROWS = 50;
 
 /** The figures behind the chart. Input is split into fresh and cached, because they cost differently. */
 export function UsageTable({ usage, by, state, change }: UsageTableProps) {
@@ -42,6 +46,8 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
   const columns: LineColumn[] = [titleColumn(t, by), ...countColumns(t, href, usage)];
   const usual: Sort = isTime(by) ? { by: 'title', descending: true } : { by: 'charged', descending: true };
   const sorting = sortingOf(state, change, { offered: columns.map(({ id }) => id), usual });
+  const { groups, ends } = sorted(usage, columns, sorting.current);
+  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`, FIRST_ROWS);
   return (
     <Card
       flush
@@ -57,10 +63,11 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
       <Table
         label={t('usage.title')}
         columns={columns}
-        rows={sorted(usage, columns, sorting.current)}
+        rows={[...rows, ...ends]}
         rowKey={(line) => line.key}
         sorting={sorting}
       />
+      <ShowMore {...more} />
       {by === 'client' || by === 'hour' ? (
         <div className="px-5 pb-4 empty:hidden">
           <MissingNote missing={usage.missing} />
@@ -71,12 +78,18 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
 }
 
 /** The others and the total stay at the end. */
-function sorted(usage: UsageReport, columns: readonly LineColumn[], sort: Sort): UsageLine[] {
+function sorted(
+  usage: UsageReport,
+  columns: readonly LineColumn[],
+  sort: Sort,
+): { readonly groups: readonly UsageLine[]; readonly ends: readonly UsageLine[] } {
   const lines = usageLines(usage.groups, usage.others, usage.totals);
   const column = columns.find(({ id }) => id === sort.by);
-  if (!column) return lines;
   const groups = lines.filter(({ kind }) => kind === 'group');
-  return [...sortRows(groups, sort, column.value), ...lines.slice(groups.length)];
+  return {
+    groups: column ? sortRows(groups, sort, column.value) : groups,
+    ends: lines.slice(groups.length),
+  };
 }
 
 function titleColumn(t: TFunction, by: GroupBy): LineColumn {
