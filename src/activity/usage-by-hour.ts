@@ -19,7 +19,7 @@ import { DAY_MS } from './usage.ts';
 
 interface Parts {
   readonly db: Kysely<Schema>;
-  readonly reader: Pick<Reader, 'all' | 'sums'>;
+  readonly reader: Pick<Reader, 'all'>;
 }
 
 /** Days are yyyymmdd, both inclusive, UTC. */
@@ -148,7 +148,7 @@ export class UsageByHour {
   }
 
   async #readSavings(): Promise<SavingOfModel[]> {
-    const kept = await this.#parts.reader.sums.all(
+    const kept = await this.#parts.reader.all(
       this.#savingRows()
         .select(['endpoint', 'model', sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved')])
         .groupBy(['endpoint', 'model']),

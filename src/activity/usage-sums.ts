@@ -42,30 +42,34 @@ const SUMMED = [
 
 /** As expressions: for the bare columns SQLite takes an index of theirs and reads all days of the account. */
 const ENDPOINT = sql<string>`endpoint || ''`;
-const MODEL = sql<string>`model || ''`;
+/** No code of an endpoint has a space. */
+const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
 
 /** Summed by the database: with thousands of models there are too many rows to be read one by one. In order of day. */
 export function usageDays({ db, reader }: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
   return reader.all(matching(db, filter).select('day').select(summed).groupBy('day').orderBy('day'));
 }
 
-/** The models with the largest charge first. */
-export function usageModels(
+/** The models with the largest charge first. Grouped by one text, which SQLite sorts in two thirds of the time of two. */
+export async function usageModels(
   { db, reader }: Parts,
   filter: UsageFilter,
   most: number,
 ): Promise<UsageOfModel[]> {
-  return reader.all(
+  const rows = await reader.all(
     matching(db, filter)
-      .select([ENDPOINT.as('endpoint'), MODEL.as('model')])
+      .select(ENDPOINT_AND_MODEL.as('name'))
       .select(summed)
-      .groupBy([ENDPOINT, MODEL])
+      .groupBy(ENDPOINT_AND_MODEL)
       .orderBy('charged', 'desc')
       .orderBy('requests', 'desc')
-      .orderBy('endpoint')
-      .orderBy('model')
+      .orderBy('name')
       .limit(most),
   );
+  return rows.map(({ name, ...sums }) => {
+    const end = name.indexOf(' ');
+    return { endpoint: name.slice(0, end), model: name.slice(end + 1), ...sums };
+  });
 }
 
 /** In order of day. There are few endpoints. */

@@ -24,7 +24,7 @@ type Measure = (typeof MEASURES)[number];
 
 /** What was read for every grouping. */
 export interface UsageRead {
-  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all' | 'sums'> };
+  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
   readonly filter: UsageFilter;
   readonly days: readonly UsageOfDay[];
   /** Those with the largest charge, where they are shown. */
