@@ -14,7 +14,7 @@ import {
 } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
 import { numbered } from './usage-hours.ts';
-import type { UsageOfDay } from './usage-sums.ts';
+import { ENDPOINT_AND_MODEL, endpointAndModel, type UsageOfDay } from './usage-sums.ts';
 import { DAY_MS } from './usage.ts';
 
 interface Parts {
@@ -69,7 +69,11 @@ export class UsageByHour {
     this.missing = read.missing;
   }
 
-  static async read(parts: Parts, range: AccountDays, days: readonly UsageOfDay[]): Promise<UsageByHour> {
+  static async read(
+    parts: Parts,
+    range: AccountDays,
+    days: readonly Pick<UsageOfDay, 'day' | 'requests'>[],
+  ): Promise<UsageByHour> {
     const kept = await keptDays(parts, range);
     const savedDays = new Map([...kept].map(([day, { saved }]) => [day, saved]));
     const keptOf = (day: number): number => kept.get(day)?.requests ?? 0;
@@ -150,10 +154,11 @@ export class UsageByHour {
   async #readSavings(): Promise<SavingOfModel[]> {
     const kept = await this.#parts.reader.all(
       this.#savingRows()
-        .select(['endpoint', 'model', sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved')])
-        .groupBy(['endpoint', 'model']),
+        .select([ENDPOINT_AND_MODEL.as('name'), sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved')])
+        .groupBy(ENDPOINT_AND_MODEL),
     );
-    return [...kept, ...this.#live.flatMap(({ counted }) => counted.savings)];
+    const savings = kept.map(({ name, saved }) => ({ ...endpointAndModel(name), saved }));
+    return [...savings, ...this.#live.flatMap(({ counted }) => counted.savings)];
   }
 
   /** The same by day. */

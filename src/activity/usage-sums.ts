@@ -43,11 +43,21 @@ const SUMMED = [
 /** As expressions: for the bare columns SQLite takes an index of theirs and reads all days of the account. */
 const ENDPOINT = sql<string>`endpoint || ''`;
 /** No code of an endpoint has a space. */
-const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
+export const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
 
 /** Summed by the database: with thousands of models there are too many rows to be read one by one. In order of day. */
 export function usageDays({ db, reader }: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
   return reader.all(matching(db, filter).select('day').select(summed).groupBy('day').orderBy('day'));
+}
+
+/** As many requests as there were on each day, which takes half the time of all sums. */
+export function requestDays(
+  { db, reader }: Parts,
+  filter: UsageFilter,
+): Promise<Pick<UsageOfDay, 'day' | 'requests'>[]> {
+  return reader.all(
+    matching(db, filter).select('day').select(sumOf('requests')).groupBy('day').orderBy('day'),
+  );
 }
 
 /** The models with the largest charge first. Grouped by one text, which SQLite sorts in two thirds of the time of two. */
@@ -66,10 +76,12 @@ export async function usageModels(
       .orderBy('name')
       .limit(most),
   );
-  return rows.map(({ name, ...sums }) => {
-    const end = name.indexOf(' ');
-    return { endpoint: name.slice(0, end), model: name.slice(end + 1), ...sums };
-  });
+  return rows.map(({ name, ...sums }) => ({ ...endpointAndModel(name), ...sums }));
+}
+
+export function endpointAndModel(name: string): { endpoint: string; model: string } {
+  const end = name.indexOf(' ');
+  return { endpoint: name.slice(0, end), model: name.slice(end + 1) };
 }
 
 /** In order of day. There are few endpoints. */
