@@ -47,10 +47,10 @@ export async function fill(store: Store, { models, requests }: Amounts): Promise
   await write.insert('outbox', messageRows(accounts, now));
   await write.insert('entry', entryRows(accounts, now));
   await write.insert('refused_call', refusedRows(accounts, now, models));
-  await write.finish();
   // As on any server that has run for a while.
   const hours = new UsageHours({ store, clock: systemClock });
   while (!(await hours.count()));
+  await write.finish();
 }
 
 const many = <Item>(count: number, make: (index: number) => Item): Item[] =>
