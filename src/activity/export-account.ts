@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { AccountRow, Schema } from '../store/schema.ts';
-import { dollars, time, type ExportLine } from './export-lines.ts';
+import { dollars, time, type AccountLine } from './export-lines.ts';
 
 /** Who the account is, and what its owner has set up. Of each there are few. */
-export async function accountLines(db: Kysely<Schema>, account: AccountRow): Promise<ExportLine[]> {
+export async function accountLines(db: Kysely<Schema>, account: AccountRow): Promise<AccountLine[]> {
   return [
     await profileLine(db, account),
     ...tokenLines(account),
@@ -14,7 +14,7 @@ export async function accountLines(db: Kysely<Schema>, account: AccountRow): Pro
   ];
 }
 
-async function profileLine(db: Kysely<Schema>, account: AccountRow): Promise<ExportLine> {
+async function profileLine(db: Kysely<Schema>, account: AccountRow): Promise<AccountLine> {
   const user = await db
     .selectFrom('auth_user')
     .select('name')
@@ -33,7 +33,7 @@ async function profileLine(db: Kysely<Schema>, account: AccountRow): Promise<Exp
   };
 }
 
-function tokenLines(account: AccountRow): ExportLine[] {
+function tokenLines(account: AccountRow): AccountLine[] {
   if (account.token_hash === null) return [];
   return [
     {
@@ -45,7 +45,7 @@ function tokenLines(account: AccountRow): ExportLine[] {
   ];
 }
 
-async function passkeyLines(db: Kysely<Schema>, accountId: string): Promise<ExportLine[]> {
+async function passkeyLines(db: Kysely<Schema>, accountId: string): Promise<AccountLine[]> {
   const rows = await db
     .selectFrom('auth_passkey')
     .select(['name', 'createdAt'])
@@ -58,7 +58,7 @@ async function passkeyLines(db: Kysely<Schema>, accountId: string): Promise<Expo
   }));
 }
 
-async function topUpLines(db: Kysely<Schema>, accountId: string): Promise<ExportLine[]> {
+async function topUpLines(db: Kysely<Schema>, accountId: string): Promise<AccountLine[]> {
   const row = await db
     .selectFrom('top_up')
     .select(['customer_id', 'enabled', 'threshold', 'amount', 'monthly_max', 'updated_at'])
@@ -78,7 +78,7 @@ async function topUpLines(db: Kysely<Schema>, accountId: string): Promise<Export
   ];
 }
 
-async function webhookLines(db: Kysely<Schema>, accountId: string): Promise<ExportLine[]> {
+async function webhookLines(db: Kysely<Schema>, accountId: string): Promise<AccountLine[]> {
   const rows = await db
     .selectFrom('webhook')
     .select(['url', 'events', 'hint', 'created_at'])
@@ -94,7 +94,7 @@ async function webhookLines(db: Kysely<Schema>, accountId: string): Promise<Expo
   }));
 }
 
-async function receiptLinkLines(db: Kysely<Schema>, accountId: string): Promise<ExportLine[]> {
+async function receiptLinkLines(db: Kysely<Schema>, accountId: string): Promise<AccountLine[]> {
   const rows = await db
     .selectFrom('receipt_link')
     .select(['request_id', 'created_at', 'expires_at', 'ended_at'])

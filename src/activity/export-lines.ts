@@ -1,7 +1,7 @@
 import { formatUsd, nanoUsd } from '../std/money.ts';
 
 /** One line of an account's export. */
-export type ExportLine = { readonly type: string } & Readonly<Record<string, unknown>>;
+export type AccountLine = { readonly type: string } & Readonly<Record<string, unknown>>;
 
 export function time(ms: number): string {
   return new Date(ms).toISOString();

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import type { AccountRow, Schema } from '../store/schema.ts';
 import { accountLines } from './export-account.ts';
-import { dollars, time, type ExportLine } from './export-lines.ts';
+import { dollars, time, type AccountLine } from './export-lines.ts';
 import type { Reader } from './reader.ts';
 import type { RefusedCallRow } from './refused-call-log.ts';
 
@@ -38,11 +38,11 @@ export async function* accountExport(parts: Parts, account: AccountRow): AsyncGe
   yield `${JSON.stringify({ type: 'end', lines })}\n`;
 }
 
-async function* once(lines: readonly ExportLine[]): AsyncGenerator<readonly ExportLine[]> {
+async function* once(lines: readonly AccountLine[]): AsyncGenerator<readonly AccountLine[]> {
   yield await Promise.resolve(lines);
 }
 
-async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
+async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly AccountLine[]> {
   let after = { at: -1, id: 0 };
   for (;;) {
     const rows = await reader.all(
@@ -73,7 +73,7 @@ async function* entryPages({ db, reader }: Parts, accountId: string): AsyncGener
 async function* paymentPages(
   { db, reader }: Parts,
   accountId: string,
-): AsyncGenerator<readonly ExportLine[]> {
+): AsyncGenerator<readonly AccountLine[]> {
   let after = { at: -1, id: '' };
   for (;;) {
     const rows = await reader.all(
@@ -102,7 +102,7 @@ async function* paymentPages(
 async function* receiptPages(
   { db, reader }: Parts,
   accountId: string,
-): AsyncGenerator<readonly ExportLine[]> {
+): AsyncGenerator<readonly AccountLine[]> {
   for (let after = ''; ;) {
     const rows = await reader.all(
       db
@@ -120,7 +120,7 @@ async function* receiptPages(
   }
 }
 
-async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
+async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly AccountLine[]> {
   let after = { day: 0, endpoint: '', model: '' };
   for (;;) {
     const rows = await reader.all(
@@ -145,7 +145,10 @@ async function* usagePages({ db, reader }: Parts, accountId: string): AsyncGener
   }
 }
 
-async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
+async function* clientPages(
+  { db, reader }: Parts,
+  accountId: string,
+): AsyncGenerator<readonly AccountLine[]> {
   let after = { day: 0, client: '' };
   for (;;) {
     const rows = await reader.all(
@@ -172,7 +175,7 @@ async function* clientPages({ db, reader }: Parts, accountId: string): AsyncGene
 async function* statementPages(
   { db, reader }: Parts,
   accountId: string,
-): AsyncGenerator<readonly ExportLine[]> {
+): AsyncGenerator<readonly AccountLine[]> {
   for (let after = 0; ;) {
     const rows = await reader.all(
       db
@@ -198,7 +201,7 @@ async function* statementPages(
   }
 }
 
-async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly ExportLine[]> {
+async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGenerator<readonly AccountLine[]> {
   let after = { at: -1, id: '' };
   for (;;) {
     const rows = await reader.all(
@@ -223,7 +226,7 @@ async function* imagePages({ db, reader }: Parts, accountId: string): AsyncGener
   }
 }
 
-function refusedCallLine(row: RefusedCallRow): ExportLine {
+function refusedCallLine(row: RefusedCallRow): AccountLine {
   const { request_id, operation, endpoint, model, client, status, reason, param, message, calls } = row;
   const first = { first_at: time(row.first_at), last_at: time(row.last_at), calls };
   return {
@@ -244,7 +247,7 @@ function refusedCallLine(row: RefusedCallRow): ExportLine {
 async function* refusedCallPages(
   { db, reader }: Parts,
   accountId: string,
-): AsyncGenerator<readonly ExportLine[]> {
+): AsyncGenerator<readonly AccountLine[]> {
   for (let after = ''; ;) {
     const rows = await reader.all(
       db

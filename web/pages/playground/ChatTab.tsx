@@ -92,7 +92,7 @@ export function ChatTab({ models, wanted, maxTokens }: ChatTabProps) {
           note={(text, attached) => <MaxCost body={bodyWith(recipe, turns, text, attached)} />}
         />
       </section>
-      <aside aria-label={t('playground.settings')} className="hidden lg:block">
+      <aside aria-label={t('playground.parameters')} className="hidden lg:block">
         <div className="thin-scroll sticky top-6 -mx-2 max-h-[calc(100dvh-3rem)] overflow-y-auto px-2 pb-2">
           {panel}
         </div>
