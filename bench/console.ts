@@ -5,8 +5,9 @@
  *   bun bench/console.ts [--models 5000] [--requests 1000000] [--database sqlite|postgres|both] [--rounds 40]
  *     [--part queries|browser|both] [--only TEXT] [--keep FOLDER] [--postgres URL]
  *
- * --only measures the queries and interactions with this text in their names. With --keep, the filled SQLite database stays in that folder and is used again by the next run. --postgres names a
- * database that was filled before, instead of a server of its own.
+ * --only measures the queries and interactions with this text in their names. With --keep, the filled SQLite database
+ * stays in that folder and is used again by the next run. --postgres names a database that was filled before, instead of
+ * a server of its own.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

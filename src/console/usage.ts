@@ -117,10 +117,8 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
   };
 }
 
-type UsageParts = Pick<UsageRead, 'at'>['at'];
-
 async function countedDays(
-  at: UsageParts,
+  at: UsageRead['at'],
   { filter, whole, by }: { filter: UsageFilter; whole: UsageFilter; by: Grouping },
 ): Promise<Pick<UsageRead, 'days' | 'counted'>> {
   const isPart = (filter.endpoint ?? filter.model) !== undefined;

@@ -1,3 +1,4 @@
+import { formatters } from './formatter.ts';
 import type { Usd } from '../../src/console/contract.ts';
 
 const SIGNIFICANT = 4;
@@ -118,21 +119,14 @@ function literal(amount: string): `${number}` {
   return (/^-?\d+(\.\d+)?$/.test(amount) ? amount : '0') as `${number}`;
 }
 
-const formatters = new Map<string, Intl.NumberFormat>();
-
-function formatter(language: string, { sign, currency = 'USD' }: UsdOptions): Intl.NumberFormat {
-  const key = `${language}/${sign ?? ''}/${currency}`;
-  let found = formatters.get(key);
-  if (!found) {
-    found = new Intl.NumberFormat(language, {
+const formatter = formatters(
+  (language, { sign, currency = 'USD' }: UsdOptions) =>
+    new Intl.NumberFormat(language, {
       style: 'currency',
       currency,
       currencyDisplay: 'narrowSymbol',
       minimumFractionDigits: CENTS,
       maximumFractionDigits: MOST_PLACES,
       ...(sign ? { signDisplay: 'exceptZero' as const } : {}),
-    });
-    formatters.set(key, found);
-  }
-  return found;
-}
+    }),
+);

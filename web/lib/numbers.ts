@@ -1,14 +1,8 @@
-const formatters = new Map<string, Intl.NumberFormat>();
+import { formatters } from './formatter.ts';
 
-function formatter(language: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const key = language + JSON.stringify(options);
-  let found = formatters.get(key);
-  if (!found) {
-    found = new Intl.NumberFormat(language, options);
-    formatters.set(key, found);
-  }
-  return found;
-}
+const formatter = formatters(
+  (language, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(language, options),
+);
 
 export function formatCount(value: number, language: string): string {
   return formatter(language, { maximumFractionDigits: 0 }).format(value);

@@ -1,3 +1,5 @@
+import { formatters } from './formatter.ts';
+
 const DAY_MS = 86_400_000;
 
 export type TimeStyle = 'full' | 'short' | 'date' | 'clock';
@@ -9,18 +11,9 @@ const STYLES: Record<TimeStyle, Intl.DateTimeFormatOptions> = {
   clock: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
 };
 
-const formatters = new Map<string, Intl.DateTimeFormat>();
-
-/** Making one takes longer than a hundred uses of it. */
-function formatter(language: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
-  const key = language + JSON.stringify(options);
-  let found = formatters.get(key);
-  if (!found) {
-    found = new Intl.DateTimeFormat(language, options);
-    formatters.set(key, found);
-  }
-  return found;
-}
+const formatter = formatters(
+  (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+);
 
 /** In the reader's own zone; pair it with {@link utcText} in a title. */
 export function formatTime(at: number, language: string, style: TimeStyle): string {

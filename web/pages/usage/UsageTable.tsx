@@ -63,7 +63,8 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
       <Table
         label={t('usage.title')}
         columns={columns}
-        rows={[...rows, ...ends]}
+        // Those that can still be shown are not among the others.
+        rows={[...rows, ...ends.filter(({ kind }) => kind === 'total' || !more.showMore)]}
         rowKey={(line) => line.key}
         sorting={sorting}
       />

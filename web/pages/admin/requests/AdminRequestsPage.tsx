@@ -66,7 +66,7 @@ export default function AdminRequestsPage() {
         <p className="-mt-2 flex items-center gap-2 text-sm text-ink-3">
           {t('requests.account')}: <AccountName id={state['account']} />
           <Button small kind="ghost" onClick={() => change({ account: undefined })}>
-            {t('common.clear')}
+            {t('tables.removeAccount')}
           </Button>
         </p>
       ) : null}
