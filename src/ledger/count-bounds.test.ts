@@ -10,3 +10,9 @@ test('a hundred million of anything is the most that one request can have used',
   expect(isUsage({ ...NO_USAGE, input: 100_000_000, cached: 100_000_000 })).toBe(true);
   expect(isUsage({ ...NO_USAGE, input: 1, cached: 2 })).toBe(false);
 });
+
+test('an image has no negative number of pixels', () => {
+  const withPixels = (pixels: number) => isUsage({ ...NO_USAGE, images: 1, extra: { pixels } });
+  expect(withPixels(0)).toBe(true);
+  expect(withPixels(-1)).toBe(false);
+});

@@ -30,7 +30,7 @@ const state: fc.Arbitrary<AccountState> = fc
     heldShare: fc.constantFrom(0, 0, 0.3, 1),
     openHolds: fc.nat(5),
     concurrent: fc.integer({ min: 1, max: 12 }),
-    perMinute: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(600, 777, 1_000_000)),
+    perMinute: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 600, 777, 1_000_000)),
     aheadUs: fc.oneof(
       { weight: 2, arbitrary: fc.constantFrom(-1, 0, 1) },
       fc.integer({ min: -1_000_000, max: 90_000_000 }),

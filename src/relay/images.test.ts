@@ -14,6 +14,7 @@ upstreams: { b: { kind: house } }
 lists:
   images:
     - { model: m, input: 5, output: 10, image_output: 40, max_output: ${MAX_OUTPUT}, sizes: [1024x1024], abilities: { max_n: 2, reference_images: 2, mask: true, quality: [low] } }
+    - { model: finer, image: { 1024x1024: { low: 0.04, high: 0.08 } }, sizes: [1024x1024] }
     - { model: each, image: 0.04, input_image: 0.003, sizes: [1024x1024], abilities: { reference_images: 2 } }
 endpoints:
   e: { name: E, type: image_generation, lists: [images], upstreams: [b] }
@@ -69,4 +70,14 @@ test('pictures that were sent along are paid as soon as any image came of them, 
   expect(sent(0, 0)).toBeUndefined();
   expect(sent(1, 0)).toBe(2);
   expect(sent(0, 1)).toBe(2);
+});
+
+test('the quality that a backend made is noted where it has a price, if it is a word', () => {
+  const noted = (model: string, quality: string | undefined) =>
+    imagesMeasured(quote({ model }), { images: 1, partialImages: 0, usages: [], quality }).usage.extra
+      ?.quality;
+  expect(noted('finer', 'high')).toBe('high');
+  expect(noted('finer', 'very high!')).toBeUndefined();
+  expect(noted('finer', undefined)).toBeUndefined();
+  expect(noted('each', 'high')).toBeUndefined();
 });

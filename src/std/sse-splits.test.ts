@@ -63,6 +63,7 @@ describe('the next byte starts a new event', () => {
   test.each([
     ['after a whole event', ['data: a\n\n']],
     ['after an event in two pieces', ['data: a', '\n\n']],
+    ['after an event whose line breaks came one by one', ['data: a', '\n', '\n']],
     ['after a comment', [': ping\n\n']],
     ['after a comment that is one line so far', [': ping\n']],
     ['and an empty piece changes nothing', ['data: a\n\n', '']],
@@ -73,6 +74,7 @@ describe('the next byte starts a new event', () => {
   test.each([
     ['before anything has come: it could be a byte order mark', []],
     ['within a line', ['data: a\n\nda']],
+    ['within a line of which one byte has come', ['data: a\n\n', 'd']],
     ['after the data of an event', ['data: a\n']],
     ['after the name of an event', ['event: x\n']],
     ['after the id of an event', ['id: 1\n']],

@@ -21,6 +21,7 @@ describe('a text', () => {
     expect(partsOf('')).toEqual(['']);
     expect(partsOf('Just some words.')).toEqual(['Just some words.']);
     expect(partsOf('x'.repeat(256))).toHaveLength(1);
+    expect(lengths('x'.repeat(257))).toEqual([256, 1]);
     expect(partsOf(`${'x'.repeat(256)} ${'y'.repeat(256)}`)).toHaveLength(1);
   });
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
@@ -57,6 +58,12 @@ describe('the count of a text', () => {
       tokens: cl100k(long),
       cuts: 0,
     });
+  });
+
+  test('tells how often it was cut: within a slice, between slices, and both added up', async () => {
+    expect(await shared.count(job(['x'.repeat(600)]))).toMatchObject({ cuts: 2 });
+    // Two slices of 16,384 letters, each in 64 pieces.
+    expect(await shared.count(job(['x'.repeat(2 * 16_384)]))).toMatchObject({ cuts: 63 + 1 + 63 });
   });
 
   test('takes the names of control tokens, and halves of characters, for text', async () => {
@@ -124,6 +131,22 @@ describe('a counter that has much to do', () => {
     expect(await next).toEqual({ tokens: vocabularyTokens(PROSE), cuts: 0 });
     expect(await shared.count(job(['x'], { signal }))).toBeUndefined();
   });
+
+  test('keeps nothing of a job that is done: no listener, and no timer that keeps the process alive', async () => {
+    const { signal } = new AbortController();
+    await shared.count(job(['x'], { signal }));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    const hour = 3_600_000;
+    const script = `
+      const { WorkerTokenCounter } = await import(${JSON.stringify(import.meta.resolve('./worker-counter.ts'))});
+      const limits = { waiting: 1, loadMs: ${hour}, hangMs: ${hour} };
+      const counter = new WorkerTokenCounter({ error() {} }, limits);
+      const job = { encoding: 'r50k_base', texts: ['x'], account: 'a', limitMs: ${hour}, loadMs: ${hour} };
+      console.log((await counter.count(job)).tokens);`;
+    const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', timeout: 30_000 });
+    expect(await new Response(child.stdout).text()).toBe('1\n');
+    expect(await child.exited).toBe(0);
+  }, 60_000);
 
   test('refuses a job when too many wait', async () => {
     const counter = counterWith({ waiting: 2 });

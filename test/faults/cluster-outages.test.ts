@@ -155,11 +155,13 @@ describe('a connection that breaks', () => {
         }
       };
       const workers = Promise.all(nodes.flatMap((node) => Array.from({ length: 20 }, () => work(node))));
+      let killed = 0;
       for (let round = 0; round < 40; round++) {
-        await harness.backend.pool.query(
+        const { rowCount } = await harness.backend.pool.query(
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate ledger' AND state = 'active'
             AND datname = current_database()`,
         );
+        killed += rowCount ?? 0;
         await Bun.sleep(20);
       }
       running = false;
@@ -171,7 +173,8 @@ describe('a connection that breaks', () => {
         held: admitted.size * 2_100,
       });
       expect((await harness.ledger().verify()).breaches).toEqual([]);
-      expect(tried).toBeGreaterThan(admitted.size);
+      // An admission whose answer was lost may have been found again.
+      expect(killed).toBeGreaterThan(0);
       expect(failed).toBe(tried - admitted.size);
       await Promise.all(nodes.map((node) => node.close()));
     },

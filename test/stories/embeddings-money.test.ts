@@ -45,6 +45,7 @@ test('the backend’s input count is charged, whatever output it reports', async
   expect(receipt).toMatchObject({ charged: 7, input_tokens: 7, output_tokens: 0, usage_source: 'upstream' });
   expect(receipt).toMatchObject({ outcome: 'completed', stream: 0, state: 'posted' });
   expect(body).toMatchObject({ model: 'svc_embed/e', data: DATA });
+  expect(body['usage']).toEqual({ prompt_tokens: 7, total_tokens: 7 });
   const odd = await embed(
     'hi',
     answering({
@@ -132,4 +133,9 @@ test('embeddings that the balance cannot pay are refused before anybody is calle
   expect(body).toMatchObject({ error: { reason: 'request_exceeds_balance' } });
   expect(receipt).toBeUndefined();
   expect(backend.calls).toHaveLength(before);
+});
+
+test('what a backend says that it cost us is not shown', async () => {
+  const { body } = await embed('hi', answering({ prompt_tokens: 7, total_tokens: 7, cost: 0.0001 }));
+  expect(body['usage']).toEqual({ prompt_tokens: 7, total_tokens: 7 });
 });

@@ -385,6 +385,23 @@ describe('an image that cannot be kept', () => {
     });
   });
 
+  test('costs nothing beside one that was kept, which is paid with what was shown of it', async () => {
+    const { db } = gateway.tollgate.services.store;
+    await sql`CREATE TRIGGER one_image BEFORE INSERT ON image WHEN EXISTS
+      (SELECT 1 FROM image WHERE request_id = NEW.request_id) BEGIN SELECT raise(ABORT, 'full'); END`.execute(
+      db,
+    );
+    try {
+      backend.script(() => streaming(partial(0), completed(), completed()));
+      const response = await ask('stops', { n: 2, partial_images: 1, response_format: 'url' });
+      await response.text();
+      const id = response.headers.get('x-request-id')!;
+      expect(await charged(id)).toMatchObject({ usd: 0.041, images: 1, partials: 1, state: 'posted' });
+    } finally {
+      await sql`DROP TRIGGER one_image`.execute(db);
+    }
+  });
+
   test('and is wanted as a link costs nothing', async () => {
     await withoutGallery(async () => {
       backend.script(() => streaming(completed()));

@@ -65,7 +65,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (store) => {
     expect(fits.status).toBe(200);
     const tooLong = await ask(account, ' a'.repeat(425_000), 100);
     expect(tooLong.status).toBe(400);
-    expect(await tooLong.json()).toMatchObject({ error: { code: 'context_length_exceeded' } });
+    expect(await tooLong.json()).toMatchObject({
+      error: { code: 'context_length_exceeded', param: 'messages' },
+    });
   });
 
   test('twenty requests at once of an account that can just pay them: none is refused or shortened', async () => {

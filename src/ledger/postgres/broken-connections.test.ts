@@ -37,6 +37,29 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 test(
+  'an account that somebody has locked holds up nobody else, by token or signed in',
+  async () => {
+    const [locked, ...others] = await Promise.all([1, 2, 3].map(() => addAccount(harness, 100_000)));
+    const lock = await harness.backend.pool.connect();
+    await lock.query('BEGIN');
+    await lock.query('SELECT 1 FROM account WHERE id = $1 FOR UPDATE', [locked!.id]);
+    const waiting = harness.ledger().admit(chatAdmission(locked!));
+    const waits = activity(`wait_event_type = 'Lock' AND query LIKE '%ledger_admit%'`);
+    await until(async () => (await rowsOf(waits)) > 0);
+    const [byToken, signedIn] = [
+      chatAdmission(others[0]!),
+      chatAdmission(others[1]!, { caller: { kind: 'account', id: others[1]!.id } }),
+    ];
+    expect(await harness.ledger().admit(byToken)).toMatchObject({ kind: 'admitted' });
+    expect(await harness.ledger().admit(signedIn)).toMatchObject({ kind: 'admitted' });
+    await lock.query('COMMIT');
+    lock.release();
+    expect(await waiting).toMatchObject({ kind: 'admitted' });
+  },
+  DEADLINE_MS,
+);
+
+test(
   'a hold that was written after its connection broke is released: the client was told to come back',
   async () => {
     const account = await addAccount(harness, 100_000);

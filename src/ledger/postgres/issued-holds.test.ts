@@ -12,6 +12,7 @@ import {
   used,
   type TestAccount,
 } from '../testing/contract-harness.ts';
+import { makeLog } from '../../std/log.ts';
 import { OVERRUN_ACCOUNT } from '../decide.ts';
 import { RESTORE, restoreValues } from './issued-holds.ts';
 
@@ -19,8 +20,9 @@ const DEADLINE_MS = 60_000;
 
 describe('a hold that a crash of the database lost', () => {
   let harness: PostgresHarness;
+  const logged: string[] = [];
   beforeAll(async () => {
-    harness = await postgresHarness();
+    harness = await postgresHarness(makeLog((line) => logged.push(line)));
   }, DEADLINE_MS);
   afterAll(() => harness.close(), DEADLINE_MS);
 
@@ -93,6 +95,9 @@ describe('a hold that a crash of the database lost', () => {
       available: 0,
     });
     expect((await lossOf(harness)) - before).toBe(1_900);
+    const told = logged.filter((line) => line.includes('"overrun"'));
+    expect(told).toEqual([expect.stringContaining(`"overrunNanoUsd":1900`) as string]);
+    expect(told[0]).toContain(lost);
     expect((await harness.ledger().verify()).breaches).toEqual([]);
   });
 

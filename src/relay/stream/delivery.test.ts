@@ -4,6 +4,7 @@ import { systemClock } from '../../std/clock.ts';
 import type { RequestId } from '../../std/ids.ts';
 import { openAiEncoder, type ChatEncoder } from '../../wire/openai/answer.ts';
 import { Delivery, type StreamEnd } from './delivery.ts';
+import type { EventSource } from './event-source.ts';
 import { EventStream } from './event-stream.ts';
 import { chatInput } from '../testing/chat-input.ts';
 import { Meter } from './meter.ts';
@@ -274,6 +275,37 @@ test('the backend is read at the pace of the client', async () => {
   expect(pulled - pulledBefore).toBeLessThan(50);
   await reader.cancel();
   expect((await left.promise).outcome).toBe('client_left');
+});
+
+test('a client that leaves while the backend is read does not have it read twice', async () => {
+  let readings = 0;
+  const events: EventSource = {
+    bytesRead: 0,
+    next: () => void readings++,
+    release: () => undefined,
+    cancel: () => undefined,
+  };
+  const left = Promise.withResolvers<StreamEnd>();
+  const delivery = Delivery.of(
+    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    { kind: 'stream', events },
+    {
+      meter: new Meter(() => chatInput()),
+      clock: systemClock,
+      limits: { idleMs: 60_000, totalMs: 60_000 },
+      outputCap: 1_000,
+      onEnd: async (end) => {
+        left.resolve(end);
+        return undefined;
+      },
+    },
+  );
+  const reader = delivery.body().getReader();
+  const asked = reader.read();
+  await reader.cancel();
+  await asked;
+  expect((await left.promise).outcome).toBe('client_left');
+  expect(readings).toBe(1);
 });
 
 test('everything that arrived from the backend is charged, read or not, including the usage at its end', async () => {

@@ -191,6 +191,9 @@ describe('when the client leaves before the first event', () => {
       const asked = next(stream);
       send(said('hi'));
       expect((await asked).data.map(event)).toEqual([said('hi')]);
+      const more = next(stream);
+      send(said('again'));
+      expect((await more).data.map(event)).toEqual([said('again')]);
       stream.cancel();
       expect(cancelled()).toBe(true);
     },
