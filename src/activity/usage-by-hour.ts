@@ -13,7 +13,7 @@ import {
   type CountQuery,
 } from './counted-usage.ts';
 import type { Reader } from './reader.ts';
-import { numbered } from './usage-hours.ts';
+import { numbered } from './counted-rows.ts';
 import { ENDPOINT_AND_MODEL, endpointAndModel, type UsageOfDay } from './usage-sums.ts';
 import { DAY_MS } from './usage.ts';
 

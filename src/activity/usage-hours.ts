@@ -1,16 +1,15 @@
-import { CompiledQuery } from 'kysely';
 import { spanOf } from '../ledger/archive.ts';
 import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
 import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 import { countDay, type CountedSums, type CountQuery } from './counted-usage.ts';
+import { countQuery, writeGrown } from './counted-rows.ts';
 import { DAY_MS } from './usage.ts';
 
 /** A request that began yesterday may end today. */
-const OPEN_MS = 2 * 3_600_000;
+export const OPEN_MS = 2 * 3_600_000;
 const RUN_MS = 10_000;
-const ROWS_TOGETHER = 500;
 const MOST_LATE_DAYS = 100;
 
 interface HourParts {
@@ -65,21 +64,6 @@ export class UsageHours {
   }
 }
 
-function countQuery({ backend }: Store): CountQuery {
-  if (backend.kind === 'sqlite') return (text, values) => backend.background.query(text, values);
-  return async <Row>(text: string, values: readonly (string | number)[]) => {
-    const { rows } = await backend.pool.query(numbered(text), [...values]);
-    // The caller names the row's type, which its SQL must keep.
-    return rows as Row[];
-  };
-}
-
-/** With the values as Postgres numbers them. */
-export function numbered(text: string): string {
-  let place = 0;
-  return text.replaceAll('?', () => `$${++place}`);
-}
-
 /** Days before it are counted, but for what is booked late. */
 async function firstOpenDay(store: Store, now: number): Promise<number> {
   const last = await store.db
@@ -130,45 +114,6 @@ const SAVINGS = {
   columns: ['account_id', 'day', 'endpoint', 'model', 'requests', 'saved'],
   keys: 4,
 } as const;
-
-interface CountedTable<Row> {
-  readonly name: 'usage_quarter' | 'usage_client' | 'usage_saving';
-  /** All columns, those of the key first. */
-  readonly columns: readonly (keyof Row & string)[];
-  readonly keys: number;
-  readonly rows: readonly Row[];
-}
-
-/** Writes the rows that count more than `written` says, and remembers them there. */
-async function writeGrown<Row extends { readonly requests: number }>(
-  { db, backend }: Store,
-  { name, columns, keys, rows }: CountedTable<Row>,
-  written: Map<string, number>,
-): Promise<void> {
-  const idOf = (row: Row): string =>
-    JSON.stringify([name, ...columns.slice(0, keys).map((column) => row[column])]);
-  const grown = rows.filter((row) => row.requests > (written.get(idOf(row)) ?? 0));
-  for (let at = 0; at < grown.length; at += ROWS_TOGETHER) {
-    const some = grown.slice(at, at + ROWS_TOGETHER);
-    const text = upsertSql(name, columns, { keys, rows: some.length });
-    const values = some.flatMap((row) => columns.map((column) => row[column]));
-    // As text: building so many values one by one would take longer than writing them.
-    await db.executeQuery(CompiledQuery.raw(backend.kind === 'sqlite' ? text : numbered(text), values));
-    for (const row of some) written.set(idOf(row), row.requests);
-  }
-}
-
-function upsertSql(
-  table: string,
-  columns: readonly string[],
-  { keys, rows }: { readonly keys: number; readonly rows: number },
-): string {
-  const row = `(${columns.map(() => '?').join(', ')})`;
-  const changes = columns.slice(keys).map((column) => `${column} = excluded.${column}`);
-  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${Array.from({ length: rows }, () => row).join(', ')}
-    ON CONFLICT (${columns.slice(0, keys).join(', ')}) DO UPDATE SET ${changes.join(', ')}
-    WHERE excluded.requests > ${table}.requests`;
-}
 
 function startOfDay(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS;

@@ -1,6 +1,7 @@
-import { sql, type Kysely, type SelectQueryBuilder } from 'kysely';
+import { sql, type AliasedExpression, type Kysely, type SelectQueryBuilder } from 'kysely';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import { daysIn, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-days.ts';
 import { sumUsage, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
@@ -46,31 +47,47 @@ const ENDPOINT = sql<string>`endpoint || ''`;
 export const ENDPOINT_AND_MODEL = sql<string>`endpoint || ' ' || model`;
 
 /** Summed by the database: with thousands of models there are too many rows to be read one by one. In order of day. */
-export function usageDays({ db, reader }: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
-  return reader.all(matching(db, filter).select('day').select(summed).groupBy('day').orderBy('day'));
-}
-
-/** As many requests as there were on each day, which takes half the time of all sums. */
-export function requestDays(
-  { db, reader }: Parts,
-  filter: UsageFilter,
-): Promise<Pick<UsageOfDay, 'day' | 'requests'>[]> {
-  return reader.all(
-    matching(db, filter).select('day').select(sumOf('requests')).groupBy('day').orderBy('day'),
+export async function usageDays(parts: Parts, filter: UsageFilter): Promise<UsageOfDay[]> {
+  const { rows, left } = await totalsOf(parts, filter);
+  const rest = await readAll(
+    parts,
+    left.map((span) =>
+      matching(parts.db, { ...filter, ...span })
+        .select('day')
+        .select(summed)
+        .groupBy('day'),
+    ),
   );
+  const { endpoint = '' } = filter;
+  return [...rows.filter((row) => row.endpoint === endpoint), ...rest].toSorted(byDay);
 }
 
 /** The models with the largest charge first. Grouped by one text, which SQLite sorts in two thirds of the time of two. */
-export async function usageModels(
+export async function usageModels(parts: Parts, filter: UsageFilter, most: number): Promise<UsageOfModel[]> {
+  const { db } = parts;
+  const { done, left } = await tenDaysIn(parts, filter);
+  const [first, ...others] = left.map((span) =>
+    matching(db, { ...filter, ...span })
+      .select(ENDPOINT_AND_MODEL.as('name'))
+      .select(SUMMED),
+  );
+  const added = tenDaysRows(db, filter, done);
+  if (!first) return await largest(parts, added.as('part'), most);
+  const single = others.reduce((all, one) => all.unionAll(one), first);
+  return await largest(parts, (done.length > 0 ? single.unionAll(added) : single).as('part'), most);
+}
+
+async function largest(
   { db, reader }: Parts,
-  filter: UsageFilter,
+  rowsOfModels: AliasedExpression<UsageSums & { readonly name: string }, 'part'>,
   most: number,
 ): Promise<UsageOfModel[]> {
   const rows = await reader.all(
-    matching(db, filter)
-      .select(ENDPOINT_AND_MODEL.as('name'))
+    db
+      .selectFrom(rowsOfModels)
+      .select('name')
       .select(summed)
-      .groupBy(ENDPOINT_AND_MODEL)
+      .groupBy('name')
       .orderBy('charged', 'desc')
       .orderBy('requests', 'desc')
       .orderBy('name')
@@ -85,18 +102,22 @@ export function endpointAndModel(name: string): { endpoint: string; model: strin
 }
 
 /** In order of day. There are few endpoints. */
-export function usageDaysByEndpoint(
-  { db, reader }: Parts,
+export async function usageDaysByEndpoint(
+  parts: Parts,
   filter: UsageFilter,
 ): Promise<UsageOfDayAndEndpoint[]> {
-  return reader.all(
-    matching(db, filter)
-      .select(['day', ENDPOINT.as('endpoint')])
-      .select(summed)
-      .groupBy(['day', ENDPOINT])
-      .orderBy('day')
-      .orderBy('endpoint'),
+  const { rows, left } = await totalsOf(parts, filter);
+  const rest = await readAll(
+    parts,
+    left.map((span) =>
+      matching(parts.db, { ...filter, ...span })
+        .select(['day', ENDPOINT.as('endpoint')])
+        .select(summed)
+        .groupBy(['day', ENDPOINT]),
+    ),
   );
+  const wanted = rows.filter(({ endpoint }) => endpoint !== '' && endpoint === (filter.endpoint ?? endpoint));
+  return [...wanted, ...rest].toSorted((a, b) => byDay(a, b) || (a.endpoint < b.endpoint ? -1 : 1));
 }
 
 /** By day: some models by name, and all others together, with an empty endpoint and model. */
@@ -137,6 +158,86 @@ export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums 
   const rest = sumUsage([whole]);
   const taken = sumUsage(parts);
   return Object.fromEntries(SUMMED.map((name) => [name, rest[name] - taken[name]])) as unknown as UsageSums;
+}
+
+/** Beyond this it is quicker to read all days than to leave out those that are added up. */
+const MOST_SPANS = 60;
+
+/** The days of the range that are added up, by endpoint and with an empty one; and those that are not. */
+async function totalsOf(
+  { db, reader }: Parts,
+  { accountId, from, to, model }: UsageFilter,
+): Promise<{ rows: UsageOfDayAndEndpoint[]; left: UsageSpan[] }> {
+  const nothing = { rows: [], left: [{ from, to }] };
+  if (model !== undefined) return nothing;
+  const rows = await reader.all(
+    db
+      .selectFrom('usage_total')
+      .select(['day', 'endpoint', ...SUMMED])
+      .where('account_id', '=', accountId)
+      .where('day', '>=', from)
+      .where('day', '<=', to),
+  );
+  const done = new Set(rows.filter(({ endpoint }) => endpoint === '').map(({ day }) => day));
+  const left = spansWithout({ from, to }, (day) => done.has(day));
+  return left.length > MOST_SPANS ? nothing : { rows: rows.filter(({ day }) => done.has(day)), left };
+}
+
+/** Of the range, which ten days are added up, and the days beside them. */
+async function tenDaysIn(
+  { db, reader }: Parts,
+  { accountId, from, to, model }: UsageFilter,
+): Promise<{ done: number[]; left: UsageSpan[] }> {
+  const whole = model === undefined ? wholeTenDays({ from, to }) : [];
+  if (whole.length === 0) return { done: [], left: [{ from, to }] };
+  const rows = await reader.all(
+    db
+      .selectFrom('usage_ten_days')
+      .select('first_day')
+      .where('account_id', '=', accountId)
+      .where('first_day', 'in', whole)
+      .where('endpoint', '=', ''),
+  );
+  const done = rows.map(({ first_day }) => first_day);
+  return { done, left: spansWithout({ from, to }, (day) => done.includes(tenDaysOf(day))) };
+}
+
+function tenDaysRows(db: Kysely<Schema>, { accountId, endpoint }: UsageFilter, done: readonly number[]) {
+  const rows = db
+    .selectFrom('usage_ten_days')
+    .select(ENDPOINT_AND_MODEL.as('name'))
+    .select(SUMMED)
+    .where('account_id', '=', accountId)
+    .where('first_day', 'in', done);
+  return endpoint === undefined ? rows.where('endpoint', '<>', '') : rows.where('endpoint', '=', endpoint);
+}
+
+/** The runs of days that are not done. */
+function spansWithout(range: UsageSpan, isDone: (day: number) => boolean): UsageSpan[] {
+  const spans: UsageSpan[] = [];
+  let isRun = false;
+  for (const day of daysIn(range)) {
+    const last = spans.at(-1);
+    if (isDone(day)) isRun = false;
+    else if (isRun && last) spans[spans.length - 1] = { from: last.from, to: day };
+    else {
+      spans.push({ from: day, to: day });
+      isRun = true;
+    }
+  }
+  return spans;
+}
+
+/** One query for all of them. */
+function readAll<Row>(
+  { reader }: Parts,
+  [first, ...others]: readonly SelectQueryBuilder<Schema, 'usage_day', Row>[],
+): Promise<Row[]> {
+  return first ? reader.all(others.reduce((all, one) => all.unionAll(one), first)) : Promise.resolve([]);
+}
+
+function byDay(one: { readonly day: number }, other: { readonly day: number }): number {
+  return one.day - other.day;
 }
 
 function matching(

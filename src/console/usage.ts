@@ -2,13 +2,7 @@ import { z } from 'zod';
 import { textStream } from '../activity/csv.ts';
 import { DAY_MS, sumUsage } from '../activity/usage.ts';
 import { UsageByHour } from '../activity/usage-by-hour.ts';
-import {
-  requestDays,
-  usageDays,
-  usageDaysByEndpoint,
-  usageModels,
-  type UsageFilter,
-} from '../activity/usage-sums.ts';
+import { usageDays, usageDaysByEndpoint, usageModels, type UsageFilter } from '../activity/usage-sums.ts';
 import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { dayOf } from '../std/calendar.ts';
 import { isTimeZone } from '../std/time-zone.ts';
@@ -138,7 +132,7 @@ async function heatMap(
 ): Promise<UsageHeatMap> {
   const at = { db: parts.store.db, reader: parts.reader };
   const range = { accountId, ...rangeOf(query, parts.clock.now()) };
-  const counted = await UsageByHour.read(at, range, await requestDays(at, range));
+  const counted = await UsageByHour.read(at, range, await usageDays(at, range));
   const hours = await counted.byHourOfWeek(query.zone ?? UTC);
   return {
     cells: [...hours].map(([place, sums]) => ({

@@ -9,6 +9,7 @@ import type { PaymentSchema } from './schema-payments.ts';
 import type { ReceiptLinkSchema } from './schema-receipt-links.ts';
 import type { StatementSchema } from './schema-statements.ts';
 import type { UsageHourSchema } from './schema-usage-hours.ts';
+import type { UsageTotalSchema } from './schema-usage-totals.ts';
 
 /**
  * The types of all tables, the same on both databases. Amounts are nano-USD, times are milliseconds since 1970 unless the
@@ -24,7 +25,8 @@ export interface Schema
     PaymentSchema,
     ReceiptLinkSchema,
     StatementSchema,
-    UsageHourSchema {
+    UsageHourSchema,
+    UsageTotalSchema {
   account: AccountTable;
   entry: EntryTable;
   redeem_code: RedeemCodeTable;

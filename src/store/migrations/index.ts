@@ -13,6 +13,7 @@ import { largeTables } from './0011-large-tables.ts';
 import { modelDays } from './0012-model-days.ts';
 import { usageHours } from './0013-usage-hours.ts';
 import { receiptLinks } from './0014-receipt-links.ts';
+import { usageTotals } from './0015-usage-totals.ts';
 
 /**
  * Numbered steps, each applied once and never edited after a release: the checksum of its statements is stored with it, and
@@ -44,4 +45,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 12, name: 'model days', compatibleFrom: 1, statements: modelDays },
   { number: 13, name: 'usage hours', compatibleFrom: 1, statements: usageHours },
   { number: 14, name: 'receipt links', compatibleFrom: 1, statements: receiptLinks },
+  { number: 15, name: 'usage totals', compatibleFrom: 1, statements: usageTotals },
 ];

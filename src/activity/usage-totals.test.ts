@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { testPostgres } from '../../test/support/postgres.ts';
+import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
+import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
+import { NO_USAGE } from '../ledger/price.ts';
+import { dayOf } from '../std/calendar.ts';
+import { newAccountId, newRequestId, type AccountId } from '../std/ids.ts';
+import { silentLog } from '../std/log.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { makeReader, type Reader } from './reader.ts';
+import { usageDays, usageDaysByEndpoint, usageModels } from './usage-sums.ts';
+import { UsageTotals } from './usage-totals.ts';
+import { ALL_ACCOUNTS, type UsageDay } from './usage.ts';
+
+/** What is added up of days that are over says what their rows say, whatever is asked for. */
+
+const DATABASES = {
+  SQLite: () => Promise.resolve(undefined),
+  Postgres: async () => (await testPostgres()).freshDatabase(),
+};
+const DAY = 86_400_000;
+/** Over months of different lengths; in the night, while yesterday is still open. */
+const FIRST = Date.UTC(2030, 2, 10);
+const NOW = Date.UTC(2030, 5, 5, 1, 59);
+const ENDPOINTS = ['svc_a', 'svc_b'];
+const COUNTS = [
+  'requests',
+  'failures',
+  'input_tokens',
+  'cached_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'images',
+  'charged',
+] as const;
+
+type Row = Omit<UsageDay, 'cost' | 'possible_cost' | 'costed'>;
+
+describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_name, database) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-usage-totals-'));
+  let store: Store;
+  let reader: Reader;
+  let books: OpenLedger;
+  let now = NOW;
+  const clock = { now: () => now };
+  const [busy, quiet] = [newAccountId(FIRST), newAccountId(FIRST + 1)];
+  const totals = (): UsageTotals => new UsageTotals({ store, clock });
+
+  beforeAll(async () => {
+    const databaseUrl = await database();
+    store = await openStore({ dataDir, databaseUrl, log: silentLog, clock, ledgerSql: LEDGER_SQL });
+    reader = makeReader(store);
+    const clockOffsetMs = () => now - Date.now();
+    books = openLedger(store, { node: 'test', clock, clockOffsetMs, log: silentLog, deadlineMs: 30_000 });
+    await store.db
+      .insertInto('account')
+      .values([busy, quiet].map((id) => ({ id, email: `${id}@example.com`, created_at: FIRST })))
+      .execute();
+    for (let at = FIRST; at <= NOW; at += DAY) await addDay(dayOf(at));
+  }, 120_000);
+  afterAll(async () => {
+    await reader.close();
+    await books.close();
+    await store.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** A busy account, one with few requests, and both together. */
+  async function addDay(day: number): Promise<void> {
+    const both = new Map<string, Row>();
+    for (const account_id of [busy, quiet]) {
+      const rows = rowsOf(account_id, day);
+      // On a quiet day even the busy one has too few to be added up.
+      const requests = account_id === busy && day % 10 > 0 ? 150 : 20;
+      const client = { account_id, day, client: 'curl', requests };
+      await store.db.insertInto('usage_client').values(client).execute();
+      await store.db.insertInto('usage_day').values(rows).execute();
+      for (const row of rows) {
+        const key = `${row.endpoint} ${row.model}`;
+        const all = both.get(key) ?? { ...row, account_id: ALL_ACCOUNTS };
+        both.set(key, account_id === quiet && both.has(key) ? added(all, row) : all);
+      }
+    }
+    await store.db
+      .insertInto('usage_day')
+      .values([...both.values()])
+      .execute();
+  }
+
+  async function allRows(): Promise<Row[]> {
+    return await store.db.selectFrom('usage_day').selectAll().execute();
+  }
+
+  /** Every question about every kind of range, answered by hand from the rows. */
+  async function expectTrueSums(): Promise<void> {
+    const rows = await allRows();
+    const dayIn = fc.integer({ min: 0, max: 90 }).map((days) => dayOf(FIRST - 2 * DAY + days * DAY));
+    const asked = fc.record({
+      accountId: fc.constantFrom<string>(busy, quiet, ALL_ACCOUNTS),
+      ends: fc.tuple(
+        fc.oneof(dayIn, fc.constantFrom(20_300_311, 20_300_401, 20_300_421, 20_300_501)),
+        fc.oneof(dayIn, fc.constantFrom(20_300_331, 20_300_430, 20_300_520, 20_300_605)),
+      ),
+      endpoint: fc.option(fc.constantFrom(...ENDPOINTS, 'svc_none'), { nil: undefined }),
+      model: fc.option(fc.constantFrom('m1', 'm7'), { nil: undefined, freq: 4 }),
+    });
+    const at = { db: store.db, reader };
+    await fc.assert(
+      fc.asyncProperty(asked, async ({ accountId, ends, endpoint, model }) => {
+        const [from, to] = ends.toSorted((a, b) => a - b) as [number, number];
+        const filter = { accountId, from, to, endpoint, model };
+        const wanted = rows.filter(
+          (row) =>
+            row.account_id === accountId &&
+            row.day >= from &&
+            row.day <= to &&
+            row.endpoint === (endpoint ?? row.endpoint) &&
+            row.model === (model ?? row.model),
+        );
+        const sums = (keyOf: (row: Row) => string) => summedByHand(wanted, keyOf);
+        expect(keyed(await usageDays(at, filter), ({ day }) => `${day}`)).toEqual(
+          sums(({ day }) => `${day}`),
+        );
+        const byEndpoint = (row: { day: number; endpoint: string }): string => `${row.day} ${row.endpoint}`;
+        expect(keyed(await usageDaysByEndpoint(at, filter), byEndpoint)).toEqual(sums(byEndpoint));
+        const byModel = (row: { endpoint: string; model: string }): string => `${row.endpoint} ${row.model}`;
+        const models = await usageModels(at, filter, 1_000);
+        expect(keyed(models, byModel).toSorted(byKey)).toEqual(sums(byModel));
+        const charges = models.map(({ charged }) => charged);
+        expect(charges).toEqual(charges.toSorted((a, b) => b - a));
+      }),
+      { numRuns: 150 },
+    );
+  }
+
+  async function daysAddedUp(accountId: string): Promise<number[]> {
+    const query = store.db.selectFrom('usage_total').select('day').where('account_id', '=', accountId);
+    return (await query.where('endpoint', '=', '').orderBy('day').execute()).map(({ day }) => day);
+  }
+
+  async function tenDaysAddedUp(accountId: string): Promise<number[]> {
+    const query = store.db
+      .selectFrom('usage_ten_days')
+      .select('first_day')
+      .where('account_id', '=', accountId);
+    const rows = await query.where('endpoint', '=', '').orderBy('first_day').execute();
+    return rows.map(({ first_day }) => first_day);
+  }
+
+  test('is what the rows say before anything is added up', expectTrueSums, 60_000);
+
+  test('is left for later by a process that is stopping, and nothing says that it is done', async () => {
+    expect(await totals().count(AbortSignal.abort())).toBe(false);
+    expect(await daysAddedUp(ALL_ACCOUNTS)).toEqual([]);
+  });
+
+  test('is added up for all together, and for who has many requests in one or in ten days', async () => {
+    expect(await totals().count()).toBe(true);
+    const over = [...new Set((await allRows()).map(({ day }) => day))].filter((day) => day < 20_300_604);
+    expect(await daysAddedUp(ALL_ACCOUNTS)).toEqual(over.toSorted((a, b) => a - b));
+    expect(await daysAddedUp(busy)).toEqual(over.filter((day) => day % 10 > 0).toSorted((a, b) => a - b));
+    expect(await daysAddedUp(quiet)).toEqual([]);
+    const tens = [301, 311, 321, 401, 411, 421, 501, 511, 521].map((day) => 20_300_000 + day);
+    expect(await tenDaysAddedUp(ALL_ACCOUNTS)).toEqual(tens);
+    expect(await tenDaysAddedUp(busy)).toEqual(tens.slice(1));
+    expect(await tenDaysAddedUp(quiet)).toEqual([]);
+  }, 60_000);
+
+  test('is still what the rows say then', expectTrueSums, 60_000);
+
+  test('goes on where another process stopped, with the days that have ended since', async () => {
+    now = NOW + 60_000;
+    expect(await totals().count()).toBe(true);
+    expect((await daysAddedUp(busy)).at(-1)).toBe(20_300_604);
+    await expectTrueSums();
+  }, 60_000);
+
+  test('has what was booked late, also by a process that is gone, and once', async () => {
+    await books.ledger.post({ accountId: busy, kind: 'credit', amount: 1e12, cause: 'test', actor: 'test' });
+    const bookLate = async (): Promise<void> => {
+      now = Date.UTC(2030, 3, 3, 12);
+      const requestId = await begin(busy);
+      now = NOW + 60_000;
+      const usage = { ...NO_USAGE, input: 1_000, output: 10 };
+      const ending = { attempts: [], upstream: 'house', durationMs: 9, outcome: 'completed' } as const;
+      await books.ledger.settle(requestId, { ...ending, source: 'upstream', usage, finishReason: 'stop' });
+    };
+    await bookLate();
+    const running = totals();
+    await running.count();
+    await expectTrueSums();
+    await bookLate();
+    now += 60_000;
+    await running.count();
+    await running.count();
+    await expectTrueSums();
+  }, 60_000);
+
+  test('is read without its rows', async () => {
+    const at = { db: store.db, reader };
+    const filter = { accountId: busy, from: 20_300_401, to: 20_300_531 };
+    const read = async () => [
+      (await usageDays(at, filter)).filter(({ day }) => day % 10 > 0),
+      await usageModels(at, filter, 1_000),
+    ];
+    const before = await read();
+    await store.db
+      .deleteFrom('usage_day')
+      .where('account_id', '=', busy)
+      .where('day', '<=', 20_300_531)
+      .execute();
+    expect(await read()).toEqual(before);
+  });
+
+  async function begin(accountId: AccountId) {
+    const requestId = newRequestId(now);
+    const admission = await books.ledger.admit({
+      requestId,
+      caller: { kind: 'account', id: accountId },
+      rate: 'chat',
+      endpoint: 'svc_a',
+      model: 'm1',
+      price: { kind: 'tokens', input: 2_000_000, cachedInput: 1, output: 3_000_000 },
+      ceiling: { kind: 'tokens', input: 10_000, output: 1_000, choices: 1 },
+      stream: false,
+      client: 'test',
+      limits: { chatPerMinute: 1_000, imagesPerMinute: 1_000, concurrent: 1_000 },
+    });
+    if (admission.kind !== 'admitted') throw new Error(admission.reason);
+    return requestId;
+  }
+});
+
+function rowsOf(account_id: string, day: number): Row[] {
+  return Array.from({ length: 12 }, (_, index) => index)
+    .filter((index) => (day * 7 + index * 3) % 5 > 0)
+    .map((index) => ({
+      account_id,
+      day,
+      endpoint: ENDPOINTS[index % 2] ?? '',
+      model: `m${index}`,
+      ...(Object.fromEntries(
+        COUNTS.map((count, place) => [count, ((day % 977) * (index + 3) * (place + 1)) % 1_009]),
+      ) as unknown as Record<(typeof COUNTS)[number], number>),
+      requests: 1 + ((day + index) % 9),
+    }));
+}
+
+function added(one: Row, other: Row): Row {
+  return { ...one, ...Object.fromEntries(COUNTS.map((count) => [count, one[count] + other[count]])) };
+}
+
+function summedByHand(rows: readonly Row[], keyOf: (row: Row) => string): [string, number[]][] {
+  const sums = new Map<string, number[]>();
+  for (const row of rows) {
+    const before = sums.get(keyOf(row));
+    sums.set(
+      keyOf(row),
+      COUNTS.map((count, place) => row[count] + (before?.[place] ?? 0)),
+    );
+  }
+  return [...sums].toSorted(byKey);
+}
+
+function keyed<Sums extends Record<(typeof COUNTS)[number], number>>(
+  rows: readonly Sums[],
+  keyOf: (row: Sums) => string,
+): [string, number[]][] {
+  return rows.map((row) => [keyOf(row), COUNTS.map((count) => row[count])]);
+}
+
+function byKey([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}
