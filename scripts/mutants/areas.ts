@@ -26,6 +26,7 @@ export const AREAS: readonly Area[] = [
         'src/ledger/sqlite/receipt-late.test.ts',
         'src/cli/archive.test.ts',
         'src/console/archived.test.ts',
+        'src/activity/usage-hours.test.ts',
         'src/ledger/sqlite/model.test.ts',
         'src/ledger/sqlite/crash.test.ts',
       ],

@@ -377,6 +377,15 @@ describe('every dimension of an image price', () => {
     );
   });
 
+  test('a usage of anything is not empty, whatever else is in it', () => {
+    const counts = ['input', 'cached', 'output', 'reasoning', 'images'] as const;
+    expect(isEmpty(NO_USAGE)).toBe(true);
+    for (const one of counts)
+      for (const other of counts) expect(isEmpty({ ...NO_USAGE, [one]: 1, [other]: 1 })).toBe(false);
+    for (const one of counts)
+      expect(isEmpty({ ...NO_USAGE, [one]: 1, extra: { partialImages: 1 } })).toBe(false);
+  });
+
   test('what was shown of an image before it was finished is something, although no image is', () => {
     expect(isEmpty({ ...NO_USAGE, extra: { partialImages: 1 } })).toBe(false);
     expect(isEmpty({ ...NO_USAGE, extra: { inputImages: 1 } })).toBe(true);

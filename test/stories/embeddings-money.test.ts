@@ -135,7 +135,8 @@ test('embeddings that the balance cannot pay are refused before anybody is calle
   expect(backend.calls).toHaveLength(before);
 });
 
-test('what a backend says that it cost us is not shown', async () => {
-  const { body } = await embed('hi', answering({ prompt_tokens: 7, total_tokens: 7, cost: 0.0001 }));
+test('what a backend says that it cost us is booked, and not shown', async () => {
+  const { body, receipt } = await embed('hi', answering({ prompt_tokens: 7, total_tokens: 7, cost: 0.0001 }));
   expect(body['usage']).toEqual({ prompt_tokens: 7, total_tokens: 7 });
+  expect(await gateway.receipt(String(receipt?.id))).toMatchObject({ cost: 100_000 });
 });

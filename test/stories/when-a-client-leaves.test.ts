@@ -76,6 +76,10 @@ test.each(['hidden', 'finishing'])(
   async (model) => {
     const account = await gateway.account('1000');
     const stream = await leaveAfterFirstWord(account, model);
+    // One that is left later and stopped: by then, this one would have been stopped too.
+    await (
+      await leaveAfterFirstWord(await gateway.account('1000'), 'plain')
+    ).cancelled;
     // Still running: the hold and the place in the limit of concurrent requests are kept.
     expect((await gateway.money(account)).open).toBe(1);
     stream.send(chunk({ content: ' two' }) + chunk({}, 'stop') + usageEvent(40, 20_000) + DONE);
