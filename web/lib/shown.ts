@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-const FIRST = 100;
+const FIRST = 50;
 const STEP = 100;
 /** What a page holds at most: beyond it, a search finds faster than scrolling. */
 const MOST = 400;

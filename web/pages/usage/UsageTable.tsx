@@ -28,8 +28,6 @@ interface LineColumn extends Column<UsageLine> {
   readonly value: (line: UsageLine) => number | string;
 }
 
-const FIRST_ROWS = 50;
-
 /** The figures behind the chart. Input is split into fresh and cached, because they cost differently. */
 export function UsageTable({ usage, by, state, change }: UsageTableProps) {
   const { t } = useTranslation();
@@ -47,7 +45,7 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
   const usual: Sort = isTime(by) ? { by: 'title', descending: true } : { by: 'charged', descending: true };
   const sorting = sortingOf(state, change, { offered: columns.map(({ id }) => id), usual });
   const { groups, ends } = sorted(usage, columns, sorting.current);
-  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`, FIRST_ROWS);
+  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`);
   return (
     <Card
       flush
