@@ -15,6 +15,7 @@ interface Kept {
 export class RecentAnswers {
   readonly #kept = new Map<string, Kept>();
   readonly #computing = new Set<string>();
+  #turn: Promise<unknown> = Promise.resolve();
 
   get<Answer>(key: string, now: number, compute: () => Promise<Answer>): Promise<Answer> {
     const kept = this.#kept.get(key);
@@ -33,10 +34,11 @@ export class RecentAnswers {
     return answer;
   }
 
-  /** What fails is not kept; the answer before it stays until it is too old. */
+  /** One after the other, since nobody waits for them. What fails is not kept; the answer before it stays until it is too old. */
   #renew(key: string, now: number, compute: () => Promise<unknown>): void {
     this.#computing.add(key);
-    compute()
+    this.#turn = this.#turn
+      .then(compute)
       .then(
         (answer) => void this.#keep(key, now, Promise.resolve(answer)),
         () => undefined,
