@@ -22,17 +22,26 @@ export async function runningOut(
 ): Promise<RunningOut[]> {
   const [month, lastMonth] = [monthOf(now), monthOf(now - new Date(now).getUTCDate() * DAY_MS)];
   const daysOfMonth = new Date(now).getUTCDate();
-  const accounts = await reader.all(
-    db
-      .selectFrom('account')
-      .select(['id', 'email', 'balance', 'created_at'])
-      .where('status', '=', 'active')
-      .where('role', '!=', 'system')
-      .where('month', '>=', lastMonth)
-      .where('month_spent', '>', 0)
-      .orderBy(sql`balance - month_spent / CASE WHEN month = ${month} THEN ${daysOfMonth} ELSE 30 END`)
-      .limit(CANDIDATES),
-  );
+  let candidates = db
+    .selectFrom('account')
+    .select(['id', 'email', 'balance', 'created_at'])
+    .where('status', '=', 'active')
+    .where('role', '!=', 'system')
+    .where('month', '>=', lastMonth)
+    .where('month_spent', '>', 0)
+    .orderBy(sql`balance - month_spent / CASE WHEN month = ${month} THEN ${daysOfMonth} ELSE 30 END`)
+    .limit(CANDIDATES);
+  // The week is within the month: whoever has more than a seventh of what the month has cost lasts a day.
+  if (daysOfMonth >= PACE_DAYS)
+    candidates = candidates
+      .where('month', '=', month)
+      .where((is) =>
+        is.or([
+          sql<boolean>`balance * ${PACE_DAYS} < month_spent + ${PACE_DAYS}`,
+          is('created_at', '>', now - PACE_DAYS * DAY_MS),
+        ]),
+      );
+  const accounts = await reader.all(candidates);
   if (accounts.length === 0) return [];
   const spent = await spentByAccount(
     { db, reader },
