@@ -1,14 +1,10 @@
 import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
+import { MOST_SPANS, spansWithout, type UsageSpan } from './ten-days.ts';
 import { ALL_ACCOUNTS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
-interface DaySpan {
-  /** yyyymmdd, both inclusive. */
-  readonly from: number;
-  readonly to: number;
-}
 
 /** What all accounts used, brought and cost on a day, in nano-USD. */
 export interface DayTotal extends UsageSums {
@@ -24,9 +20,30 @@ const SUMMED = [
   'cost', 'possible_cost', 'costed',
 ] as const; // prettier-ignore
 
-/** The days with requests, in order. Summed by the database: there may be thousands of models each day. */
-export function dayTotals({ db, reader }: Parts, { from, to }: DaySpan): Promise<DayTotal[]> {
+/** The days with requests, in order. Summed by the database, where they are not yet: there may be thousands of models each day. */
+export async function dayTotals(parts: Parts, range: UsageSpan): Promise<DayTotal[]> {
+  const added = await addedDays(parts, range);
+  const done = new Set(added.map(({ day }) => day));
+  const left = spansWithout(range, (day) => done.has(day));
+  if (left.length > MOST_SPANS) return await summedDays(parts, [range]);
+  return [...added, ...(await summedDays(parts, left))].toSorted((a, b) => a.day - b.day);
+}
+
+function addedDays({ db, reader }: Parts, { from, to }: UsageSpan): Promise<DayTotal[]> {
   return reader.all(
+    db
+      .selectFrom('usage_total')
+      .select(['day', ...SUMMED])
+      .where('account_id', '=', ALL_ACCOUNTS)
+      .where('endpoint', '=', '')
+      .where('day', '>=', from)
+      .where('day', '<=', to)
+      .orderBy('day'),
+  );
+}
+
+function summedDays({ db, reader }: Parts, spans: readonly UsageSpan[]): Promise<DayTotal[]> {
+  const [first, ...others] = spans.map(({ from, to }) =>
     db
       .selectFrom('usage_day')
       .select('day')
@@ -34,7 +51,8 @@ export function dayTotals({ db, reader }: Parts, { from, to }: DaySpan): Promise
       .where('account_id', '=', ALL_ACCOUNTS)
       .where('day', '>=', from)
       .where('day', '<=', to)
-      .groupBy('day')
-      .orderBy('day'),
+      .groupBy('day'),
   );
+  if (!first) return Promise.resolve([]);
+  return reader.all(others.reduce((all, one) => all.unionAll(one), first).orderBy('day'));
 }

@@ -21,7 +21,7 @@ export interface UsageSpan {
   readonly to: number;
 }
 
-export function daysIn({ from, to }: UsageSpan): number[] {
+function daysIn({ from, to }: UsageSpan): number[] {
   const days: number[] = [];
   for (let at = spanOf(from).fromMs, day = from; day <= to; at += DAY_MS, day = dayOf(at)) days.push(day);
   return days;
@@ -37,4 +37,23 @@ export function wholeTenDays(span: UsageSpan): number[] {
 
 function dayAfter(day: number): number {
   return dayOf(spanOf(day).fromMs + DAY_MS);
+}
+
+/** Beyond this it is quicker to read all days than to leave out those that are added up. */
+export const MOST_SPANS = 60;
+
+/** The runs of days that are not done. */
+export function spansWithout(range: UsageSpan, isDone: (day: number) => boolean): UsageSpan[] {
+  const spans: UsageSpan[] = [];
+  let isRun = false;
+  for (const day of daysIn(range)) {
+    const last = spans.at(-1);
+    if (isDone(day)) isRun = false;
+    else if (isRun && last) spans[spans.length - 1] = { from: last.from, to: day };
+    else {
+      spans.push({ from: day, to: day });
+      isRun = true;
+    }
+  }
+  return spans;
 }

@@ -1,7 +1,7 @@
 import { sql, type AliasedExpression, type Kysely, type SelectQueryBuilder } from 'kysely';
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
-import { daysIn, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-days.ts';
+import { MOST_SPANS, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-days.ts';
 import { sumUsage, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
@@ -160,9 +160,6 @@ export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums 
   return Object.fromEntries(SUMMED.map((name) => [name, rest[name] - taken[name]])) as unknown as UsageSums;
 }
 
-/** Beyond this it is quicker to read all days than to leave out those that are added up. */
-const MOST_SPANS = 60;
-
 /** The days of the range that are added up, by endpoint and with an empty one; and those that are not. */
 async function totalsOf(
   { db, reader }: Parts,
@@ -210,22 +207,6 @@ function tenDaysRows(db: Kysely<Schema>, { accountId, endpoint }: UsageFilter, d
     .where('account_id', '=', accountId)
     .where('first_day', 'in', done);
   return endpoint === undefined ? rows.where('endpoint', '<>', '') : rows.where('endpoint', '=', endpoint);
-}
-
-/** The runs of days that are not done. */
-function spansWithout(range: UsageSpan, isDone: (day: number) => boolean): UsageSpan[] {
-  const spans: UsageSpan[] = [];
-  let isRun = false;
-  for (const day of daysIn(range)) {
-    const last = spans.at(-1);
-    if (isDone(day)) isRun = false;
-    else if (isRun && last) spans[spans.length - 1] = { from: last.from, to: day };
-    else {
-      spans.push({ from: day, to: day });
-      isRun = true;
-    }
-  }
-  return spans;
 }
 
 /** One query for all of them. */

@@ -11,6 +11,7 @@ import { dayOf } from '../std/calendar.ts';
 import { newAccountId, newRequestId, type AccountId } from '../std/ids.ts';
 import { silentLog } from '../std/log.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { dayTotals } from './day-totals.ts';
 import { makeReader, type Reader } from './reader.ts';
 import { usageDays, usageDaysByEndpoint, usageModels } from './usage-sums.ts';
 import { UsageTotals } from './usage-totals.ts';
@@ -38,7 +39,9 @@ const COUNTS = [
   'charged',
 ] as const;
 
-type Row = Omit<UsageDay, 'cost' | 'possible_cost' | 'costed'>;
+const COSTS = ['charged', 'cost', 'possible_cost', 'costed'] as const;
+
+type Row = UsageDay;
 
 describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_name, database) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-usage-totals-'));
@@ -130,6 +133,12 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
         const byModel = (row: { endpoint: string; model: string }): string => `${row.endpoint} ${row.model}`;
         const models = await usageModels(at, filter, 1_000);
         expect(keyed(models, byModel).toSorted(byKey)).toEqual(sums(byModel));
+        const totals = (await dayTotals(at, { from, to })).map((row) => [
+          row.day,
+          ...COSTS.map((name) => row[name]),
+        ]);
+        const ofAll = rows.filter((row) => row.account_id === '' && row.day >= from && row.day <= to);
+        expect(totals).toEqual(costsByHand(ofAll));
         const charges = models.map(({ charged }) => charged);
         expect(charges).toEqual(charges.toSorted((a, b) => b - a));
       }),
@@ -247,11 +256,15 @@ function rowsOf(account_id: string, day: number): Row[] {
         COUNTS.map((count, place) => [count, ((day % 977) * (index + 3) * (place + 1)) % 1_009]),
       ) as unknown as Record<(typeof COUNTS)[number], number>),
       requests: 1 + ((day + index) % 9),
+      cost: (day * index) % 501,
+      possible_cost: (day + index) % 7,
+      costed: (day * index) % 499,
     }));
 }
 
 function added(one: Row, other: Row): Row {
-  return { ...one, ...Object.fromEntries(COUNTS.map((count) => [count, one[count] + other[count]])) };
+  const names = [...COUNTS, ...COSTS];
+  return { ...one, ...Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) };
 }
 
 function summedByHand(rows: readonly Row[], keyOf: (row: Row) => string): [string, number[]][] {
@@ -264,6 +277,14 @@ function summedByHand(rows: readonly Row[], keyOf: (row: Row) => string): [strin
     );
   }
   return [...sums].toSorted(byKey);
+}
+
+function costsByHand(rows: readonly Row[]): number[][] {
+  const days = [...Map.groupBy(rows, ({ day }) => day)].toSorted(([a], [b]) => a - b);
+  return days.map(([day, own]) => [
+    day,
+    ...COSTS.map((name) => own.reduce((sum, row) => sum + row[name], 0)),
+  ]);
 }
 
 function keyed<Sums extends Record<(typeof COUNTS)[number], number>>(

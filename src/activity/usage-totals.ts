@@ -5,7 +5,7 @@ import { countQuery, writeGrown } from './counted-rows.ts';
 import type { CountQuery } from './counted-usage.ts';
 import { spanOfTenDays, tenDaysOf } from './ten-days.ts';
 import { OPEN_MS } from './usage-hours.ts';
-import { ALL_ACCOUNTS, DAY_MS, sumUsage, type UsageSums } from './usage.ts';
+import { ALL_ACCOUNTS, DAY_MS, type UsageSums } from './usage.ts';
 
 const RUN_MS = 10_000;
 /** How far back the first look for requests that were booked late goes: no process was there to see them. */
@@ -22,7 +22,10 @@ const SUMS = [
   'charged',
 ] as const satisfies (keyof UsageSums)[];
 
-interface PeriodSums extends UsageSums {
+const COSTS = ['cost', 'possible_cost', 'costed'] as const;
+type SummedColumn = (typeof SUMS)[number] | (typeof COSTS)[number];
+
+interface PeriodSums extends Record<SummedColumn, number> {
   readonly account_id: string;
   readonly day: number;
   readonly first_day: number;
@@ -35,6 +38,7 @@ interface Period {
   readonly table: 'usage_total' | 'usage_ten_days';
   readonly column: 'day' | 'first_day';
   readonly groups: readonly ('endpoint' | 'model')[];
+  readonly sums: readonly SummedColumn[];
   readonly fewestRequests: number;
   /** Accounts that are read at once. */
   readonly together: number;
@@ -48,6 +52,7 @@ const DAYS: Period = {
   table: 'usage_total',
   column: 'day',
   groups: ['endpoint'],
+  sums: [...SUMS, ...COSTS],
   fewestRequests: 100,
   together: 50,
   of: (day) => day,
@@ -57,6 +62,7 @@ const TEN_DAYS: Period = {
   table: 'usage_ten_days',
   column: 'first_day',
   groups: ['endpoint', 'model'],
+  sums: SUMS,
   fewestRequests: 500,
   together: 1,
   of: tenDaysOf,
@@ -142,10 +148,14 @@ export class UsageTotals {
     return rows.map(({ account_id }) => account_id);
   }
 
-  async #add({ table, column, groups, days }: Period, period: number, accounts: string[]): Promise<void> {
+  async #add(
+    { table, column, groups, sums, days }: Period,
+    period: number,
+    accounts: string[],
+  ): Promise<void> {
     const keys = ['account_id', ...groups].join(', ');
     const rows = await this.#query<PeriodSums>(
-      `SELECT ${keys}, ${SUMS.map((name) => `CAST(SUM(${name}) AS BIGINT) AS ${name}`).join(', ')} FROM usage_day
+      `SELECT ${keys}, ${sums.map((name) => `CAST(SUM(${name}) AS BIGINT) AS ${name}`).join(', ')} FROM usage_day
         WHERE account_id IN (${accounts.map(() => '?').join(', ')}) AND day >= ? AND day <= ? GROUP BY ${keys}`,
       [...accounts, ...days(period)],
     );
@@ -156,9 +166,9 @@ export class UsageTotals {
       first_day: period,
       endpoint: '',
       model: '',
-      ...sumUsage(own),
+      ...wholeOf(own),
     }));
-    const columns = ['account_id', column, ...groups, ...SUMS] as const;
+    const columns = ['account_id', column, ...groups, ...sums] as const;
     const written = new Map<string, number>();
     const form = { name: table, columns, keys: 2 + groups.length };
     await writeGrown(this.#store, { ...form, rows: parts }, written);
@@ -198,4 +208,12 @@ export class UsageTotals {
     );
     if (done) await this.#add(period, of(day), [account]);
   }
+}
+
+function wholeOf(rows: readonly PeriodSums[]): Record<SummedColumn, number> {
+  const sums = [...SUMS, ...COSTS].map((name) => [
+    name,
+    rows.reduce((sum, row) => sum + (row[name] ?? 0), 0),
+  ]);
+  return Object.fromEntries(sums) as Record<SummedColumn, number>;
 }

@@ -23,6 +23,9 @@ export interface UsageTotalTable extends AddedSums {
   day: number;
   /** Empty: all of them. Only a day with such a row is complete. */
   endpoint: string;
+  cost: Generated<number>;
+  possible_cost: Generated<number>;
+  costed: Generated<number>;
 }
 
 export interface UsageTenDaysTable extends AddedSums {

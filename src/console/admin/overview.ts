@@ -23,7 +23,6 @@ import { backendState } from './backends.ts';
 
 const SHOWN_DAYS = 14;
 const MONEY_DAYS = 30;
-const SPAN_DAYS = 15;
 const TOP = 5;
 
 /** All traffic at a glance. */
@@ -42,8 +41,8 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
   const sums = { db: parts.store.db, reader: parts.reader.sums };
   const to = dayOf(now);
   const month = { accountId: ALL_ACCOUNTS, from: dayOf(now - (MONEY_DAYS - 1) * DAY_MS), to };
-  const [daySums, models, accounts, spenders, openRequests, loss, lostPayments, sample] = await Promise.all([
-    Promise.all(moneySpans(now).map((span) => dayTotals(sums, span))),
+  const [days, models, accounts, spenders, openRequests, loss, lostPayments, sample] = await Promise.all([
+    dayTotals(sums, { from: dayOf(now - (2 * MONEY_DAYS - 1) * DAY_MS), to }),
     usageModels(sums, month, TOP),
     accountTotals(at),
     topSpenders(at, now, TOP),
@@ -52,7 +51,6 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     lostByPayments(at.db),
     backendLatencies(at, now),
   ]);
-  const days = daySums.flat();
   return {
     days: lastDays(now, SHOWN_DAYS).map((day): AdminDay => ({
       day: dayText(day),
@@ -81,14 +79,6 @@ async function computeOverview(parts: RouteParts, now: number): Promise<AdminOve
     sample: sample.since === undefined ? null : { requests: sample.requests, since: sample.since },
     at: now,
   };
-}
-
-/** Both periods of thirty days in parts: with thousands of models, one query over all of it would hold up the others. */
-function moneySpans(now: number): { readonly from: number; readonly to: number }[] {
-  return Array.from({ length: (2 * MONEY_DAYS) / SPAN_DAYS }, (_, index) => ({
-    from: dayOf(now - ((index + 1) * SPAN_DAYS - 1) * DAY_MS),
-    to: dayOf(now - index * SPAN_DAYS * DAY_MS),
-  }));
 }
 
 /** yyyymmdd, today last. */

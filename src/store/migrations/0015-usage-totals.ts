@@ -6,13 +6,14 @@ import type { Dialect } from '../dialect.ts';
  * last; it is the sum of the others, and says that they are complete.
  */
 export function usageTotals(d: Dialect): readonly string[] {
-  const sums = SUMS.map((column) => `${column} ${d.int64} NOT NULL DEFAULT 0`).join(', ');
+  const counted = (columns: readonly string[]): string =>
+    columns.map((column) => `${column} ${d.int64} NOT NULL DEFAULT 0`).join(', ');
   return [
     `CREATE TABLE usage_total (
       account_id TEXT NOT NULL,
       day ${d.int64} NOT NULL,
       endpoint TEXT NOT NULL,
-      ${sums},
+      ${counted([...SUMS, ...COSTS])},
       PRIMARY KEY (account_id, day, endpoint)
     )${d.clusteredByKey}`,
     `CREATE TABLE usage_ten_days (
@@ -20,7 +21,7 @@ export function usageTotals(d: Dialect): readonly string[] {
       first_day ${d.int64} NOT NULL,
       endpoint TEXT NOT NULL,
       model TEXT NOT NULL,
-      ${sums},
+      ${counted(SUMS)},
       PRIMARY KEY (account_id, first_day, endpoint, model)
     )${d.clusteredByKey}`,
   ];
@@ -36,3 +37,4 @@ const SUMS = [
   'images',
   'charged',
 ];
+const COSTS = ['cost', 'possible_cost', 'costed'];
