@@ -66,6 +66,7 @@ test('from the address of a server to a model that customers can call: key, mode
   await page.getByText(/^Answered in/).waitFor();
   await page.getByText(`upstream ${NAME}`).waitFor();
   await page.getByRole('button', { name: 'Publish' }).click();
+  await page.waitForURL('**/admin/backends');
   await page.getByRole('heading', { name: NAME, exact: true }).waitFor();
   const answer = await ask();
   expect(answer.status).toBe(200);
@@ -136,11 +137,10 @@ test('a backend is edited without YAML: another endpoint, order by keyboard, wei
   await page.getByRole('button', { name: 'Cancel' }).click();
   await ready(review);
   await review.click();
+  // The note of the first time may still be there.
+  const published = page.waitForResponse((answer) => answer.url().endsWith('/admin/catalog') && answer.ok());
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
-  await page
-    .getByText(/^Published\./)
-    .last()
-    .waitFor();
+  await published;
   await page.goto('/admin/backends');
   await settled(page);
   expect(admin.pageErrors).toEqual([]);
