@@ -43,9 +43,9 @@ interface Period {
   /** Accounts that are read at once. */
   readonly together: number;
   /** The period in which a day is. */
-  of(day: number): number;
+  readonly of: (day: number) => number;
   /** Its first and last day. */
-  days(period: number): readonly [from: number, to: number];
+  readonly days: (period: number) => readonly [from: number, to: number];
 }
 
 const DAYS: Period = {
