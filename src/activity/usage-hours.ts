@@ -115,6 +115,6 @@ const SAVINGS = {
   keys: 4,
 } as const;
 
-function startOfDay(ms: number): number {
+export function startOfDay(ms: number): number {
   return Math.floor(ms / DAY_MS) * DAY_MS;
 }

@@ -190,19 +190,21 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
 
   test('has what was booked late, also by a process that is gone, and once', async () => {
     await books.ledger.post({ accountId: busy, kind: 'credit', amount: 1e12, cause: 'test', actor: 'test' });
-    const bookLate = async (): Promise<void> => {
+    const bookLate = async (at = NOW + 60_000): Promise<void> => {
       now = Date.UTC(2030, 3, 3, 12);
       const requestId = await begin(busy);
-      now = NOW + 60_000;
+      now = at;
       const usage = { ...NO_USAGE, input: 1_000, output: 10 };
       const ending = { attempts: [], upstream: 'house', durationMs: 9, outcome: 'completed' } as const;
       await books.ledger.settle(requestId, { ...ending, source: 'upstream', usage, finishReason: 'stop' });
     };
     await bookLate();
+    // The process that booked it is gone for hours.
+    now += 5 * 3_600_000;
     const running = totals();
     await running.count();
     await expectTrueSums();
-    await bookLate();
+    await bookLate(now);
     now += 60_000;
     await running.count();
     await running.count();

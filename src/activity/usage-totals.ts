@@ -1,16 +1,14 @@
 import { dayOf } from '../std/calendar.ts';
 import type { Clock } from '../std/clock.ts';
+import { requestIdAt } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 import { countQuery, writeGrown } from './counted-rows.ts';
 import type { CountQuery } from './counted-usage.ts';
 import { spanOfTenDays, tenDaysOf } from './ten-days.ts';
-import { OPEN_MS } from './usage-hours.ts';
+import { OPEN_MS, startOfDay } from './usage-hours.ts';
 import { ALL_ACCOUNTS, DAY_MS, type UsageSums } from './usage.ts';
 
 const RUN_MS = 10_000;
-/** How far back the first look for requests that were booked late goes: no process was there to see them. */
-const FIRST_LOOK_MS = 32 * DAY_MS;
-
 const SUMS = [
   'requests',
   'failures',
@@ -70,9 +68,9 @@ const TEN_DAYS: Period = {
 };
 
 /**
- * Adds up `usage_day` for the days that are over, of accounts with many requests and of all together. Any
- * number of processes may do this, any number of times: rows can only grow. Accounts are chosen by what was counted from
- * receipts; whoever is left out is read from `usage_day`.
+ * Adds up `usage_day` for the days that are over, of accounts with many requests and of all together. Any number of
+ * processes may do this, any number of times: rows can only grow. Accounts are chosen by what was counted from receipts;
+ * whoever is left out is read from `usage_day`.
  */
 export class UsageTotals {
   readonly #store: Store;
@@ -80,9 +78,9 @@ export class UsageTotals {
   readonly #query: CountQuery;
   /** Accounts that are done, of the period that the last call did not finish. */
   #begun: { readonly period: string; readonly accounts: Set<string> } | undefined;
-  /** How many late requests of an account and day have been added. */
-  #late: ReadonlyMap<string, number> = new Map();
-  #lookBackMs = FIRST_LOOK_MS;
+  /** Which late requests of an account and day have been added: how many, and when the last was booked. */
+  #late: ReadonlyMap<string, string> = new Map();
+  #hasLooked = false;
 
   constructor({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
     this.#store = store;
@@ -177,15 +175,17 @@ export class UsageTotals {
 
   /** A request that ended long after it began is in the sums of a day that may be done. */
   async #addLate(isOver: () => boolean): Promise<boolean> {
-    const rows = await this.#query<{ account_id: string; day: number; requests: number }>(
-      `SELECT account_id, CAST(created_at / ${DAY_MS} AS BIGINT) AS day, CAST(COUNT(*) AS BIGINT) AS requests
-        FROM receipt WHERE late = 1 AND booked_at >= ? GROUP BY 1, 2`,
-      [this.#clock.now() - this.#lookBackMs],
+    const now = this.#clock.now();
+    const rows = await this.#query<{ account_id: string; day: number; requests: number; last: number }>(
+      `SELECT account_id, CAST(created_at / ${DAY_MS} AS BIGINT) AS day, CAST(COUNT(*) AS BIGINT) AS requests,
+          MAX(booked_at) AS last
+        FROM receipt WHERE late = 1 AND booked_at >= ? AND id < ? GROUP BY 1, 2`,
+      [(await this.#lastLook(now)) - OPEN_MS, requestIdAt(startOfDay(now - OPEN_MS))],
     );
-    const late = new Map<string, number>();
-    for (const { account_id, day, requests } of rows) {
-      const key = `${account_id} ${day}`;
-      if (this.#late.get(key) !== requests) {
+    const late = new Map<string, string>();
+    for (const { account_id, day, requests, last } of rows) {
+      const [key, seen] = [`${account_id} ${day}`, `${requests} ${last}`];
+      if (this.#late.get(key) !== seen) {
         if (isOver()) {
           this.#late = new Map([...this.#late, ...late]);
           return false;
@@ -193,11 +193,21 @@ export class UsageTotals {
         for (const account of [account_id, ALL_ACCOUNTS])
           for (const period of [DAYS, TEN_DAYS]) await this.#addAgain(period, dayOf(day * DAY_MS), account);
       }
-      late.set(key, requests);
+      late.set(key, seen);
     }
     this.#late = late;
-    this.#lookBackMs = OPEN_MS;
+    this.#hasLooked = true;
     return true;
+  }
+
+  /** The process before this one may have ended long ago, right after it booked something. */
+  async #lastLook(now: number): Promise<number> {
+    if (this.#hasLooked) return now;
+    const [last] = await this.#query<{ booked_at: number }>(
+      'SELECT booked_at FROM receipt WHERE late = 1 ORDER BY booked_at DESC LIMIT 1',
+      [],
+    );
+    return Math.min(now, last?.booked_at ?? now);
   }
 
   async #addAgain(period: Period, day: number, account: string): Promise<void> {
