@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely';
 import type { Schema } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { MOST_SPANS, spansWithout, type UsageSpan } from './ten-days.ts';
-import { ALL_ACCOUNTS, type UsageSums } from './usage.ts';
+import { ALL_ACCOUNTS, COST_COLUMNS, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -15,10 +15,7 @@ export interface DayTotal extends UsageSums {
   readonly costed: number;
 }
 
-const SUMMED = [
-  'requests', 'failures', 'input_tokens', 'cached_tokens', 'output_tokens', 'reasoning_tokens', 'images', 'charged',
-  'cost', 'possible_cost', 'costed',
-] as const; // prettier-ignore
+const SUMMED = [...USAGE_COLUMNS, ...COST_COLUMNS] as const;
 
 /** The days with requests, in order. Summed by the database, where they are not yet: there may be thousands of models each day. */
 export async function dayTotals(parts: Parts, range: UsageSpan): Promise<DayTotal[]> {

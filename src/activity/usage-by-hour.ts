@@ -15,7 +15,7 @@ import {
 import type { Reader } from './reader.ts';
 import { numbered } from './counted-rows.ts';
 import { ENDPOINT_AND_MODEL, endpointAndModel, type UsageOfDay } from './usage-sums.ts';
-import { DAY_MS } from './usage.ts';
+import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
 interface Parts {
   readonly db: Kysely<Schema>;
@@ -236,17 +236,7 @@ const WEEK_HOURS = 168;
 /** 1970 began on a Thursday, three days into its week. */
 const EPOCH_HOUR = 72;
 
-const SUMMED = [
-  'requests',
-  'failures',
-  'input_tokens',
-  'cached_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'images',
-  'charged',
-  'saved',
-] as const satisfies (keyof CountedSums)[];
+const SUMMED = [...USAGE_COLUMNS, 'saved'] as const satisfies (keyof CountedSums)[];
 
 function summed() {
   return SUMMED.map((name) => sql<number>`CAST(sum(${sql.ref(name)}) AS BIGINT)`.as(name));

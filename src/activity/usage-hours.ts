@@ -5,7 +5,7 @@ import { requestIdAt, requestTime } from '../std/ids.ts';
 import type { Store } from '../store/store.ts';
 import { countDay, type CountedSums, type CountQuery } from './counted-usage.ts';
 import { countQuery, writeGrown } from './counted-rows.ts';
-import { DAY_MS } from './usage.ts';
+import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
 /** A request that began yesterday may end today. */
 export const OPEN_MS = 2 * 3_600_000;
@@ -96,17 +96,7 @@ async function firstReceipt(store: Store, from: number): Promise<number | undefi
   return row && requestTime(row.id);
 }
 
-const SUMS = [
-  'requests',
-  'failures',
-  'input_tokens',
-  'cached_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'images',
-  'charged',
-  'saved',
-] as const satisfies (keyof CountedSums)[];
+const SUMS = [...USAGE_COLUMNS, 'saved'] as const satisfies (keyof CountedSums)[];
 const QUARTERS = { name: 'usage_quarter', columns: ['account_id', 'quarter', ...SUMS], keys: 2 } as const;
 const CLIENTS = { name: 'usage_client', columns: ['account_id', 'day', 'client', ...SUMS], keys: 3 } as const;
 const SAVINGS = {

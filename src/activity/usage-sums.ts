@@ -2,7 +2,7 @@ import { sql, type AliasedExpression, type Kysely, type SelectQueryBuilder } fro
 import type { Schema, UsageDayTable } from '../store/schema.ts';
 import type { Reader } from './reader.ts';
 import { MOST_SPANS, spansWithout, tenDaysOf, wholeTenDays, type UsageSpan } from './ten-days.ts';
-import { sumUsage, type UsageSums } from './usage.ts';
+import { sumUsage, USAGE_COLUMNS, type UsageSums } from './usage.ts';
 
 type Parts = { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
 
@@ -29,17 +29,6 @@ export type UsageOfDayAndEndpoint = Omit<UsageOfDayAndModel, 'model'>;
 export interface UsageOfDayAndModel extends UsageOfModel {
   readonly day: number;
 }
-
-const SUMMED = [
-  'requests',
-  'failures',
-  'input_tokens',
-  'cached_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'images',
-  'charged',
-] as const satisfies (keyof UsageSums)[];
 
 /** As expressions: for the bare columns SQLite takes an index of theirs and reads all days of the account. */
 const ENDPOINT = sql<string>`endpoint || ''`;
@@ -69,7 +58,7 @@ export async function usageModels(parts: Parts, filter: UsageFilter, most: numbe
   const [first, ...others] = left.map((span) =>
     matching(db, { ...filter, ...span })
       .select(ENDPOINT_AND_MODEL.as('name'))
-      .select(SUMMED),
+      .select(USAGE_COLUMNS),
   );
   const added = tenDaysRows(db, filter, done);
   if (!first) return await largest(parts, added.as('part'), most);
@@ -145,7 +134,7 @@ async function rowsOf(
   // By the model alone, which has an index; asked for both at once, SQLite reads all models of these days.
   const rows = await reader.all(
     matching(db, filter)
-      .select(['day', 'endpoint', 'model', ...SUMMED])
+      .select(['day', 'endpoint', 'model', ...USAGE_COLUMNS])
       .where('model', 'in', models),
   );
   return rows.filter((row) =>
@@ -157,7 +146,9 @@ async function rowsOf(
 export function minus(whole: UsageSums, parts: readonly UsageSums[]): UsageSums {
   const rest = sumUsage([whole]);
   const taken = sumUsage(parts);
-  return Object.fromEntries(SUMMED.map((name) => [name, rest[name] - taken[name]])) as unknown as UsageSums;
+  return Object.fromEntries(
+    USAGE_COLUMNS.map((name) => [name, rest[name] - taken[name]]),
+  ) as unknown as UsageSums;
 }
 
 /** The days of the range that are added up, by endpoint and with an empty one; and those that are not. */
@@ -170,7 +161,7 @@ async function totalsOf(
   const rows = await reader.all(
     db
       .selectFrom('usage_total')
-      .select(['day', 'endpoint', ...SUMMED])
+      .select(['day', 'endpoint', ...USAGE_COLUMNS])
       .where('account_id', '=', accountId)
       .where('day', '>=', from)
       .where('day', '<=', to),
@@ -203,7 +194,7 @@ function tenDaysRows(db: Kysely<Schema>, { accountId, endpoint }: UsageFilter, d
   const rows = db
     .selectFrom('usage_ten_days')
     .select(ENDPOINT_AND_MODEL.as('name'))
-    .select(SUMMED)
+    .select(USAGE_COLUMNS)
     .where('account_id', '=', accountId)
     .where('first_day', 'in', done);
   return endpoint === undefined ? rows.where('endpoint', '<>', '') : rows.where('endpoint', '=', endpoint);
@@ -236,7 +227,7 @@ function matching(
 }
 
 function summed() {
-  return SUMMED.map((name) => sumOf(name));
+  return USAGE_COLUMNS.map((name) => sumOf(name));
 }
 
 function sumOf<Name extends keyof UsageDayTable>(name: Name) {

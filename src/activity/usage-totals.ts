@@ -6,22 +6,10 @@ import { countQuery, writeGrown } from './counted-rows.ts';
 import type { CountQuery } from './counted-usage.ts';
 import { spanOfTenDays, tenDaysOf } from './ten-days.ts';
 import { OPEN_MS, startOfDay } from './usage-hours.ts';
-import { ALL_ACCOUNTS, DAY_MS, type UsageSums } from './usage.ts';
+import { ALL_ACCOUNTS, COST_COLUMNS, DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
 const RUN_MS = 10_000;
-const SUMS = [
-  'requests',
-  'failures',
-  'input_tokens',
-  'cached_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'images',
-  'charged',
-] as const satisfies (keyof UsageSums)[];
-
-const COSTS = ['cost', 'possible_cost', 'costed'] as const;
-type SummedColumn = (typeof SUMS)[number] | (typeof COSTS)[number];
+type SummedColumn = (typeof USAGE_COLUMNS)[number] | (typeof COST_COLUMNS)[number];
 
 interface PeriodSums extends Record<SummedColumn, number> {
   readonly account_id: string;
@@ -50,7 +38,7 @@ const DAYS: Period = {
   table: 'usage_total',
   column: 'day',
   groups: ['endpoint'],
-  sums: [...SUMS, ...COSTS],
+  sums: [...USAGE_COLUMNS, ...COST_COLUMNS],
   fewestRequests: 100,
   together: 50,
   of: (day) => day,
@@ -60,7 +48,7 @@ const TEN_DAYS: Period = {
   table: 'usage_ten_days',
   column: 'first_day',
   groups: ['endpoint', 'model'],
-  sums: SUMS,
+  sums: USAGE_COLUMNS,
   fewestRequests: 500,
   together: 1,
   of: tenDaysOf,
@@ -221,7 +209,7 @@ export class UsageTotals {
 }
 
 function wholeOf(rows: readonly PeriodSums[]): Record<SummedColumn, number> {
-  const sums = [...SUMS, ...COSTS].map((name) => [
+  const sums = [...USAGE_COLUMNS, ...COST_COLUMNS].map((name) => [
     name,
     rows.reduce((sum, row) => sum + (row[name] ?? 0), 0),
   ]);

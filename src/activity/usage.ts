@@ -43,6 +43,20 @@ export type UsageSums = Pick<
   | 'charged'
 >;
 
+/** The columns of every table of usage, as SQL adds them up. */
+export const USAGE_COLUMNS = [
+  'requests',
+  'failures',
+  'input_tokens',
+  'cached_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'images',
+  'charged',
+] as const satisfies (keyof UsageSums)[];
+/** What requests cost the operator: in the sums of days alone. */
+export const COST_COLUMNS = ['cost', 'possible_cost', 'costed'] as const;
+
 export function sumUsage(rows: readonly UsageSums[]): UsageSums {
   const total = {
     requests: 0,

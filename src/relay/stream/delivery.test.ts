@@ -236,6 +236,26 @@ describe('on both paths of a chunk, the client and the ledger get the same', () 
   }, 60_000);
 });
 
+/** By a clock that runs: a source without an end is drained for a limited time. */
+function deliveryOf(events: EventSource): { delivery: Delivery; ended: Promise<StreamEnd> } {
+  const ended = Promise.withResolvers<StreamEnd>();
+  const delivery = Delivery.of(
+    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
+    { kind: 'stream', events },
+    {
+      meter: new Meter(() => chatInput()),
+      clock: systemClock,
+      limits: { idleMs: 60_000, totalMs: 60_000 },
+      outputCap: 1_000_000,
+      onEnd: async (end) => {
+        ended.resolve(end);
+        return undefined;
+      },
+    },
+  );
+  return { delivery, ended: ended.promise };
+}
+
 test('the backend is read at the pace of the client', async () => {
   let pulled = 0;
   const source = new ReadableStream<Uint8Array>(
@@ -250,22 +270,7 @@ test('the backend is read at the pace of the client', async () => {
     { highWaterMark: 0 },
   );
   const events = await EventStream.open(source, untilNever());
-  const left = Promise.withResolvers<StreamEnd>();
-  const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
-    { kind: 'stream', events },
-    {
-      meter: new Meter(() => chatInput()),
-      // A source without an end is drained for a limited time.
-      clock: systemClock,
-      limits: { idleMs: 60_000, totalMs: 60_000 },
-      outputCap: 1_000_000,
-      onEnd: async (end) => {
-        left.resolve(end);
-        return undefined;
-      },
-    },
-  );
+  const { delivery, ended } = deliveryOf(events);
   const reader = delivery.body().getReader();
   let read = 0;
   while (read < 500_000) read += (await reader.read()).value?.length ?? 0;
@@ -274,7 +279,7 @@ test('the backend is read at the pace of the client', async () => {
   // A few are in flight; without back-pressure there would be at least one per turn.
   expect(pulled - pulledBefore).toBeLessThan(50);
   await reader.cancel();
-  expect((await left.promise).outcome).toBe('client_left');
+  expect((await ended).outcome).toBe('client_left');
 });
 
 test('a client that leaves while the backend is read does not have it read twice', async () => {
@@ -285,26 +290,12 @@ test('a client that leaves while the backend is read does not have it read twice
     release: () => undefined,
     cancel: () => undefined,
   };
-  const left = Promise.withResolvers<StreamEnd>();
-  const delivery = Delivery.of(
-    { requestId: 'req_1' as RequestId, label: 'ours', encoder: (labels) => openAiEncoder(labels, false) },
-    { kind: 'stream', events },
-    {
-      meter: new Meter(() => chatInput()),
-      clock: systemClock,
-      limits: { idleMs: 60_000, totalMs: 60_000 },
-      outputCap: 1_000,
-      onEnd: async (end) => {
-        left.resolve(end);
-        return undefined;
-      },
-    },
-  );
+  const { delivery, ended } = deliveryOf(events);
   const reader = delivery.body().getReader();
   const asked = reader.read();
   await reader.cancel();
   await asked;
-  expect((await left.promise).outcome).toBe('client_left');
+  expect((await ended).outcome).toBe('client_left');
   expect(readings).toBe(1);
 });
 
