@@ -172,7 +172,8 @@ export function cancelReader(reader: ReadableStreamDefaultReader<unknown>): void
   void reader.cancel().catch(() => undefined);
 }
 
-const PIECE_BYTES = 16_384;
+/** What is read in one turn of the event loop. */
+export const PIECE_BYTES = 16_384;
 const NO_BYTES = new Uint8Array(0);
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;

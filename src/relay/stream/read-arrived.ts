@@ -1,13 +1,22 @@
 import type { EventSource } from './event-source.ts';
+import { PIECE_BYTES } from './event-stream.ts';
 
-/** For a client that read along: what the backend has sent arrives without such a pause, and within this time. */
-const READ_ALONG = { pauseMs: 1, leastBytes: 1, withinMs: 100, pauses: 1 };
-/** Faster than a model writes: at this rate comes what had piled up while the client did not read. */
+/** Faster than a model writes: at this rate comes what had piled up, in the network or while the client did not read. */
 const PILED_UP_BYTES_PER_MS = 256;
-/** One pause may be the backend's own: on a busy machine it does not run for a while, with more to send. */
-const PAUSES_AFTER_LAG = 3;
-/** In a busy process, little may have been read when the time is up: a socket is read once in each turn. */
-const LEAST_TURNS = 20;
+
+/** How to tell that everything has arrived. */
+interface Patience {
+  readonly pauseMs: number;
+  /** One pause may be the backend's own, or the machine's: when it is busy, neither runs for a while. */
+  readonly pauses: number;
+  /** A backend that never gets slower is stopped after this time. */
+  readonly withinMs: number;
+  /** In a busy process, little may have been read when the time is up: a socket is read once in each turn. */
+  readonly leastTurns: number;
+}
+
+/** For a client that read along: hardly anything is on its way. */
+const READ_ALONG: Patience = { pauseMs: 10, pauses: 5, withinMs: 3_000, leastTurns: 100 };
 
 /**
  * Calls back once, when everything was read that a backend had sent before its client left. Whoever calls this goes on
@@ -21,7 +30,9 @@ export function onceArrivedIsRead(
   laggedMs: number,
   callback: () => void,
 ): () => void {
-  const { pauseMs, leastBytes, withinMs, pauses } = laggedMs === 0 ? READ_ALONG : afterLag(laggedMs);
+  const { pauseMs, pauses, withinMs, leastTurns } = laggedMs === 0 ? READ_ALONG : afterLag(laggedMs);
+  // In a busy process a turn of the event loop may be longer than the pause, and reads one piece.
+  const leastBytes = Math.min(pauseMs * PILED_UP_BYTES_PER_MS, PIECE_BYTES);
   const until = performance.now() + withinMs;
   let isOver = false;
   const waitForPauses = (turns: number, pausesBefore: number): void => {
@@ -29,7 +40,7 @@ export function onceArrivedIsRead(
     const check = (): void => {
       if (isOver) return;
       const pausesSeen = events.bytesRead - bytesBefore < leastBytes ? pausesBefore + 1 : 0;
-      const isLate = turns >= LEAST_TURNS && performance.now() >= until;
+      const isLate = turns >= leastTurns && performance.now() >= until;
       if (pausesSeen < pauses && !isLate) return waitForPauses(turns + 1, pausesSeen);
       isOver = true;
       callback();
@@ -43,12 +54,11 @@ export function onceArrivedIsRead(
   };
 }
 
-function afterLag(laggedMs: number): typeof READ_ALONG {
-  const pauseMs = Math.min(Math.max(2 * laggedMs, 100), 250);
+function afterLag(laggedMs: number): Patience {
   return {
-    pauseMs,
-    leastBytes: pauseMs * PILED_UP_BYTES_PER_MS,
-    withinMs: Math.min(Math.max(4 * laggedMs, 250), 10_000),
-    pauses: PAUSES_AFTER_LAG,
+    pauseMs: Math.min(Math.max(2 * laggedMs, 100), 250),
+    pauses: 3,
+    withinMs: Math.min(Math.max(4 * laggedMs, 2_000), 10_000),
+    leastTurns: 20,
   };
 }
