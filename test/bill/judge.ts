@@ -25,6 +25,7 @@ export function faultsOf(run: BillRun): string[] {
     ...(run.openHolds === 0 ? [] : [`${run.openHolds} holds are still open`]),
     ...run.refusals.map((refusal) => `the backend refused: ${refusal}`),
     ...run.requests.flatMap(requestFaults),
+    ...run.unreconciled,
     ...leftFaults(sums),
   ];
 }

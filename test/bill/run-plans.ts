@@ -6,6 +6,7 @@ import type { InvoiceLine } from './invoice.ts';
 import { catalogText, pricesOf } from './models.ts';
 import type { Plan } from './plan.ts';
 import { amountOf } from './prices.ts';
+import { reconcileFaults } from './provider-export.ts';
 
 /** What became of one request, on both sides. */
 export interface BilledRequest {
@@ -24,6 +25,7 @@ export interface Receipt {
   /** What the operator's books say it cost, and may cost. */
   readonly cost: bigint;
   readonly possibleCost: bigint;
+  readonly createdAt: number;
   readonly state: string;
   readonly outcome: string | null;
   readonly usage: string;
@@ -34,6 +36,8 @@ export interface BillRun {
   readonly refusals: readonly string[];
   readonly breaches: readonly unknown[];
   readonly openHolds: number;
+  /** Where an export of the invoice is not explained by the books. */
+  readonly unreconciled: readonly string[];
 }
 
 const AT_ONCE = 40;
@@ -63,10 +67,12 @@ export async function runPlans(plans: readonly Plan[], databaseUrl?: string): Pr
     await untilIdle(first);
     const receipts = await receiptsOf(gateway, await accounts.all());
     const { breaches } = await gateway.tollgate.services.ledger.ledger.verify({ full: true });
+    const requests = plans.map((plan, index) =>
+      billed(plan, ends[index], [...first.invoice, ...backend.invoice], receipts),
+    );
     return {
-      requests: plans.map((plan, index) =>
-        billed(plan, ends[index], [...first.invoice, ...backend.invoice], receipts),
-      ),
+      requests,
+      unreconciled: await reconcileFaults(gateway.tollgate.services.store.db, requests),
       refusals: [...first.refusals, ...backend.refusals],
       breaches,
       openHolds: await accounts.openHolds(),
@@ -143,6 +149,7 @@ async function receiptsOf(
         overrun: BigInt(row.overrun),
         cost: BigInt(row.cost ?? 0),
         possibleCost: BigInt(row.possible_cost),
+        createdAt: row.created_at,
         state: row.state,
         outcome: row.outcome,
         usage: `${row.usage_source}: ${row.input_tokens}/${row.cached_tokens} in, ${row.output_tokens}/${row.reasoning_tokens} out`,
