@@ -54,7 +54,7 @@ export const MAIL_TEXTS_DE: MailTexts = {
   'top-up.failed': ({ amount, balance, reason }, site) => ({
     subject: `Automatische Aufladung bei ${site.name} fehlgeschlagen`,
     paragraphs: [
-      `Ihr Guthaben beträgt ${balance}. Wir wollten Ihre hinterlegte Karte mit ${amount} belasten. Das ist fehlgeschlagen: ${reason}`,
+      `Ihr Guthaben beträgt ${balance}. Wir wollten Ihre hinterlegte Karte mit ${amount} belasten. Das ist fehlgeschlagen: ${refusalOf(reason)}.`,
       'Wenn das Guthaben verbraucht ist, werden Anfragen abgelehnt. Bitte prüfen Sie Ihre Karte oder laden Sie selbst auf.',
     ],
     action: linkTo(site, '/app/billing', 'Abrechnung öffnen'),
@@ -72,6 +72,21 @@ export const MAIL_TEXTS_DE: MailTexts = {
     paragraphs: [`Diese E-Mail wurde am ${timeText(at)} aus der Konsole gesendet. Der Versand funktioniert.`],
   }),
 };
+
+/** The payment provider's words for what went wrong with a card. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ['authentication_required', 'Die Bank verlangt eine Bestätigung; bitte zahlen Sie einmal von Hand'],
+  ['card_declined', 'Die Bank hat die Karte abgelehnt'],
+  ['expired_card', 'Die Karte ist abgelaufen'],
+  ['insufficient_funds', 'Auf der Karte ist nicht genug Geld'],
+  ['no_answer', 'Der Zahlungsdienst hat nicht geantwortet'],
+  ['no_card', 'Es ist keine Karte gespeichert'],
+  ['provider_unavailable', 'Der Zahlungsdienst hat nicht geantwortet'],
+]);
+
+function refusalOf(word: string): string {
+  return REFUSALS.get(word) ?? `Die Bank oder der Zahlungsdienst hat es abgelehnt (${word})`;
+}
 
 function linkTo({ url }: MailSite, path: string, label: string) {
   return url === undefined ? undefined : { label, link: `${url}${path}` };

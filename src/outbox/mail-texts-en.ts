@@ -54,7 +54,7 @@ export const MAIL_TEXTS_EN: MailTexts = {
   'top-up.failed': ({ amount, balance, reason }, site) => ({
     subject: `Automatic top-up at ${site.name} failed`,
     paragraphs: [
-      `Your balance is ${balance}. We tried to charge your saved card with ${amount}, which failed: ${reason}`,
+      `Your balance is ${balance}. We tried to charge your saved card with ${amount}, which failed: ${refusalOf(reason)}.`,
       'Requests are refused when the balance is used up. Please check your card, or top up by hand.',
     ],
     action: linkTo(site, '/app/billing', 'Open your billing page'),
@@ -72,6 +72,21 @@ export const MAIL_TEXTS_EN: MailTexts = {
     paragraphs: [`This mail was sent from the console at ${timeText(at)}. Mail works.`],
   }),
 };
+
+/** The payment provider's words for what went wrong with a card. */
+const REFUSALS: ReadonlyMap<string, string> = new Map([
+  ['authentication_required', 'the bank wants you to confirm it, so please pay by hand once'],
+  ['card_declined', 'the bank declined the card'],
+  ['expired_card', 'the card has expired'],
+  ['insufficient_funds', 'there is not enough money on the card'],
+  ['no_answer', 'the payment service did not answer'],
+  ['no_card', 'there is no saved card'],
+  ['provider_unavailable', 'the payment service did not answer'],
+]);
+
+function refusalOf(word: string): string {
+  return REFUSALS.get(word) ?? `the bank or the payment service refused it (${word})`;
+}
 
 function linkTo({ url }: MailSite, path: string, label: string) {
   return url === undefined ? undefined : { label, link: `${url}${path}` };

@@ -65,6 +65,22 @@ test.each(Object.keys(SAMPLES) as MailTemplate[])(
   },
 );
 
+test.each([
+  ['insufficient_funds', 'not enough money on the card', 'nicht genug Geld'],
+  ['authentication_required', 'wants you to confirm it', 'verlangt eine Bestätigung'],
+  ['do_not_honor', 'refused it (do_not_honor)', 'abgelehnt (do_not_honor)'],
+  ['constructor', 'refused it (constructor)', 'abgelehnt (constructor)'],
+])('why a card could not be charged is a sentence: %s', (reason, english, german) => {
+  const data = { ...SAMPLES['top-up.failed'], reason };
+  for (const [language, words] of [
+    ['en', english],
+    ['de', german],
+  ] as const) {
+    const { text } = renderMail('top-up.failed', data, { language, site: { name: 'x', url: undefined } });
+    expect(text).toContain(words);
+  }
+});
+
 test('what others wrote cannot become markup', () => {
   const data = { at: 0, address: '203.0.113.9', device: '<img src=x onerror=alert(1)>"\'&' };
   const { html } = renderMail('sign-in.new-device', data, {

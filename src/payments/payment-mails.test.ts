@@ -91,5 +91,5 @@ test('a saved card that cannot be charged is told to its owner by mail and to th
     data: { account, payment: 'pay_failed', amount_usd: 25, reason: 'card_declined' },
   });
   const [text = ''] = await mails();
-  expect(text).toContain('card_declined');
+  expect(text).toContain('which failed: the bank declined the card.');
 });

@@ -126,7 +126,7 @@ test('a card that fails turns the automatic top-up off and says why, on the page
   await page.reload();
   const why = 'Turned off, because the last payment failed: there is not enough money on the card.';
   await page.getByText(why).waitFor();
-  await mailed('insufficient_funds');
+  await mailed('there is not enough money on the card');
 });
 
 test('a refund takes what is there; a dispute of what was spent pauses the account, and both sides can read why', async () => {
