@@ -3,7 +3,7 @@ import { AuthRefusal } from '../identity/sign-in/refusal.ts';
 import { Fault } from '../std/fault.ts';
 import type { Log } from '../std/log.ts';
 import { requestLogFields } from '../std/request-notes.ts';
-import { compressedJson, encodingFor } from './compress.ts';
+import { compressedJson, encodingFor, type ContentEncoding } from './compress.ts';
 import type { ConsoleMeta } from './route.ts';
 import { API_HEADERS } from './security.ts';
 
@@ -13,19 +13,42 @@ export function answer(value: unknown, requestId: string, headers: Record<string
 }
 
 /** The same for a list: compressed as the client takes it. */
-export async function listAnswer(value: unknown, requestId: string, request: Request): Promise<Response> {
+export async function listAnswer(value: object, requestId: string, request: Request): Promise<Response> {
   const encoding = encodingFor(request.headers.get('accept-encoding'));
-  const text = JSON.stringify(value);
-  const bytes = encoding && (await compressedJson(text, encoding));
-  return new Response(bytes ?? text, {
+  const { body, isEncoded } = await writtenOnce(value, encoding);
+  return new Response(body, {
     headers: {
       ...API_HEADERS,
       'x-request-id': requestId,
       'content-type': 'application/json;charset=utf-8',
       vary: 'accept-encoding',
-      ...(bytes && { 'content-encoding': encoding }),
+      ...(encoding && isEncoded && { 'content-encoding': encoding }),
     },
   });
+}
+
+interface WrittenList {
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  readonly isEncoded: boolean;
+}
+
+/** What a value is as text or compressed, for as long as its route keeps the value: a list of thousands is written once. */
+const written = new WeakMap<object, Map<ContentEncoding | undefined, Promise<WrittenList>>>();
+
+function writtenOnce(value: object, encoding: ContentEncoding | undefined): Promise<WrittenList> {
+  const forms = written.get(value) ?? new Map<ContentEncoding | undefined, Promise<WrittenList>>();
+  const known = forms.get(encoding);
+  if (known) return known;
+  const list = write(value, encoding);
+  list.catch(() => forms.delete(encoding));
+  written.set(value, forms.set(encoding, list));
+  return list;
+}
+
+async function write(value: object, encoding: ContentEncoding | undefined): Promise<WrittenList> {
+  const text = JSON.stringify(value);
+  const bytes = encoding && (await compressedJson(text, encoding));
+  return { body: bytes ?? text, isEncoded: bytes !== undefined };
 }
 
 /** Adds the API's headers to a response that a handler made itself. */

@@ -71,7 +71,7 @@ async function serve(
       ? await runAudited(parts, { action: route.audit, user, params, body }, work)
       : await work();
   if (result instanceof Response) return withApiHeaders(result, meta.requestId);
-  return route.compressed
+  return route.compressed && typeof result === 'object' && result !== null
     ? await listAnswer(result, meta.requestId, request)
     : answer(result, meta.requestId);
 }

@@ -5,7 +5,7 @@ import type { AccountId } from '../std/ids.ts';
 import { nanoUsd } from '../std/money.ts';
 import type { UpstreamStatus } from '../upstream/pool.ts';
 import type { AdminAttention, AdminOverview, AdminTraffic, AttentionItem } from './contract.ts';
-import { testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { HEALTHY, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -252,17 +252,6 @@ describe.each(['SQLite', 'Postgres'])('the cockpit on %s', (store) => {
     expect(of(items, 'codes_end')).toMatchObject([{ count: 1, batch: 'spring', at: now + 2 * DAY_MS }]);
   });
 });
-
-const HEALTHY = {
-  state: 'ok',
-  requests: 0,
-  failures: 0,
-  lastFailure: undefined,
-  hasFailedTest: false,
-  firstByteMs: undefined,
-  resting: [],
-  learned: [],
-} as const;
 
 function served(upstream: string, amount: number) {
   const cost = { amount: nanoUsd(amount), basis: 'priced' } as const;

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { AdminCatalog, ModelList } from './contract.ts';
+import type { UpstreamStatus } from '../upstream/pool.ts';
 import { encodingFor } from './compress.ts';
 import type { RouteDeclaration } from './route.ts';
 import { ROUTES } from './routes.ts';
-import { PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
+import { HEALTHY, PASSWORD, testConsole, type Browser, type TestConsole } from './testing/harness.ts';
 
 const MODELS = 5_000;
 const OFFERS = 2;
@@ -12,9 +13,12 @@ const OFFERS = 2;
 let site: TestConsole;
 let admin: Browser;
 let yaml: string;
+let house: UpstreamStatus['state'] = 'ok';
 
 beforeAll(async () => {
-  site = await testConsole();
+  site = await testConsole({
+    backends: { list: () => [{ name: 'house', kind: 'house', ...HEALTHY, state: house }] },
+  });
   admin = await site.admin();
   yaml = largeCatalog();
   const { revision } = await admin.must<AdminCatalog>('GET', '/api/console/admin/catalog');
@@ -50,6 +54,19 @@ test('a list is compressed as the client takes it, and is the same when it is no
     expect(bytes.length * 8).toBeLessThan(plain.bytes.length);
     expect(decode(bytes).equals(plain.bytes)).toBe(true);
   }
+});
+
+test('the list that is sent again is true again: whether an endpoint works is said as it is now', async () => {
+  const status = async (): Promise<string[]> => {
+    const { bytes } = await sent('/api/console/models', 'br');
+    const { endpoints } = JSON.parse(brotliDecompressSync(bytes).toString()) as ModelList;
+    return endpoints.map((endpoint) => endpoint.status);
+  };
+  expect(await status()).toEqual(['up', 'up']);
+  house = 'resting';
+  expect(await status()).toEqual(['down', 'down']);
+  house = 'ok';
+  expect(await status()).toEqual(['up', 'up']);
 });
 
 test('a client may exclude an encoding', () => {

@@ -12,16 +12,26 @@ export const modelRoutes = [
   route('GET /api/console/models', {
     who: 'public',
     compressed: true,
-    handle: ({ catalog, backends }): Promise<ModelList> => {
-      const current = catalog.current();
-      return Promise.resolve({ endpoints: endpointItems(current, backends), models: modelItems(current) });
-    },
+    handle: ({ catalog, backends }): Promise<ModelList> =>
+      Promise.resolve(modelList(catalog.current(), backends)),
   }),
 ];
 
 type BackendStates = ReadonlyMap<string, ReturnType<BackendHealth['list']>[number]['state']>;
 
-/** Thousands of models are written out once, not for every visitor. */
+const listOf = new WeakMap<Catalog, ModelList>();
+
+/** The same list as before, unless an endpoint works no more or works again: then it need not be written out again. */
+function modelList(catalog: Catalog, backends: Pick<BackendHealth, 'list'>): ModelList {
+  const endpoints = endpointItems(catalog, backends);
+  const known = listOf.get(catalog);
+  if (known?.endpoints.every(({ status }, index) => status === endpoints[index]?.status)) return known;
+  const list = { endpoints, models: modelItems(catalog) };
+  listOf.set(catalog, list);
+  return list;
+}
+
+/** Thousands of models are described once, not for every visitor. */
 const itemsOf = new WeakMap<Catalog, ModelItem[]>();
 
 export function modelItems(catalog: Catalog): ModelItem[] {

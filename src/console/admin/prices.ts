@@ -10,12 +10,22 @@ export const priceRoutes = [
     who: 'admin',
     compressed: true,
     async handle(parts, { user }): Promise<AdminPrices> {
-      const published = rowsOf(parts.catalog.current());
+      const current = parts.catalog.current();
       const drafted = await draftedCatalog(parts, user.accountId);
-      return { items: drafted ? withDraft(published, rowsOf(drafted)) : [...published.values()] };
+      return drafted ? { items: withDraft(rowsOf(current), rowsOf(drafted)) } : publishedPrices(current);
     },
   }),
 ];
+
+const published = new WeakMap<Catalog, AdminPrices>();
+
+function publishedPrices(catalog: Catalog): AdminPrices {
+  const known = published.get(catalog);
+  if (known) return known;
+  const prices = { items: [...rowsOf(catalog).values()] };
+  published.set(catalog, prices);
+  return prices;
+}
 
 /** What the draft would be, as far as it can be read. */
 async function draftedCatalog(
@@ -28,14 +38,14 @@ async function draftedCatalog(
 
 /** Of models that are in both; one that is only in the draft is sold for what that says. */
 function withDraft(
-  published: ReadonlyMap<string, AdminPriceRow>,
+  sold: ReadonlyMap<string, AdminPriceRow>,
   drafted: ReadonlyMap<string, AdminPriceRow>,
 ): AdminPriceRow[] {
   return [...drafted].map(([key, row]) => {
-    const sold = published.get(key);
-    if (!sold || (sold.input === row.input && sold.output === row.output)) return row;
+    const before = sold.get(key);
+    if (!before || (before.input === row.input && before.output === row.output)) return row;
     const { input, output } = row;
-    return { ...row, input: sold.input, output: sold.output, draft: { input, output } };
+    return { ...row, input: before.input, output: before.output, draft: { input, output } };
   });
 }
 

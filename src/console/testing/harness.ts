@@ -333,21 +333,23 @@ async function charge(
   return requestId;
 }
 
+/** What a backend says of itself that has had no requests yet. */
+export const HEALTHY = {
+  state: 'ok',
+  requests: 0,
+  failures: 0,
+  lastFailure: undefined,
+  hasFailedTest: false,
+  firstByteMs: undefined,
+  resting: [],
+  learned: [],
+} as const;
+
 function restingNever(catalog: StoredCatalog): BackendHealth {
-  const healthy = {
-    state: 'ok',
-    requests: 0,
-    failures: 0,
-    lastFailure: undefined,
-    hasFailedTest: false,
-    firstByteMs: undefined,
-    resting: [],
-    learned: [],
-  } as const;
   return {
     list: () =>
       [...catalog.current().upstreams.values()].map(({ name, kind }) =>
-        Object.assign({ name, kind }, healthy),
+        Object.assign({ name, kind }, HEALTHY),
       ),
     test: () => Promise.resolve({ ok: true, detail: 'answered', latencyMs: 1 }),
   };
