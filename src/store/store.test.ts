@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -182,6 +182,23 @@ describe('the embedded database', () => {
       ['big'],
     );
     expect(rows).toEqual([{ updated_at: 59 }]);
+  });
+
+  test('a WAL that grows is checkpointed without being asked to', async () => {
+    const dataDir = folder();
+    const store = await open(dataDir);
+    const checkpoint = spyOn(sqlite(store).wal, 'checkpoint');
+    const value = 'x'.repeat(1_000_000);
+    // With more than 64 MB SQLite would do it by itself.
+    for (let written = 0; written < 60 && checkpoint.mock.calls.length === 0; written++) {
+      await store.db
+        .insertInto('setting')
+        .values({ key: `big ${written}`, value, updated_at: 0 })
+        .execute();
+      await store.durable();
+    }
+    expect(checkpoint).toHaveBeenCalled();
+    await checkpoint.mock.results[0]?.value;
   });
 
   test('a WAL that grew during a long read frees its disk space', async () => {

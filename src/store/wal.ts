@@ -6,6 +6,8 @@ import type { BackgroundThread } from './background-thread.ts';
 /** When the WAL has so many frames (8 MB) that are not yet in the database, it is time to copy them there. */
 const GROWN_FRAMES = 2_048;
 const MAX_QUIET_MS = 200;
+/** How often its length is looked at: there may be a thousand syncs in a second, and few frames come within this time. */
+const LOOK_EVERY_MS = 20;
 
 /**
  * Makes commits survive a power cut without stopping the event loop. SQLite commits with `synchronous=NORMAL`, which
@@ -21,6 +23,7 @@ export class Wal {
   #syncing = false;
   #next: PromiseWithResolvers<void> | undefined;
   #quietUntil = 0;
+  #lookAt = 0;
   #checkpoint: Promise<void> | undefined;
 
   constructor(options: WalOptions) {
@@ -80,9 +83,16 @@ export class Wal {
       this.#syncing = false;
       if (error) waiting.reject(error);
       else waiting.resolve();
-      if (this.#pendingFrames() > GROWN_FRAMES) this.#startCheckpoint();
+      this.#checkpointIfGrown();
       this.#start();
     });
+  }
+
+  #checkpointIfGrown(): void {
+    const now = performance.now();
+    if (now < this.#lookAt) return;
+    this.#lookAt = now + LOOK_EVERY_MS;
+    if (this.#pendingFrames() > GROWN_FRAMES) this.#startCheckpoint();
   }
 
   /** NOOP only reports; a transaction in progress on this connection would make it fail, and the next sync asks again. */
