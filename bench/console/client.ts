@@ -62,9 +62,9 @@ export async function timeAll(
   return new Map([...took].map(([title, { ms, bytes }]) => [title, { ...percentiles(ms), bytes }]));
 }
 
+/** By the nearest rank: that share of all took at most so long. */
 export function percentiles(unsorted: readonly number[]): { median: number; p95: number } {
   const sorted = unsorted.toSorted((a, b) => a - b);
-  const at = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  const at = (share: number): number => sorted[Math.ceil(sorted.length * share) - 1] ?? 0;
   return { median: at(0.5), p95: at(0.95) };
 }

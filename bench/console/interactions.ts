@@ -3,7 +3,7 @@ import { launchChromium } from '../../test/browser/browser-environment.ts';
 import { percentiles, type Took } from './client.ts';
 import { ADMIN, CUSTOMER, PASSWORD } from './fill.ts';
 
-const ROUNDS = 10;
+const ROUNDS = 20;
 const WAIT_MS = 15_000;
 
 /** What a person does: opens another page, presses something, chooses from a list, or types. */
