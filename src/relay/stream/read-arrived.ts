@@ -16,7 +16,7 @@ interface Patience {
 }
 
 /** For a client that read along: hardly anything is on its way. */
-const READ_ALONG: Patience = { pauseMs: 10, pauses: 5, withinMs: 3_000, leastTurns: 100 };
+const READ_ALONG: Patience = { pauseMs: 10, pauses: 10, withinMs: 3_000, leastTurns: 300 };
 
 /**
  * Calls back once, when everything was read that a backend had sent before its client left. Whoever calls this goes on
