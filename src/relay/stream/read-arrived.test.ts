@@ -89,6 +89,21 @@ test('a backend that never gets slower is stopped after a while, the sooner the 
   expect(nowMs).toBe(10_000);
 });
 
+test('silence while the machine stood still is no pause, and no reason to wait longer than the limit', () => {
+  const { pass, calls } = begin(0);
+  for (let pause = 0; pause < 9; pause++) pass(0);
+  for (let late = 0; late < 20; late++) pass(0, 100);
+  expect(calls()).toBe(0);
+  pass(0);
+  expect(calls()).toBe(1);
+
+  nowMs = 0;
+  const still = begin(0);
+  let turns = 0;
+  for (; still.calls() === 0; turns++) still.pass(0, 100);
+  expect(turns).toBe(30);
+});
+
 test('in a process that is late, every socket is read some times before the time is up', () => {
   expect(begin(0).endless(500)).toBe(300);
   expect(begin(20).endless(500)).toBe(20);

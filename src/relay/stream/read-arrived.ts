@@ -4,12 +4,15 @@ import { PIECE_BYTES } from './event-stream.ts';
 /** Faster than a model writes: at this rate comes what had piled up, in the network or while the client did not read. */
 const PILED_UP_BYTES_PER_MS = 256;
 
+/** A timer that takes this many times its pause was not on time. */
+const LATE_FACTOR = 3;
+
 /** How to tell that everything has arrived. */
 interface Patience {
   readonly pauseMs: number;
   /** One pause may be the backend's own, or the machine's: when it is busy, neither runs for a while. */
   readonly pauses: number;
-  /** A backend that never gets slower is stopped after this time. */
+  /** A backend that never gets slower is stopped after this time, and so is one that is silent while the machine stands still. */
   readonly withinMs: number;
   /** In a busy process, little may have been read when the time is up: a socket is read once in each turn. */
   readonly leastTurns: number;
@@ -37,11 +40,16 @@ export function onceArrivedIsRead(
   let isOver = false;
   const waitForPauses = (turns: number, pausesBefore: number): void => {
     const bytesBefore = events.bytesRead;
+    const startedAt = performance.now();
     const check = (): void => {
       if (isOver) return;
-      const pausesSeen = events.bytesRead - bytesBefore < leastBytes ? pausesBefore + 1 : 0;
-      const isLate = turns >= leastTurns && performance.now() >= until;
-      if (pausesSeen < pauses && !isLate) return waitForPauses(turns + 1, pausesSeen);
+      const now = performance.now();
+      const isSilent = events.bytesRead - bytesBefore < leastBytes;
+      // Whoever wakes far too late stood still, and so may have those who send and read: silence says nothing then.
+      const stoodStill = now - startedAt > LATE_FACTOR * pauseMs;
+      const pausesSeen = isSilent ? pausesBefore + (stoodStill ? 0 : 1) : 0;
+      const isTimeUp = now >= until && (isSilent || turns >= leastTurns);
+      if (pausesSeen < pauses && !isTimeUp) return waitForPauses(turns + 1, pausesSeen);
       isOver = true;
       callback();
     };
