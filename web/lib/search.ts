@@ -1,4 +1,4 @@
-import { useRef } from 'react';
+import { useCallback, useMemo, useRef } from 'react';
 import { useLocation, useSearch } from 'wouter';
 
 export type SearchState = Readonly<Record<string, string>>;
@@ -9,23 +9,28 @@ export type ChangeSearch = (
   options?: { readonly isTyping: boolean },
 ) => void;
 
-/** Filters are in the URL: they survive a reload, can be shared, and the back button undoes them. Empty values are left out. */
+/** Filters are in the URL: they survive a reload, can be shared, and the back button undoes them. Empty values are left out. Both are the same objects until the address changes. */
 export function useSearchState(): [state: SearchState, change: ChangeSearch] {
   // The router's own copy is only partly decoded; the browser's is exact. The hook only subscribes to changes.
   useSearch();
   const [path, navigate] = useLocation();
-  const state = Object.fromEntries(new URLSearchParams(location.search));
+  const { search } = location;
+  const state = useMemo(() => Object.fromEntries(new URLSearchParams(search)), [search]);
   const typing = useRef<string>(undefined);
-  const change: ChangeSearch = (next, { isTyping } = { isTyping: false }) => {
-    const merged = Object.entries({ ...state, ...next }).filter((pair): pair is [string, string] =>
-      Boolean(pair[1]),
-    );
-    const text = new URLSearchParams(merged).toString();
-    if (text === new URLSearchParams(location.search).toString()) return;
-    const field = isTyping ? Object.keys(next).join() : undefined;
-    navigate(text ? `${path}?${text}` : path, { replace: field !== undefined && field === typing.current });
-    typing.current = field;
-  };
+  const change = useCallback<ChangeSearch>(
+    (next, { isTyping } = { isTyping: false }) => {
+      const current = new URLSearchParams(location.search);
+      const merged = Object.entries({ ...Object.fromEntries(current), ...next }).filter(
+        (pair): pair is [string, string] => Boolean(pair[1]),
+      );
+      const text = new URLSearchParams(merged).toString();
+      if (text === current.toString()) return;
+      const field = isTyping ? Object.keys(next).join() : undefined;
+      navigate(text ? `${path}?${text}` : path, { replace: field !== undefined && field === typing.current });
+      typing.current = field;
+    },
+    [path, navigate],
+  );
   return [state, change];
 }
 

@@ -11,20 +11,24 @@ const STYLES: Record<TimeStyle, Intl.DateTimeFormatOptions> = {
   clock: { hour: '2-digit', minute: '2-digit', second: '2-digit' },
 };
 
-const formatter = formatters(
+export const dateFormatter = formatters(
   (language, options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(language, options),
+);
+
+const relativeFormatter = formatters(
+  (language, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(language, options),
 );
 
 /** In the reader's own zone; pair it with {@link utcText} in a title. */
 export function formatTime(at: number, language: string, style: TimeStyle): string {
-  return formatter(language, STYLES[style]).format(at);
+  return dateFormatter(language, STYLES[style]).format(at);
 }
 
 /** A day to come: `December 3`, with the year if it is another one. */
 export function formatDate(at: number, now: number, language: string): string {
   const isThisYear = new Date(at).getFullYear() === new Date(now).getFullYear();
   const year = isThisYear ? {} : ({ year: 'numeric' } as const);
-  return formatter(language, { month: 'long', day: 'numeric', ...year }).format(at);
+  return dateFormatter(language, { month: 'long', day: 'numeric', ...year }).format(at);
 }
 
 export function utcText(at: number): string {
@@ -33,7 +37,7 @@ export function utcText(at: number): string {
 
 /** "3 minutes ago", up to a week; older moments are better told by their date. */
 export function formatRelative(at: number, now: number, language: string): string {
-  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const relative = relativeFormatter(language, { numeric: 'auto' });
   const seconds = Math.round((at - now) / 1000);
   const distance = Math.abs(seconds);
   if (distance < 45) return relative.format(0, 'second');
@@ -54,7 +58,7 @@ export function formatUtcDay(
     style === 'short'
       ? { month: 'short', day: 'numeric' }
       : { weekday: 'short', month: 'long', day: 'numeric', year: 'numeric' };
-  return formatter(language, { ...options, timeZone: 'UTC' }).format(at);
+  return dateFormatter(language, { ...options, timeZone: 'UTC' }).format(at);
 }
 
 /** In the reader's own zone, which is named: clocks repeat an hour. */
@@ -67,13 +71,13 @@ export function formatHour(at: number, language: string): string {
     minute: '2-digit',
     timeZoneName: 'shortOffset',
   };
-  return formatter(language, options).format(at);
+  return dateFormatter(language, options).format(at);
 }
 
 /** `2026-10` → October 2026 */
 export function formatUtcMonth(month: string, language: string): string {
   const options: Intl.DateTimeFormatOptions = { month: 'long', year: 'numeric', timeZone: 'UTC' };
-  return formatter(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
+  return dateFormatter(language, options).format(Date.parse(`${month}-01T00:00:00Z`));
 }
 
 export function utcDayOf(at: number): string {

@@ -1,4 +1,4 @@
-import { useState, type KeyboardEvent } from 'react';
+import { memo, useState, type KeyboardEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { UsageHeatMap } from '../../../src/console/contract.ts';
 import { classes } from '../../lib/classes.ts';
@@ -28,7 +28,7 @@ interface HeatMapProps {
 }
 
 /** Hours of the day against weekdays, in the reader's own time zone: as shades, or the same figures as a table. */
-export function HeatMap({ map, measure, zone, view, onView }: HeatMapProps) {
+export const HeatMap = memo(function HeatMap({ map, measure, zone, view, onView }: HeatMapProps) {
   const { t } = useTranslation();
   const format = useMeasureText(measure);
   const label = t('usage.heat.title', { measure: t(`usage.${measure}`) });
@@ -57,7 +57,7 @@ export function HeatMap({ map, measure, zone, view, onView }: HeatMapProps) {
       <MissingNote missing={map.missing} />
     </Card>
   );
-}
+});
 
 interface RowsProps {
   readonly label: string;

@@ -1,3 +1,4 @@
+import { memo, useCallback, useDeferredValue, useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import Download from 'lucide-react/icons/download';
 import { useLocation } from 'wouter';
@@ -29,10 +30,11 @@ export default function UsagePage() {
   const range = rangeOf(state, useToday());
   const measure = oneOf(state['measure'], MEASURES);
   const by = oneOf(state['by'], GROUPINGS);
-  const query = { ...range, by, zone: ownZone() };
+  const query = { ...range, by, zone: OWN_ZONE };
   const usage = useApi('GET /api/console/usage', { query: { ...query, measure } }, { keepsPrevious: true });
   // Asked for beside it, and not only once it has come.
   useHours(range);
+  const drawing = useDrawing(state);
   return (
     <Page
       wide
@@ -51,12 +53,17 @@ export default function UsagePage() {
     >
       <RangePicker state={state} change={change} />
       <Loaded query={usage} skeleton={<Skeleton className="h-80 w-full rounded-lg" />}>
-        {(data) =>
-          data.rows.length === 0 ? <NoUsage /> : <Report {...{ data, measure, by, state, change }} />
-        }
+        {(data) => (data.rows.length === 0 ? <NoUsage /> : <Report {...{ data, range, drawing, change }} />)}
       </Loaded>
     </Page>
   );
+}
+
+/** How the figures are drawn. Their days come with them: other days alone draw nothing again, and are asked for at once. */
+function useDrawing(state: SearchState): SearchState {
+  const { days: _days, from: _from, to: _to, ...drawing } = state;
+  const text = useDeferredValue(JSON.stringify(drawing));
+  return useMemo(() => JSON.parse(text) as SearchState, [text]);
 }
 
 function NoUsage() {
@@ -73,47 +80,60 @@ function NoUsage() {
   );
 }
 
-interface ReportProps {
-  readonly data: UsageReport;
-  readonly measure: Measure;
-  readonly by: GroupBy;
-  readonly state: SearchState;
+type Range = ReturnType<typeof rangeOf>;
+
+interface DrawnProps {
+  readonly drawing: SearchState;
   readonly change: ChangeSearch;
 }
 
-function Report({ data, measure, by, state, change }: ReportProps) {
-  const shown = groupingOf(data, by);
+interface ReportProps extends DrawnProps {
+  readonly data: UsageReport;
+  readonly range: Range;
+}
+
+function Report({ data, range, drawing, change }: ReportProps) {
+  const measure = oneOf(drawing['measure'], MEASURES);
+  const by = groupingOf(data, oneOf(drawing['by'], GROUPINGS));
   return (
     <>
-      <MeasuredChart usage={data} {...{ measure, by: shown, state, change }} />
+      <MeasuredChart usage={data} {...{ measure, by, drawing, change }} />
       <div className="grid gap-5 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)]">
-        <Hours {...{ measure, state, change }} />
+        <Hours {...{ range, measure, drawing, change }} />
         <CacheSavings usage={data} />
       </div>
-      <UsageTable usage={data} by={shown} state={state} change={change} />
+      <UsageTable usage={data} {...{ by, drawing, change }} />
     </>
   );
 }
 
-function useHours(range: ReturnType<typeof rangeOf>) {
+function useHours(range: Range) {
   return useApi(
     'GET /api/console/usage/hours',
-    { query: { ...range, zone: ownZone() } },
+    { query: { ...range, zone: OWN_ZONE } },
     { keepsPrevious: true },
   );
 }
 
-function Hours({ measure, state, change }: Pick<ReportProps, 'measure' | 'state' | 'change'>) {
-  const hours = useHours(rangeOf(state, useToday()));
+interface MeasuredProps extends DrawnProps {
+  readonly measure: Measure;
+}
+
+function Hours({ range, measure, drawing, change }: MeasuredProps & { readonly range: Range }) {
+  const hours = useHours(range);
+  const onView = useCallback(
+    (view: (typeof VIEWS)[number]) => change({ hours: view === 'chart' ? undefined : view }),
+    [change],
+  );
   return (
     <Loaded query={hours} skeleton={<Skeleton className="h-72 w-full rounded-lg" />}>
       {(map) => (
         <HeatMap
           map={map}
           measure={measure}
-          zone={ownZone()}
-          view={oneOf(state['hours'], VIEWS)}
-          onView={(view) => change({ hours: view === 'chart' ? undefined : view })}
+          zone={OWN_ZONE}
+          view={oneOf(drawing['hours'], VIEWS)}
+          onView={onView}
         />
       )}
     </Loaded>
@@ -121,17 +141,14 @@ function Hours({ measure, state, change }: Pick<ReportProps, 'measure' | 'state'
 }
 
 /** Of whoever looks at the page. */
-function ownZone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const OWN_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+interface ChartProps extends MeasuredProps {
+  readonly usage: UsageReport;
+  readonly by: GroupBy;
 }
 
-function MeasuredChart({
-  usage,
-  measure,
-  by,
-  state,
-  change,
-}: Omit<ReportProps, 'data'> & { readonly usage: UsageReport }) {
+const MeasuredChart = memo(function MeasuredChart({ usage, measure, by, drawing, change }: ChartProps) {
   const { t, i18n } = useTranslation();
   const [, navigate] = useLocation();
   const format = useMeasureText(measure);
@@ -159,8 +176,8 @@ function MeasuredChart({
       <UsageChart
         label={label}
         series={drawn.series}
-        bars={chosenBars(drawn, state['series'])}
-        choice={{ chosen: state['series'], onChoose: (series) => change({ series }) }}
+        bars={chosenBars(drawn, drawing['series'])}
+        choice={{ chosen: drawing['series'], onChoose: (series) => change({ series }) }}
         formatTick={(value, step) =>
           measure === 'spend'
             ? formatUsdTick(value, step, i18n.language)
@@ -170,4 +187,4 @@ function MeasuredChart({
       />
     </Card>
   );
-}
+});

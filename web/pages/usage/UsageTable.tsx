@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import type { TFunction } from 'i18next';
-import type { ReactNode } from 'react';
+import { memo, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { UsageReport } from '../../../src/console/contract.ts';
 import { approximate } from '../../lib/money.ts';
@@ -17,10 +17,12 @@ import { Table, type Column } from '../../ui/Table.tsx';
 import { MissingNote } from './MissingNote.tsx';
 import { GROUPINGS, usageLines, type GroupBy, type UsageLine } from './group.ts';
 
+const FIRST = 25;
+
 interface UsageTableProps {
   readonly usage: UsageReport;
   readonly by: GroupBy;
-  readonly state: SearchState;
+  readonly drawing: SearchState;
   readonly change: (next: Record<string, string | undefined>) => void;
 }
 
@@ -29,7 +31,7 @@ interface LineColumn extends Column<UsageLine> {
 }
 
 /** The figures behind the chart. Input is split into fresh and cached, because they cost differently. */
-export function UsageTable({ usage, by, state, change }: UsageTableProps) {
+export const UsageTable = memo(function UsageTable({ usage, by, drawing, change }: UsageTableProps) {
   const { t } = useTranslation();
   const href = ({ group }: UsageLine, status?: string): string =>
     hrefWith('/app/requests', {
@@ -43,9 +45,9 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
     });
   const columns: LineColumn[] = [titleColumn(t, by), ...countColumns(t, href, usage)];
   const usual: Sort = isTime(by) ? { by: 'title', descending: true } : { by: 'charged', descending: true };
-  const sorting = sortingOf(state, change, { offered: columns.map(({ id }) => id), usual });
+  const sorting = sortingOf(drawing, change, { offered: columns.map(({ id }) => id), usual });
   const { groups, ends } = sorted(usage, columns, sorting.current);
-  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`);
+  const { rows, ...more } = useShownRows(groups, `${by} ${usage.from} ${usage.to}`, FIRST);
   return (
     <Card
       flush
@@ -74,7 +76,7 @@ export function UsageTable({ usage, by, state, change }: UsageTableProps) {
       ) : null}
     </Card>
   );
-}
+});
 
 /** The others and the total stay at the end. */
 function sorted(

@@ -1,4 +1,5 @@
 import type { UsageCell, UsageHeatMap } from '../../../src/console/contract.ts';
+import { dateFormatter } from '../../lib/time.ts';
 
 export const HOURS = 24;
 export const WEEKDAYS = 7;
@@ -53,14 +54,13 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
 export function weekdayName(weekday: number, language: string, style: 'short' | 'long'): string {
-  const format = new Intl.DateTimeFormat(language, { weekday: style, timeZone: 'UTC' });
-  return format.format(MONDAY + weekday * DAY_MS);
+  return dateFormatter(language, { weekday: style, timeZone: 'UTC' }).format(MONDAY + weekday * DAY_MS);
 }
 
 /** `02:00` or `2:00 AM`, as the language has it. */
 export function hourName(hour: number, language: string): string {
-  const format = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit', timeZone: 'UTC' });
-  return format.format(MONDAY + hour * HOUR_MS);
+  const options = { hour: 'numeric', minute: '2-digit', timeZone: 'UTC' } as const;
+  return dateFormatter(language, options).format(MONDAY + hour * HOUR_MS);
 }
 
 export function hourSpan(hour: number, language: string): string {
