@@ -90,13 +90,13 @@ export async function firstAnswer<Answer>(
 ): Promise<AnsweredAttempt<Answer>> {
   const startedAt = parts.clock.now();
   const attempts: Attempt[] = [];
-  const possiblyBilled = new Set<string>();
+  let possiblyBilled: Set<string> | undefined;
   let last: UpstreamFailure | undefined;
   let shortestWaitMs = Infinity;
   let made = 0;
   for (const name of candidates(route, account, parts.upstreams)) {
     if (made === MAX_ATTEMPTS) break;
-    if (possiblyBilled.has(name)) continue;
+    if (possiblyBilled?.has(name)) continue;
     const model = modelAt(route.model, name);
     if (hasSpentItsDay(name, parts)) {
       shortestWaitMs = Math.min(shortestWaitMs, untilTomorrowMs(parts.clock.now()));
@@ -142,7 +142,7 @@ export async function firstAnswer<Answer>(
       };
     }
     last = result.failure;
-    if (!neverStarted(last, permit)) possiblyBilled.add(name);
+    if (!neverStarted(last, permit)) (possiblyBilled ??= new Set()).add(name);
     if (!last.retryable || deadline.isAbandoned) break;
   }
   throw new AllAttemptsFailed(attemptFault(last, shortestWaitMs), attempts);

@@ -22,32 +22,49 @@ export class BoundedNames {
 /** Counts by up to three labels. Beyond a number of combinations the rest is counted together. */
 export class BoundedCounter {
   readonly labels: readonly string[];
-  readonly #series = new Map<string, number>();
+  readonly #series: Series[] = [];
+  /** By one label after the other: putting a key together takes longer than looking up three. */
+  readonly #found: Level<Level<Level<Series>>> = new Map();
 
   constructor(labels: readonly string[]) {
     this.labels = labels;
   }
 
-  add(first: string, second?: string, third?: string): void {
-    let key = first;
-    if (second !== undefined) key += `\n${second}`;
-    if (third !== undefined) key += `\n${third}`;
-    const count = this.#series.get(key);
-    if (count !== undefined) this.#series.set(key, count + 1);
-    else if (this.#series.size < MAX_SERIES) this.#series.set(key, 1);
-    else this.#addOther();
+  add(first: string, second = '', third = ''): void {
+    const known = this.#found.get(first)?.get(second)?.get(third);
+    if (known) known.count++;
+    else if (this.#series.length < MAX_SERIES) this.#begin(first, second, third).count++;
+    else this.#other().count++;
   }
 
   /** By the values of the labels. */
   *entries(): IterableIterator<readonly [values: Readonly<Record<string, string>>, count: number]> {
-    for (const [key, count] of this.#series) {
-      const values = key.split('\n');
+    for (const { values, count } of this.#series)
       yield [Object.fromEntries(this.labels.map((label, index) => [label, values[index] ?? ''])), count];
-    }
   }
 
-  #addOther(): void {
-    const key = this.labels.map(() => OTHER).join('\n');
-    this.#series.set(key, (this.#series.get(key) ?? 0) + 1);
+  #begin(first: string, second: string, third: string): Series {
+    const series = { values: [first, second, third], count: 0 };
+    this.#series.push(series);
+    levelOf(levelOf(this.#found, first), second).set(third, series);
+    return series;
   }
+
+  #other(): Series {
+    const [first = '', second = '', third = ''] = this.labels.map(() => OTHER);
+    return this.#found.get(first)?.get(second)?.get(third) ?? this.#begin(first, second, third);
+  }
+}
+
+interface Series {
+  readonly values: readonly string[];
+  count: number;
+}
+
+type Level<Next> = Map<string, Next>;
+
+function levelOf<Next>(level: Level<Level<Next>>, name: string): Level<Next> {
+  const known = level.get(name) ?? new Map<string, Next>();
+  level.set(name, known);
+  return known;
 }

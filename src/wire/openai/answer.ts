@@ -234,16 +234,28 @@ export function withModel(text: string, model: string): string {
 export function withoutCost<T>(usage: T): T {
   if (!namesCost(usage)) return usage;
   // The same object with fewer members, all of which a backend may leave out.
-  return Object.fromEntries(Object.entries(usage as object).filter(([key]) => !COST_FIELD.test(key))) as T;
+  return Object.fromEntries(Object.entries(usage as object).filter(([key]) => !isCost(key))) as T;
 }
 
 function namesCost(usage: unknown): boolean {
   if (typeof usage !== 'object' || usage === null) return false;
-  for (const key in usage) if (COST_FIELD.test(key)) return true;
+  for (const key in usage) if (isCost(key)) return true;
   return false;
 }
 
 const COST_FIELD = /cost|^is_byok$|^billed|^billing/i;
+/** In nearly every answer. */
+const TOKEN_FIELDS: ReadonlySet<string> = new Set([
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'prompt_tokens_details',
+  'completion_tokens_details',
+]);
+
+function isCost(field: string): boolean {
+  return !TOKEN_FIELDS.has(field) && COST_FIELD.test(field);
+}
 
 function replaced(text: string, old: string, by: string): string | undefined {
   const at = topLevelIndex(text, old);
