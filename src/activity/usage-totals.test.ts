@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
+import { CompiledQuery } from 'kysely';
 import { testPostgres } from '../../test/support/postgres.ts';
 import { openLedger, type OpenLedger } from '../ledger/open-ledger.ts';
 import { LEDGER_SQL } from '../ledger/postgres/functions.ts';
@@ -40,6 +41,8 @@ const COUNTS = [
 ] as const;
 
 const COSTS = ['charged', 'cost', 'possible_cost', 'costed'] as const;
+
+const TABLES = ['usage_total', 'usage_ten_days'] as const;
 
 type Row = UsageDay;
 
@@ -146,6 +149,26 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
     );
   }
 
+  async function addedUp() {
+    return [
+      await store.db
+        .selectFrom('usage_total')
+        .selectAll()
+        .orderBy('account_id')
+        .orderBy('day')
+        .orderBy('endpoint')
+        .execute(),
+      await store.db
+        .selectFrom('usage_ten_days')
+        .selectAll()
+        .orderBy('account_id')
+        .orderBy('first_day')
+        .orderBy('endpoint')
+        .orderBy('model')
+        .execute(),
+    ];
+  }
+
   async function daysAddedUp(accountId: string): Promise<number[]> {
     const query = store.db.selectFrom('usage_total').select('day').where('account_id', '=', accountId);
     return (await query.where('endpoint', '=', '').orderBy('day').execute()).map(({ day }) => day);
@@ -209,6 +232,25 @@ describe.each(Object.entries(DATABASES))('usage of days that are over on %s', (_
     await running.count();
     await running.count();
     await expectTrueSums();
+  }, 60_000);
+
+  test('is the same when several processes add it up at once', async () => {
+    const before = await addedUp();
+    for (const table of TABLES) await store.db.deleteFrom(table).execute();
+    const done = await Promise.all([totals(), totals(), totals()].map((process) => process.count()));
+    expect(done).toEqual([true, true, true]);
+    expect(await addedUp()).toEqual(before);
+  }, 60_000);
+
+  test('is the same when a process was killed in the middle of its last period', async () => {
+    const before = await addedUp();
+    // All together come last, and of each account its whole sum.
+    const unwritten = `account_id = '' OR account_id = '${busy}' AND endpoint IN ('', 'svc_b')`;
+    for (const period of ['usage_total WHERE day = 20300604', 'usage_ten_days WHERE first_day = 20300521'])
+      await store.db.executeQuery(CompiledQuery.raw(`DELETE FROM ${period} AND (${unwritten})`));
+    expect(await addedUp()).not.toEqual(before);
+    expect(await totals().count()).toBe(true);
+    expect(await addedUp()).toEqual(before);
   }, 60_000);
 
   test('is read without its rows', async () => {

@@ -140,9 +140,10 @@ export class UsageTotals {
     accounts: string[],
   ): Promise<void> {
     const keys = ['account_id', ...groups].join(', ');
+    // In the same order by every process: none waits for a row of another that waits for one of its own.
     const rows = await this.#query<PeriodSums>(
       `SELECT ${keys}, ${sums.map((name) => `CAST(SUM(${name}) AS BIGINT) AS ${name}`).join(', ')} FROM usage_day
-        WHERE account_id IN (${accounts.map(() => '?').join(', ')}) AND day >= ? AND day <= ? GROUP BY ${keys}`,
+        WHERE account_id IN (${accounts.map(() => '?').join(', ')}) AND day >= ? AND day <= ? GROUP BY ${keys} ORDER BY ${keys}`,
       [...accounts, ...days(period)],
     );
     const parts = rows.map((row) => ({ ...row, [column]: period }));
