@@ -64,6 +64,10 @@ export class StoredCatalog implements CatalogSource {
   readonly #keys: ProviderKeys;
   readonly #live: LiveCatalog;
   #newest: Stored;
+  /** The last draft that somebody looked at: pages ask for it again and again. */
+  #inspected:
+    | { readonly yaml: string; readonly stored: Stored; readonly result: InspectedCatalog }
+    | undefined;
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> = Promise.resolve();
   #closed = false;
@@ -113,7 +117,11 @@ export class StoredCatalog implements CatalogSource {
   /** A text with its mistakes, for pages that show a draft that cannot be published yet. */
   inspect(yaml: string): InspectedCatalog {
     const { env, rules } = this.#newest;
-    return inspectCatalog(yaml, { env, rules, settings: this.#options.settings });
+    const last = this.#inspected;
+    if (last?.yaml === yaml && last.stored === this.#newest) return last.result;
+    const result = inspectCatalog(yaml, { env, rules, settings: this.#options.settings });
+    this.#inspected = { yaml, stored: this.#newest, result };
+    return result;
   }
 
   /** Checks a text and returns what it would change; stores nothing. */

@@ -9,7 +9,9 @@ import {
   type Node,
   type Scalar,
   type YAMLMap,
+  type YAMLSeq,
 } from 'yaml';
+import { FOLD, foldEntries, runOf, wholeLine, type FoldedRun, type FoldedText } from './folded-text.ts';
 import { pathText, type Mistake, type Path, type PathMistake } from './mistakes.ts';
 
 /**
@@ -25,8 +27,8 @@ export interface YamlSource {
 }
 
 /**
- * A catalog of five thousand models with prices has about a million. Reading a text of this length takes a few seconds, in
- * which the server does nothing else, so there is a limit.
+ * A catalog of five thousand models with prices has about a million. Where its models are not in one line each, reading
+ * such a text takes a few seconds, in which the server does nothing else, so there is a limit.
  */
 export const MAX_YAML_CHARACTERS = 2_000_000;
 const MAX_DEPTH = 16;
@@ -35,10 +37,18 @@ const MAX_NODES = 200_000;
 const MAX_ALIASES = 1000;
 
 export function readYaml(text: string): YamlSource {
+  const problem = unreadable(text);
+  if (problem !== undefined)
+    return new Reader(new LineCounter()).failed([{ line: 1, column: 1, path: '', message: problem }]);
+  const folded = text.length > LONG_TEXT ? foldEntries(text) : undefined;
+  return (folded && readFolded(folded)) ?? readWhole(text);
+}
+
+const LONG_TEXT = 20_000;
+
+function readWhole(text: string): YamlSource {
   const lines = new LineCounter();
   const reader = new Reader(lines);
-  const problem = unreadable(text);
-  if (problem !== undefined) return reader.failed([{ line: 1, column: 1, path: '', message: problem }]);
   const document = parseDocument(maskReferences(text), { lineCounter: lines, prettyErrors: false });
   const syntax = [...document.errors, ...document.warnings].map((error) => {
     const { line, col } = lines.linePos(error.pos[0]);
@@ -47,12 +57,23 @@ export function readYaml(text: string): YamlSource {
   return syntax.length > 0 ? reader.failed(syntax) : reader.read(document);
 }
 
+/** `undefined`: it has mistakes, or lines that only look like entries, and must be read as a whole. */
+function readFolded(folded: FoldedText): YamlSource | undefined {
+  const lines = new LineCounter();
+  const document = parseDocument(maskReferences(folded.text), { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length + document.warnings.length > 0) return undefined;
+  const reader = new Reader(lines, folded);
+  const source = reader.read(document);
+  return source.mistakes.length === 0 && reader.hasUnfoldedAll ? source : undefined;
+}
+
 const OPEN = '\uE000';
 const CLOSE = '\uE001';
 
 function unreadable(text: string): string | undefined {
   if (text.length > MAX_YAML_CHARACTERS) return `is longer than ${MAX_YAML_CHARACTERS} characters`;
-  if (text.includes(OPEN) || text.includes(CLOSE)) return 'holds private-use characters; remove them';
+  if ([OPEN, CLOSE, FOLD].some((character) => text.includes(character)))
+    return 'holds private-use characters; remove them';
   return undefined;
 }
 
@@ -68,15 +89,36 @@ export function unmaskReferences(text: string): string {
   return text.replaceAll(OPEN, '{').replaceAll(CLOSE, '}');
 }
 
+interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface UnfoldedRun {
+  /** Where its list is. */
+  readonly list: string;
+  /** The place of its first entry there. */
+  readonly first: number;
+  readonly run: FoldedRun;
+}
+
 class Reader {
   readonly #lines: LineCounter;
   readonly #offsets = new Map<string, { key: number; value: number }>();
+  readonly #folded: FoldedText | undefined;
+  readonly #unfolded: UnfoldedRun[] = [];
   readonly #mistakes: Mistake[] = [];
   #nodes = 0;
   #aliases = 0;
 
-  constructor(lines: LineCounter) {
+  constructor(lines: LineCounter, folded?: FoldedText) {
     this.#lines = lines;
+    this.#folded = folded;
+  }
+
+  /** Each run was an entry of a list, once. */
+  get hasUnfoldedAll(): boolean {
+    return this.#unfolded.length === this.#folded?.runs.length;
   }
 
   read(document: Document.Parsed): YamlSource {
@@ -106,16 +148,34 @@ class Reader {
     if (node === null) return null;
     if (isAlias(node)) return this.#plain(node.resolve(document) ?? null, path, document);
     if (isMap(node)) return this.#map(node, path, document);
-    if (isSeq(node)) {
-      return node.items.map((item, index) => {
-        const child = [...path, index];
-        // Parsed sequences contain nodes; the library's type also covers documents built by hand.
-        const entry = item as Node | null;
-        this.#note(child, startOf(entry), startOf(entry));
-        return this.#plain(entry, child, document);
-      });
-    }
+    if (isSeq(node)) return this.#list(node, path, document);
     return isScalar(node) ? scalarValue(node) : this.#refuse(path, 'is not a plain value');
+  }
+
+  #list(node: YAMLSeq, path: Path, document: Document): unknown[] {
+    const values: unknown[] = [];
+    for (const item of node.items) {
+      // Parsed sequences contain nodes; the library's type also covers documents built by hand.
+      const entry = item as Node | null;
+      const run = runOf(this.#folded, isScalar(entry) ? entry.value : undefined);
+      if (run) {
+        this.#unfold(run, path, values);
+        continue;
+      }
+      const child = [...path, values.length];
+      this.#note(child, startOf(entry), startOf(entry));
+      values.push(this.#plain(entry, child, document));
+    }
+    return values;
+  }
+
+  #unfold(run: FoldedRun, path: Path, values: unknown[]): void {
+    this.#unfolded.push({ list: JSON.stringify(path), first: values.length, run });
+    for (const { value, nodes } of run.entries) {
+      this.#nodes += nodes;
+      values.push(value);
+    }
+    if (this.#isTooLarge()) this.#refuse(path, 'is nested too deeply or too large');
   }
 
   #map(node: YAMLMap, path: Path, document: Document): Record<string, unknown> {
@@ -142,8 +202,8 @@ class Reader {
 
   #refuse(path: Path, message: string, offset?: number): undefined {
     if (this.#mistakes.length > 0 && this.#isTooLarge()) return undefined;
-    const { line, col } = this.#lines.linePos(offset ?? this.#offsetOf(path, false));
-    this.#mistakes.push({ line, column: col, path: pathText(path), message });
+    const at = this.#position(offset ?? this.#offsetOf(path, false));
+    this.#mistakes.push({ ...at, path: pathText(path), message });
     return undefined;
   }
 
@@ -151,10 +211,32 @@ class Reader {
     return this.#nodes > MAX_NODES || this.#aliases > MAX_ALIASES;
   }
 
-  #place({ path, message, atKey, missingKey }: PathMistake): Mistake {
-    const { line, col } = this.#lines.linePos(this.#offsetOf(path, atKey === true));
-    const at = { line: Math.max(line, 1), column: Math.max(col, 1), path: pathText(path) };
-    return { ...at, message, ...(missingKey && { missingKey }) };
+  #place(mistake: PathMistake): Mistake {
+    const { path, message, atKey, missingKey } = mistake;
+    const at = this.#placeInRun(mistake) ?? this.#position(this.#offsetOf(path, atKey === true));
+    return { ...at, path: pathText(path), message, ...(missingKey && { missingKey }) };
+  }
+
+  #position(offset: number): Position {
+    const { line, col } = this.#lines.linePos(offset);
+    const before = Math.max(line, 1) - 1;
+    return {
+      line: (this.#folded ? wholeLine(this.#folded, before) : before) + 1,
+      column: Math.max(col, 1),
+    };
+  }
+
+  /** The one entry is read again, as YAML. */
+  #placeInRun(mistake: PathMistake): Position | undefined {
+    for (const { list, first, run } of this.#unfolded)
+      for (const [depth, key] of mistake.path.entries()) {
+        const index = typeof key === 'number' ? key - first : -1;
+        const line = run.lines[index];
+        if (line === undefined || JSON.stringify(mistake.path.slice(0, depth)) !== list) continue;
+        const { column } = readWhole(line).place({ ...mistake, path: [0, ...mistake.path.slice(depth + 1)] });
+        return { line: run.line + index + 1, column };
+      }
+    return undefined;
   }
 
   #offsetOf(path: Path, atKey: boolean): number {

@@ -2,13 +2,15 @@ import type { Document } from 'yaml';
 import type { CatalogFile, EndpointEntry } from '../file-schema.ts';
 import {
   Amount,
-  catalogTextOf,
+  changedText,
   nodeOf,
-  openCatalogText,
+  type ListRuns,
   VariableReference,
   type YamlValue,
 } from '../import/edit-yaml.ts';
+import type { FoldedRun } from '../folded-text.ts';
 import { ImportError } from '../import/import-error.ts';
+import { readOneLineEntry, type OneLineEntry } from '../one-line-entry.ts';
 import { removeAt, setAt, type CatalogPath } from './catalog-path.ts';
 import { referencesTo, upstreamName } from './references.ts';
 
@@ -41,9 +43,49 @@ export type DraftEdit =
 
 /** The text with the changes; comments and everything else stay. Throws an `ImportError` for what cannot be done. */
 export function editDraft(text: string, file: CatalogFile, edits: readonly DraftEdit[]): string {
-  const document = openCatalogText(text);
-  for (const edit of edits) applyEdit(document, file, edit);
-  return catalogTextOf(document);
+  const isEverywhere = edits.some(({ kind }) => kind === 'remove_backend');
+  const touched = new Set(edits.flatMap((edit) => (edit.kind === 'remove_model' ? [edit.model] : [])));
+  const isTouched = ({ value }: OneLineEntry): boolean => isEverywhere || touched.has(String(value['model']));
+  return changedText(text, isTouched, (document, runs) => {
+    const lines = new PriceLines(runs);
+    for (const edit of edits) if (!lines.set(edit)) applyEdit(document, file, edit);
+  });
+}
+
+/** Prices of models that are in one line each. */
+class PriceLines {
+  readonly #places = new Map<string, { readonly run: FoldedRun; readonly index: number }>();
+
+  constructor(runs: ListRuns) {
+    for (const [list, own] of runs)
+      for (const run of own)
+        for (const [index, { value }] of run.entries.entries()) {
+          const key = `${list}\n${String(value['model'])}`;
+          if (!this.#places.has(key)) this.#places.set(key, { run, index });
+        }
+  }
+
+  /** False: it is no price, or of another model. */
+  set(edit: DraftEdit): boolean {
+    const place = edit.kind === 'price' ? this.#places.get(`${edit.list}\n${edit.model}`) : undefined;
+    if (edit.kind !== 'price' || !place) return false;
+    const { run, index } = place;
+    for (const side of ['input', 'output'] as const) {
+      const amount = edit[side];
+      if (amount !== undefined) run.lines[index] = withValue(run.lines[index] ?? '', side, amount);
+    }
+    return true;
+  }
+}
+
+/** The entry with another value, or with one more. */
+function withValue(line: string, key: string, value: string): string {
+  const entry = readOneLineEntry(line);
+  if (!entry) throw new Error(`no entry in one line: ${line}`);
+  const { start, end } = entry.places.get(key) ?? {};
+  if (start !== undefined) return line.slice(0, start) + value + line.slice(end);
+  const last = line.slice(0, entry.end).trimEnd();
+  return `${last}, ${key}: ${value}${line.slice(last.length)}`;
 }
 
 function applyEdit(document: Document, file: CatalogFile, edit: DraftEdit): void {

@@ -1,4 +1,6 @@
 import { Document, isMap, isScalar, isSeq, parseDocument, Scalar, YAMLMap, YAMLSeq, type Node } from 'yaml';
+import { foldEntries, runOf, unfolded, type FoldedRun, type FoldedText } from '../folded-text.ts';
+import type { OneLineEntry } from '../one-line-entry.ts';
 import { maskReferences, unmaskReferences } from '../yaml-source.ts';
 import { ImportError } from './import-error.ts';
 
@@ -54,7 +56,15 @@ export interface ModelUpdate {
  * so that a price such as 0.000000001 leaves as it came.
  */
 export function editCatalog(text: string, edit: CatalogEdit): string {
-  const document = openCatalogText(text);
+  const updated = new Set(edit.updates.map(({ model }) => model));
+  return changedText(
+    text,
+    ({ value }) => updated.has(String(value['model'])),
+    (document) => applyTo(document, edit),
+  );
+}
+
+function applyTo(document: Document, edit: CatalogEdit): void {
   for (const [name, entry] of Object.entries(edit.upstreams))
     mapAt(document, 'upstreams').set(textNode(name), nodeOf(entry));
   for (const [list, entries] of Object.entries(edit.models)) {
@@ -65,15 +75,56 @@ export function editCatalog(text: string, edit: CatalogEdit): string {
     mapAt(document, 'endpoints').set(textNode(code), nodeOf(entry));
   for (const update of edit.updates) updateModel(document, update);
   for (const [name, set] of Object.entries(edit.upstreamUpdates ?? {})) updateUpstream(document, name, set);
-  return catalogTextOf(document);
+}
+
+/**
+ * The text after `change`. Long runs of models in one line each are folded, so that `change` finds no entries for them but
+ * may change their lines; those that are touched are not folded.
+ */
+export function changedText(
+  text: string,
+  isTouched: (entry: OneLineEntry) => boolean,
+  change: (document: Document, runs: ListRuns) => void,
+): string {
+  const folded = foldEntries(text, isTouched);
+  const document = folded && parsed(folded.text);
+  if (folded && document) {
+    change(document, runsOfLists(document, folded));
+    const whole = unfolded(catalogTextOf(document), folded);
+    if (whole !== undefined) return whole;
+  }
+  const unfoldedDocument = openCatalogText(text);
+  change(unfoldedDocument, NO_RUNS);
+  return catalogTextOf(unfoldedDocument);
+}
+
+/** The runs of each list of models. */
+export type ListRuns = ReadonlyMap<string, readonly FoldedRun[]>;
+
+const NO_RUNS: ListRuns = new Map();
+
+function runsOfLists(document: Document, folded: FoldedText): ListRuns {
+  const lists = document.get('lists', true);
+  const runs = (isMap(lists) ? lists.items : []).map(({ key, value }): [string, FoldedRun[]] => [
+    scalarText(key) ?? '',
+    (isSeq(value) ? value.items : []).flatMap(
+      (item) => runOf(folded, isScalar(item) ? item.value : undefined) ?? [],
+    ),
+  ]);
+  return new Map(runs);
 }
 
 /** A catalog as a document whose comments and forms stay; every scalar is text. */
 export function openCatalogText(text: string): Document {
+  const document = parsed(text);
+  if (!document) throw new ImportError('The catalog cannot be read; check it first.');
+  return document;
+}
+
+function parsed(text: string): Document | undefined {
   // An empty text may get contents too, which the type of a parsed document does not say.
   const document: Document = parseDocument(maskReferences(text), { schema: 'failsafe', prettyErrors: false });
-  if (document.errors.length > 0) throw new ImportError('The catalog cannot be read; check it first.');
-  return document;
+  return document.errors.length > 0 ? undefined : document;
 }
 
 export function catalogTextOf(document: Document): string {
