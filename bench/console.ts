@@ -13,11 +13,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { CatalogVersions } from '../src/catalog/versions.ts';
 import { LEDGER_SQL } from '../src/ledger/postgres/functions.ts';
 import { BUN_SETTINGS } from '../src/main/bun-settings.ts';
 import { systemClock } from '../src/std/clock.ts';
 import { silentLog } from '../src/std/log.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore, type Store } from '../src/store/store.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { consoleCalls } from './console/calls.ts';
 import { signIn, timeAll, type Took } from './console/client.ts';
@@ -86,21 +87,22 @@ async function onPostgres(): Promise<Measured> {
 
 async function measure(name: string, folder: string, databaseUrl?: string): Promise<Measured> {
   const isFilled = join(folder, FILLED);
+  const dataDir = join(folder, 'data');
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    log: silentLog,
+    clock: systemClock,
+    ledgerSql: LEDGER_SQL,
+  });
   if (!existsSync(isFilled)) {
-    const dataDir = join(folder, 'data');
-    const store = await openStore({
-      dataDir,
-      databaseUrl,
-      log: silentLog,
-      clock: systemClock,
-      ledgerSql: LEDGER_SQL,
-    });
     const start = performance.now();
     await fill(store, amounts);
-    await store.close();
     writeFileSync(isFilled, '');
     console.log(`${name}: filled in ${((performance.now() - start) / 1000).toFixed(0)} s`);
   }
+  await publish(store);
+  await store.close();
   const gateway = await startGateway(folder, databaseUrl);
   try {
     const [customer, admin] = [
@@ -125,14 +127,20 @@ function chosen<Value>(named: Readonly<Record<string, Value>>): Record<string, V
   return Object.fromEntries(Object.entries(named).filter(([name]) => name.includes(flags.only)));
 }
 
+/** The models are in the store, where they are edited without YAML. */
+async function publish({ db }: Store): Promise<void> {
+  const versions = new CatalogVersions(db, systemClock);
+  const newest = await versions.newestId();
+  const yaml = catalogOf(amounts.models);
+  if ((await versions.at(newest))?.yaml === yaml) return;
+  await versions.add([{ yaml, actor: 'bench', note: '' }], newest);
+}
+
 /** `tollgate serve` in a process of its own, as an operator starts it. */
 async function startGateway(folder: string, databaseUrl: string | undefined) {
-  const catalog = join(folder, 'tollgate.yaml');
-  writeFileSync(catalog, catalogOf(amounts.models));
   const port = await freePort();
   const env: Record<string, string> = {
     ...BUN_SETTINGS,
-    TOLLGATE_CONFIG: catalog,
     TOLLGATE_DATA: join(folder, 'data'),
     TOLLGATE_SECRET: 'a secret for measurements only',
     TOLLGATE_GRACE_SECONDS: '1',

@@ -34,6 +34,7 @@ const heading = (text: string): Sign => ({ selector: 'h1', text });
 const sortedBy = (text: string): Sign => ({ selector: 'th[aria-sort=descending]', text });
 const SORT = 'th button';
 const CHOICE = '[role=radio]';
+const PRICES = '/admin/catalog?view=prices';
 const RARE_MODEL = 'model-4750';
 const RARE_TITLE = 'Model 4750';
 
@@ -115,7 +116,13 @@ const ADMINS: readonly Interaction[] = [
     act: { press: SORT, text: 'Duration' },
     done: sortedBy('Duration'),
   },
-  opened('Prices', '/admin/catalog?view=prices'),
+  opened('Prices', PRICES),
+  {
+    title: 'Prices: search',
+    from: PRICES,
+    act: { typeInto: 'main input[type=search]', text: RARE_MODEL },
+    done: { selector: ROW, text: RARE_MODEL },
+  },
   opened('Margin', '/admin/margin'),
   opened('refused calls', '/admin/refused'),
   opened('Ledger', '/admin/ledger'),
