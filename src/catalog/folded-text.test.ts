@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 import { editDraft } from './draft/draft-edit.ts';
+import { mergeCatalogs } from './draft/merge.ts';
 import type { CatalogFile } from './file-schema.ts';
 import { foldEntries } from './folded-text.ts';
 import { editCatalog } from './import/edit-yaml.ts';
@@ -8,10 +9,10 @@ import { readOneLineEntry } from './one-line-entry.ts';
 import { readYaml } from './yaml-source.ts';
 
 /**
- * A long list of models in one line each is read without the YAML parser. Lines that end as on Windows always go through
- * it, so they tell what it makes of the same text.
+ * A long list of models in one line each is read without the YAML parser. A text in which a line ends as on Windows always
+ * goes through it, and so tells what it makes of the rest.
  */
-const byParser = (text: string): string => text.replaceAll('\n', '\r\n');
+const byParser = (text: string): string => text.replace('\n', '\r\n');
 
 const word = fc.constantFrom('gpt-5', 'Model 7', 'Vendor (EU)', 'a/b.c_d', 'yes', 'No', 'null', 'Infinity');
 const number = fc.constantFrom(
@@ -109,9 +110,10 @@ function entryLines(model: string, hasMistakes: boolean): fc.Arbitrary<string> {
     `\n    - { model: ${model} }`,
     `    -  { model: ${model} }`,
     `    - { model: ${model} } `,
-    `    - just a text\n      - { model: ${model} }`,
   );
   const wrong = fc.constantFrom(
+    `    - just a text\n      - { model: ${model} }`,
+
     `    - { model: ${model}, model: twice }`,
     `      - { model: ${model} }`,
     `    - { model: ${model}`,
@@ -247,6 +249,63 @@ test('an edit changes what it names, and no other line of a long list', () => {
     { numRuns: 30 },
   );
 }, 60_000);
+
+test('changes of two people to a long list are merged as if it was read as a whole', () => {
+  const edit = fc.oneof(
+    fc.record({
+      kind: fc.constant('price' as const),
+      list: fc.constant('all'),
+      model: fc.constantFrom(...MODELS.slice(0, 6), ...MODELS.slice(50, 53)),
+      input: fc.option(fc.constantFrom('0.5', '3'), { nil: undefined }),
+      output: fc.option(fc.constant('12.25'), { nil: undefined }),
+    }),
+    fc.record({
+      kind: fc.constant('remove_model' as const),
+      list: fc.constant('all'),
+      model: fc.constantFrom(...MODELS.slice(290)),
+    }),
+    fc.nat({ max: 5 }).map((number) => ({
+      kind: 'add_model' as const,
+      list: 'all',
+      model: `new/${number}`,
+      input: String(number + 1),
+      output: '2',
+    })),
+  );
+  const edits = fc.uniqueArray(edit, { selector: ({ model }) => model, maxLength: 4 });
+  const prefers = fc.constantFrom(undefined, 'mine' as const, 'theirs' as const);
+  fc.assert(
+    fc.property(edits, edits, prefers, (own, others, prefer) => {
+      const [mine, theirs] = [editDraft(TEXT, FILE, own), editDraft(TEXT, FILE, others)];
+      const { text, conflicts } = mergeCatalogs({ base: TEXT, mine, theirs, prefer });
+      const whole = mergeCatalogs({ base: byParser(TEXT), mine, theirs, prefer });
+      expect(conflicts.toSorted()).toEqual(whole.conflicts.toSorted());
+      expect(byModel(text)).toEqual(byModel(whole.text));
+    }),
+    { numRuns: 30 },
+  );
+}, 60_000);
+
+/** New models may be at another place. */
+function byModel(text: string): unknown {
+  const { lists, ...others } = readYaml(text).value as { lists: { all: { model: string }[] } };
+  return { ...others, all: lists.all.toSorted((a, b) => (a.model < b.model ? -1 : 1)) };
+}
+
+test('models that somebody put in another order, or in another list, are merged as a whole', () => {
+  const models = MODELS.slice(0, 30).map((model) => `    - { model: "${model}", input: 1, output: 2 }`);
+  const text = (one: readonly string[], two: readonly string[]): string =>
+    `lists:\n  one:\n${one.join('\n')}\n  two:\n${two.join('\n')}\n`;
+  const base = text(models.slice(0, 20), models.slice(20));
+  const turned = text(models.slice(0, 20).toReversed(), models.slice(20));
+  expect(readYaml(mergeCatalogs({ base, mine: turned, theirs: base }).text).value).toEqual(
+    readYaml(turned).value,
+  );
+  const moved = text(models.slice(0, 19), [...models.slice(20), ...models.slice(19, 20)]);
+  expect(readYaml(mergeCatalogs({ base, mine: moved, theirs: base }).text).value).toEqual(
+    readYaml(moved).value,
+  );
+});
 
 test('an import adds to a long list and updates what is in it', () => {
   const edit = {

@@ -25,14 +25,14 @@ export interface FoldedText {
  * The text may have such lines inside of a longer value. Whoever parses it must find every run as an entry of a list, and
  * parse the whole text otherwise.
  */
-export function foldEntries(text: string, isKept?: (entry: OneLineEntry) => boolean): FoldedText | undefined {
+export function foldEntries(text: string, isKept?: IsKept, fewest = FEWEST_ENTRIES): FoldedText | undefined {
   if (text.includes('\r') || text.includes(FOLD)) return undefined;
   const lines = text.split('\n');
   const folded: string[] = [];
   const runs: FoldedRun[] = [];
   for (let at = 0; at < lines.length;) {
     const run = runAt(lines, at, isKept);
-    if (run.lines.length < FEWEST_ENTRIES) {
+    if (run.lines.length < fewest) {
       const end = at + Math.max(run.lines.length, 1);
       folded.push(...lines.slice(at, end));
       at = end;
@@ -45,13 +45,15 @@ export function foldEntries(text: string, isKept?: (entry: OneLineEntry) => bool
   return runs.length === 0 ? undefined : { text: folded.join('\n'), runs };
 }
 
-function runAt(lines: readonly string[], line: number, isKept?: (entry: OneLineEntry) => boolean): FoldedRun {
+type IsKept = (entry: OneLineEntry, line: number) => boolean;
+
+function runAt(lines: readonly string[], line: number, isKept?: IsKept): FoldedRun {
   const run: FoldedRun = { line, lines: [], entries: [] };
   const start = `${indentOf(lines[line] ?? '')}- {`;
   for (let at = line; at < lines.length; at++) {
     const text = lines[at] ?? '';
     const entry = text.startsWith(start) ? readOneLineEntry(text) : undefined;
-    if (!entry || isKept?.(entry)) break;
+    if (!entry || isKept?.(entry, at)) break;
     run.lines.push(text);
     run.entries.push(entry);
   }
@@ -60,6 +62,51 @@ function runAt(lines: readonly string[], line: number, isKept?: (entry: OneLineE
 
 function indentOf(line: string): string {
   return line.slice(0, line.length - line.trimStart().length);
+}
+
+/**
+ * Several versions of a text, with the entries folded that all of them have in the same list and order. `undefined`: there
+ * are none, or some are in another order.
+ */
+export function foldCommon(texts: readonly string[]): FoldedText[] | undefined {
+  const listed = texts.map(listedEntries);
+  const common = [...(listed[0]?.keys() ?? [])].filter((key) => listed.every((own) => own.get(key) === 1));
+  const isCommon = new Set(common);
+  const order = common.join('\n');
+  if (listed.some((own) => [...own.keys()].filter((key) => isCommon.has(key)).join('\n') !== order))
+    return undefined;
+  const folded = texts.flatMap((text) => foldKeyed(text, isCommon) ?? []);
+  return folded.length === texts.length ? folded : undefined;
+}
+
+function foldKeyed(text: string, keys: ReadonlySet<string>): FoldedText | undefined {
+  const places = keysByLine(text);
+  return foldEntries(text, (_, line) => !keys.has(places.get(line) ?? ''), 1);
+}
+
+/** How often each entry is in the text, by its list and line. */
+function listedEntries(text: string): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const key of keysByLine(text).values()) found.set(key, (found.get(key) ?? 0) + 1);
+  return found;
+}
+
+/** Of the lines that may be entries: the keys above it, and what is written. */
+function keysByLine(text: string): Map<number, string> {
+  const keys = new Map<number, string>();
+  /** By how far they are from the margin. */
+  const above: string[] = [];
+  for (const [number, line] of text.split('\n').entries()) {
+    const written = line.trim();
+    if (written === '' || written.startsWith('#')) continue;
+    const indent = line.length - line.trimStart().length;
+    const isItem = written.startsWith('- ');
+    // The entries of a list may stand right below its key.
+    above.length = Math.min(above.length, isItem ? indent + 1 : indent);
+    if (written.startsWith('- {')) keys.set(number, `${above.join('/')} ${written}`);
+    else if (!isItem) above[indent] = written;
+  }
+  return keys;
 }
 
 /** The run that a value of the parsed text stands for. */

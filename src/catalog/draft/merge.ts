@@ -1,4 +1,5 @@
-import { isMap, isSeq, type Document, type Node } from 'yaml';
+import { isMap, isSeq, visit, type Document, type Node } from 'yaml';
+import { FOLD, foldCommon, unfolded, type FoldedText } from '../folded-text.ts';
 import { catalogTextOf, openCatalogText, scalarText } from '../import/edit-yaml.ts';
 import { childOf, modelIdOf, removeAt, setAt, type CatalogPath } from './catalog-path.ts';
 
@@ -22,20 +23,52 @@ export interface MergeResult {
  * Puts the changes that mine made to the base into their text: entry by entry and not line by line, so that two prices of
  * neighbours, or a price and a backend, are no conflict. Throws an `ImportError` for a text that is not YAML.
  */
-export function mergeCatalogs({ base, mine, theirs, prefer }: MergeInput): MergeResult {
-  const [before, own] = [openCatalogText(base), openCatalogText(mine)];
+export function mergeCatalogs(input: MergeInput): MergeResult {
+  const { base, mine, theirs, prefer } = input;
+  const folded = mergeFolded(input);
+  if (folded) return folded;
   const target = openCatalogText(theirs);
+  const conflicts = mergeInto(target, openCatalogText(base), openCatalogText(mine), prefer);
+  return { text: catalogTextOf(target), conflicts };
+}
+
+/** Without the models that are the same in all three, each in one line. `undefined`: they must be merged as a whole. */
+function mergeFolded({ base, mine, theirs, prefer }: MergeInput): MergeResult | undefined {
+  const [before, own, newer] = foldCommon([base, mine, theirs]) ?? [];
+  if (!before || !own || !newer) return undefined;
+  const target = openCatalogText(newer.text);
+  const conflicts = mergeInto(target, withoutRuns(before), withoutRuns(own), prefer);
+  const text = unfolded(catalogTextOf(target), newer);
+  return text === undefined ? undefined : { text, conflicts };
+}
+
+function withoutRuns({ text }: FoldedText): Document {
+  const document = openCatalogText(text);
+  visit(document, {
+    Seq: (_, node) => {
+      node.items = node.items.filter((item) => !isFolded(item));
+    },
+  });
+  return document;
+}
+
+function isFolded(item: unknown): boolean {
+  return scalarText(item)?.startsWith(FOLD) === true;
+}
+
+/** Changes `target`, and returns what both have changed. */
+function mergeInto(target: Document, base: Document, mine: Document, prefer: MergeInput['prefer']): string[] {
   const changes: Change[] = [];
   const conflicts: CatalogPath[] = [];
   const versions = {
-    base: before.contents ?? undefined,
-    mine: own.contents ?? undefined,
+    base: base.contents ?? undefined,
+    mine: mine.contents ?? undefined,
     theirs: target.contents ?? undefined,
   };
   compare(versions, [], { changes, conflicts });
   const wanted = prefer === 'mine' ? changes : changes.filter(({ isConflict }) => !isConflict);
   for (const { path, value } of wanted) apply(target, path, value);
-  return { text: catalogTextOf(target), conflicts: conflicts.map((path) => path.join('.')) };
+  return conflicts.map((path) => path.join('.'));
 }
 
 interface Versions {
@@ -84,7 +117,7 @@ function commonKeys(mine: Node | undefined, theirs: Node | undefined): Set<strin
 function keysOf(node: Node | undefined): string[] | undefined {
   if (isMap(node)) return node.items.map(({ key }) => scalarText(key) ?? '');
   if (!isSeq(node)) return undefined;
-  const ids = node.items.map(modelIdOf);
+  const ids = node.items.filter((item) => !isFolded(item)).map(modelIdOf);
   return ids.every((id) => id !== undefined) ? ids : undefined;
 }
 
