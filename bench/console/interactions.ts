@@ -177,6 +177,7 @@ async function timed(
     await page.goto(from);
     await page.locator('h1').first().waitFor();
     await page.waitForLoadState('networkidle');
+    if ('press' in act) await page.locator(act.press).first().waitFor();
     const ms = await page.evaluate(performed, { act, done, withinMs: WAIT_MS }).catch((cause: unknown) => {
       throw new Error(`${title} failed`, { cause });
     });

@@ -325,3 +325,18 @@ test('lines that look like entries inside of a longer text stay what they are', 
   const changed = readYaml(editDraft(text, FILE, edits)).value;
   expect(changed).toEqual(readYaml(editDraft(byParser(text), FILE, edits)).value);
 });
+
+test('merged or not, such lines stay what each version says', () => {
+  const models = MODELS.slice(0, 30).map((model) => `    - { model: "${model}", input: 1, output: 2 }`);
+  const text = (notes: readonly string[], all: readonly string[]): string =>
+    `lists:\n  all:\n${all.join('\n')}\nnotes: |\n  Old prices:\n${notes.join('\n')}\n`;
+  const base = text(models.slice(0, 9), models);
+  const mine = text([...models.slice(0, 4), '    and more', ...models.slice(4, 9)], models);
+  const theirs = text(models.slice(0, 9), models.toSpliced(12, 1));
+  const { text: merged, conflicts } = mergeCatalogs({ base, mine, theirs, prefer: 'mine' });
+  expect(conflicts).toEqual([]);
+  expect(readYaml(merged).value).toEqual(
+    readYaml(text([...models.slice(0, 4), '    and more', ...models.slice(4, 9)], models.toSpliced(12, 1)))
+      .value,
+  );
+});

@@ -125,14 +125,14 @@ export function wholeLine({ runs }: FoldedText, line: number): number {
   return line + folded;
 }
 
-/** The whole text again, from a document that was written with its runs folded; `undefined` if one is not there any more. */
+/** The whole text again, from a document that was written with its runs folded; `undefined` if not each is there once. */
 export function unfolded(text: string, { runs }: FoldedText): string | undefined {
-  let found = 0;
+  const found: string[] = [];
   const whole = text.replace(FOLDED_LINE, (_, indent: string, number: string) => {
-    found++;
+    found.push(number);
     return (runs[Number(number)]?.lines ?? []).map((line) => indent + line.trimStart()).join('\n');
   });
-  return found === runs.length ? whole : undefined;
+  return found.length === runs.length && new Set(found).size === runs.length ? whole : undefined;
 }
 
 const FOLDED_LINE = new RegExp(`^( *)- ${FOLD}(\\d+)$`, 'gm');

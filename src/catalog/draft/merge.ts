@@ -36,20 +36,26 @@ export function mergeCatalogs(input: MergeInput): MergeResult {
 function mergeFolded({ base, mine, theirs, prefer }: MergeInput): MergeResult | undefined {
   const [before, own, newer] = foldCommon([base, mine, theirs]) ?? [];
   if (!before || !own || !newer) return undefined;
+  const [first, second] = [withoutRuns(before), withoutRuns(own)];
+  if (!first || !second) return undefined;
   const target = openCatalogText(newer.text);
-  const conflicts = mergeInto(target, withoutRuns(before), withoutRuns(own), prefer);
+  const conflicts = mergeInto(target, first, second, prefer);
   const text = unfolded(catalogTextOf(target), newer);
   return text === undefined ? undefined : { text, conflicts };
 }
 
-function withoutRuns({ text }: FoldedText): Document {
+/** `undefined`: some are no entries of a list, but lines of a longer text. */
+function withoutRuns({ text, runs }: FoldedText): Document | undefined {
   const document = openCatalogText(text);
+  let removed = 0;
   visit(document, {
     Seq: (_, node) => {
-      node.items = node.items.filter((item) => !isFolded(item));
+      const kept = node.items.filter((item) => !isFolded(item));
+      removed += node.items.length - kept.length;
+      node.items = kept;
     },
   });
-  return document;
+  return removed === runs.length ? document : undefined;
 }
 
 function isFolded(item: unknown): boolean {
