@@ -205,31 +205,33 @@ const FILE = {
   endpoints: {},
 } as unknown as CatalogFile;
 
-test('an edit changes what it names, and no other line of a long list', () => {
-  const edits = fc.array(
-    fc.oneof(
-      fc.record({
-        kind: fc.constant('price' as const),
-        list: fc.constant('all'),
-        model: fc.constantFrom(...MODELS.slice(0, 260)),
-        input: fc.option(fc.constantFrom('0.5', '3'), { nil: undefined }),
-        output: fc.option(fc.constant('12.25'), { nil: undefined }),
-      }),
-      fc.record({
-        kind: fc.constant('remove_model' as const),
-        list: fc.constant('all'),
-        model: fc.constantFrom(...MODELS.slice(260)),
-      }),
-      fc.nat({ max: 5 }).map((number) => ({
-        kind: 'add_model' as const,
-        list: 'all',
-        model: `new/${number}`,
-        input: '1',
-        output: '2',
-      })),
-    ),
-    { maxLength: 8 },
+/** A price of one model, another one removed, or a new one. */
+function editOf(priced: readonly string[], removed: readonly string[]) {
+  return fc.oneof(
+    fc.record({
+      kind: fc.constant('price' as const),
+      list: fc.constant('all'),
+      model: fc.constantFrom(...priced),
+      input: fc.option(fc.constantFrom('0.5', '3'), { nil: undefined }),
+      output: fc.option(fc.constant('12.25'), { nil: undefined }),
+    }),
+    fc.record({
+      kind: fc.constant('remove_model' as const),
+      list: fc.constant('all'),
+      model: fc.constantFrom(...removed),
+    }),
+    fc.nat({ max: 5 }).map((number) => ({
+      kind: 'add_model' as const,
+      list: 'all',
+      model: `new/${number}`,
+      input: String(number + 1),
+      output: '2',
+    })),
   );
+}
+
+test('an edit changes what it names, and no other line of a long list', () => {
+  const edits = fc.array(editOf(MODELS.slice(0, 260), MODELS.slice(260)), { maxLength: 8 });
   fc.assert(
     fc.property(edits, (wanted) => {
       const changed = editDraft(TEXT, FILE, wanted);
@@ -251,27 +253,7 @@ test('an edit changes what it names, and no other line of a long list', () => {
 }, 60_000);
 
 test('changes of two people to a long list are merged as if it was read as a whole', () => {
-  const edit = fc.oneof(
-    fc.record({
-      kind: fc.constant('price' as const),
-      list: fc.constant('all'),
-      model: fc.constantFrom(...MODELS.slice(0, 6), ...MODELS.slice(50, 53)),
-      input: fc.option(fc.constantFrom('0.5', '3'), { nil: undefined }),
-      output: fc.option(fc.constant('12.25'), { nil: undefined }),
-    }),
-    fc.record({
-      kind: fc.constant('remove_model' as const),
-      list: fc.constant('all'),
-      model: fc.constantFrom(...MODELS.slice(290)),
-    }),
-    fc.nat({ max: 5 }).map((number) => ({
-      kind: 'add_model' as const,
-      list: 'all',
-      model: `new/${number}`,
-      input: String(number + 1),
-      output: '2',
-    })),
-  );
+  const edit = editOf([...MODELS.slice(0, 6), ...MODELS.slice(50, 53)], MODELS.slice(290));
   const edits = fc.uniqueArray(edit, { selector: ({ model }) => model, maxLength: 4 });
   const prefers = fc.constantFrom(undefined, 'mine' as const, 'theirs' as const);
   fc.assert(
