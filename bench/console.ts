@@ -27,6 +27,7 @@ import { timeInteractions } from './console/interactions.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { freePort, launch } from './harness/process.ts';
 import { table } from './harness/table.ts';
+import { UndisturbedRounds } from './harness/undisturbed.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -53,6 +54,7 @@ interface Measured {
   readonly interactions: ReadonlyMap<string, Took>;
 }
 
+const undisturbed = new UndisturbedRounds();
 const loadBefore = loadLine();
 const measured: Measured[] = [];
 if (flags.database !== 'postgres') measured.push(await onSqlite());
@@ -115,8 +117,11 @@ async function measure(name: string, folder: string, databaseUrl?: string): Prom
       queries:
         flags.part === 'browser'
           ? none
-          : await timeAll(chosen(await consoleCalls(customer, admin, Date.now())), rounds),
-      interactions: flags.part === 'queries' ? none : await timeInteractions(gateway.url, folder, flags.only),
+          : await timeAll(chosen(await consoleCalls(customer, admin, Date.now())), rounds, undisturbed),
+      interactions:
+        flags.part === 'queries'
+          ? none
+          : await timeInteractions(gateway.url, folder, undisturbed, flags.only),
     };
   } finally {
     await gateway.stop();
@@ -161,7 +166,7 @@ function report(): string {
 Written by \`bun bench/console.ts\`.
 
 ${new Date().toISOString().slice(0, 10)} · ${machineLine()}
-Load average before: ${loadBefore}; after: ${loadLine()}.
+Load average before: ${loadBefore}; after: ${loadLine()}. ${undisturbed.summary()}
 200 accounts over 90 days; "account" is one that made nearly a third of all requests, with 500 of the models. A real server, asked over HTTP. Milliseconds, **median · 95th percentile**.
 
 ## Queries, ${rounds} times each

@@ -1,3 +1,4 @@
+import type { UndisturbedRounds } from '../harness/undisturbed.ts';
 import { ADMIN, CUSTOMER, PASSWORD } from './fill.ts';
 
 const MOST_REFUSALS = 20;
@@ -11,7 +12,13 @@ export interface Took {
 
 /** Somebody who is signed in, without a browser. */
 export interface Visitor {
-  get(path: string): Promise<{ readonly status: number; readonly bytes: number; readonly text: string }>;
+  get(path: string): Promise<Called>;
+}
+
+interface Called {
+  readonly status: number;
+  readonly bytes: number;
+  readonly text: string;
 }
 
 export async function signIn(url: string, who: 'customer' | 'admin'): Promise<Visitor> {
@@ -37,22 +44,19 @@ export async function signIn(url: string, who: 'customer' | 'admin'): Promise<Vi
 
 /** Round after round over all paths, so that no path has the quiet moments of the machine for itself. */
 export async function timeAll(
-  calls: Readonly<Record<string, () => Promise<{ status: number; bytes: number; text: string }>>>,
+  calls: Readonly<Record<string, () => Promise<Called>>>,
   rounds: number,
+  undisturbed: UndisturbedRounds,
 ): Promise<Map<string, Took>> {
   const took = new Map<string, { ms: number[]; bytes: number }>();
   for (let round = 0; round <= rounds; round++) {
     for (const [title, call] of Object.entries(calls)) {
-      let start = performance.now();
-      let { status, bytes, text } = await call();
-      // The server refuses calls while the machine has no time for them; that says nothing about a query.
-      for (let attempt = 0; status === 503 && attempt < MOST_REFUSALS; attempt++) {
-        await Bun.sleep(REFUSED_WAIT_MS);
-        start = performance.now();
-        ({ status, bytes, text } = await call());
-      }
-      const ms = performance.now() - start;
-      if (status !== 200) throw new Error(`${title}: ${status} ${text.slice(0, 300)}`);
+      let bytes = 0;
+      const ms = await undisturbed.of(async () => {
+        const one = await timedCall(title, call);
+        bytes = one.bytes;
+        return one.ms;
+      });
       const seen = took.get(title) ?? { ms: [], bytes };
       // The first round only fills caches, as the first visit of a day does.
       if (round > 0) seen.ms.push(ms);
@@ -60,6 +64,22 @@ export async function timeAll(
     }
   }
   return new Map([...took].map(([title, { ms, bytes }]) => [title, { ...percentiles(ms), bytes }]));
+}
+
+/** The server refuses calls while the machine has no time for them; that says nothing about a query. */
+async function timedCall(
+  title: string,
+  call: () => Promise<Called>,
+): Promise<{ readonly ms: number; readonly bytes: number }> {
+  for (let attempt = 0; ; attempt++) {
+    const start = performance.now();
+    const { status, bytes, text } = await call();
+    const ms = performance.now() - start;
+    if (status === 200) return { ms, bytes };
+    if (status !== 503 || attempt === MOST_REFUSALS)
+      throw new Error(`${title}: ${status} ${text.slice(0, 300)}`);
+    await Bun.sleep(REFUSED_WAIT_MS);
+  }
 }
 
 /** By the nearest rank: that share of all took at most so long. */
