@@ -7,7 +7,7 @@ import {
 import { isFailure } from '../../src/ledger/decide.ts';
 import type { Store } from '../../src/store/store.ts';
 
-/** Makes the sums by backend and model of all receipts there are, as if each had been booked by the ledger. */
+/** Makes the sums by backend and model of all receipts there are, as if each had been booked by the ledger, day after day. */
 export function backendDayStatements(kind: Store['backend']['kind']): string[] {
   const failures = RECEIPT_OUTCOMES.filter(isFailure).map((outcome) => OUTCOME_CODES[outcome]);
   return [
@@ -16,7 +16,7 @@ export function backendDayStatements(kind: Store['backend']['kind']): string[] {
       SELECT ${DAY[kind]}, coalesce(b.name, ''), o.model, count(*),
         sum(CASE WHEN r.outcome IN (${failures.join(', ')}) THEN 1 ELSE 0 END), sum(r.charged),
         sum(coalesce(r.cost, 0)), sum(CASE WHEN r.cost IS NULL THEN 0 ELSE r.charged END), ${durations().join(', ')}
-      FROM receipt r JOIN route o ON o.id = r.route LEFT JOIN backend b ON b.id = r.backend GROUP BY 1, 2, 3`,
+      FROM receipt r JOIN route o ON o.id = r.route LEFT JOIN backend b ON b.id = r.backend GROUP BY 1, 2, 3 ORDER BY 1`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import { sql, type Kysely, type Selectable } from 'kysely';
 import type { BackendDayTable, Schema } from '../store/schema.ts';
+import type { Store } from '../store/store.ts';
 import type { Reader } from './reader.ts';
 
 export const MARGIN_GROUPS = ['day', 'model', 'backend'] as const;
@@ -26,7 +27,7 @@ interface DayRange {
 }
 
 interface Parts {
-  readonly db: Kysely<Schema>;
+  readonly store: Pick<Store, 'db' | 'backend'>;
   readonly reader: Pick<Reader, 'all'>;
 }
 
@@ -36,11 +37,50 @@ export async function marginRows(parts: Parts, range: DayRange, group: MarginGro
 }
 
 /** In every grouping. With thousands of models, reading all sums once more for each of them takes too long. */
-export async function marginGroups(
-  { db, reader }: Parts,
-  { from, to }: DayRange,
-): Promise<Record<MarginGroup, MarginRow[]>> {
-  const sums = db
+export async function marginGroups(parts: Parts, range: DayRange): Promise<Record<MarginGroup, MarginRow[]>> {
+  const { days, routes } = await (parts.store.backend.kind === 'postgres' ? readOnce : readTwice)(
+    parts,
+    range,
+  );
+  return {
+    day: mergedBy(days, ({ day }) => String(day)),
+    model: mergedBy(routes, ({ model }) => model),
+    backend: mergedBy(routes, ({ backend }) => backend),
+  };
+}
+
+interface SummedDays {
+  readonly days: readonly (Sums & Pick<BackendDayRow, 'day'>)[];
+  readonly routes: readonly (Sums & Pick<BackendDayRow, 'backend' | 'model'>)[];
+}
+
+/** Two queries at once would be six processes of Postgres, each of which reads a part of the table. */
+async function readOnce({ store, reader }: Parts, range: DayRange): Promise<SummedDays> {
+  const rows = await reader.all(
+    sumsOf(store.db, range)
+      .select(['day', 'backend', 'model'])
+      .groupBy(sql`GROUPING SETS ((day), (backend, model))`)
+      // A column that a row is not grouped by is null.
+      .$castTo<Sums & ({ day: number } | ({ day: null } & Pick<BackendDayRow, 'backend' | 'model'>))>(),
+  );
+  return {
+    days: rows.filter((row) => row.day !== null),
+    routes: rows.filter((row) => row.day === null),
+  };
+}
+
+/** SQLite has no grouping sets. */
+async function readTwice({ store, reader }: Parts, range: DayRange): Promise<SummedDays> {
+  const sums = sumsOf(store.db, range);
+  const [days, routes] = await Promise.all([
+    reader.all(sums.select('day').groupBy('day')),
+    reader.all(sums.select(['backend', 'model']).groupBy(['backend', 'model'])),
+  ]);
+  return { days, routes };
+}
+
+function sumsOf(db: Kysely<Schema>, { from, to }: DayRange) {
+  return db
     .selectFrom('backend_day')
     .select(
       (['requests', 'charged', 'costed', 'cost', 'possible_cost'] as const).map((name) =>
@@ -49,15 +89,6 @@ export async function marginGroups(
     )
     .where('day', '>=', from)
     .where('day', '<=', to);
-  const [days, routes] = await Promise.all([
-    reader.all(sums.select('day').groupBy('day')),
-    reader.all(sums.select(['backend', 'model']).groupBy(['backend', 'model'])),
-  ]);
-  return {
-    day: mergedBy(days, ({ day }) => String(day)),
-    model: mergedBy(routes, ({ model }) => model),
-    backend: mergedBy(routes, ({ backend }) => backend),
-  };
 }
 
 type Sums = Pick<BackendDayRow, 'requests' | 'charged' | 'costed' | 'cost' | 'possible_cost'>;

@@ -180,10 +180,13 @@ describe('books beside an export', () => {
 
   test('tell the margin by model and by backend, and the requests that cost more than they brought', async () => {
     const at = { from: day, to: day };
-    const parts = { db: harness.store.db, reader: IN_PLACE };
+    const parts = { store: harness.store, reader: IN_PLACE };
     expect(await marginRows(parts, at, 'model')).toEqual([
       { key: 'm', requests: 2, charged: 170, costed: 150, cost: 10, possibleCost: 0, margin: 140 },
       { key: 'n', requests: 1, charged: 60, costed: 60, cost: 3, possibleCost: 900, margin: -843 },
+    ]);
+    expect(await marginRows(parts, at, 'day')).toEqual([
+      { key: String(day), requests: 3, charged: 230, costed: 210, cost: 13, possibleCost: 900, margin: -703 },
     ]);
     const backends = await marginRows(parts, at, 'backend');
     expect(backends.map(({ key, margin }) => [key, margin])).toEqual([

@@ -51,7 +51,7 @@ async function margin(input: CommandInput, context: CliContext): Promise<number>
   const now = context.clock.now();
   return await context.withServices(async ({ store }) => {
     const rows = await marginRows(
-      { db: store.db, reader: IN_PLACE },
+      { store, reader: IN_PLACE },
       { from: dayOf(now - (days - 1) * DAY_MS), to: dayOf(now) },
       group,
     );

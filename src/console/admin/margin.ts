@@ -50,7 +50,7 @@ export const marginRoutes = [
 async function readMargin(parts: RouteParts, days: number) {
   const now = parts.clock.now();
   const from = now - (days - 1) * DAY_MS;
-  const at = { db: parts.store.db, reader: parts.reader.sums };
+  const at = { store: parts.store, reader: parts.reader.sums };
   const groups = await marginGroups(at, { from: dayOf(from), to: dayOf(now) });
   return { groups, losses: await lossesSince(parts, from) };
 }
