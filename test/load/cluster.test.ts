@@ -182,7 +182,7 @@ test(`E4: a token replaced under load, ${ROTATIONS} times: from the reply on no 
   for (let round = 0; round < ROTATIONS; round++) {
     const plan = { urls: urls(), retries: 5, body: chat() };
     const { calls } = await backend.stats();
-    const traffic = startLoad({ ...plan, token, total: 1_000_000, concurrent: 30, forMs: 1_000 });
+    const traffic = startLoad({ ...plan, token, total: 1_000_000, concurrent: 30, forMs: 60_000 });
     await eventually('the old token is in use', async () => (await backend.stats()).calls > calls + 30);
     const old = token;
     token = await operator.replaceToken(account);
@@ -193,7 +193,7 @@ test(`E4: a token replaced under load, ${ROTATIONS} times: from the reply on no 
     ]);
     expect(refused.statuses).toEqual({ 401: 500 });
     expect(accepted.statuses).toEqual({ 200: 30 });
-    const { statuses, broken } = await traffic.report;
+    const { statuses, broken } = await traffic.stop();
     const { 200: served = 0, 401: _, ...others } = statuses;
     expect({ ...broken, ...others }).toEqual({});
     expect(served).toBeGreaterThanOrEqual(30);

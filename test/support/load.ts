@@ -16,7 +16,7 @@ export interface LoadPlan {
   readonly headers?: Readonly<Record<string, string>>;
   /** Leave after so many pieces of the answer. */
   readonly leaveAfter?: number;
-  /** Stop beginning new requests after this time. */
+  /** Stop beginning new requests after this time, if it was not told to stop before. */
   readonly forMs?: number;
   /** How often a request is sent again when it is told `service_unavailable`, after the time it is told. */
   readonly retries?: number;
@@ -47,21 +47,36 @@ export async function runLoad(plan: LoadPlan): Promise<LoadReport> {
   return await child.report;
 }
 
+export interface RunningLoad {
+  /** Begins no further requests. Only for a load that is known to have begun. */
+  stop(): Promise<LoadReport>;
+  readonly report: Promise<LoadReport>;
+}
+
 /** A load that goes on while the test does something else. */
-export function startLoad(plan: LoadPlan): { report: Promise<LoadReport> } {
+export function startLoad(plan: LoadPlan): RunningLoad {
   const child = Bun.spawn([process.execPath, 'run', join(import.meta.dir, 'load.ts')], {
     stdin: new TextEncoder().encode(JSON.stringify(plan)),
     stdout: 'pipe',
     stderr: 'inherit',
     env: { ...process.env, BUN_CONFIG_MAX_HTTP_REQUESTS: '20000' },
   });
-  const report = async (): Promise<LoadReport> => {
+  const read = async (): Promise<LoadReport> => {
     const text = await new Response(child.stdout).text();
     if ((await child.exited) !== 0) throw new Error(`the load ended badly: ${text}`);
     return JSON.parse(text) as LoadReport;
   };
-  return { report: report() };
+  const report = read();
+  return {
+    report,
+    stop() {
+      child.kill(STOP);
+      return report;
+    },
+  };
 }
+
+const STOP = 'SIGTERM';
 
 class Load {
   readonly #plan: LoadPlan;
@@ -76,9 +91,14 @@ class Load {
   #slowestRefusalMs = 0;
   #slowestMs = 0;
   #next = 0;
+  #isStopped = false;
 
   constructor(plan: LoadPlan) {
     this.#plan = plan;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
   }
 
   async run(): Promise<LoadReport> {
@@ -101,7 +121,7 @@ class Load {
 
   async #client(): Promise<void> {
     const { total, forMs = Infinity } = this.#plan;
-    while (this.#next < total && performance.now() - this.#startedAt < forMs) {
+    while (this.#next < total && !this.#isStopped && performance.now() - this.#startedAt < forMs) {
       const index = this.#next++;
       try {
         for (let left = this.#plan.retries ?? 0; (await this.#one(index, left > 0)) === 'again'; left--);
@@ -188,6 +208,8 @@ function count(counts: Record<string, number>, key: string): void {
 
 if (import.meta.main) {
   const plan = JSON.parse(await Bun.stdin.text()) as LoadPlan;
-  console.log(JSON.stringify(await new Load(plan).run()));
+  const load = new Load(plan);
+  process.on(STOP, () => load.stop());
+  console.log(JSON.stringify(await load.run()));
   process.exit(0);
 }
