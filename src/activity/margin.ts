@@ -57,7 +57,7 @@ interface SummedDays {
 /** Two queries at once would be six processes of Postgres, each of which reads a part of the table. */
 async function readOnce({ store, reader }: Parts, range: DayRange): Promise<SummedDays> {
   const rows = await reader.all(
-    sumsOf(store.db, range)
+    sumsBetween(store.db, range)
       .select(['day', 'backend', 'model'])
       .groupBy(sql`GROUPING SETS ((day), (backend, model))`)
       // A column that a row is not grouped by is null.
@@ -71,7 +71,7 @@ async function readOnce({ store, reader }: Parts, range: DayRange): Promise<Summ
 
 /** SQLite has no grouping sets. */
 async function readTwice({ store, reader }: Parts, range: DayRange): Promise<SummedDays> {
-  const sums = sumsOf(store.db, range);
+  const sums = sumsBetween(store.db, range);
   const [days, routes] = await Promise.all([
     reader.all(sums.select('day').groupBy('day')),
     reader.all(sums.select(['backend', 'model']).groupBy(['backend', 'model'])),
@@ -79,7 +79,7 @@ async function readTwice({ store, reader }: Parts, range: DayRange): Promise<Sum
   return { days, routes };
 }
 
-function sumsOf(db: Kysely<Schema>, { from, to }: DayRange) {
+function sumsBetween(db: Kysely<Schema>, { from, to }: DayRange) {
   return db
     .selectFrom('backend_day')
     .select(

@@ -47,7 +47,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadReport> {
   return await child.report;
 }
 
-export interface RunningLoad {
+interface RunningLoad {
   /** Begins no further requests. Only for a load that is known to have begun. */
   stop(): Promise<LoadReport>;
   readonly report: Promise<LoadReport>;
