@@ -141,7 +141,7 @@ describe.each([
     const statement = await issueStatement(store, orderOf('acc_a', 202002));
     expect(statement.moved).toBe(1_000_000_007 - 2_100);
     expect(statement.entries).toEqual([
-      { at: Date.UTC(2020, 1, 15), kind: 'credit', cause: '1 entries', amount: 1_000_000_007 },
+      { at: Date.UTC(2020, 1, 15), kind: 'credit', cause: '1 entry', amount: 1_000_000_007 },
       { at: Date.UTC(2020, 1, 16), kind: 'adjustment', cause: '2100 entries', amount: -2_100 },
     ]);
     expect(await breaches(store)).toEqual([]);

@@ -2,6 +2,7 @@ import { sql, type Kysely, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { monthOf } from '../std/calendar.ts';
 import { Fault } from '../std/fault.ts';
+import { plural } from '../std/plural.ts';
 import type { Schema } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 
@@ -207,7 +208,7 @@ async function byDay(ofMonth: ReturnType<typeof moneyOf>): Promise<StatementCont
   return rows.map(({ kind, epoch_day, amount, number }) => ({
     at: Number(epoch_day) * 86_400_000,
     kind,
-    cause: `${number} entries`,
+    cause: plural(Number(number), 'entry', 'entries'),
     amount: Number(amount),
   }));
 }

@@ -1,5 +1,6 @@
 import { dayOf } from '../std/calendar.ts';
 import { formatUsd, nanoUsd } from '../std/money.ts';
+import { plural } from '../std/plural.ts';
 import { csvLine } from './csv.ts';
 import type { MonthlyStatement } from './monthly-statement.ts';
 
@@ -24,7 +25,7 @@ export function statementCsv(statement: MonthlyStatement, account: string): stri
     row(`${monthText(month)}-01`, 'opening', '', opening),
     ...entries.map(({ at, kind, cause, amount }) => row(new Date(at).toISOString(), kind, cause, amount)),
     ...days.map(({ day, requests, charged }) =>
-      row(dayTextOf(day), 'charge', `${requests} requests`, negative(charged)),
+      row(dayTextOf(day), 'charge', plural(requests, 'request'), negative(charged)),
     ),
     row(dayTextOf(lastDayOf(month)), 'closing', '', closing),
   ].join('');

@@ -1,5 +1,6 @@
 import { applyRetention, daysToArchive } from '../ledger/retention.ts';
 import { formatUsd } from '../std/money.ts';
+import { plural } from '../std/plural.ts';
 import {
   JSON_FLAG,
   printResult,
@@ -63,11 +64,11 @@ async function list(
     requests += one.requests;
     const { accountId: account, day, charged } = one;
     printResult(input, context, { account, day, requests: one.requests, charged_usd: formatUsd(charged) }, [
-      `${day}  ${account}  ${one.requests} requests  $${formatUsd(charged)}`,
+      `${day}  ${account}  ${plural(one.requests, 'request')}  $${formatUsd(charged)}`,
     ]);
   }
   if (input.flags['json'] !== true)
-    context.print(`${requests} receipts of ${days} account-days would leave.`);
+    context.print(`${plural(requests, 'receipt')} of ${plural(days, 'account-day')} would leave.`);
   return 0;
 }
 
@@ -82,7 +83,7 @@ async function run(
     ...refused.map(
       ({ day, accountId, reason }) => `${day}  ${accountId}  stays: ${REASONS[reason] ?? reason}`,
     ),
-    `${requests} receipts of ${days} account-days left, each day as one charge.`,
+    `${plural(requests, 'receipt')} of ${plural(days, 'account-day')} left, each day as one charge.`,
   ]);
   return refused.some(({ reason }) => reason === 'sums_differ') ? 1 : 0;
 }

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { writeAudit } from '../activity/audit.ts';
 import { isSecretOf, secretAtHand } from '../identity/accounts/secret.ts';
+import { plural } from '../std/plural.ts';
 import { StartupError } from '../std/startup-error.ts';
 import {
   backUpPostgres,
@@ -97,7 +98,7 @@ async function restore(input: CommandInput, context: CliContext): Promise<number
         return await ledger.expire();
       });
   printResult(input, context, { file, requests_closed: closed, ...viewOf(facts) }, [
-    `Restored ${describe(facts)}; ${closed} requests that were running then were closed.`,
+    `Restored ${describe(facts)}. Requests that were running at the time of the backup and are closed now: ${closed}.`,
     withoutSecret
       ? 'Now run: tollgate secret reset --yes'
       : 'Check the books with `tollgate verify --full`, then start the server.',
@@ -154,7 +155,7 @@ function viewOf({ accounts, receipts, schemaStep, secretFingerprint }: BackupFac
 }
 
 function describe({ accounts, receipts, schemaStep }: BackupFacts): string {
-  return accounts === undefined
+  return accounts === undefined || receipts === undefined
     ? `a dump of schema step ${schemaStep}`
-    : `${accounts} accounts, ${receipts} receipts`;
+    : `${plural(accounts, 'account')}, ${plural(receipts, 'receipt')}`;
 }

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { formatUsd, nanoUsd, parseUsd, type NanoUsd } from '../std/money.ts';
+import { plural } from '../std/plural.ts';
 import type { LiveResult, LiveUsage } from './live-check.ts';
 import { textFlag, UsageError, type CliContext, type CommandInput } from './command.ts';
 
@@ -129,7 +130,7 @@ function usageText(usage: LiveUsage): string {
     ...(cached ? [`${cached} cached`] : []),
     ...(output === undefined ? [] : [`${output} out`]),
     ...(reasoning ? [`${reasoning} reasoning`] : []),
-    ...(images ? [`${images} images`] : []),
+    ...(images ? [plural(images, 'image')] : []),
     ...(reportedCost === undefined ? [] : [`$${formatUsd(reportedCost)}`]),
   ];
   return parts.join(', ');

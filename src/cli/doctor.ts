@@ -7,6 +7,7 @@ import { checkMailServer } from '../outbox/mail-server-check.ts';
 import { listenFailure } from '../std/listen-failure.ts';
 import { silentLog } from '../std/log.ts';
 import { openFileLimit } from '../std/open-files.ts';
+import { plural } from '../std/plural.ts';
 import { DEFAULT_CONNECTIONS } from '../store/postgres-address.ts';
 import type { PostgresBackend } from '../store/store.ts';
 import { discoverLocalServers } from '../upstream/local-servers.ts';
@@ -91,7 +92,7 @@ function checkCatalog(context: CliContext): Catalog | undefined {
     printCheck(
       context,
       true,
-      `catalog: ${path ?? 'built in, or edited in the console'}, ${catalog.endpoints.size} endpoints, ${models} models`,
+      `catalog: ${path ?? 'built in, or edited in the console'}, ${plural(catalog.endpoints.size, 'endpoint')}, ${plural(models, 'model')}`,
     );
     return catalog;
   } catch (thrown) {
@@ -110,7 +111,7 @@ async function checkStore(context: CliContext): Promise<boolean> {
       const consistent = printCheck(
         context,
         breaches.length === 0,
-        `store: ${where}, ${checked.accounts} accounts, ${checked.requests} requests, ${breaches.length} violated ledger invariants`,
+        `store: ${where}, ${plural(checked.accounts, 'account')}, ${plural(checked.requests, 'request')}, ${plural(breaches.length, 'violated ledger invariant')}`,
       );
       const [place] = imagePlaces;
       const images = place ? await checkImagePlace(place) : undefined;

@@ -1,6 +1,7 @@
 import { RedeemCodes } from '../ledger/codes.ts';
 import { receiptOf, receiptView } from '../ledger/receipt.ts';
 import { formatUsd, parseUsd } from '../std/money.ts';
+import { plural } from '../std/plural.ts';
 import {
   JSON_FLAG,
   NotFoundError,
@@ -59,10 +60,12 @@ async function verify(input: CommandInput, context: CliContext): Promise<number>
     if (input.flags['json'] === true) {
       context.print(JSON.stringify({ ok, checked, breaches }));
     } else {
-      context.print(`${checked.accounts} accounts, ${checked.entries} entries, ${checked.requests} requests`);
+      context.print(
+        `${plural(checked.accounts, 'account')}, ${plural(checked.entries, 'entry', 'entries')}, ${plural(checked.requests, 'request')}`,
+      );
       for (const { invariant, subject, detail } of breaches)
         context.print(`${invariant} ${subject}: ${detail}`);
-      context.print(ok ? 'The ledger is consistent.' : `${breaches.length} violated invariants`);
+      context.print(ok ? 'The ledger is consistent.' : plural(breaches.length, 'violated invariant'));
     }
     return ok ? 0 : 1;
   });

@@ -4,6 +4,7 @@ import { ExportError, readProviderExport, type ProviderExport } from '../activit
 import { reconcile, type Reconciled } from '../activity/reconcile.ts';
 import { DAY_MS } from '../activity/usage.ts';
 import { dayOf } from '../std/calendar.ts';
+import { plural } from '../std/plural.ts';
 import {
   JSON_FLAG,
   NotFoundError,
@@ -96,7 +97,7 @@ function shownKey(group: string, key: string): string {
 
 function marginLine({ key, requests, charged, costed, cost, possibleCost, margin }: MarginRow): string {
   const name = key === '' ? '(none)' : key;
-  return `${name}: ${requests} requests, charged $${usd(charged)}; of $${usd(costed)} with a known cost: cost $${usd(cost)}, possibly $${usd(possibleCost)} more, margin $${usd(margin)}${margin < 0 ? ' (below zero)' : ''}`;
+  return `${name}: ${plural(requests, 'request')}, charged $${usd(charged)}; of $${usd(costed)} with a known cost: cost $${usd(cost)}, possibly $${usd(possibleCost)} more, margin $${usd(margin)}${margin < 0 ? ' (below zero)' : ''}`;
 }
 
 async function reconcileFile(input: CommandInput, context: CliContext): Promise<number> {

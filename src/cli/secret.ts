@@ -4,6 +4,7 @@ import { resealKeys } from '../catalog/provider-keys.ts';
 import { makeNextSecret, openSecret, replaceSecret, secretFiles } from '../identity/accounts/secret.ts';
 import { resealOutbox } from '../outbox/outbox.ts';
 import { resealWebhooks } from '../outbox/webhooks.ts';
+import { plural } from '../std/plural.ts';
 import type { Store } from '../store/store.ts';
 import {
   CommandRefused,
@@ -88,7 +89,7 @@ async function reset(input: CommandInput, context: CliContext): Promise<number> 
     // One that is not the store's any more must not be taken for it.
     if (!isSet(given) && existsSync(current)) rmSync(current);
     printResult(input, context, { tokens_ended: tokens }, [
-      `The store has a new secret; ${tokens} tokens ended. Give new ones with: tollgate account token EMAIL`,
+      `The store has a new secret; ${plural(tokens, 'token')} ended. Give new ones with: tollgate account token EMAIL`,
       ...instructions(context, 'TOLLGATE_SECRET'),
     ]);
     return 0;
