@@ -26,6 +26,7 @@ import { startBenchPostgres, type BenchPostgres } from './contenders/tollgate.ts
 import { openBenchEnvironment } from './harness/environment.ts';
 import { loadLine, machineLine } from './harness/machine.ts';
 import { findTools } from './harness/tools.ts';
+import { UndisturbedRounds } from './harness/undisturbed.ts';
 
 const PARTS = ['sqlite', 'streams', 'postgres', 'delay', 'hot-account'] as const;
 type Part = (typeof PARTS)[number];
@@ -57,6 +58,7 @@ const roots = {
   after: resolve(import.meta.dir, '..'),
 };
 const figures: Figure[] = [];
+const undisturbed = new UndisturbedRounds();
 try {
   await onSqlite();
   await onPostgres();
@@ -65,6 +67,7 @@ try {
   await environment.close();
 }
 console.log(`\nbefore: ${revision}; ${rounds} rounds of ${seconds} s in turn\n\n${figuresTable(figures)}`);
+if (chosen.size > 1 || !chosen.has('hot-account')) console.log(`\n${undisturbed.summary()}`);
 process.exit(0);
 
 function isPart(name: string): name is Part {
@@ -118,7 +121,7 @@ async function withGateways(
   };
   try {
     const gateways = { before: await start('before'), after: await start('after') };
-    await use({ gateways, direct, store, tools, rounds, seconds });
+    await use({ gateways, direct, store, tools, rounds, seconds, undisturbed });
   } finally {
     for (const gateway of started.toReversed()) await gateway.stop();
   }

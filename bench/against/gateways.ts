@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { CONNECTIONS, SMALL_CHAT, STREAMED_CHAT, type Case } from '../cases.ts';
 import type { Contender } from '../contenders/contender.ts';
 import type { RevisionContender } from '../contenders/revision.ts';
+import type { UndisturbedRounds } from '../harness/undisturbed.ts';
 import { delayAt, saturate, untilIdle, warmUp, type LoadTools, type Sample } from '../harness/measure.ts';
 import { figureOf, inTurn, type Figure, type Pair } from './figures.ts';
 
@@ -20,14 +21,15 @@ export interface GatewayComparison {
   readonly tools: LoadTools;
   readonly rounds: number;
   readonly seconds: number;
+  readonly undisturbed: UndisturbedRounds;
 }
 
 /** CPU per small chat, and what each left in its store. */
 export async function chatFigures(comparison: GatewayComparison): Promise<Figure[]> {
-  const { gateways, store, tools, seconds } = comparison;
+  const { gateways, store } = comparison;
   const empty = { before: await stored(gateways.before), after: await stored(gateways.after) };
   await warmUpBoth(CHAT, comparison);
-  const rounds = await inTurn(gateways, comparison.rounds, (one) => measured(CHAT, one, seconds, tools));
+  const rounds = await inTurn(gateways, comparison.rounds, (one) => measured(CHAT, one, comparison));
   const perRequest = async (of: keyof Pair<unknown>): Promise<number> => {
     const { bytes, requests } = await stored(gateways[of]);
     return (bytes - empty[of].bytes) / (requests - empty[of].requests);
@@ -49,20 +51,21 @@ export async function chatFigures(comparison: GatewayComparison): Promise<Figure
 
 /** CPU per chunk of a stream. */
 export async function streamFigures(comparison: GatewayComparison): Promise<Figure[]> {
-  const { gateways, store, tools, seconds } = comparison;
+  const { gateways, store } = comparison;
   await warmUpBoth(STREAM, comparison);
-  const rounds = await inTurn(gateways, comparison.rounds, (one) => measured(STREAM, one, seconds, tools));
+  const rounds = await inTurn(gateways, comparison.rounds, (one) => measured(STREAM, one, comparison));
   const name = `CPU of the gateway per streamed chunk, ${store}`;
   return [figureOf(name, 'µs', rounds, ({ cpuUsPerUnit }) => cpuUsPerUnit)];
 }
 
 /** Latency at a fixed rate beyond that of the backend itself. */
 export async function delayFigures(comparison: GatewayComparison): Promise<Figure[]> {
-  const { gateways, direct, store, seconds } = comparison;
+  const { gateways, direct, store, seconds, undisturbed } = comparison;
   await warmUpBoth(CHAT, comparison);
+  const delayOf = (one: Contender) => undisturbed.of(() => delayAt(RATE_PER_SECOND, CHAT, one, seconds));
   const rounds = await inTurn(gateways, comparison.rounds, async (gateway) => {
-    const own = await delayAt(RATE_PER_SECOND, CHAT, direct, seconds);
-    const whole = await delayAt(RATE_PER_SECOND, CHAT, gateway, seconds);
+    const own = await delayOf(direct);
+    const whole = await delayOf(gateway);
     if (whole.errors > 0) throw new Error(`${gateway.name}: ${whole.errors} requests failed`);
     return { p50: whole.p50Ms - own.p50Ms, p99: whole.p99Ms - own.p99Ms };
   });
@@ -78,8 +81,15 @@ async function warmUpBoth(one: Case, { gateways, tools }: GatewayComparison): Pr
   for (const gateway of [gateways.before, gateways.after]) await warmUp(one, gateway, tools);
 }
 
-async function measured(one: Case, gateway: Contender, seconds: number, tools: LoadTools): Promise<Sample> {
-  const sample = await saturate(one, gateway, seconds, tools);
+async function measured(
+  one: Case,
+  gateway: Contender,
+  { seconds, tools, undisturbed }: GatewayComparison,
+): Promise<Sample> {
+  const sample = await undisturbed.of(
+    () => saturate(one, gateway, seconds, tools),
+    () => untilIdle(gateway),
+  );
   if (sample.errors > 0) throw new Error(`${gateway.name}: ${sample.errors} failed, ${sample.complaint}`);
   await untilIdle(gateway);
   return sample;

@@ -19,19 +19,19 @@ export class UndisturbedRounds {
   #repeated = 0;
   #disturbed = 0;
 
-  /** `measure` returns milliseconds; `prepare` comes before each attempt and is not measured. */
-  async of(measure: () => Promise<number>, prepare?: () => Promise<void>): Promise<number> {
+  /** `prepare` comes before each attempt and is not measured. */
+  async of<Result>(measure: () => Promise<Result>, prepare?: () => Promise<void>): Promise<Result> {
     this.#measured++;
     for (let attempt = 1; ; attempt++) {
       await prepare?.();
       const [start, stolenBefore] = [performance.now(), stolenMs()];
-      const ms = await measure();
+      const result = await measure();
       const passedMs = performance.now() - start;
       await Bun.sleep(TICK_MS);
-      if (stolenMs() - stolenBefore <= passedMs * cpus().length * MOST_STOLEN) return ms;
+      if (stolenMs() - stolenBefore <= passedMs * cpus().length * MOST_STOLEN) return result;
       if (attempt === MOST_ATTEMPTS) {
         this.#disturbed++;
-        return ms;
+        return result;
       }
       this.#repeated++;
       await Bun.sleep(PAUSE_MS);
