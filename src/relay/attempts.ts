@@ -272,21 +272,23 @@ async function mayTryAgain(pool: UpstreamPool): Promise<boolean> {
  */
 function candidates(route: Route, account: AccountId, pool: UpstreamPool): string[] {
   const sticky = route.endpoint.isSticky ? account : undefined;
-  const found = placesFor(route)
-    .flatMap((place) => drawnByWeight(place, sticky))
-    .filter((name) => pool.has(name));
+  const found: string[] = [];
+  for (const place of placesFor(route))
+    for (const { upstream } of drawnByWeight(place, sticky)) if (pool.has(upstream)) found.push(upstream);
   const [first] = found;
   const isOnly = found.length === 1 || route.hasFallbacks === false;
   return isOnly && first !== undefined ? [first, first] : found;
 }
 
-function drawnByWeight(place: Endpoint['places'][number], sticky: AccountId | undefined): string[] {
-  if (place.length === 1) return place.map(({ upstream }) => upstream);
+type Place = Endpoint['places'][number];
+
+function drawnByWeight(place: Place, sticky: AccountId | undefined): Place {
+  if (place.length === 1) return place;
   // Exponential keys: sorting by −ln(u)/weight draws without replacement in proportion to the weights.
   return place
-    .map(({ upstream, weight }) => ({ upstream, key: -Math.log(1 - drawOf(upstream, sticky)) / weight }))
+    .map((one) => ({ one, key: -Math.log(1 - drawOf(one.upstream, sticky)) / one.weight }))
     .sort((a, b) => a.key - b.key)
-    .map(({ upstream }) => upstream);
+    .map(({ one }) => one);
 }
 
 /** From 0 to below 1. By account it is the same on every node, and does not change with the other backends of the place. */

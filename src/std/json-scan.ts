@@ -90,7 +90,10 @@ export class JsonScan {
 export function nestsDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
-  if (Array.isArray(value)) return value.some((one) => nestsDeeper(one, levels - 1));
+  if (Array.isArray(value)) {
+    for (const one of value) if (nestsDeeper(one, levels - 1)) return true;
+    return false;
+  }
   for (const key in value) if (nestsDeeper(value[key as keyof typeof value], levels - 1)) return true;
   return false;
 }

@@ -56,6 +56,18 @@ export class Books {
     this.#known.holds.delete(requestId);
   }
 
+  /** Whether a request has its receipt. A new one's id is above those of all receipts, so that it need not be looked up. */
+  isOver(requestId: string): boolean {
+    const highest = (this.#known.highestReceipt ??= this.statements.highestReceipt.get()?.id ?? '');
+    return requestId <= highest && this.statements.receipt.get(requestId) !== null;
+  }
+
+  /** To be called with what was just inserted. */
+  noteReceipt(requestId: string): void {
+    const { highestReceipt } = this.#known;
+    if (highestReceipt !== undefined && requestId > highestReceipt) this.#known.highestReceipt = requestId;
+  }
+
   /** Notes that an account must be written back. */
   touch(account: LedgerAccount): void {
     this.#changed.add(account);
@@ -96,7 +108,7 @@ export class Books {
 }
 
 /**
- * Accounts and open holds as the last transaction left them. They stay true for the next one only while nobody else has written to the
+ * Accounts, open holds and the highest receipt as the last transaction left them. They stay true for the next one only while nobody else has written to the
  * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
  */
 export class KnownBooks {
@@ -104,6 +116,8 @@ export class KnownBooks {
   readonly byToken = new Map<string, LedgerAccount>();
   readonly holds = new Map<string, HoldRow>();
   readonly numbers: KnownNumbers;
+  /** No receipt has a higher id; absent until it is asked for. */
+  highestReceipt: string | undefined;
   #version = -1;
   #month = 0;
 
@@ -128,6 +142,7 @@ export class KnownBooks {
     this.byId.clear();
     this.byToken.clear();
     this.holds.clear();
+    this.highestReceipt = undefined;
   }
 }
 
@@ -219,8 +234,8 @@ class DaySums {
   }
 
   write({ addUsage, addBackendDay }: Statements): void {
-    for (const sum of this.#backends) addBackendDay.run(...sum.values());
-    for (const sums of this.#sums.values()) for (const sum of sums) addUsage.run(...sum.values());
+    for (const sum of this.#backends) sum.write(addBackendDay);
+    for (const sums of this.#sums.values()) for (const sum of sums) sum.write(addUsage);
   }
 
   #sum(account: string, day: number, { endpoint, model }: ClosedRequest): Sum {
@@ -305,9 +320,17 @@ class BackendSum {
     this.#possible += amount;
   }
 
-  values(): (string | number)[] {
-    const costs = [this.#spent, this.#possible, this.#costed];
-    return [...this.#key, this.#requests, this.#failures, this.#charged, ...costs, ...this.#durations];
+  write(addBackendDay: Statements['addBackendDay']): void {
+    addBackendDay.run(
+      ...this.#key,
+      this.#requests,
+      this.#failures,
+      this.#charged,
+      this.#spent,
+      this.#possible,
+      this.#costed,
+      ...this.#durations,
+    );
   }
 }
 
@@ -347,9 +370,24 @@ class Sum {
     if (cost.spent !== undefined) this.#costed += charged;
   }
 
-  values(): (string | number)[] {
-    const tokens = [this.#input, this.#cached, this.#output, this.#reasoning];
-    const costs = [this.#spent, this.#possible, this.#costed];
-    return [...this.#key, this.#requests, this.#failures, ...tokens, this.#images, this.#charged, ...costs];
+  write(addUsage: Statements['addUsage']): void {
+    const [account, day, endpoint, model] = this.#key;
+    addUsage.run(
+      account,
+      day,
+      endpoint,
+      model,
+      this.#requests,
+      this.#failures,
+      this.#input,
+      this.#cached,
+      this.#output,
+      this.#reasoning,
+      this.#images,
+      this.#charged,
+      this.#spent,
+      this.#possible,
+      this.#costed,
+    );
   }
 }

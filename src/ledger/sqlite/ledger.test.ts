@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { Database } from 'bun:sqlite';
 import { Fault } from '../../std/fault.ts';
-import type { RequestId } from '../../std/ids.ts';
+import { newRequestId, type RequestId } from '../../std/ids.ts';
 import { makeLog, silentLog } from '../../std/log.ts';
 import { nanoUsd } from '../../std/money.ts';
 import { openStore, type SqliteBackend } from '../../store/store.ts';
@@ -16,6 +16,7 @@ import {
   used,
 } from '../testing/contract-harness.ts';
 import { bookableOverrun } from '../decide.ts';
+import type { Ledger } from '../port.ts';
 import { sqliteBackend, sqliteHarness, type SqliteHarness } from '../testing/sqlite-harness.ts';
 import { SqliteLedger } from './ledger.ts';
 import { LEDGER_SQL } from '../postgres/functions.ts';
@@ -138,6 +139,26 @@ test('a full disk refuses and corrupts nothing, and space alone brings the ledge
   expect(await ledger.admit(chatAdmission(account))).toMatchObject({ kind: 'admitted' });
   for (const { requestId } of admitted) await ledger.settle(requestId, used({ output: 1 }));
   expect((await ledger.verify()).breaches).toEqual([]);
+});
+
+test('an id whose request is over is refused, whichever process closed it', async () => {
+  const harness = await harnessed();
+  const account = await addAccount(harness, 100_000);
+  const other = another(harness, {});
+  const request = (madeAt: number) => chatAdmission(account, { requestId: newRequestId(madeAt) });
+  const [first, second, third] = [request(1_000), request(2_000), request(3_000)];
+  const close = async (ledger: Ledger, one: typeof first): Promise<void> => {
+    await ledger.admit(one);
+    await ledger.settle(one.requestId, used({ output: 1 }));
+  };
+  const isRefused = async (one: typeof first): Promise<void> =>
+    expect((await faultOf(harness.ledger().admit(one))).detail).toContain('is over');
+  await close(harness.ledger(), first);
+  await close(other, second);
+  await isRefused(second);
+  await close(harness.ledger(), third);
+  for (const one of [third, second, first]) await isRefused(one);
+  expect(await accountRow(harness, account)).toMatchObject({ held: 0, open_holds: 0 });
 });
 
 test('an operation that breaks the transaction it shares fails alone', async () => {

@@ -308,7 +308,9 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     endpoint,
     model,
   };
-  const { changes } = books.statements.insertHold.run(
+  // Such a hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so.
+  if (books.isOver(hold.id)) throw asFault(new Error(`request ${hold.id} is over`));
+  books.statements.insertHold.run(
     hold.id,
     hold.account_id,
     held,
@@ -323,7 +325,5 @@ function insertHold(books: Books, account: LedgerAccount, { request, lease, held
     hold.stream,
     hold.client,
   );
-  // Such a hold could never be closed, because there can be no second receipt. Of a running request the hold's key says so.
-  if (changes === 0) throw asFault(new Error(`request ${hold.id} is over`));
   books.rememberHold(hold);
 }

@@ -181,6 +181,7 @@ function insertReceipt(books: Books, hold: HoldRow, closing: CostedClosing): voi
     cost.spent ?? null,
     cost.possible,
   );
+  books.noteReceipt(hold.id);
 }
 
 /** A backend that used more than it was allowed: the account pays its hold, the operator the rest, and hears of it. */

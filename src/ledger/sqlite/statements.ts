@@ -22,8 +22,7 @@ export function prepareStatements(database: Database) {
     insertHold: database.prepare<void, Values>(
       `INSERT INTO hold (id, account_id, held, lease_until, created_at, node, price, route, input_ceiling, output_cap,
         choices, stream, client)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13
-       WHERE NOT EXISTS (SELECT 1 FROM receipt WHERE id = ?1)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     hold: database.prepare<HoldRow, [string]>(`${SELECT_HOLD} WHERE h.id = ?`),
     overdue: database.prepare<HoldRow, [number, number]>(
@@ -48,6 +47,7 @@ export function prepareStatements(database: Database) {
     receipt: database.prepare<ReceiptRow, [string]>(
       'SELECT id, account_id, state, charged, held, overrun FROM receipt WHERE id = ?',
     ),
+    highestReceipt: database.prepare<{ id: string | null }, []>('SELECT max(id) AS id FROM receipt'),
     renewLease: database.prepare<void, [number, string]>('UPDATE hold SET lease_until = ? WHERE id = ?'),
     writeProgress: database.prepare<void, Values>(
       `UPDATE hold SET input_tokens = ?, cached_tokens = ?, output_tokens = ?, reasoning_tokens = ?, images = ?,
