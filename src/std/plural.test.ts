@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import { plural } from './plural.ts';
 
 test('only one is singular, and irregular words have their own plural', () => {

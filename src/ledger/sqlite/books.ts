@@ -108,8 +108,9 @@ export class Books {
 }
 
 /**
- * Accounts, open holds and the highest receipt as the last transaction left them. They stay true for the next one only while nobody else has written to the
- * database, which its data version tells; so a replaced token or a new limit is seen by the very next batch.
+ * Accounts, open holds and the highest receipt as the last transaction left them. They stay true for the next one only
+ * while nobody else has written to the database, which its data version tells; so a replaced token or a new limit is seen
+ * by the very next batch.
  */
 export class KnownBooks {
   readonly byId = new Map<string, LedgerAccount>();
