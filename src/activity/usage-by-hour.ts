@@ -19,7 +19,7 @@ import { DAY_MS, USAGE_COLUMNS } from './usage.ts';
 
 interface Parts {
   readonly db: Kysely<Schema>;
-  readonly reader: Pick<Reader, 'all'>;
+  readonly reader: Pick<Reader, 'all' | 'sums'>;
 }
 
 /** Days are yyyymmdd, both inclusive, UTC. */
@@ -152,7 +152,7 @@ export class UsageByHour {
   }
 
   async #readSavings(): Promise<SavingOfModel[]> {
-    const kept = await this.#parts.reader.all(
+    const kept = await this.#parts.reader.sums.all(
       this.#savingRows()
         .select([ENDPOINT_AND_MODEL.as('name'), sql<number>`CAST(sum(saved) AS BIGINT)`.as('saved')])
         .groupBy(ENDPOINT_AND_MODEL),

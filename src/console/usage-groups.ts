@@ -24,7 +24,7 @@ type Measure = (typeof MEASURES)[number];
 
 /** What was read for every grouping. */
 export interface UsageRead {
-  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all'> };
+  readonly at: { readonly db: Kysely<Schema>; readonly reader: Pick<Reader, 'all' | 'sums'> };
   readonly filter: UsageFilter;
   readonly days: readonly UsageOfDay[];
   /** Those with the largest charge, where they are shown. */
@@ -39,11 +39,6 @@ export interface UsageRead {
 /** In the table or in the chart. */
 export function showsModels(by: Grouping): boolean {
   return by !== 'endpoint' && by !== 'client';
-}
-
-/** Of each line; the other groupings know them by day and hour. */
-export function showsSavings(by: Grouping): boolean {
-  return by === 'model' || by === 'endpoint';
 }
 
 export const MAX_GROUPS = 200;

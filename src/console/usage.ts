@@ -19,11 +19,9 @@ import {
   MEASURES,
   othersOf,
   showsModels,
-  showsSavings,
   totalSaved,
   usageGroup,
   usageSaved,
-  type Grouping,
   type UsageRead,
 } from './usage-groups.ts';
 
@@ -89,7 +87,7 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
   // The longest sums, which go beside the others.
   const long = { ...at, reader: at.reader.sums };
   const [{ days, counted }, models, endpointDays] = await Promise.all([
-    countedDays(at, { filter, whole, by }),
+    countedDays(at, { filter, whole }),
     showsModels(by) ? usageModels(long, filter, MAX_GROUPS) : [],
     by === 'endpoint' ? usageDaysByEndpoint(long, filter) : [],
   ]);
@@ -113,7 +111,7 @@ async function usageReport(parts: RouteParts, accountId: string, query: UsageQue
 
 async function countedDays(
   at: UsageRead['at'],
-  { filter, whole, by }: { filter: UsageFilter; whole: UsageFilter; by: Grouping },
+  { filter, whole }: { filter: UsageFilter; whole: UsageFilter },
 ): Promise<Pick<UsageRead, 'days' | 'counted'>> {
   const isPart = (filter.endpoint ?? filter.model) !== undefined;
   const [days, allDays] = await Promise.all([
@@ -121,7 +119,6 @@ async function countedDays(
     isPart ? usageDays(at, whole) : undefined,
   ]);
   const counted = await UsageByHour.read(at, whole, allDays ?? days);
-  if (showsSavings(by)) await counted.savings();
   return { days, counted };
 }
 

@@ -1,5 +1,6 @@
-import { useState, type KeyboardEvent } from 'react';
+import { memo, useState, type KeyboardEvent, type MouseEvent } from 'react';
 import { useTranslation } from 'react-i18next';
+import { classes } from '../lib/classes.ts';
 import { axisTicks, useWidth } from './size.ts';
 
 export interface Series {
@@ -29,6 +30,7 @@ interface StackedBarsProps {
 
 const MARGIN = { top: 10, right: 4, bottom: 22, left: 52 };
 const CHARACTER_WIDTH = 7;
+const NARROW = 480;
 
 /** One bar per day, one colour per series. Arrow keys or the pointer pick a day; its figures are read out. */
 export function StackedBars({ label, series, bars, formatTick, onOpen, height = 220 }: StackedBarsProps) {
@@ -98,7 +100,7 @@ interface DrawingProps extends Required<Pick<StackedBarsProps, 'series' | 'bars'
   readonly onOpen: StackedBarsProps['onOpen'];
   readonly width: number;
   readonly active: number | undefined;
-  readonly setActive: (index: number) => void;
+  readonly setActive: (index: number | undefined) => void;
 }
 
 function Drawing({ series, bars, axis, onOpen, height, width, active, setActive }: DrawingProps) {
@@ -106,10 +108,24 @@ function Drawing({ series, bars, axis, onOpen, height, width, active, setActive 
   const plot = height - MARGIN.top - MARGIN.bottom;
   const y = (value: number): number => MARGIN.top + plot - (value / top) * plot;
   const slot = (width - left - MARGIN.right) / Math.max(bars.length, 1);
-  const colours = new Map(series.map(({ id, colour }) => [id, `var(--chart-${colour})`]));
-  const labelEvery = Math.max(1, Math.ceil(54 / slot));
+  const barAt = (event: MouseEvent<SVGSVGElement>): number | undefined => {
+    const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    const index = Math.floor((x - left) / slot);
+    return bars[index] && index;
+  };
+  const open = (event: MouseEvent<SVGSVGElement>): void => {
+    const bar = bars[barAt(event) ?? -1];
+    if (bar) onOpen?.(bar);
+  };
   return (
-    <svg width={width} height={height} aria-hidden className="block text-xs">
+    <svg
+      width={width}
+      height={height}
+      aria-hidden
+      className={classes('block text-xs', onOpen && active !== undefined && 'cursor-pointer')}
+      onPointerMove={(event) => setActive(barAt(event))}
+      onClick={open}
+    >
       {ticks.map(({ value, text }) => (
         <g key={value}>
           <line x1={left} x2={width} y1={y(value)} y2={y(value)} stroke="var(--c-line)" />
@@ -118,66 +134,69 @@ function Drawing({ series, bars, axis, onOpen, height, width, active, setActive 
           </text>
         </g>
       ))}
-      {bars.map((bar, index) => {
-        const x = left + index * slot;
-        const thick = Math.max(1, Math.min(34, slot * 0.68));
-        return (
-          <g
-            key={bar.id}
-            onPointerMove={() => setActive(index)}
-            onClick={() => onOpen?.(bar)}
-            className={onOpen ? 'cursor-pointer' : ''}
-          >
-            <rect
-              x={x}
-              y={MARGIN.top}
-              width={slot}
-              height={plot}
-              fill={index === active ? 'var(--c-hover)' : 'transparent'}
-            />
-            <Stack bar={bar} x={x + (slot - thick) / 2} thick={thick} y={y} colours={colours} />
-            {(bars.length - 1 - index) % labelEvery === 0 ? (
-              <text
-                x={index === bars.length - 1 ? Math.min(x + slot / 2 + 20, width) : x + slot / 2}
-                y={height - 5}
-                // On narrow screens the last label would be clipped.
-                textAnchor={index === bars.length - 1 ? 'end' : 'middle'}
-                fill="var(--c-ink-3)"
-              >
-                {bar.label}
-              </text>
-            ) : null}
-          </g>
-        );
-      })}
+      {active === undefined ? null : (
+        <rect x={left + active * slot} y={MARGIN.top} width={slot} height={plot} fill="var(--c-hover)" />
+      )}
+      <Stacks {...{ series, bars, top, left, slot, plot }} />
+      <DayLabels {...{ bars, left, slot, width, height }} />
     </svg>
   );
 }
 
-interface StackProps {
-  readonly bar: Bar;
-  readonly x: number;
-  readonly thick: number;
-  readonly y: (value: number) => number;
-  readonly colours: ReadonlyMap<string, string>;
+interface StacksProps extends Pick<DrawingProps, 'series' | 'bars'> {
+  readonly top: number;
+  readonly left: number;
+  readonly slot: number;
+  readonly plot: number;
 }
 
-function Stack({ bar, x, thick, y, colours }: StackProps) {
-  let below = 0;
-  return bar.parts.map((part) => {
-    const base = below;
-    below += part.value;
-    const height = y(base) - y(below);
-    // A hairline between the pieces separates neighbours for readers who cannot tell the colours apart.
-    return height <= 0 ? null : (
-      <rect
-        key={part.series}
-        x={x}
-        y={y(below)}
-        width={thick}
-        height={Math.max(height - 0.75, 0.75)}
-        fill={colours.get(part.series)}
-      />
+/** One path per series: few elements, however many days there are. */
+const Stacks = memo(function Stacks({ series, bars, top, left, slot, plot }: StacksProps) {
+  const thick = Math.max(1, Math.min(34, slot * 0.68));
+  const y = (value: number): number => MARGIN.top + plot - (value / top) * plot;
+  const paths = new Map<string, string>();
+  for (const [index, bar] of bars.entries()) {
+    const x = left + index * slot + (slot - thick) / 2;
+    let sum = 0;
+    for (const part of bar.parts) {
+      const base = y(sum);
+      sum += part.value;
+      const height = base - y(sum);
+      if (height <= 0) continue;
+      // A hairline between the pieces separates neighbours for readers who cannot tell the colours apart.
+      const piece = `M${px(x)} ${px(y(sum))}h${px(thick)}v${px(Math.max(height - 0.75, 0.75))}h${px(-thick)}z`;
+      paths.set(part.series, (paths.get(part.series) ?? '') + piece);
+    }
+  }
+  return series.map(({ id, colour }) => <path key={id} d={paths.get(id)} fill={`var(--chart-${colour})`} />);
+});
+
+function px(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+function DayLabels({
+  bars,
+  left,
+  slot,
+  width,
+  height,
+}: Pick<DrawingProps, 'bars' | 'width' | 'height'> & Pick<StacksProps, 'left' | 'slot'>) {
+  const labelEvery = Math.max(1, Math.ceil(54 / slot));
+  return bars.map((bar, index) => {
+    if ((bars.length - 1 - index) % labelEvery > 0) return null;
+    const [isLast, middle] = [index === bars.length - 1, left + (index + 0.5) * slot];
+    return (
+      <text
+        key={bar.id}
+        x={isLast ? Math.min(middle + 20, width) : middle}
+        y={height - 5}
+        // On narrow screens the last label would be clipped.
+        textAnchor={isLast ? 'end' : 'middle'}
+        fill="var(--c-ink-3)"
+      >
+        {bar.label}
+      </text>
     );
   });
 }
@@ -195,12 +214,13 @@ export function ChartTooltip({
 }) {
   const byId = new Map(series.map((item) => [item.id, item]));
   const leftSide = left > width / 2;
-  const side = leftSide ? { right: width - left + 14 } : { left: left + 14 };
+  const beside = leftSide ? { right: width - left + 14, top: 8 } : { left: left + 14, top: 8 };
   return (
     <div
       aria-hidden
-      className="pointer-events-none absolute top-2 z-10 w-max max-w-[70%] rounded-md border border-line bg-raised px-3 py-2 text-sm shadow-pop"
-      style={side}
+      className="pointer-events-none absolute z-10 w-max max-w-full rounded-md border border-line bg-raised px-3 py-2 text-sm shadow-pop"
+      // Beside the bar, a narrow screen has no room for it.
+      style={width < NARROW ? { left: 0, top: '100%' } : beside}
     >
       <div className="mb-1 flex justify-between gap-6 font-medium">
         <span>{bar.longLabel}</span>

@@ -15,12 +15,16 @@ import { CatalogEditor } from './CatalogEditor.tsx';
 import { CatalogHistory } from './CatalogHistory.tsx';
 import { CatalogOverview } from './CatalogOverview.tsx';
 import { ModelImport } from './ModelImport.tsx';
-import { PriceTable } from './prices/PriceTable.tsx';
+import { PriceTable, usePrices } from './prices/PriceTable.tsx';
 import { ProviderKeys } from './ProviderKeys.tsx';
 
 export default function CatalogPage() {
   const { t } = useTranslation();
   const catalog = useApi('GET /api/console/admin/catalog', undefined, { staleTime: Infinity });
+  const [{ view }] = useSearchState();
+  // Asked for beside it, and not only once it has come.
+  useDraft();
+  usePrices({ enabled: view === 'prices' });
   return (
     <Page wide title={t('catalog.title')} lead={t('catalog.lead')}>
       <Loaded query={catalog} skeleton={<Skeleton className="h-96 w-full rounded-lg" />}>

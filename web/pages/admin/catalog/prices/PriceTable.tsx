@@ -15,10 +15,14 @@ interface PriceTableProps {
   readonly onPending: (isPending: boolean) => void;
 }
 
+export function usePrices(options?: { readonly enabled: boolean }) {
+  return useApi('GET /api/console/admin/prices', undefined, options);
+}
+
 /** Prices edited in place. What is changed is kept in the draft as it is typed. */
 export function PriceTable({ onPending }: PriceTableProps) {
   const { t } = useTranslation();
-  const prices = useApi('GET /api/console/admin/prices');
+  const prices = usePrices();
   return (
     <Loaded query={prices} skeleton={<SkeletonRows rows={8} />}>
       {({ items }) =>
