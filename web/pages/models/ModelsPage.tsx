@@ -15,6 +15,9 @@ import { filterModels } from './filter.ts';
 import { groupModels, type ModelGroup } from './group.ts';
 import { ModelFilters } from './ModelFilters.tsx';
 
+/** Two screens; whoever looks for a certain model searches. */
+const FIRST = 25;
+
 export default function ModelsPage() {
   const { t } = useTranslation();
   const catalog = useApi('GET /api/console/models', undefined, { staleTime: 30_000 });
@@ -45,7 +48,7 @@ function Shown({ catalog }: { catalog: ModelList }) {
     () => groupModels(filterModels(catalog.models, JSON.parse(wanted) as SearchState)),
     [catalog.models, wanted],
   );
-  const { rows, ...more } = useShownRows(groups, wanted);
+  const { rows, ...more } = useShownRows(groups, wanted, FIRST);
   const status = new Map(catalog.endpoints.map((endpoint) => [endpoint.endpoint, endpoint.status]));
   const actions = ({ best }: ModelGroup) =>
     best.unavailable ? null : (
